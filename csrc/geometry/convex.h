@@ -34,9 +34,30 @@ double convex_support(const convex_pair *pair, const double n[3], double x_a[3],
  * without points. */
 int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_witness *out);
 
+enum { EPA_VERTICES = 256, EPA_FACES = 2 * EPA_VERTICES };
+
+typedef struct facet {
+  int corner[3]; /* counterclockwise seen from outside */
+  double m[3], offset;
+} facet;
+
+/* Inside of B - A, with the points of A and B that each vertex is the difference of. */
+typedef struct polytope {
+  int vertex_count, face_count;
+  int whole; /* 0: it could not grow in rounding */
+  double w[EPA_VERTICES][3];
+  double x[EPA_VERTICES][2][3];
+  facet face[EPA_FACES];
+} polytope;
+
 /* epa.c: the direction in which the cores overlap least, to tolerance (a length). Also for cores
  * that are apart by rounding. Returns 0 where no direction can be better than the given depth. */
-int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_witness *out);
+int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double depth,
+                convex_witness *out);
+/* Grows it farther where its facets lean off n until one shows a direction of less than this depth.
+ * Returns 0 where there is none, or no room. */
+int epa_other(polytope *p, const convex_pair *pair, const double n[3], double depth,
+              convex_witness *out);
 
 /* refine.c: Newton on the closest-point conditions of the shapes with their skins. Returns 1 if
  * they hold to rounding and n reaches the gap; then *contact and the features are final. */

@@ -8,24 +8,14 @@
 #include "base/vec3.h"
 #include "geometry/convex.h"
 
-enum { EPA_VERTICES = 256, EPA_FACES = 2 * EPA_VERTICES, EPA_EDGES = 3 * EPA_VERTICES };
+enum { EPA_EDGES = 3 * EPA_VERTICES };
 
 /* Offsets hold this rounding, relative to the shapes; faces see points this far out. */
 static const double ROUNDING = 1e-13, SEEN = 1e-15;
+/* Facets whose normals are nearer to each other than this lead to the same way out. */
+static const double LEAN = 1e-3;
 /* Twice the area over the squares of two sides: below this, corners are in line. */
 static const double SLIVER = 1e-12;
-
-typedef struct facet {
-  int corner[3]; /* counterclockwise seen from outside */
-  double m[3], offset;
-} facet;
-
-typedef struct polytope {
-  int vertex_count, face_count;
-  double w[EPA_VERTICES][3];
-  double x[EPA_VERTICES][2][3];
-  facet face[EPA_FACES];
-} polytope;
 
 /* Support point along m; returns h(m). */
 static double add_vertex(polytope *p, const convex_pair *pair, const double m[3]) {
@@ -76,6 +66,7 @@ static void add_farther(polytope *p, const convex_pair *pair, const double m[3],
 static void start(polytope *p, const convex_pair *pair) {
   double m[3], u[3], v[3];
   p->vertex_count = p->face_count = 0;
+  p->whole = 1;
   vec3_copy(m, pair->d);
   if (vec3_normalize(m) == 0.0) {
     vec3_set(m, 0.0, 0.0, 1.0);
@@ -304,28 +295,31 @@ static void facet_points(double x[2][3], const polytope *p, const facet *f) {
   }
 }
 
-int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_witness *out) {
-  polytope p;
+int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double depth,
+                convex_witness *out) {
   double best = INFINITY;
-  start(&p, pair);
-  while (p.face_count > 0) {
+  start(p, pair);
+  while (p->face_count > 0) {
     int least = 0;
-    for (int f = 1; f < p.face_count; ++f) {
-      least = p.face[f].offset < p.face[least].offset ? f : least;
+    for (int f = 1; f < p->face_count; ++f) {
+      least = p->face[f].offset < p->face[least].offset ? f : least;
     }
-    const facet nearest = p.face[least];
+    const facet nearest = p->face[least];
     if (nearest.offset >= depth - ROUNDING * pair->size && best < INFINITY) {
       return 0;
     }
-    const double height = add_vertex(&p, pair, nearest.m);
+    const double height = add_vertex(p, pair, nearest.m);
     if (height < best) {
       best = height;
       out->gap = -height;
       vec3_scale(out->n, nearest.m, -1.0);
-      facet_points(out->x, &p, &nearest);
+      facet_points(out->x, p, &nearest);
     }
-    if (height - nearest.offset <= tolerance || p.vertex_count >= EPA_VERTICES ||
-        !expand(&p, least, SEEN * pair->size)) {
+    if (height - nearest.offset <= tolerance || p->vertex_count >= EPA_VERTICES) {
+      break;
+    }
+    p->whole = expand(p, least, SEEN * pair->size);
+    if (!p->whole) {
       break;
     }
   }
@@ -334,4 +328,35 @@ int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_
     out->gap = convex_support(pair, out->n, out->x[0], out->x[1]);
   }
   return 1;
+}
+
+/* Whether the facet may hide a depth below this one, off n. */
+static int may_hide(const facet *f, const double n[3], double depth) {
+  return f->offset < depth && 1.0 + vec3_dot(f->m, n) > 0.5 * LEAN * LEAN;
+}
+
+int epa_other(polytope *p, const convex_pair *pair, const double n[3], double depth,
+              convex_witness *out) {
+  while (p->whole && p->vertex_count < EPA_VERTICES) {
+    int least = -1;
+    for (int f = 0; f < p->face_count; ++f) {
+      if (may_hide(p->face + f, n, depth) &&
+          (least < 0 || p->face[f].offset < p->face[least].offset)) {
+        least = f;
+      }
+    }
+    if (least < 0) {
+      return 0;
+    }
+    const facet nearest = p->face[least];
+    const double height = add_vertex(p, pair, nearest.m);
+    p->whole = expand(p, least, SEEN * pair->size);
+    if (height < depth) {
+      out->gap = -height;
+      vec3_scale(out->n, nearest.m, -1.0);
+      facet_points(out->x, p, &nearest);
+      return 1;
+    }
+  }
+  return 0;
 }

@@ -22,11 +22,13 @@
     if (check_failures > check_before && check_failures <= 20) {                                   \
       fprintf(stderr, "  ");                                                                       \
       fprintf(stderr, __VA_ARGS__);                                                                \
-      fprintf(stderr, "\n");                                                                       \
+      fprintf(stderr, " (scene %llu)\n", (unsigned long long)scene_state);                         \
     }                                                                                              \
   } while (0)
 
 static uint64_t random_state = 1;
+/* random_state where the scene began: with it the scene can be made again. */
+static uint64_t scene_state = 1;
 
 /* Other scenes: QD_TEST_SEED=2 test_geometry */
 __attribute__((constructor)) static void seed_from_environment(void) {
@@ -111,8 +113,11 @@ static inline void shape_approach(shape *a, shape *b, double dist) {
   vec3_axpy(b->placed.pos, dist - contacts[nearest].dist, contacts[nearest].normal);
 }
 
+static inline void scene_begin(void) { scene_state = random_state; }
+
 /* A pair near contact: penetrating to a part of the smallest size, touching or apart. */
 static inline void random_scene(int type_a, int type_b, double scale, shape *a, shape *b) {
+  scene_begin();
   *a = random_shape(type_a, scale);
   *b = random_shape(type_b, scale);
   double offset[3];
@@ -188,6 +193,62 @@ static inline double searched_separation(const shape *a, const shape *b,
   return best_of_all;
 }
 
+/* Where the normal of closest points is a face's to this angle the contacts have the face's, and to
+ * the second one beside round caps, which polygons stand for (closest_and_manifold.c: ALIGNED and
+ * CAP_ALIGNED are their 1 - cosine). */
+static const double FACE_TILT = 1.01e-5, CAP_TILT = 1.01e-3;
+
+/* Directions n + u axis[0] + v axis[1]. */
+typedef struct tilt_search {
+  const shape *a, *b;
+  separation_function *separation;
+  double n[3], axis[2][3];
+} tilt_search;
+
+static inline double separation_at(const tilt_search *t, double u, double v) {
+  double n[3];
+  vec3_copy(n, t->n);
+  vec3_axpy(n, u, t->axis[0]);
+  vec3_axpy(n, v, t->axis[1]);
+  vec3_normalize(n);
+  return t->separation(t->a, t->b, n);
+}
+
+/* The largest over v, of all u where across is set, by thirds: the separation is concave in n, and
+ * n is of length one to the square of the tilt. */
+static inline double largest_tilted(const tilt_search *t, double tilt, int across, double u) {
+  double low = -tilt, high = tilt, best = -INFINITY;
+  for (int k = 0; k < 45; ++k) {
+    const double x[2] = {low + (high - low) / 3.0, high - (high - low) / 3.0};
+    double value[2];
+    for (int i = 0; i < 2; ++i) {
+      value[i] = across ? largest_tilted(t, tilt, 0, x[i]) : separation_at(t, u, x[i]);
+      best = fmax(best, value[i]);
+    }
+    *(value[0] < value[1] ? &low : &high) = value[0] < value[1] ? x[0] : x[1];
+  }
+  return best;
+}
+
+/* The separation along n, or where that falls short of enough the largest within this tilt of n. */
+static inline double separation_beside(const shape *a, const shape *b, const double n[3],
+                                       double tilt, double enough,
+                                       separation_function *separation) {
+  tilt_search t = {.a = a, .b = b, .separation = separation};
+  const double along = separation(a, b, n);
+  if (along >= enough) {
+    return along;
+  }
+  const int least = fabs(n[0]) < fabs(n[1]) ? (fabs(n[0]) < fabs(n[2]) ? 0 : 2)
+                                            : (fabs(n[1]) < fabs(n[2]) ? 1 : 2);
+  vec3_copy(t.n, n);
+  vec3_set(t.axis[0], least == 0, least == 1, least == 2);
+  vec3_axpy(t.axis[0], -n[least], n);
+  vec3_normalize(t.axis[0]);
+  vec3_cross(t.axis[1], n, t.axis[0]);
+  return fmax(along, largest_tilted(&t, tilt, 1, 0.0));
+}
+
 static inline double vec3_error(const double a[3], const double b[3]) {
   double difference[3];
   vec3_sub(difference, a, b);
@@ -197,6 +258,7 @@ static inline double vec3_error(const double a[3], const double b[3]) {
 /* Two capsules nearly side by side, the same way or opposite, overlapping. Tilted (every second
  * scene) ends are closest; turned about the normal the axes cross. */
 static inline void side_by_side_scene(int scene, double angle, shape *a, shape *b) {
+  scene_begin();
   const double nowhere[3] = {0.0, 0.0, 0.0};
   double turn[3], side[3], along[3];
   *a = random_shape(QD_CAPSULE, 1.0);

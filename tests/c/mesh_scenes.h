@@ -115,8 +115,8 @@ static inline void sphere_hull(hull *h, int level, double radius) {
   }
 }
 
-/* Random points near a sphere, stretched. */
-static inline void random_hull(hull *h, int count, double scale) {
+/* Random points near a sphere, stretched: of four of them the hull may be flat. */
+static inline void random_points(hull *h, int count, double scale) {
   double stretch[3];
   for (int i = 0; i < 3; ++i) {
     stretch[i] = scale * log_uniform(0.2, 1.0);
@@ -130,6 +130,24 @@ static inline void random_hull(hull *h, int count, double scale) {
     }
   }
   hull_of_points(h);
+}
+
+static inline int is_solid(const hull *h) {
+  convex_mesh *mesh;
+  const char *reason;
+  int at;
+  const qd_status status =
+      convex_mesh_create(&mesh, h->vertex, h->vertex_count, h->face, h->face_count, &reason, &at);
+  if (status == QD_OK) {
+    convex_mesh_destroy(mesh);
+  }
+  return status == QD_OK;
+}
+
+static inline void random_hull(hull *h, int count, double scale) {
+  do {
+    random_points(h, count, scale);
+  } while (!is_solid(h));
 }
 
 /* The mesh of a hull; ends the program where it cannot be made. */

@@ -6,7 +6,9 @@
 /* ---------------------------------------------------------------- derivatives */
 
 static void check_derivatives(int type_a, int type_b, double scale) {
-  tally result = {{0.0, 0.0, 0.0}, 0, 0};
+  /* shorter steps leave more rounding */
+  const double tolerance = type_a >= QD_CYLINDER || type_b >= QD_CYLINDER ? 1e-7 : 1e-8;
+  tally result = {.tolerance = tolerance};
   for (int scene = 0; scene < 2000; ++scene) {
     shape a, b;
     contact_point contacts[CONTACTS_PER_PAIR_MAX];
@@ -27,11 +29,10 @@ static void check_derivatives(int type_a, int type_b, double scale) {
   printf("%-8s %-8s scale %-6g dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
          TYPE_NAME[type_a], TYPE_NAME[type_b], scale, result.error[0], result.error[1],
          result.error[2], result.compared, result.skipped);
-  /* shorter steps leave more rounding */
-  const double tolerance = type_a >= QD_CYLINDER || type_b >= QD_CYLINDER ? 1e-7 : 1e-8;
   for (int k = 0; k < 3; ++k) {
-    CHECK_SAY(result.error[k] < tolerance, "%s %s %d: %g", TYPE_NAME[type_a], TYPE_NAME[type_b], k,
-              result.error[k]);
+    scene_state = result.scene[k];
+    CHECK_SAY(result.error[k] < result.tolerance, "%s %s %d: %g", TYPE_NAME[type_a],
+              TYPE_NAME[type_b], k, result.error[k]);
   }
   CHECK_SAY(10 * result.skipped < result.compared, "%d of %d skipped", result.skipped,
             result.compared);
@@ -39,7 +40,7 @@ static void check_derivatives(int type_a, int type_b, double scale) {
 
 /* Capsules nearly side by side: all contacts of the manifold. */
 static void check_derivatives_parallel(void) {
-  tally result = {{0.0, 0.0, 0.0}, 0, 0};
+  tally result = {.tolerance = 1e-6};
   int crossings = 0;
   for (int scene = 0; scene < 2000; ++scene) {
     shape a, b;
@@ -57,7 +58,8 @@ static void check_derivatives_parallel(void) {
          result.error[0], result.error[1], result.error[2], result.compared, result.skipped);
   CHECK_SAY(crossings > 100, "%d", crossings);
   for (int k = 0; k < 3; ++k) { /* the quotients' rounding grows as the axes become parallel */
-    CHECK_SAY(result.error[k] < 1e-6, "%d: %g", k, result.error[k]);
+    scene_state = result.scene[k];
+    CHECK_SAY(result.error[k] < result.tolerance, "%d: %g", k, result.error[k]);
   }
 }
 
@@ -70,11 +72,12 @@ static void check_derivatives_lines(void) {
                                  {QD_CAPSULE, QD_BOX},
                                  {QD_BOX, QD_BOX}};
   const double eighth[3] = {0.0, 0.0, 0.78539816339744831}, zero[3] = {0.0, 0.0, 0.0};
-  tally result = {{0.0, 0.0, 0.0}, 0, 0};
+  tally result = {.tolerance = 1e-5};
   int pairs = 0;
   for (int scene = 0; scene < 5000; ++scene) {
     shape s[2];
     double turn[3];
+    scene_begin();
     for (int k = 0; k < 2; ++k) {
       const int type = TYPES[scene % 5][k];
       const double r = uniform(0.2, 0.6), half = uniform(0.3, 1.0);
@@ -103,31 +106,63 @@ static void check_derivatives_lines(void) {
          result.error[0], result.error[1], result.error[2], result.compared, result.skipped, pairs);
   CHECK_SAY(pairs > 3000, "%d", pairs);
   for (int k = 0; k < 3; ++k) { /* where lines cross at 1e-7 the quotient is poor */
-    CHECK_SAY(result.error[k] < 1e-5, "%d: %g", k, result.error[k]);
+    scene_state = result.scene[k];
+    CHECK_SAY(result.error[k] < result.tolerance, "%d: %g", k, result.error[k]);
   }
 }
 
 /* The gradient of the distance is the contact's own motion along the normal: d dist = n.v. */
+static void check_rows(int type_a, int type_b, double scale) {
+  shape a, b;
+  contact_point contacts[CONTACTS_PER_PAIR_MAX];
+  random_scene(type_a, type_b, scale, &a, &b);
+  const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+  for (int i = 0; i < count; ++i) {
+    contact_point_derivative derivative;
+    shapes_collide_derivative(placed(&a), placed(&b), contacts + i, &derivative);
+    if (contacts[i].feature < FACE_MANIFOLD_FEATURE) { /* clipped vertices slide */
+      CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
+      CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14, "moving the contact");
+    }
+    for (int j = 0; j < 6; ++j) { /* n stays a unit vector */
+      double column[3];
+      vec3_set(column, derivative.normal[j], derivative.normal[6 + j], derivative.normal[12 + j]);
+      double largest = 1.0; /* columns along n cancel to rounding of the others */
+      for (int k = 0; k < 3; ++k) {
+        for (int c = j / 3 * 3; c < j / 3 * 3 + 3; ++c) {
+          largest = fmax(largest, fabs(derivative.normal[6 * k + c]));
+        }
+      }
+      CHECK_SAY(fabs(vec3_dot(column, contacts[i].normal)) < 1e-12 * largest, "%g of %g",
+                vec3_dot(column, contacts[i].normal), largest);
+    }
+  }
+}
+
 static void check_distance_row(int type_a, int type_b, double scale) {
   for (int scene = 0; scene < 500; ++scene) {
-    shape a, b;
+    check_rows(type_a, type_b, scale);
+  }
+}
+
+/* Scenes that failed once: a tiny sphere in a tiny box, whose normal turns by 1e8 per metre, and
+ * two cylinders that hardly overlap, where steps as short as their gap are lost in rounding. */
+static void check_found(void) {
+  random_state = 9337268825340688676u;
+  check_rows(QD_BOX, QD_SPHERE, 1e-6);
+  for (int swap = 0; swap < 2; ++swap) {
+    tally result = {.tolerance = 1e-7};
     contact_point contacts[CONTACTS_PER_PAIR_MAX];
-    random_scene(type_a, type_b, scale, &a, &b);
-    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+    shape a, b;
+    random_state = 17681233490587925566u;
+    random_scene(QD_CYLINDER, QD_CYLINDER, 1.0, &a, &b);
+    shape *first = swap ? &b : &a, *second = swap ? &a : &b;
+    const int count = shapes_collide(placed(first), placed(second), INFINITY, contacts);
     for (int i = 0; i < count; ++i) {
-      contact_point_derivative derivative;
-      shapes_collide_derivative(placed(&a), placed(&b), contacts + i, &derivative);
-      if (contacts[i].feature < FACE_MANIFOLD_FEATURE) { /* clipped vertices slide */
-        CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
-        CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14,
-                  "moving the contact");
-      }
-      for (int j = 0; j < 6; ++j) { /* n stays a unit vector */
-        double column[3];
-        vec3_set(column, derivative.normal[j], derivative.normal[6 + j], derivative.normal[12 + j]);
-        CHECK_SAY(fabs(vec3_dot(column, contacts[i].normal)) < 1e-12 * fmax(1.0, vec3_norm(column)),
-                  "%g", vec3_dot(column, contacts[i].normal));
-      }
+      compare_derivative(first, second, contacts + i, 1.0, 1.0, &result);
+    }
+    for (int k = 0; k < 3; ++k) {
+      CHECK_SAY(result.error[k] < result.tolerance, "%d: %g", k, result.error[k]);
     }
   }
 }
@@ -145,5 +180,6 @@ int main(void) {
   }
   check_derivatives_parallel();
   check_derivatives_lines();
+  check_found();
   return check_report();
 }

@@ -5,9 +5,9 @@
  * with the polytope's direction: the distance is then right to some 1e-10 of the lengths, the point
  * to 1e-5.
  *
- * Choices: of several equally short ways out of a penetration the one that the polytope meets
- * first. Parallel lines and faces: closest points anywhere in their overlap, and the manifold's
- * vertices at its ends. */
+ * Choices: of several ways out of a penetration that are equally short (to rounding) the one that
+ * the polytope meets first. Parallel lines and faces: closest points anywhere in their overlap, and
+ * the manifold's vertices at its ends. */
 #include <math.h>
 
 #include "base/vec3.h"
@@ -26,6 +26,12 @@ static const double PARTED = 1.5;
 static const double WELL_PARTED = 0.1;
 /* Points are in a face, or opposite each other, to this, relative to the shapes. */
 static const double BESIDE = 1e-6;
+/* Corners of a mesh's polygon lie out of its plane by the roughness, so that its triangles tilt by
+ * that over their width. Across the polygon, some times as long, the tilt makes this many times the
+ * roughness: a direction that is better by less is the polygon's own, whose contact has a
+ * derivative. */
+static const double SLOPE = 8.0;
+enum { OTHERS_MOST = 4 };
 /* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
 static const double DEEPER = 1e-12;
 
@@ -53,8 +59,9 @@ static int tried_face(double n[3], const convex_pair *pair, int k, int i) {
   return 1;
 }
 
-/* Whether x, in the plane of a face of shape k, is in the face itself. */
-static int is_in_face(const convex_pair *pair, int k, const double x[3], int feature) {
+/* Whether x, in the plane of a face of shape k, is in the face itself, to a part of its size. */
+static int is_in_face(const convex_pair *pair, int k, const double x[3], int feature,
+                      double beside) {
   const placed_shape *shape = pair->shape[k];
   surface_point point = {.feature = feature};
   double arm[3];
@@ -64,7 +71,7 @@ static int is_in_face(const convex_pair *pair, int k, const double x[3], int fea
   }
   mat3_tmul_vec(point.x, shape->rot, arm);
   surface_retract(shape, &point);
-  vec3_scale(point.x, point.x, 1.0 - BESIDE);
+  vec3_scale(point.x, point.x, 1.0 - beside);
   return !surface_cross(shape, &point);
 }
 
@@ -90,11 +97,14 @@ static int is_opposite(const convex_pair *pair, const convex_witness *witness) {
 }
 
 /* The face of a shape against the other's support along its normal, the one of least overlap: exact
- * as it is. Returns the gap of the cores; -infinity without faces. */
-static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2]) {
+ * as it is where the support is in the face (*in_face). Returns the gap of the cores; -infinity
+ * without faces. */
+static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2],
+                           int *in_face) {
   convex_witness witness, best;
   int owner = -1, face = 0;
   best.gap = -INFINITY;
+  *in_face = 0;
   for (int k = 0; k < 2; ++k) {
     for (int i = 0; tried_face(witness.n, pair, k, i); ++i) {
       witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
@@ -114,7 +124,8 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
   vec3_copy(best.x[owner], best.x[1 - owner]);
   vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
   face = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
-  if (!is_in_face(pair, owner, best.x[owner], face)) {
+  *in_face = is_in_face(pair, owner, best.x[owner], face, DEEPER);
+  if (!*in_face && !is_in_face(pair, owner, best.x[owner], face, BESIDE)) {
     move_opposite(pair, &best);
   }
   closest_take(pair, &best, contact, feature);
@@ -195,34 +206,60 @@ static int refine_overlap(const convex_pair *pair, const convex_witness *witness
           refined->dist >= least);
 }
 
+/* The polytope ends with an error within which another way out may be shorter. Of several that are
+ * almost equally short the shortest is taken, so that which one it is depends on no rounding. */
+static void take_shortest(const convex_pair *pair, polytope *p, double rounding,
+                          contact_point *refined, int feature[2]) {
+  const double skin = pair->skin[0] + pair->skin[1];
+  for (int i = 0; i < OTHERS_MOST; ++i) {
+    const double depth = -(refined->dist + skin) - rounding;
+    convex_witness witness;
+    contact_point other;
+    int other_feature[2];
+    if (!epa_other(p, pair, refined->normal, depth, &witness)) {
+      return;
+    }
+    if (refine_overlap(pair, &witness, witness.gap - skin - rounding, &other, other_feature)) {
+      *refined = other;
+      memcpy(feature, other_feature, sizeof other_feature);
+    }
+  }
+}
+
 /* Closest points of overlapping cores: a face's, a side's, or better ones. */
 static void overlap_closest(const convex_pair *pair, contact_point *closest, int feature[2]) {
+  polytope p;
   convex_witness witness, side;
   contact_point refined;
-  int refined_feature[2], found = 0;
+  int refined_feature[2], found = 0, in_face;
   const double skin = pair->skin[0] + pair->skin[1];
-  const double rounding = DEEPER * pair->size + pair->roughness;
-  const double face_gap = face_closest(pair, closest, feature);
+  const double rough = SLOPE * pair->roughness, rounding = DEEPER * pair->size + rough;
+  const double face_gap = face_closest(pair, closest, feature, &in_face);
   const double side_gap = side_closest(pair, &side), known = fmax(face_gap, side_gap);
   witness.gap = -INFINITY;
   for (int stage = 0; stage < STAGES && !found; ++stage) {
-    if (!epa_deepest(pair, EPA_TOLERANCE[stage] * pair->size, -known, &witness)) {
+    if (!epa_deepest(&p, pair, EPA_TOLERANCE[stage] * pair->size, -known, &witness)) {
       witness.gap = -INFINITY;
       break;
     }
     found = refine_overlap(pair, &witness, fmax(witness.gap, known) - skin - rounding, &refined,
                            refined_feature);
+    if (found) {
+      take_shortest(pair, &p, rounding, &refined, refined_feature);
+    }
   }
   if (!found && side_gap > face_gap && side_gap >= witness.gap) {
     witness = side;
     found = refine_overlap(pair, &side, side_gap - skin - rounding, &refined, refined_feature);
   }
   if (found) {
-    if (refined.dist > face_gap - skin + 1e-2 * rounding) {
+    /* beside a face's edge the distances are the same to the square of what is beside it */
+    const double better = in_face ? 1e-2 * DEEPER * pair->size + rough : -rounding;
+    if (refined.dist > face_gap - skin + better) {
       *closest = refined;
       memcpy(feature, refined_feature, sizeof refined_feature);
     }
-  } else if (witness.gap > face_gap) {
+  } else if (witness.gap > face_gap + rough) {
     if (!is_opposite(pair, &witness)) {
       move_opposite(pair, &witness);
     }
@@ -234,7 +271,7 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
 static int convex_closest(const convex_pair *pair, double range, contact_point *closest,
                           int feature[2]) {
   convex_witness witness;
-  const double skin = pair->skin[0] + pair->skin[1];
+  const double skin = pair->skin[0] + pair->skin[1], rough = SLOPE * pair->roughness;
   int apart = 1;
   /* polyhedra of many features are better met on the right one */
   const int mesh = pair->shape[0]->type == QD_MESH || pair->shape[1]->type == QD_MESH;
@@ -244,13 +281,13 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
       return 0;
     }
     if (apart && closest_refine(pair, &witness, closest, feature) &&
-        closest->dist >= witness.gap - skin - DEEPER * pair->size - pair->roughness) {
+        closest->dist >= witness.gap - skin - DEEPER * pair->size - rough) {
       return 1;
     }
   }
   /* or hardly apart; every gap is a lower bound, so the larger is the better one */
   overlap_closest(pair, closest, feature);
-  if (apart && witness.gap - skin > closest->dist) {
+  if (apart && witness.gap - skin > closest->dist + rough) {
     closest_take(pair, &witness, closest, feature);
   }
   return 1;
