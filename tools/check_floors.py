@@ -42,6 +42,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"commands", "pressure"},
+    {"parameters"},
     {"model"},
     {"overlaps"},
     {"loading"},

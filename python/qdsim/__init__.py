@@ -63,8 +63,9 @@ from .dynamics import (
     step_dynamic,
 )
 from .loading import build, load
-from .model import Model, Parameters
+from .model import Model
 from .ocp import OcpSolution, solve_ocp_qp
+from .parameters import Parameters
 from .simulation import Simulation, simulate
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity

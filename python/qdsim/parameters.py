@@ -1,0 +1,234 @@
+"""The numbers of a model that can vary, and a description that has others."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import reals
+from qdsim.description import Description, Geom, Pair
+from qdsim.description.arrays import model_arrays
+from qdsim.description.references import unknown_name
+
+__all__ = ["PARAMETERS", "Parameters", "frozen", "with_parameters"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+PARAMETERS = (
+    "body_mass",
+    "body_com",
+    "body_inertia",
+    "joint_stiffness",
+    "joint_springref",
+    "joint_damping",
+    "joint_armature",
+    "joint_friction",
+    "actuator_stiffness",
+    "actuator_gain",
+    "actuator_bias",
+    "actuator_damping",
+    "actuator_force_range",
+    "geom_size",
+    "geom_modulus",
+    "pair_friction",
+    "pair_compliance",
+    "tendon_stiffness",
+    "gravity",
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parameters:
+    """The numbers of a model that can vary while its topology stays. Read-only float64 arrays.
+
+    Rows follow ``body_names``, ``joint_names``, ``actuator_names``, ``geom_names`` and the
+    candidate pairs of the model (``Model.pair_index``).
+    """
+
+    body_mass: FloatArray
+    """(bodies) kg."""
+    body_com: FloatArray
+    """(bodies, 3) centre of mass in the body frame, m."""
+    body_inertia: FloatArray
+    """(bodies, 3, 3) about the centre of mass in body axes, kg m^2."""
+    joint_stiffness: FloatArray
+    """(joints) springs, N/m or Nm/rad."""
+    joint_springref: FloatArray
+    """(joints) where the springs rest, m or rad."""
+    joint_damping: FloatArray
+    """(joints) Ns/m or Nms/rad; counts with ``Options.damping``, as ``actuator_damping`` does."""
+    joint_armature: FloatArray
+    """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
+    joint_friction: FloatArray
+    """(joints) N or Nm of dry friction along each DOF of the joint."""
+    actuator_stiffness: FloatArray
+    """(nu) N/m or Nm/rad, joint units; zero of those without a spring, and always so."""
+    actuator_gain: FloatArray
+    """(nu) N or Nm per unit of u, beside the spring."""
+    actuator_bias: FloatArray
+    """(nu) N or Nm."""
+    actuator_damping: FloatArray
+    """(nu) Ns/m or Nms/rad."""
+    actuator_force_range: FloatArray
+    """(nu, 2) N or Nm on the joint, infinite where unlimited; counts with ``Options.force_limits``."""
+    geom_size: FloatArray
+    """(geoms, 3) m; see ``Geom``. Fixed where a geometry has a pressure field or its surface meets one."""
+    geom_modulus: FloatArray
+    """(geoms) Pa of soft geometries, zero of others, and always so."""
+    pair_friction: FloatArray
+    """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
+    pair_compliance: FloatArray
+    """(pairs) m/N along the normal, 0 for rigid contacts."""
+    tendon_stiffness: FloatArray
+    """(tendons) springs, N/m."""
+    gravity: FloatArray
+    """(3) m/s^2, world."""
+
+    def replace(self, **changes: Any) -> Parameters:
+        """A copy with some arrays replaced. A single number fills its array.
+
+        ``pair_friction`` may also be one number or one per pair: then only sliding changes.
+
+        Raises TypeError for unknown names, ValueError for wrong shapes or values not finite.
+        """
+        for name in changes:
+            if name not in PARAMETERS:
+                raise TypeError(f"parameters: {unknown_name('parameter', name, PARAMETERS)}")
+        values = {}
+        for name, change in changes.items():
+            old: FloatArray = getattr(self, name)
+            new = np.array(reals(name, change))
+            if name == "pair_friction" and new.ndim < 2:
+                sliding = np.broadcast_to(new, old.shape[:1]) if new.ndim == 0 else new
+                if sliding.shape != old.shape[:1]:
+                    raise ValueError(f"{name} must have shape {old.shape} or {old.shape[:1]}")
+                new = np.concatenate([sliding[:, None], sliding[:, None], old[:, 2:]], axis=1)
+            elif new.ndim == 0:
+                new = np.full(old.shape, new)
+            if new.shape != old.shape:
+                raise ValueError(f"{name} must have shape {old.shape}, got {new.shape}")
+            if not np.all(np.isfinite(new)) and name != "actuator_force_range":
+                raise ValueError(f"{name} must be finite")
+            values[name] = frozen(new)
+        return dataclasses.replace(self, **values)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}{getattr(self, name).shape}" for name in PARAMETERS)
+        return f"Parameters({shapes})"
+
+
+def with_parameters(
+    description: Description, old: Parameters, parameters: Parameters, pair_geom: IntArray
+) -> Description:
+    """The description with other numbers than the old ones; rows of ``pair_geom`` are the pairs."""
+    joints = iter(range(len(description.joints)))
+    geoms = iter(range(len(description.geoms)))
+    bodies = []
+    for i, body in enumerate(description.bodies):
+        new_joints = []
+        for joint in body.joints:
+            j = next(joints)
+            new_joints.append(
+                dataclasses.replace(
+                    joint,
+                    stiffness=float(parameters.joint_stiffness[j]),
+                    springref=float(parameters.joint_springref[j]),
+                    damping=float(parameters.joint_damping[j]),
+                    armature=float(parameters.joint_armature[j]),
+                    friction=float(parameters.joint_friction[j]),
+                )
+            )
+        new_geoms = [_geom_with(geom, next(geoms), parameters) for geom in body.geoms]
+        bodies.append(
+            dataclasses.replace(
+                body,
+                mass=float(parameters.body_mass[i]),
+                com=tuple(parameters.body_com[i].tolist()),
+                inertia=tuple(tuple(row) for row in parameters.body_inertia[i].tolist()),
+                joints=tuple(new_joints),
+                geoms=tuple(new_geoms),
+            )
+        )
+    _check_springs(description, old, parameters)
+    actuators = [
+        dataclasses.replace(
+            actuator,
+            stiffness=float(parameters.actuator_stiffness[i]),
+            gain=float(parameters.actuator_gain[i]),
+            bias=float(parameters.actuator_bias[i]),
+            damping=float(parameters.actuator_damping[i]),
+            force_range=_range_or_none(parameters.actuator_force_range[i]),
+        )
+        for i, actuator in enumerate(description.actuators)
+    ]
+    return dataclasses.replace(
+        description,
+        bodies=tuple(bodies),
+        actuators=tuple(actuators),
+        tendons=tuple(
+            dataclasses.replace(tendon, stiffness=float(stiffness))
+            for tendon, stiffness in zip(description.tendons, parameters.tendon_stiffness)
+        ),
+        pairs=_pairs_with_friction(description, parameters, pair_geom),
+        gravity=tuple(parameters.gravity.tolist()),
+    )
+
+
+def _geom_with(geom: Geom, index: int, parameters: Parameters) -> Geom:
+    size, modulus = tuple(parameters.geom_size[index].tolist()), parameters.geom_modulus[index]
+    if geom.soft is None and modulus != 0.0:
+        raise ValueError(f"geom {geom.name!r}: geom_modulus must be zero: it is not soft")
+    soft = None if geom.soft is None else dataclasses.replace(geom.soft, modulus=float(modulus))
+    return dataclasses.replace(geom, size=size, soft=soft)
+
+
+def _range_or_none(values: FloatArray) -> tuple[float, float] | None:
+    return (
+        None
+        if np.all(np.isinf(values)) and values[0] < values[1]
+        else (float(values[0]), float(values[1]))
+    )
+
+
+def _check_springs(description: Description, old: Parameters, parameters: Parameters) -> None:
+    """What holds a joint by a spring does so whatever the numbers: topology."""
+    springs = old.actuator_stiffness > 0.0
+    for i, value in enumerate(parameters.actuator_stiffness.tolist()):
+        if springs[i] != (value > 0.0):
+            what = "must be positive" if springs[i] else "must be zero: it has no spring"
+            raise ValueError(
+                f"actuator {description.actuators[i].name!r}: stiffness {what}, got {value:g}"
+            )
+
+
+def _pairs_with_friction(
+    description: Description, parameters: Parameters, pair_geom: IntArray
+) -> tuple[Pair, ...]:
+    """The explicit pairs, and one more for every pair whose friction is not the combined one."""
+    if np.any(parameters.pair_compliance < 0.0):
+        raise ValueError("pair_compliance must not be negative")
+    arrays = model_arrays(description)
+    old, new = arrays["pair_friction"], parameters.pair_friction
+    changed = np.any(old != new, axis=1) | (arrays["pair_compliance"] != parameters.pair_compliance)
+    pairs = {frozenset((pair.geom_a, pair.geom_b)): pair for pair in description.pairs}
+    for i in np.flatnonzero(changed).tolist():
+        a, b = (description.geoms[geom].name for geom in pair_geom[i])
+        pairs[frozenset((a, b))] = Pair(
+            a,
+            b,
+            condim=int(arrays["pair_dim"][i]),
+            friction=tuple(new[i].tolist()),
+            margin=float(arrays["pair_margin"][i]),
+            stiffness=1.0 / soft if (soft := float(parameters.pair_compliance[i])) else None,
+        )
+    return tuple(pairs.values())
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, from now on read-only."""
+    array.setflags(write=False)
+    return array
