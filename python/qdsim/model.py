@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
 from qdsim.commands import ActuatorLaws
 from qdsim.description import Description
@@ -24,7 +25,7 @@ from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import JOINT_NQ, JOINT_NV
 from qdsim.description.references import unknown_name
 from qdsim.description.shapes import GEOM_TYPES, SUPPORTED_PAIRS
-from qdsim.parameters import PARAMETERS, Parameters, frozen, with_parameters
+from qdsim.parameters import Parameters, frozen, with_parameters
 from qdsim.pressure.geometries import field_arrays
 
 FloatArray = npt.NDArray[np.float64]
@@ -140,7 +141,9 @@ class Model(_core.Model):
         set_now("actuator_gear", frozen(arrays["actuator_gear"]))
         set_now("geom_body", _indices(arrays["geom_body"]))
         set_now("pair_geom", frozen(arrays["pair_geom"].astype(np.int64)))
-        set_now("parameters", Parameters(**{name: frozen(arrays[name]) for name in PARAMETERS}))
+        set_now(
+            "parameters", Parameters(**{name: frozen(arrays[name]) for name in PARAMETER_NAMES})
+        )
         bounds = np.array(
             [item.range or (-np.inf, np.inf) for item in description.actuators]
         ).reshape(-1, 2)
@@ -445,7 +448,7 @@ class Model(_core.Model):
         elif not isinstance(parameters, Parameters):
             raise TypeError(f"parameters must be Parameters, got {type(parameters).__name__}")
         else:
-            current = {name: getattr(parameters, name) for name in PARAMETERS}
+            current = {name: getattr(parameters, name) for name in PARAMETER_NAMES}
             parameters = self.parameters.replace(**current)
         parameters = parameters.replace(**changes)
         changed = with_parameters(self.description, self.parameters, parameters, self.pair_geom)

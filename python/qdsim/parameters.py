@@ -8,37 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
 from qdsim.description import Description, Geom, Pair
 from qdsim.description.arrays import model_arrays
 from qdsim.description.references import unknown_name
 
-__all__ = ["PARAMETERS", "Parameters", "frozen", "with_parameters"]
+__all__ = ["Parameters", "frozen", "with_parameters"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-PARAMETERS = (
-    "body_mass",
-    "body_com",
-    "body_inertia",
-    "joint_stiffness",
-    "joint_springref",
-    "joint_damping",
-    "joint_armature",
-    "joint_friction",
-    "actuator_stiffness",
-    "actuator_gain",
-    "actuator_bias",
-    "actuator_damping",
-    "actuator_force_range",
-    "geom_size",
-    "geom_modulus",
-    "pair_friction",
-    "pair_compliance",
-    "tendon_stiffness",
-    "gravity",
-)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,8 +75,8 @@ class Parameters:
         Raises TypeError for unknown names, ValueError for wrong shapes or values not finite.
         """
         for name in changes:
-            if name not in PARAMETERS:
-                raise TypeError(f"parameters: {unknown_name('parameter', name, PARAMETERS)}")
+            if name not in PARAMETER_NAMES:
+                raise TypeError(f"parameters: {unknown_name('parameter', name, PARAMETER_NAMES)}")
         values = {}
         for name, change in changes.items():
             old: FloatArray = getattr(self, name)
@@ -117,7 +96,7 @@ class Parameters:
         return dataclasses.replace(self, **values)
 
     def __repr__(self) -> str:
-        shapes = ", ".join(f"{name}{getattr(self, name).shape}" for name in PARAMETERS)
+        shapes = ", ".join(f"{name}{getattr(self, name).shape}" for name in PARAMETER_NAMES)
         return f"Parameters({shapes})"
 
 

@@ -20,7 +20,7 @@ from qdsim import _core
 from qdsim.batches.given import courses_of, one_step_of
 from qdsim.batches.inputs import Mocap, Wrench, numbers
 from qdsim.batches.marks import BatchMarks, Errors
-from qdsim.batches.pulling import Products, kept_steps, products_of, pull, push
+from qdsim.batches.pulling import OF_STEPS, Products, kept_steps, products_of, pull, push
 from qdsim.batches.rollouts import Rollouts
 from qdsim.step import Options
 
@@ -263,7 +263,7 @@ def _after_step(products: Products, cotangent: npt.ArrayLike) -> _Vector:
 
 
 def _of_one_step(name: str, gradient: _Vector) -> _Vector:
-    if name not in ("u", "tau", "wrench", "mocap"):
+    if name not in OF_STEPS:
         return gradient
     axis = gradient.ndim - (3 if name in ("wrench", "mocap") else 2)
     return gradient.reshape(*gradient.shape[:axis], *gradient.shape[axis + 1 :])

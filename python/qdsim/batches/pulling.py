@@ -24,11 +24,11 @@ from qdsim.batches.inputs import (
 from qdsim.batches.marks import Errors, argument_shape, settle
 from qdsim.step import Options
 
-__all__ = ["Products", "kept_steps", "products_of", "pull", "push"]
+__all__ = ["OF_STEPS", "Products", "kept_steps", "products_of", "pull", "push"]
 
 _Vector = npt.NDArray[np.float64]
 _LeadingDimensions = tuple[int, ...]
-_OF_STEPS = ("u", "tau", "wrench", "mocap")
+OF_STEPS = ("u", "tau", "wrench", "mocap")
 """What every step of a rollout is given."""
 
 _KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
@@ -53,7 +53,7 @@ class Products:
         if name == "q":
             return (model.nq if self.ambient else model.nv,)
         shape = argument_shape(model, name)
-        return (self.given.steps, *shape) if name in _OF_STEPS else shape
+        return (self.given.steps, *shape) if name in OF_STEPS else shape
 
     def known(self) -> tuple[str, ...]:
         """What it can be differentiated by."""
@@ -236,7 +236,7 @@ def push(
     arrays, leads = {}, given.leads()
     for name, said in names.items():
         whole = products.shape(name)
-        shape = whole[1:] if one_step and name in _OF_STEPS else whole
+        shape = whole[1:] if one_step and name in OF_STEPS else whole
         array = numbers(said, tangents[name], shape)
         leads[said] = array.shape[: array.ndim - len(shape)]
         arrays[name] = array.reshape(*leads[said], *whole)
