@@ -14,6 +14,7 @@ typedef struct convex_pair {
   double skin[2];   /* of the cores */
   double size;      /* sum of the shapes' extents */
   double roughness; /* and of what their features leave open */
+  double beside;    /* relative to the shapes: a point this close to a bound starts on it */
 } convex_pair;
 
 /* Points x[0] of A and x[1] of B (without skin), n from A into B, unit. gap is the cores'

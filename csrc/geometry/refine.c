@@ -13,8 +13,6 @@
 #include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
-/* Feature of the start: points this close to a bound, relative to the shapes, are at it. */
-static const double CLASSIFY = 1e-6;
 /* What rounding leaves of the conditions, relative to the shapes. */
 static const double CERTIFIED = 1e-13;
 /* What will do where the conditions meet in the border of two features, or sizes are very unequal:
@@ -58,7 +56,7 @@ static double surface_start(surface_point *out, const convex_pair *pair, int k, 
   mat3_tmul_vec(out->n, shape->rot, n);
   mat3_tmul_vec(out->x, shape->rot, arm);
   vec3_copy(before, out->n);
-  out->feature = surface_classify(shape, out->x, CLASSIFY * shape_extent(shape));
+  out->feature = surface_classify(shape, out->x, pair->beside * shape_extent(shape));
   vec3_axpy(out->x, pair->skin[k], out->n);
   surface_retract(shape, out);
   vec3_sub(before, before, out->n);
@@ -161,7 +159,8 @@ static int restart_beside(refinement *r, int k, const double n[3]) {
   mat3_tmul_vec(kept.x, pair->shape[k]->rot, foot);
   surface_retract(pair->shape[k], &kept);
   shrunk = kept;
-  vec3_scale(shrunk.x, shrunk.x, 1.0 - CLASSIFY); /* an end that is level with its end is beside */
+  vec3_scale(shrunk.x, shrunk.x,
+             1.0 - pair->beside); /* an end that is level with its end is beside */
   if (surface_cross(pair->shape[k], &shrunk)) {
     return 0;
   }
@@ -317,6 +316,6 @@ void closest_take(const convex_pair *pair, const convex_witness *witness, contac
       vec3_sub(x, x, pair->d);
     }
     mat3_tmul_vec(y, pair->shape[k]->rot, x);
-    feature[k] = surface_classify(pair->shape[k], y, CLASSIFY * shape_extent(pair->shape[k]));
+    feature[k] = surface_classify(pair->shape[k], y, pair->beside * shape_extent(pair->shape[k]));
   }
 }

@@ -5,6 +5,9 @@
 #include "geometry/convex.h"
 #include "qdsim.h"
 
+/* Where roughly found points stand: relative to the shapes. */
+static const double BESIDE = 1e-6;
+
 /* In the frame of the shape. n need not be a unit vector. */
 static void core_support(double x[3], const placed_shape *shape, const double n[3]) {
   const double *size = shape->size;
@@ -66,4 +69,5 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
   }
   out->size = shape_extent(a) + shape_extent(b);
   out->roughness = shape_roughness(a) + shape_roughness(b);
+  out->beside = BESIDE;
 }

@@ -24,13 +24,13 @@ enum { STAGES = 3, TRIED_FACES_MOST = 64 };
 static const double PARTED = 1.5;
 /* Or, relative to the shapes, to this gap. */
 static const double WELL_PARTED = 0.1;
-/* Points are in a face, or opposite each other, to this, relative to the shapes. */
-static const double BESIDE = 1e-6;
 /* Corners of a mesh's polygon lie out of its plane by the roughness, so that its triangles tilt by
  * that over their width. Across the polygon, some times as long, the tilt makes this many times the
  * roughness: a direction that is better by less is the polygon's own, whose contact has a
  * derivative. */
 static const double SLOPE = 8.0;
+/* Of the overlap: points this close to a bound are on it where it is looked at closely. */
+static const double FINE = 1e-2;
 enum { OTHERS_MOST = 4 };
 /* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
 static const double DEEPER = 1e-12;
@@ -93,7 +93,7 @@ static int is_opposite(const convex_pair *pair, const convex_witness *witness) {
   double across[3];
   vec3_sub(across, witness->x[1], witness->x[0]);
   vec3_axpy(across, -witness->gap, witness->n);
-  return vec3_norm(across) <= BESIDE * pair->size;
+  return vec3_norm(across) <= pair->beside * pair->size;
 }
 
 /* The face of a shape against the other's support along its normal, the one of least overlap: exact
@@ -125,7 +125,7 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
   vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
   face = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
   *in_face = is_in_face(pair, owner, best.x[owner], face, DEEPER);
-  if (!*in_face && !is_in_face(pair, owner, best.x[owner], face, BESIDE)) {
+  if (!*in_face && !is_in_face(pair, owner, best.x[owner], face, pair->beside)) {
     move_opposite(pair, &best);
   }
   closest_take(pair, &best, contact, feature);
@@ -197,33 +197,43 @@ static double side_closest(const convex_pair *pair, convex_witness *best) {
   return best->gap;
 }
 
-/* Newton from a witness, which it may not fall short of. */
+/* Newton from a witness, which it may not fall short of. Features that are not farther apart than
+ * the cores overlap are different ones, in the end. */
 static int refine_overlap(const convex_pair *pair, const convex_witness *witness, double least,
                           contact_point *refined, int feature[2]) {
   convex_witness parted;
+  convex_pair fine = *pair;
+  fine.beside = fmin(pair->beside, FINE * fmax(-witness->gap / pair->size, DEEPER));
   return (closest_refine(pair, witness, refined, feature) && refined->dist >= least) ||
          (parted_start(pair, witness, &parted) && closest_refine(pair, &parted, refined, feature) &&
+          refined->dist >= least) ||
+         (fine.beside < pair->beside && closest_refine(&fine, witness, refined, feature) &&
           refined->dist >= least);
 }
 
 /* The polytope ends with an error within which another way out may be shorter. Of several that are
- * almost equally short the shortest is taken, so that which one it is depends on no rounding. */
-static void take_shortest(const convex_pair *pair, polytope *p, double rounding,
-                          contact_point *refined, int feature[2]) {
+ * almost equally short the shortest is taken, so that which one it is depends on no rounding.
+ * Returns 0 if one is shorter still, to which Newton does not get from here. */
+static int take_shortest(const convex_pair *pair, polytope *p, double rounding,
+                         contact_point *refined, int feature[2]) {
   const double skin = pair->skin[0] + pair->skin[1];
+  double missed = -INFINITY;
   for (int i = 0; i < OTHERS_MOST; ++i) {
     const double depth = -(refined->dist + skin) - rounding;
     convex_witness witness;
     contact_point other;
     int other_feature[2];
     if (!epa_other(p, pair, refined->normal, depth, &witness)) {
-      return;
+      break;
     }
     if (refine_overlap(pair, &witness, witness.gap - skin - rounding, &other, other_feature)) {
       *refined = other;
       memcpy(feature, other_feature, sizeof other_feature);
+    } else {
+      missed = fmax(missed, witness.gap);
     }
   }
+  return missed - skin <= refined->dist + rounding;
 }
 
 /* Closest points of overlapping cores: a face's, a side's, or better ones. */
@@ -243,10 +253,8 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
       break;
     }
     found = refine_overlap(pair, &witness, fmax(witness.gap, known) - skin - rounding, &refined,
-                           refined_feature);
-    if (found) {
-      take_shortest(pair, &p, rounding, &refined, refined_feature);
-    }
+                           refined_feature) &&
+            take_shortest(pair, &p, rounding, &refined, refined_feature);
   }
   if (!found && side_gap > face_gap && side_gap >= witness.gap) {
     witness = side;
