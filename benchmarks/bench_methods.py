@@ -139,7 +139,8 @@ def rows(name: str, calls: Iterator[Call]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def sets() -> dict[str, Iterator[Call]]:
+    """Names of the sets of programs, and the calls that solve them."""
     sources: dict[str, Iterator[Call]] = {}
     for kappa in KAPPAS:
         kind = "exact" if kappa is None else "smoothed"
@@ -150,9 +151,13 @@ def main() -> None:
     sources["problem set, from a solution nearby"] = again()
     sources["found steps"] = found_steps()
     sources["friction problems"] = friction()
+    return sources
+
+
+def main() -> None:
     print("| programs | answered by | times | tries | us each | of the time |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for name, calls in sources.items():
+    for name, calls in sets().items():
         print("\n".join(rows(name, calls)), flush=True)
 
 

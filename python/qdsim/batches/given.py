@@ -18,11 +18,10 @@ from qdsim.batches.inputs import (
     check_parameters,
     every_step,
     in_rows,
-    mocap_of,
+    inputs_of,
     numbers,
     parameter_rows,
     parameters_of,
-    wrenches_of,
 )
 
 __all__ = ["Given", "courses_of", "one_step_of"]
@@ -89,14 +88,9 @@ def courses_of(
     begin = {"q0": numbers("q0", q0, (model.nq,))}
     if v0 is not None:
         begin["v0"] = numbers("v0", v0, (model.nv,))
-    courses = {"u": numbers("u", u, (-1, model.nu))}
-    steps = courses["u"].shape[-2]
-    if tau is not None:
-        courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), steps)
-    if wrench is not None:
-        courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), steps)
-    if mocap is not None:
-        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), steps)
+    given = inputs_of(model, u, tau, wrench, mocap, (-1,))
+    steps = given["u"].shape[-2]
+    courses = {name: every_step(name, course, steps) for name, course in given.items()}
     return Given(model, steps, begin, courses, parameters_of(model, parameters))
 
 
@@ -111,13 +105,7 @@ def one_step_of(
 ) -> Given:
     """Arguments of batches of steps, as rollouts of one step."""
     check_model(model)
-    courses = {"u": numbers("u", u, (model.nu,))}
-    if tau is not None:
-        courses["tau"] = numbers("tau", tau, (model.nv,))
-    if wrench is not None:
-        courses["wrench"] = wrenches_of(model, wrench)
-    if mocap is not None:
-        courses["mocap"] = mocap_of(model, mocap)
-    courses = {name: array[..., None, :] for name, array in courses.items()}
+    given = inputs_of(model, u, tau, wrench, mocap)
+    courses = {name: array[..., None, :] for name, array in given.items()}
     begin = {"q": numbers("q", q, (model.nq,))}
     return Given(model, 1, begin, courses, parameters_of(model, parameters))

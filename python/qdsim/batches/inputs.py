@@ -24,7 +24,7 @@ __all__ = [
     "check_quaternions",
     "every_step",
     "in_rows",
-    "mocap_of",
+    "inputs_of",
     "numbers",
     "parameter_rows",
     "parameters_in",
@@ -32,7 +32,6 @@ __all__ = [
     "rows_of",
     "sample_name",
     "thread_count",
-    "wrenches_of",
     "wrt_names",
 ]
 
@@ -198,6 +197,25 @@ def every_step(name: str, course: _Vector, step_count: int) -> _Vector:
     return np.broadcast_to(course, (*course.shape[:-2], step_count, course.shape[-1]))
 
 
+def inputs_of(
+    model: _core.Model,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    steps: tuple[int, ...] = (),
+) -> dict[str, _Vector]:
+    """What a step is given besides its state, by name; steps: (-1,) where there are many in a row."""
+    found = {"u": numbers("u", u, (*steps, model.nu))}
+    if tau is not None:
+        found["tau"] = numbers("tau", tau, (*steps, model.nv))
+    if wrench is not None:
+        found["wrench"] = wrenches_of(model, wrench, steps)
+    if mocap is not None:
+        found["mocap"] = mocap_of(model, mocap, steps)
+    return found
+
+
 def rows_of(
     model: _core.Model,
     q: npt.ArrayLike,
@@ -210,15 +228,10 @@ def rows_of(
 ) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     check_model(model)
-    arrays = {"q": numbers("q", q, (model.nq,)), "u": numbers("u", u, (model.nu,))}
+    arrays = {"q": numbers("q", q, (model.nq,))}
     if v is not None:
         arrays["v"] = numbers("v", v, (model.nv,))
-    if tau is not None:
-        arrays["tau"] = numbers("tau", tau, (model.nv,))
-    if wrench is not None:
-        arrays["wrench"] = wrenches_of(model, wrench)
-    if mocap is not None:
-        arrays["mocap"] = mocap_of(model, mocap)
+    arrays |= inputs_of(model, u, tau, wrench, mocap)
     values = parameters_of(model, parameters)
     both = {**arrays, **values}
     lead = broadcast({name: array.shape[:-1] for name, array in both.items()})
