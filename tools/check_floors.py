@@ -74,8 +74,8 @@ ROOMS: dict[str, list[set[str]]] = {
     "batches": [
         {"inputs", "outputs"},
         {"given", "marks", "queries"},
-        {"pulling", "steps"},
-        {"rollouts"},
+        {"feedback", "steps"},
+        {"pulling", "rollouts"},
         {"products"},
         {"dynamics"},
     ],

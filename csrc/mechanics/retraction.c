@@ -185,6 +185,34 @@ void retraction_pull(double *by_q, double *by_delta, const qd_model *m, const do
   }
 }
 
+void retraction_difference_push(double *out, const qd_model *m, const double *v, const double *dq) {
+  for (int i = 0; i < m->nv; ++i) {
+    out[i] = dq[i];
+  }
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] >= QD_BALL) {
+      const int row = rotation_index(m, j);
+      double inverse[9];
+      rotation_left_jacobian_inverse(inverse, v + row);
+      mat3_mul_vec(out + row, inverse, dq + row);
+    }
+  }
+}
+
+void retraction_difference_pull(double *by_q, const qd_model *m, const double *v, const double *y) {
+  for (int i = 0; i < m->nv; ++i) {
+    by_q[i] = y[i];
+  }
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] >= QD_BALL) {
+      const int row = rotation_index(m, j);
+      double inverse[9];
+      rotation_left_jacobian_inverse(inverse, v + row);
+      mat3_tmul_vec(by_q + row, inverse, y + row);
+    }
+  }
+}
+
 /* ---------------------------------------------------------------- the numbers of q themselves
  * exp(w) p has the derivative dp = (-w.v, p0 w + w x v) / 2 by w at zero, p = (p0, v). */
 

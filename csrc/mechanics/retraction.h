@@ -20,6 +20,13 @@ void retraction_push(double *out, const qd_model *model, const double *delta, co
 void retraction_pull(double *by_q, double *by_delta, const qd_model *model, const double *delta,
                      const double *y);
 
+/* Of v = q [-] q0: out (nv) = its change when q moves by dq, and by_q (nv) = the pullback of its
+ * cotangent y to q. */
+void retraction_difference_push(double *out, const qd_model *model, const double *v,
+                                const double *dq);
+void retraction_difference_pull(double *by_q, const qd_model *model, const double *v,
+                                const double *y);
+
 /* Between the numbers of q and tangent coordinates, where f(normalize(q)) counts and q has a
  * quaternion of any length: dq = J v and v = E dq, E = 4 J' / |quaternion|^2 for rotations. */
 void retraction_ambient(double *dq, const qd_model *model, const double *q, const double *v);

@@ -2,40 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/feedback.h"
 #include "runtime/rollout.h"
-
-/* y += A x, A (rows, columns) */
-static void add_product(double *y, const double *A, const double *x, int rows, int columns) {
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      y[i] += A[i * columns + j] * x[j];
-    }
-  }
-}
-
-/* p->u, so far what the input has for step t of sample i, reacts to where it begins. */
-static void react(const rollout_job *job, participant *p, int64_t i, int64_t t) {
-  const qd_model *model = job->steps.model;
-  const qd_feedback *f = job->steps.input->feedback;
-  const int nu = model->nu, nv = model->nv;
-  const int64_t at = i * job->step_count + t;
-  double *u = f->u + at * nu;
-  qd_difference(model, p->q, f->q_nominal + t * model->nq, p->delta);
-  add_product(p->u, f->x_gain + at * nu * nv, p->delta, nu, nv);
-  if (f->v_gain != NULL) {
-    for (int j = 0; j < nv; ++j) {
-      p->delta[j] = p->v[j] - f->v_nominal[t * nv + j];
-    }
-    add_product(p->u, f->v_gain + at * nu * nv, p->delta, nu, nv);
-  }
-  if (f->u_gain != NULL) {
-    add_product(p->u, f->u_gain + at * nu * nu, t > 0 ? u - nu : f->u_before, nu, nu);
-  }
-  for (int j = 0; j < nu; ++j) {
-    p->u[j] = fmin(fmax(p->u[j], f->lower[at * nu + j]), f->upper[at * nu + j]);
-  }
-  memcpy(u, p->u, (size_t)nu * sizeof(double));
-}
 
 double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t) {
   double *path = job->steps.input->v_path;
@@ -59,7 +27,7 @@ static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i,
     return status;
   }
   if (job->steps.input->feedback != NULL) {
-    react(job, p, i, t);
+    feedback_react(job, p, i, t);
   }
   if (taped < 0) {
     return sample_step(&job->steps, p, stepped, start, result, NULL);

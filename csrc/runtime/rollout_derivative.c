@@ -5,6 +5,7 @@
 
 #include "base/lanes.h"
 #include "mechanics/retraction.h"
+#include "runtime/feedback.h"
 #include "runtime/rollout.h"
 
 typedef struct derivative_job {
@@ -51,6 +52,8 @@ static int64_t numbers_of(const passage *w, int argument) {
   return steps * qd_argument_size(w->model, argument);
 }
 
+static int reacts(const passage *w) { return w->job->rollout.steps.input->feedback != NULL; }
+
 /* Step t with its factor; taken now if it is not on the tape. NULL: *status says why. */
 static taped_step *factored_step(passage *w, int64_t t, qd_status *status) {
   const derivative_job *job = w->job;
@@ -62,6 +65,9 @@ static taped_step *factored_step(passage *w, int64_t t, qd_status *status) {
     *status = sample_read(&rollout->steps, w->p, w->sample, t, w->path + t * w->model->nq,
                           rollout_velocity(rollout, w->sample, t));
     if (*status == QD_OK) {
+      if (reacts(w)) {
+        feedback_react(rollout, w->p, w->sample, t);
+      }
       const qd_step_start *start = t == 0 ? sample_start(&rollout->steps, w->sample) : NULL;
       *status = sample_record(&rollout->steps, job->options, w->p, w->model, start, s);
     }
@@ -106,6 +112,16 @@ static void add_to(double *sum, const double *part, int64_t count) {
   }
 }
 
+/* The gradient by the command of step t goes on to the state and to what was given for u. */
+static void react_back(const passage *w, int64_t t, const taped_step *s) {
+  tape *on = w->p->tape;
+  double *by_u = w->job->gradient[QD_BY_U];
+  feedback_pull(&w->job->rollout, on, w->sample, t, s->q);
+  if (by_u != NULL) {
+    memcpy(by_u + place(w, QD_BY_U, t), on->by_u, (size_t)w->model->nu * sizeof(double));
+  }
+}
+
 /* The tape's cotangent, of configuration t + 1, goes back through step t. */
 static qd_status pull_step(passage *w, int64_t t) {
   double *const *gradient = w->job->gradient;
@@ -123,8 +139,12 @@ static qd_status pull_step(passage *w, int64_t t) {
     }
   }
   one[QD_BY_V] = dynamic ? on->by_v : NULL;
+  one[QD_BY_U] = reacts(w) ? on->by_u : one[QD_BY_U];
   qd_vjp(w->model, s->workspace, w->job->options, &s->input, &s->result, 1, on->cotangent,
          dynamic ? on->v_cotangent : NULL, one);
+  if (reacts(w)) {
+    react_back(w, t, s);
+  }
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     if (gradient[i] != NULL) {
       add_to(gradient[i] + place(w, i, t), one[i], qd_argument_size(w->model, i));
@@ -205,6 +225,18 @@ static void v_tangent_put(const passage *w, int64_t t) {
   }
 }
 
+/* The change of the command of step t: that of what was given for u, and what the state's makes. */
+static const double *react_along(const passage *w, int64_t t, const taped_step *s,
+                                 const double *given) {
+  tape *on = w->p->tape;
+  numbers_fill(on->by_u, w->model->nu, 0.0);
+  if (given != NULL) {
+    memcpy(on->by_u, given, (size_t)w->model->nu * sizeof(double));
+  }
+  feedback_push(&w->job->rollout, on, w->sample, t, s->q);
+  return on->by_u;
+}
+
 static qd_status push_step(passage *w, int64_t t) {
   const derivative_job *job = w->job;
   tape *on = w->p->tape;
@@ -219,6 +251,9 @@ static qd_status push_step(passage *w, int64_t t) {
     one[i] = job->tangent[i] != NULL ? job->tangent[i] + place(w, i, t) : NULL;
   }
   one[QD_BY_V] = dynamic ? on->v_cotangent : NULL;
+  if (reacts(w)) {
+    one[QD_BY_U] = react_along(w, t, s, one[QD_BY_U]);
+  }
   qd_jvp(w->model, s->workspace, job->options, &s->input, &s->result, 1, one, on->by_q,
          dynamic ? on->by_v : NULL);
   memcpy(on->cotangent, on->by_q, (size_t)w->model->nv * sizeof(double));
@@ -259,6 +294,10 @@ static qd_status push_forward(passage *w) {
 
 static void leave_failed(const passage *w) {
   const derivative_job *job = w->job;
+  if (reacts(w) && job->way->path_known) { /* else the rollout has said how far it came */
+    const int64_t size = job->rollout.step_count * w->model->nu;
+    numbers_fill(job->rollout.steps.input->feedback->u + w->sample * size, size, NAN);
+  }
   if (job->out != NULL) {
     const int64_t rows = job->rollout.step_count + 1;
     const int64_t size = rows * (job->way->ambient ? w->model->nq : w->model->nv);

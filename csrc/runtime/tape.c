@@ -15,18 +15,21 @@ tape *tape_create(const qd_model *model) {
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     parameters += (size_t)qd_argument_size(model, i);
   }
-  const size_t nv = (size_t)model->nv;
-  tape *t = calloc(1, sizeof *t + (4 * nv + (size_t)model->nq + parameters) * sizeof(double));
+  const size_t nv = (size_t)model->nv, nu = (size_t)model->nu;
+  tape *t = calloc(1, sizeof *t + (7 * nv + nu + parameters) * sizeof(double));
   if (t == NULL) {
     return NULL;
   }
   t->model = model;
   t->cotangent = t->numbers;
   t->by_q = t->cotangent + nv;
-  t->q = t->by_q + nv;
-  t->v_cotangent = t->q + model->nq;
+  t->v_cotangent = t->by_q + nv;
   t->by_v = t->v_cotangent + nv;
-  double *next = t->by_v + nv;
+  t->by_u = t->by_v + nv;
+  t->away = t->by_u + nu;
+  t->change = t->away + nv;
+  t->moved = t->change + nv;
+  double *next = t->moved + nv;
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     t->by_parameter[i] = next;
     next += qd_argument_size(model, i);

@@ -17,8 +17,9 @@ typedef struct tape {
   const qd_model *model;
   taped_step **steps; /* (count) */
   int64_t count;
-  double *cotangent, *by_q, *q;            /* (nv), (nv), (nq) scratch of a pullback */
+  double *cotangent, *by_q;                /* (nv) each, scratch of a pullback */
   double *v_cotangent, *by_v;              /* (nv) each, of the second-order step */
+  double *by_u, *away, *change, *moved;    /* (nu), (nv) each, of commands that react */
   double *by_parameter[QD_ARGUMENT_COUNT]; /* of one step, NULL for what is no parameter */
   double numbers[];
 } tape;

@@ -19,12 +19,12 @@ from .batches.dynamics import (
     DynamicRolloutPullbacks,
     DynamicRolloutPushforwards,
     DynamicRollouts,
-    Feedback,
     rollout_dynamic,
     rollout_dynamic_jvp,
     rollout_dynamic_vjp,
     step_dynamic_batch,
 )
+from .batches.feedback import Feedback
 from .batches.products import (
     BatchPullbacks,
     BatchPushforwards,

@@ -386,6 +386,7 @@ def _rollout_derivative(
     parameters: tuple[_Vector | None, ...] | None,
     threads: int,
     start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
+    feedback: dict[str, _Vector] | None,
     way_options: _OptionsLike | StepOptions | None,
     ambient: bool,
     kept: int,

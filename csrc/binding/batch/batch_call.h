@@ -40,6 +40,21 @@ int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
                  npy_intp *step_count);
 /* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
 int parameters_read(batch_call *call, PyObject *object);
+/* feedback.c: arrays of commands that react, which it keeps alive. */
+enum { FEEDBACK_ARRAYS = 8 };
+
+typedef struct feedback_arrays {
+  PyArrayObject *in[FEEDBACK_ARRAYS];
+  qd_feedback values;
+} feedback_arrays;
+
+/* The input's feedback from a dict, or none from None; -1 with an exception. End it in any case. */
+int feedback_read(feedback_arrays *feedback, batch_call *call, PyObject *object,
+                  npy_intp step_count);
+/* The commands among the results, if there is a feedback. */
+void feedback_commands_create(feedback_arrays *feedback, const batch_call *call, PyObject *results,
+                              npy_intp step_count);
+void feedback_end(feedback_arrays *feedback);
 /* A dict of arrays to write results into, or None. */
 int out_check(PyObject *out);
 /* Puts the array of `out` or a new one (count, rows, columns; -1: not there) into the dict of

@@ -29,67 +29,8 @@ static const char *const ROLLOUT_NAMES[] = {"model",   "options",    "q",     "v
                                             "threads", "warm_start", "start", "feedback"};
 enum { ROLLOUT_ARGUMENTS = sizeof(rollout_job) / sizeof(PyObject *) };
 
-/* Arrays of a feedback, which it keeps alive. */
-enum { FEEDBACK_ARRAYS = 8, FEEDBACK_NEEDED = 5 };
-
-typedef struct rollout_feedback {
-  PyArrayObject *in[FEEDBACK_ARRAYS];
-  qd_feedback values;
-} rollout_feedback;
-
-static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject *object,
-                         npy_intp step_count) {
-  static const char *const names[] = {"q_nominal", "u_before", "x_gain",    "lower",
-                                      "upper",     "u_gain",   "v_nominal", "v_gain"};
-  const model_object *model = call->step.model;
-  const npy_intp count = (npy_intp)call->input.sample_count, nu = model->nu;
-  const npy_intp path[] = {step_count, model->nq}, v_path[] = {step_count, model->nv},
-                 rows[] = {count, step_count, nu};
-  const npy_intp x_gain[] = {count, step_count, nu, model->nv},
-                 u_gain[] = {count, step_count, nu, nu};
-  const npy_intp *const shapes[] = {path, &nu, x_gain, rows, rows, u_gain, v_path, x_gain};
-  static const int ranks[] = {2, 1, 4, 3, 3, 4, 2, 4};
-  if (object == Py_None) {
-    return 0;
-  }
-  if (!PyDict_Check(object)) {
-    PyErr_SetString(PyExc_TypeError, "feedback: expected None or a dict of arrays");
-    return -1;
-  }
-  const double *data[FEEDBACK_ARRAYS] = {NULL};
-  for (int k = 0; k < FEEDBACK_ARRAYS; k++) {
-    PyObject *array = PyDict_GetItemString(object, names[k]);
-    if (!array && k >= FEEDBACK_NEEDED) {
-      continue;
-    }
-    if (!array) {
-      PyErr_Format(PyExc_ValueError, "feedback: misses %s", names[k]);
-      return -1;
-    }
-    feedback->in[k] = array_read(array, names[k], ranks[k], shapes[k]);
-    if (!feedback->in[k]) {
-      return -1;
-    }
-    data[k] = PyArray_DATA(feedback->in[k]);
-  }
-  if ((data[6] != NULL) != (data[7] != NULL) || (data[6] && !call->input.v)) {
-    PyErr_SetString(PyExc_ValueError, "feedback: v_nominal and v_gain come together, with v");
-    return -1;
-  }
-  feedback->values = (qd_feedback){.q_nominal = data[0],
-                                   .u_before = data[1],
-                                   .x_gain = data[2],
-                                   .lower = data[3],
-                                   .upper = data[4],
-                                   .u_gain = data[5],
-                                   .v_nominal = data[6],
-                                   .v_gain = data[7]};
-  call->input.feedback = &feedback->values;
-  return 0;
-}
-
 static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_count,
-                             rollout_feedback *feedback) {
+                             feedback_arrays *feedback) {
   const model_object *model = call->step.model;
   npy_intp count = (npy_intp)call->input.sample_count;
   PyObject *results = PyDict_New();
@@ -103,10 +44,7 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
   }
   int32_t *statuses = result_create(results, out, "status", NPY_INT32, count, -1, -1);
   int64_t *steps_done = result_create(results, out, "steps_done", NPY_INT64, count, -1, -1);
-  if (call->input.feedback) {
-    feedback->values.u =
-        result_create(results, Py_None, "commands", NPY_DOUBLE, count, step_count, model->nu);
-  }
+  feedback_commands_create(feedback, call, results, step_count);
   PyObject *report = NULL;
   if (!PyErr_Occurred()) {
     interruptible work;
@@ -127,7 +65,7 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
   PyObject *out = NULL;
   rollout_job job;
   batch_call call;
-  rollout_feedback feedback = {{NULL}, {NULL}};
+  feedback_arrays feedback = {.in = {NULL}};
   npy_intp count = -1, step_count;
   if (arguments_parse("_rollout", ROLLOUT_NAMES, ROLLOUT_ARGUMENTS, 2, ROLLOUT_ARGUMENTS, args,
                       arg_count, kwnames, (PyObject **)&job) < 0) {
@@ -146,9 +84,7 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
       out = rollout_run(&call, job.out, step_count, &feedback);
     }
   }
-  for (int k = 0; k < FEEDBACK_ARRAYS; k++) {
-    Py_XDECREF(feedback.in[k]);
-  }
+  feedback_end(&feedback);
   batch_end(&call);
   return out;
 }

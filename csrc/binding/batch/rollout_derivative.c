@@ -6,8 +6,10 @@
 
 const char rollout_derivative_doc[] =
     "_rollout_derivative($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters,\n"
-    "                    threads, start, way_options, ambient, kept, path, wrt, rows)\n--\n\n"
-    "Rollouts as in _rollout, and a pullback or a pushforward. way_options: those of the\n"
+    "                    threads, start, feedback, way_options, ambient, kept, path, wrt, "
+    "rows)\n--\n\n"
+    "Rollouts as in _rollout, with a feedback of no u_gain, and a pullback or a pushforward.\n"
+    "way_options: those of the\n"
     "derivatives, None: options. path: None, or (q, status, steps_done) of the rollout, known\n"
     "before. wrt >= 0: bits of the arguments whose gradients are wanted, rows a tuple of the\n"
     "cotangents (samples, steps + 1, n) alone, or of these and those of the velocities (samples,\n"
@@ -19,18 +21,20 @@ const char rollout_derivative_doc[] =
 /* The arguments of _rollout_derivative, borrowed, in the order of its names. */
 typedef struct derivative_job {
   PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *threads, *start,
-      *way_options, *ambient, *kept, *path, *wrt, *rows;
+      *feedback, *way_options, *ambient, *kept, *path, *wrt, *rows;
 } derivative_job;
 
 static const char *const DERIVATIVE_NAMES[] = {
-    "model",   "options", "q",           "v",       "u",    "tau",  "wrench", "mocap", "parameters",
-    "threads", "start",   "way_options", "ambient", "kept", "path", "wrt",    "rows"};
+    "model",       "options", "q",          "v",       "u",     "tau",
+    "wrench",      "mocap",   "parameters", "threads", "start", "feedback",
+    "way_options", "ambient", "kept",       "path",    "wrt",   "rows"};
 enum { DERIVATIVE_ARGUMENTS = sizeof(derivative_job) / sizeof(PyObject *) };
 
 typedef struct derivative_call {
   batch_call batch;
   step_call way_step; /* model and options of the derivatives */
   qd_rollout_way way;
+  feedback_arrays feedback;
   npy_intp step_count;
   int wrt;
 } derivative_call;
@@ -100,6 +104,7 @@ static int rollout_rows_create(derivative_call *call, PyObject *results, PyObjec
     call->batch.input.v_path = result_create(results, Py_None, "v", NPY_DOUBLE, count,
                                              call->step_count + 1, call->batch.step.model->nv);
   }
+  feedback_commands_create(&call->feedback, &call->batch, results, call->step_count);
   out->status = result_create(results, Py_None, "status", NPY_INT32, count, -1, -1);
   out->steps_done = result_create(results, Py_None, "steps_done", NPY_INT64, count, -1, -1);
   call->way.derivative_exact =
@@ -193,6 +198,17 @@ static int way_read(derivative_call *call, core_state *state, const derivative_j
   return 0;
 }
 
+static int reaction_read(derivative_call *call, PyObject *feedback) {
+  if (feedback_read(&call->feedback, &call->batch, feedback, call->step_count) < 0) {
+    return -1;
+  }
+  if (call->feedback.values.u_gain) {
+    PyErr_SetString(PyExc_ValueError, "feedback: u_gain is not differentiated");
+    return -1;
+  }
+  return 0;
+}
+
 PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                       PyObject *kwnames) {
   PyObject *out = NULL;
@@ -214,10 +230,12 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
     in->sample_count = count;
     if (courses_read(&call.batch, job.u, job.tau, job.wrench, job.mocap, &call.step_count) == 0 &&
         parameters_read(&call.batch, job.parameters) == 0 &&
-        batch_start_begin(&call.batch.start, &call.batch.step, job.start, in) == 0) {
+        batch_start_begin(&call.batch.start, &call.batch.step, job.start, in) == 0 &&
+        reaction_read(&call, job.feedback) == 0) {
       out = derivative_run(&call, &job);
     }
   }
+  feedback_end(&call.feedback);
   step_call_end(&call.way_step);
   batch_end(&call.batch);
   return out;

@@ -7,15 +7,16 @@ threads, and a sample that fails is raised or marked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of
-from qdsim.batches.inputs import Mocap, Wrench, numbers
+from qdsim.batches.inputs import Mocap, Wrench
 from qdsim.batches.marks import Errors
 from qdsim.batches.pulling import kept_steps, products_of, pull, push
 from qdsim.batches.rollouts import Rollouts, roll
@@ -26,7 +27,6 @@ __all__ = [
     "DynamicRolloutPullbacks",
     "DynamicRolloutPushforwards",
     "DynamicRollouts",
-    "Feedback",
     "rollout_dynamic",
     "rollout_dynamic_jvp",
     "rollout_dynamic_vjp",
@@ -51,61 +51,6 @@ class DynamicRollouts(Rollouts):
 
     v: _Vector
     """(..., T + 1, nv) velocities, the first one included."""
-    commands: _Vector | None = field(default=None, kw_only=True)
-    """(..., T, nu) what the feedback made of u, NaN from a failed step on; None: there was none."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Feedback:
-    """Commands of a rollout that react to the state in which each step begins.
-
-    Step t is taken with ``clip(u[t] + q_gain[t] (q - q_nominal[t]) + v_gain[t] (v - v_nominal[t]), lower, upper)``, the
-    first difference in tangent coordinates at q_nominal[t]. It is what a linear quadratic regulator gives.
-    """
-
-    q_nominal: npt.ArrayLike
-    """(T, nq) configurations, the same for all samples."""
-    v_nominal: npt.ArrayLike
-    """(T, nv) velocities, likewise."""
-    q_gain: npt.ArrayLike
-    """(..., T, nu, nv)"""
-    v_gain: npt.ArrayLike
-    """(..., T, nu, nv)"""
-    lower: npt.ArrayLike | None = None
-    """(nu) least commands; None: none."""
-    upper: npt.ArrayLike | None = None
-    """(nu) largest commands; None: none."""
-
-    def arrays(self, model: _core.Model) -> dict[str, _Vector]:
-        """All of them, checked.
-
-        Raises:
-            TypeError, ValueError: naming the field and what was wrong with it.
-        """
-        nu, nv = model.nu, model.nv
-        bounds = {"lower": self.lower, "upper": self.upper}
-        found = {
-            "q_nominal": numbers("feedback.q_nominal", self.q_nominal, (-1, model.nq)),
-            "v_nominal": numbers("feedback.v_nominal", self.v_nominal, (-1, nv)),
-            "q_gain": numbers("feedback.q_gain", self.q_gain, (-1, nu, nv)),
-            "v_gain": numbers("feedback.v_gain", self.v_gain, (-1, nu, nv)),
-        }
-        for name, array in found.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"feedback.{name}: expected finite numbers")
-        for name, value in bounds.items():
-            endless = np.full(nu, -np.inf if name == "lower" else np.inf)
-            found[name] = (
-                endless if value is None else numbers(f"feedback.{name}", value, (nu,)).copy()
-            )
-        for name in ("q_nominal", "v_nominal"):
-            if found[name].ndim != 2:
-                raise ValueError(
-                    f"feedback.{name}: expected the same for all samples, two dimensions"
-                )
-        if not np.all(found["lower"] <= found["upper"]):
-            raise ValueError("feedback.lower: expected at most upper, and no NaN")
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -220,7 +165,7 @@ def rollout_dynamic(
         parameters,
         out,
         warm_start,
-        None if feedback is None else feedback.arrays(model),
+        feedback,
     )
     return DynamicRollouts(**fields)
 
@@ -242,6 +187,7 @@ def rollout_dynamic_vjp(
     errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     checkpoint: int | None = None,
+    feedback: Feedback | None = None,
 ) -> DynamicRolloutPullbacks:
     """Roll out from (q0, v0), and pull cotangents of all states back, for every sample. A step is T = 1.
 
@@ -250,7 +196,7 @@ def rollout_dynamic_vjp(
             and of every velocity, the first ones included; None: zero, for one of the two.
         wrt: Names of arguments of a step but h: "q" and "v" are where the rollout begins.
         checkpoint: As in `rollout_vjp`.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters: As in `rollout_dynamic`.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
 
     Raises:
         As `rollout`.
@@ -258,7 +204,7 @@ def rollout_dynamic_vjp(
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
     given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
-    products = products_of(given, options, "tangent", "step", None)
+    products = products_of(given, options, "tangent", "step", None, feedback)
     kept = kept_steps(checkpoint)
     of_q = np.zeros((given.steps + 1, model.nv)) if q_cotangent is None else q_cotangent
     found = pull(products, of_q, wrt, threads, errors, kept, "rollout_dynamic", v_cotangent)
@@ -279,18 +225,19 @@ def rollout_dynamic_jvp(
     threads: int | None = None,
     errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
+    feedback: Feedback | None = None,
 ) -> DynamicRolloutPushforwards:
     """Roll out from (q0, v0), and move tangents along, for every sample. A step is T = 1.
 
     Args:
         tangents: From names of arguments to directions: "q" and "v" (..., nv), the others as in `rollout_jvp`.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters: As in `rollout_dynamic`.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
 
     Raises:
         As `rollout`.
     """
     given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
-    products = products_of(given, options, "tangent", "step", None)
+    products = products_of(given, options, "tangent", "step", None, feedback)
     return DynamicRolloutPushforwards(
         **push(products, tangents, threads, errors, "rollout_dynamic")
     )

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of, one_step_of
 from qdsim.batches.inputs import Mocap, Wrench, numbers
 from qdsim.batches.marks import BatchMarks, Errors
@@ -195,11 +196,12 @@ def rollout_vjp(
     derivative: _Derivative = "step",
     kappa: float | None = None,
     checkpoint: int | None = None,
+    feedback: Feedback | None = None,
 ) -> RolloutPullbacks:
     """Step T times in a row from q0, and pull cotangents of all configurations back, for every sample.
 
     Args:
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters: As in `rollout`.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
         cotangent: (..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates, of every configuration, the first one
             included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished rollout,
             called once.
@@ -217,7 +219,7 @@ def rollout_vjp(
         >>> u -= rate * found.gradients["u"]
     """
     given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
-    products = products_of(given, options, coordinates, derivative, kappa)
+    products = products_of(given, options, coordinates, derivative, kappa, feedback)
     kept = kept_steps(checkpoint)
     found = pull(products, cotangent, wrt, threads, errors, kept, "rollout")
     return RolloutPullbacks(**found)
@@ -239,20 +241,21 @@ def rollout_jvp(
     coordinates: _Coordinates = "tangent",
     derivative: _Derivative = "step",
     kappa: float | None = None,
+    feedback: Feedback | None = None,
 ) -> RolloutPushforwards:
     """Step T times in a row from q0, and move tangents along, for every sample.
 
     Args:
         tangents: From names of arguments to directions: "q" (..., nv), or (..., nq) in ambient coordinates; "u", "tau",
             "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters: As in `rollout`.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
         options, coordinates, derivative, kappa: As in `vjp_batch`.
 
     Raises:
         As `rollout`.
     """
     given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
-    products = products_of(given, options, coordinates, derivative, kappa)
+    products = products_of(given, options, coordinates, derivative, kappa, feedback)
     return RolloutPushforwards(**push(products, tangents, threads, errors, "rollout"))
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import ARGUMENT_NAMES
 from qdsim.arguments import integer, number, one_of
+from qdsim.batches.feedback import Feedback, feedback_arrays, feedback_leads, feedback_rows
 from qdsim.batches.given import Given
 from qdsim.batches.inputs import (
     broadcast,
@@ -46,6 +47,8 @@ class Products:
     way_options: Any
     """Of the smoothed steps whose derivative stands for the step's own, or None."""
     ambient: bool
+    feedback: Mapping[str, _Vector] | None = None
+    """Arrays of commands that react, checked."""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an argument of one sample of a rollout."""
@@ -59,9 +62,22 @@ class Products:
         """What it can be differentiated by."""
         return (*_KNOWN, "v") if self.given.dynamic else _KNOWN
 
+    def leads(self) -> dict[str, _LeadingDimensions]:
+        """Leading dimensions by the names of arguments."""
+        return self.given.leads() | feedback_leads(self.feedback)
+
+    def reaction(self, lead: _LeadingDimensions) -> dict[str, _Vector] | None:
+        """Commands that react as the core takes them."""
+        return feedback_rows(self.feedback, lead, self.given.steps)
+
 
 def products_of(
-    given: Given, options: Any, coordinates: str, derivative: str, kappa: float | None
+    given: Given,
+    options: Any,
+    coordinates: str,
+    derivative: str,
+    kappa: float | None,
+    feedback: Feedback | None = None,
 ) -> Products:
     """Rollouts to differentiate, in these coordinates and by this derivative."""
     one_of("coordinates", coordinates, allowed=("tangent", "ambient"))
@@ -76,7 +92,8 @@ def products_of(
             raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
         number("kappa", kappa, above=0)
         way_options = (options or Options()).replace(kappa=kappa)
-    return Products(given, options, way_options, coordinates == "ambient")
+    reaction = feedback_arrays(given.model, feedback, given.steps, given.dynamic)
+    return Products(given, options, way_options, coordinates == "ambient", reaction)
 
 
 def kept_steps(checkpoint: int | None) -> int:
@@ -114,6 +131,7 @@ def _run(
         **arguments,
         threads=thread_count(threads),
         start=None,
+        feedback=products.reaction(lead),
         way_options=products.way_options,
         ambient=products.ambient,
         **more,
@@ -130,6 +148,8 @@ def _run(
     }
     if given.dynamic:
         fields["v"] = found["v"].reshape(*lead, given.steps + 1, given.model.nv)
+    if products.feedback is not None:
+        fields["commands"] = found["commands"].reshape(*lead, given.steps, given.model.nu)
     return found, fields
 
 
@@ -179,7 +199,9 @@ def _known_before(
     if given.dynamic:
         of_v = np.zeros(shape) if v_cotangent is None else v_cotangent
         cotangents["v_cotangent"] = numbers("v_cotangent", of_v, shape)
-    lead = broadcast(given.leads() | {name: array.shape[:-2] for name, array in cotangents.items()})
+    lead = broadcast(
+        products.leads() | {name: array.shape[:-2] for name, array in cotangents.items()}
+    )
     arguments = given.arguments(lead)
     rows = (_contiguous(name, array, lead, shape) for name, array in cotangents.items())
     return lead, arguments, tuple(rows)
@@ -194,7 +216,7 @@ def _after_rollout(
 ) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Any, ...], tuple[_Vector, ...]]:
     """Leading dimensions, arguments, the rollouts as the core goes on from them, and cotangents made of them."""
     given = products.given
-    lead = broadcast(given.leads())
+    lead = broadcast(products.leads())
     arguments = given.arguments(lead)
     found = _core._rollout(
         given.model,
@@ -204,7 +226,7 @@ def _after_rollout(
         threads=thread_count(threads),
         warm_start=False,
         start=None,
-        feedback=None,
+        feedback=products.reaction(lead),
     )
     settle(
         caller, given.model, "q0", arguments["q"], found["status"], found["failure"], lead, errors
@@ -233,7 +255,7 @@ def push(
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
     given = products.given
     names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents, products.known())}
-    arrays, leads = {}, given.leads()
+    arrays, leads = {}, products.leads()
     for name, said in names.items():
         whole = products.shape(name)
         shape = whole[1:] if one_step and name in OF_STEPS else whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim._core import STATUS_NAMES
+from qdsim.batches.feedback import Feedback, feedback_arrays, feedback_leads, feedback_rows
 from qdsim.batches.given import courses_of
 from qdsim.batches.inputs import (
     Mocap,
     Wrench,
     broadcast,
     check_errors,
-    in_rows,
     parameter_rows,
     parameters_of,
     thread_count,
@@ -29,8 +29,6 @@ from qdsim.batches.steps import WarmStep
 __all__ = ["Rollouts", "checked_rollout", "feedback_rollout", "roll", "rollout"]
 
 _Vector = npt.NDArray[np.float64]
-_GAINS = ("q_gain", "v_gain")
-_BOUNDS = ("lower", "upper")
 _FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
 _OK = STATUS_NAMES.index("solved")
 
@@ -43,6 +41,8 @@ class Rollouts(BatchMarks):
     """(..., T + 1, nq) configurations, the first one included."""
     steps_done: npt.NDArray[np.int64]
     """(...) steps before the first one that failed; T where none did."""
+    commands: _Vector | None = field(default=None, kw_only=True)
+    """(..., T, nu) what the feedback made of u, NaN from a failed step on; None: there was none."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._tally()}, steps={self.q.shape[-2] - 1})"
@@ -62,6 +62,7 @@ def rollout(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | Rollouts | None = None,
     warm_start: bool | _core.Step | _core.Linearization = False,
+    feedback: Feedback | None = None,
 ) -> Rollouts:
     """Step T times in a row from q0, for every sample of a batch.
 
@@ -77,6 +78,7 @@ def rollout(
         errors: As in `step_batch`; a rollout fails with its first failed step.
         warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
             warm_start; a Step or Linearization: likewise, and the first steps near this one.
+        feedback: How commands react to the state in which each step begins; None: they do not.
 
     Raises:
         As `step_batch`; the message names sample and step.
@@ -95,6 +97,7 @@ def rollout(
         parameters,
         out,
         warm_start,
+        feedback,
     )
     return Rollouts(**fields)
 
@@ -113,18 +116,13 @@ def roll(
     parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: bool | WarmStep,
-    feedback: Mapping[str, _Vector] | None = None,
+    feedback: Feedback | None,
 ) -> dict[str, Any]:
-    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback.
-
-    Feedback: q_nominal (T, nq), v_nominal (T, nv), q_gain and v_gain (..., T, nu, nv), lower and upper (nu).
-    """
+    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback."""
     check_errors(errors)
     begun = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
-    leads = begun.leads()
-    if feedback is not None:
-        leads.update({name: feedback[name].shape[:-3] for name in _GAINS})
-    lead = broadcast(leads)
+    reaction = feedback_arrays(model, feedback, begun.steps, v0 is not None)
+    lead = broadcast(begun.leads() | feedback_leads(reaction))
     arguments = begun.arguments(lead)
     wanted: Wanted = {
         "q": ((*lead, begun.steps + 1, model.nq), np.float64),
@@ -144,7 +142,7 @@ def roll(
         threads=thread_count(threads),
         warm_start=warm_start is not False,
         start=None if isinstance(warm_start, bool) else warm_start,
-        feedback=None if feedback is None else _reacting(feedback, lead, begun.steps),
+        feedback=feedback_rows(reaction, lead, begun.steps),
     )
     caller = "rollout" if v0 is None else "rollout_dynamic"
     settle(caller, model, "q0", arguments["q"], found["status"], found["failure"], lead, errors)
@@ -152,23 +150,6 @@ def roll(
     if feedback is not None:
         fields["commands"] = found["commands"].reshape(*lead, begun.steps, model.nu)
     return {**fields, **given}
-
-
-def _reacting(
-    feedback: Mapping[str, _Vector], lead: tuple[int, ...], step_count: int
-) -> dict[str, _Vector]:
-    """A checked feedback as the core takes it."""
-    for name, array in feedback.items():
-        length = step_count if name in _BOUNDS else array.shape[-3 if name in _GAINS else -2]
-        if length != step_count:
-            raise ValueError(f"feedback: {name} has {length} steps, u has {step_count}")
-    q_gain, v_gain = (in_rows(feedback[name], lead, 3) for name in _GAINS)
-    nu = feedback["lower"].size
-    bounds = {
-        name: np.broadcast_to(feedback[name], (len(q_gain), step_count, nu)) for name in _BOUNDS
-    }
-    paths = {name: feedback[name] for name in ("q_nominal", "v_nominal")}
-    return {**paths, **bounds, "u_before": np.zeros(nu), "x_gain": q_gain, "v_gain": v_gain}
 
 
 def feedback_rollout(
