@@ -1,17 +1,22 @@
-"""Brazil nut: which share of the small disks is below the large one, shake after shake.
+"""Brazil nut: which share of the small bodies is below the large one, shake after shake.
 
-`qdsim.systems.load_dynamic("brazil_nut")`: 269 disks of 0.5 m and one of 1.5 m at the bottom of a box that moves by
-0.75 m sin(2 pi t / 1 s), as Anitescu and Hart 2003 did (their sizes and shaking were not published): convex law at
-steps of 100, 20 and 5 ms, seeds of the initial places; true Coulomb at 100 ms, the best of five convex programs a step.
-After each shake the share of the small disks whose centres are below the large one's. CPU times of one thread.
+In the plane `qdsim.systems.load_dynamic("brazil_nut")`: 269 disks of 0.5 m and one of 1.5 m at the bottom of a box that
+moves by 0.75 m sin(2 pi t / 1 s), as Anitescu and Hart 2003 did (their sizes and shaking were not published). In space
+`"brazil_nut_3d"`: spheres of 0.05 m and one of 0.15 m, 0.05 m sin(2 pi t / 0.5 s). Convex law and true Coulomb (the best
+of five convex programs a step), seeds of the initial places. After each shake the share of the small bodies whose
+centres are below the large one's. CPU times of one thread.
 
     python benchmarks/bench_brazil_nut.py [--seeds 10] [--shakes 50] [--figure docs/images/brazil_nut.png]
+                                          [--keep runs.npz]
+
+With --keep each run is written to a file when it is done, and runs that the file has are not made again.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -19,22 +24,33 @@ import qdsim
 from qdsim import systems
 from qdsim.systems.heaps import shaking
 
-AMPLITUDE, PERIOD = 0.75, 1.0
-RUNS = ((0.1, "convex", 10), (0.02, "convex", 10), (0.005, "convex", 3), (0.1, "coulomb", 3))
-"""Step s, law, seeds: fewer where a motion takes long."""
+SHAKING = {"brazil_nut": (0.75, 1.0), "brazil_nut_3d": (0.05, 0.5)}
+"""Amplitude m, period s."""
+RUNS = (
+    ("brazil_nut", 0.1, "convex", 10),
+    ("brazil_nut", 0.02, "convex", 10),
+    ("brazil_nut", 0.1, "coulomb", 10),
+    ("brazil_nut", 0.02, "coulomb", 10),
+    ("brazil_nut", 0.005, "convex", 10),
+    ("brazil_nut_3d", 0.01, "convex", 10),
+    ("brazil_nut", 0.005, "coulomb", 10),
+    ("brazil_nut_3d", 0.01, "coulomb", 3),
+)
+"""System, step s, law, seeds: fewer where a motion takes long."""
 PROGRAMS = 5
 """Convex programs of a step of the true law."""
 
 
-def ranks(h: float, law: str, seed: int, shakes: int) -> tuple[np.ndarray, float]:
-    """The share below the large disk before and after each shake; CPU seconds per step."""
-    system = systems.load_dynamic("brazil_nut", seed=seed)
+def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.ndarray, float]:
+    """The share below the large body before and after each shake; CPU seconds per step."""
+    system = systems.load_dynamic(name, seed=seed)
     model = system.model
     o = system.options.replace(h=h, law=law, stop_after=PROGRAMS if law == "coulomb" else None)
-    tau = shaking(model, AMPLITUDE, PERIOD, h)
-    bodies = [k for k, name in enumerate(model.body_names) if name.startswith(("nut", "grain"))]
+    amplitude, period = SHAKING[name]
+    tau = shaking(model, amplitude, period, h)
+    bodies = [k for k, body in enumerate(model.body_names) if body.startswith(("nut", "grain"))]
     q, v, found = system.q, system.v, []
-    steps = round(PERIOD / h)
+    steps = round(period / h)
     start = time.process_time()
     for k in range(shakes * steps + 1):
         if k % steps == 0:
@@ -45,22 +61,44 @@ def ranks(h: float, law: str, seed: int, shakes: int) -> tuple[np.ndarray, float
     return np.array(found), (time.process_time() - start) / (shakes * steps + 1)
 
 
-def draw(path: str, curves: dict[tuple[float, str], np.ndarray]) -> None:
+class Runs:
+    """Runs that are made once, kept in a file if there is one: shares of each shake, then seconds per step."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._done = dict(np.load(path)) if path is not None and path.exists() else {}
+
+    def get(self, name: str, h: float, law: str, seed: int, shakes: int) -> np.ndarray:
+        key = f"{name} {h:g} {law} {seed} {shakes}"
+        if key not in self._done:
+            found, each = ranks(name, h, law, seed, shakes)
+            self._done[key] = np.append(found, each)
+            if self._path is not None:
+                np.savez(self._path, **self._done)
+        return self._done[key]
+
+
+def draw(path: str, curves: dict[tuple[str, float, str], np.ndarray]) -> None:
     """Medians over the seeds, and between which they lie."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 3.6), dpi=100, layout="constrained")
-    ax = figure.add_subplot()
-    for (h, law), found in curves.items():
-        shakes = np.arange(found.shape[1])
-        line = ax.plot(
-            shakes, np.median(found, 0), label=f"{law}, {1e3 * h:g} ms ({len(found)} seeds)"
-        )
-        ax.fill_between(
-            shakes, found.min(0), found.max(0), alpha=0.15, color=line[0].get_color(), linewidth=0
-        )
-    ax.set(xlabel="shakes", ylabel="share of small disks below the large one", ylim=(0, None))
-    ax.legend(frameon=False, fontsize=8)
+    figure = Figure(figsize=(9.6, 3.6), dpi=100, layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, system, title in zip(axes, SHAKING, ("disks in the plane", "spheres in space")):
+        for (name, h, law), found in curves.items():
+            if name != system:
+                continue
+            shakes = np.arange(found.shape[1])
+            label = f"{law}, {1e3 * h:g} ms ({len(found)} seeds)"
+            style = "--" if law == "coulomb" else "-"
+            line = ax.plot(shakes, np.median(found, 0), style, label=label)
+            colour = line[0].get_color()
+            ax.fill_between(
+                shakes, found.min(0), found.max(0), alpha=0.12, color=colour, linewidth=0
+            )
+        ax.set(xlabel="shakes", title=title, ylim=(0, None))
+        ax.legend(frameon=False, fontsize=8)
+    axes[0].set(ylabel="share of small bodies below the large one")
     figure.savefig(path)
 
 
@@ -69,22 +107,28 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--shakes", type=int, default=50)
     parser.add_argument("--figure")
+    parser.add_argument("--keep", type=Path)
     args = parser.parse_args()
-    curves = {}
-    print("Share of the small disks below the large one: median over seeds (least to most).\n")
-    print("| law | h ms | seeds | ms per step | at first | after half | at last |")
-    print("| --- | ---: | ---: | ---: | --- | --- | --- |")
-    for h, law, most in RUNS:
+    runs, curves = Runs(args.keep), {}
+    print(
+        "Share of the small bodies below the large one: median over seeds (least to most), "
+        f"{args.shakes} shakes.\n"
+    )
+    print("| system | law | h ms | seeds | ms per step | at first | after half | at last |")
+    print("| --- | --- | ---: | ---: | ---: | --- | --- | --- |")
+    for name, h, law, most in RUNS:
         seeds = min(args.seeds, most)
-        runs = [ranks(h, law, seed, args.shakes) for seed in range(seeds)]
-        found = np.array([r for r, _ in runs])
-        curves[h, law] = found
-        each = 1e3 * float(np.median([t for _, t in runs]))
+        rows = np.array([runs.get(name, h, law, seed, args.shakes) for seed in range(seeds)])
+        found, each = rows[:, :-1], 1e3 * float(np.median(rows[:, -1]))
+        curves[name, h, law] = found
         cells = [
             f"{np.median(found[:, k]):.2f} ({found[:, k].min():.2f} to {found[:, k].max():.2f})"
             for k in (0, args.shakes // 2, args.shakes)
         ]
-        print(f"| {law} | {1e3 * h:g} | {seeds} | {each:.1f} | {' | '.join(cells)} |", flush=True)
+        print(
+            f"| {name} | {law} | {1e3 * h:g} | {seeds} | {each:.1f} | {' | '.join(cells)} |",
+            flush=True,
+        )
         if args.figure:
             draw(args.figure, curves)
 

@@ -1,18 +1,22 @@
 """Draw the systems of the second-order step into docs/images/motions, four moments each, with Matplotlib alone.
 
-Usage: python tools/draw_motions.py [name ...]
+Usage: python tools/draw_motions.py [--movies] [name ...]. What moves in a plane is drawn from the side, with the
+ground; the spheres of the Brazil nut are cut through the large one. --movies draws the boxes that are shaken as movies.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from qdsim import systems
 from qdsim.planning import pictures
+from qdsim.systems.heaps import shaking
 from shrink import shrink
+from side_view import SideView
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "motions"
 SIZE = (160, 140)
@@ -46,32 +50,98 @@ def moments(name: str) -> tuple[systems.DynamicSystem, np.ndarray, np.ndarray]:
     return system, wanted, motion.at(wanted)[0]
 
 
+SIDE_VIEWS = {
+    "pendulum": None,
+    "falling_ellipse": None,
+    "disks": None,
+    "brazil_nut": None,
+    "brazil_nut_3d": "nut",
+    "painleve_rod": None,
+    "sliding_block": None,
+    "cradle": None,
+}
+"""What is drawn from the side, and the body through whose middle it is cut."""
+SHAKES, FRAMES, COLOURS = 20, 5, 16
+"""Of movies, and how many frames each shake has."""
+SHAKEN = {"brazil_nut": (0.75, 1.0, 0.05), "brazil_nut_3d": (0.05, 0.5, 0.01)}
+"""Amplitude m, period s, and the step of a movie, s."""
+
+
+def wider(
+    low: np.ndarray, high: np.ndarray, across: float, up: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The window made wider or higher, to the shape of a picture."""
+    width, height = high - low
+    more = 0.5 * np.maximum([height * across / up - width, width * up / across - height], 0.0)
+    return low - more, high + more
+
+
 def draw(name: str) -> int:
     """Draws a system; the size of the file in bytes."""
     system, times, q = moments(name)
     model = system.model
-    scene = pictures.scene_of(model, pictures.object_of(model), q)
-    low, high = scene.window(q)
+    flat = name in SIDE_VIEWS
+    view = SideView(model, SIDE_VIEWS[name]) if flat else None
+    scene = view or pictures.scene_of(model, pictures.object_of(model), q)
     across, up = OVERSAMPLING * SIZE[0], OVERSAMPLING * SIZE[1]
-    width, height = high - low
-    more = 0.5 * np.maximum([height * across / up - width, width * up / across - height], 0.0)
+    low, high = wider(*scene.window(q), across, up)
     figure = pictures.new_figure(len(q) * across / DPI, up / DPI, dpi=DPI)
     for k, one in enumerate(q):
         ax = figure.add_axes((k / len(q), 0.0, 1.0 / len(q), 1.0))
         ax.axis("off")
-        scene.prepare(ax, low - more, high + more)
-        scene.draw(ax, one)
-        ax.text(0.04, 0.94, f"{times[k]:g} s", transform=ax.transAxes, va="top", fontsize=14)
+        if view:
+            view.draw(ax, one, low, high)
+        else:
+            scene.prepare(ax, low, high)
+            scene.draw(ax, one)
+        ax.text(0.04, 0.96, f"{times[k]:g} s", transform=ax.transAxes, va="top", fontsize=14)
     path = FOLDER / f"{name}.png"
     figure.savefig(path)
     return shrink(path, len(q) * SIZE[0])
 
 
-def main(names: list[str]) -> None:
+def film(name: str) -> int:
+    """Draws a box that is shaken as a movie, with the box's own motion; the size of the file in bytes."""
+    amplitude, period, h = SHAKEN[name]
+    system = systems.load_dynamic(name)
+    o = system.options.replace(h=h)
+    motion = system.simulate(SHAKES * period, o, tau=shaking(system.model, amplitude, period, h))
+    times = np.linspace(0, SHAKES * period, SHAKES * FRAMES + 1)
+    q = motion.at(times)[0]
+    view = SideView(system.model, SIDE_VIEWS[name])
+    low, high = view.window(q[:: 2 * FRAMES])
+    low, high = wider(low - [0, amplitude], high + [0, amplitude], 2.0, 3.0)
+    frames = []
+    for t, one in zip(times, q):
+        figure = pictures.new_figure(1.6, 2.4, dpi=DPI)
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        view.draw(ax, one, low, high, amplitude * np.sin(2 * np.pi * t / period))
+        for artist in ax.collections:  # smooth edges make such movies three times as large
+            artist.set_antialiased(False)
+        ax.text(0.04, 0.98, f"{t / period:.0f}", transform=ax.transAxes, va="top", fontsize=8)
+        figure.canvas.draw()
+        frames.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()))
+    few = frames[0].quantize(COLOURS, Image.Quantize.MEDIANCUT)
+    frames = [f.quantize(palette=few, dither=Image.Dither.NONE) for f in frames]
+    path = FOLDER / f"{name}.gif"
+    each = round(1000 * period / FRAMES)
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=each, loop=0)
+    return path.stat().st_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--movies", action="store_true")
+    args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names or list(MOMENTS):
+    if args.movies:
+        for name in args.names or list(SHAKEN):
+            print(f"{name}: movie of {film(name)} bytes", flush=True)
+        return
+    for name in args.names or list(MOMENTS):
         print(f"{name}: {draw(name)} bytes", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
