@@ -1131,8 +1131,8 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
 
 /* How a rollout is differentiated: every configuration of it, by where it begins, by what every
  * step is given and by the sample's parameters. With a feedback, which must have no u_gain, u is
- * what qd_batch_input has, and commands that are clipped do not change. Under the options of the steps, or at the same
- * configurations under others (smoothed, where the steps are exact). */
+ * what qd_batch_input has, and commands that are clipped do not change. Under the options of the
+ * steps, or at the same configurations under others (smoothed, where the steps are exact). */
 typedef struct qd_rollout_way {
   const qd_step_options *options; /* NULL: those of the steps */
   int ambient;                    /* 1: derivatives of f(normalize(q)) by the numbers of q (nq), as
