@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from field_bodies import torus
 
 import qdsim
 from qdsim.planning.task.fingerprint import hash_of
@@ -312,3 +313,71 @@ def test_fields_that_make_no_sense_are_named():
     scene = qdsim.SceneBuilder()
     with pytest.raises(ValueError, match="'floor': soft: a plane has no field of tetrahedra"):
         scene.geom("world", "plane", name="floor", soft=field)
+
+
+# ---------------------------------------------------------------- files
+
+
+def soft_scene(numbers):
+    """A layer, a ball, and a ring of tetrahedra in a tin, all soft; names with blanks."""
+    scene = qdsim.SceneBuilder()
+    layer = qdsim.Softness(1e6, 2.0, thickness=0.05)
+    scene.geom("world", "plane", name="my floor", soft=layer)
+    soft = {"ball": qdsim.Softness(3e5, 0.5, hint=0.007), "a ring": numbers}
+    for k, (kind, size) in enumerate((("sphere", 0.03), ("cylinder", (0.09, 0.03)))):
+        name = ("ball", "a ring")[k]
+        scene.body(name, pos=(0.2 * k, 0, 0.029), mass=1.0)
+        scene.joint(name, "free")
+        scene.geom(name, kind, size, name=name, soft=soft[name])
+    return qdsim.build(scene.build())
+
+
+@pytest.mark.parametrize(
+    "ring", [torus(1e5), qdsim.Softness(3e5, 1.5, field=torus(1e5))], ids=["own", "scaled"]
+)
+def test_files_keep_all_that_makes_a_geometry_soft(ring):
+    """Modulus, dissipation, resolution, thickness and tetrahedra, to the last bit, so that steps have the same bits;
+    from the text and from what MuJoCo makes of it."""
+    mujoco = pytest.importorskip("mujoco")
+    model = soft_scene(ring)
+    text = model.description.to_mjcf()
+    q = model.default_q
+    step = qdsim.step(model, q, [], qdsim.Options(h=0.02, epsilon=1.0))
+    assert {model.geom_names[g] for g in step.contacts["geom_b"]} == {"ball", "a ring"}
+    for source in (text, mujoco.MjModel.from_xml_string(text)):
+        again = qdsim.load(source)
+        for one, other in zip(model.description.geoms, again.description.geoms):
+            kept = [(s.modulus, s.dissipation, s.hint, s.thickness) for s in (one.soft, other.soft)]
+            assert kept[0] == kept[1]
+        field = again.description.geoms[2].soft.field
+        for part in ("vertices", "tetrahedra", "pressure"):
+            np.testing.assert_array_equal(getattr(field, part), getattr(torus(1e5), part))
+        loaded = qdsim.step(again, q, [], qdsim.Options(h=0.02, epsilon=1.0))
+        assert loaded.q_next.tobytes() == step.q_next.tobytes()
+    changed = model.with_parameters(geom_modulus=[1e6, 3e5, 7e5])
+    kept = qdsim.load(changed.description.to_mjcf()).parameters.geom_modulus
+    np.testing.assert_array_equal(kept, [1e6, 3e5, 7e5])
+
+
+def test_a_file_may_say_tetrahedra_alone():
+    """Without a numeric the modulus is that of the pressure."""
+    field = PressureField.box([0.03, 0.02, 0.01], 4e5)
+    text = qdsim.SceneBuilder()
+    text.body("box", mass=1.0)
+    text.joint("box", "free")
+    text.geom("box", "box", (0.03, 0.02, 0.01), name="box", soft=field)
+    whole = text.build().to_mjcf()
+    start = whole.index("<numeric")
+    alone = whole[:start] + whole[whole.index("/>", start) + 2 :]
+    soft = qdsim.load(alone).description.geoms[0].soft
+    assert (soft.modulus, soft.dissipation) == (4e5, 0.0)
+    for old, new, words in (
+        ("soft:box tetra", "soft:bax tetra", "no geom is named 'bax'"),
+        ("soft:box pressure", "box pressure", "there is none of pressure"),
+        ('tetrahedra" data="', 'tetrahedra" data="1.5 ', "tetrahedra: expected numbers"),
+        ('vertices" data="', 'vertices" data="1.5 ', "vertices: expected rows of 3"),
+        ('pressure" data="0.0', 'pressure" data="9.0', "lies on the surface"),
+    ):
+        assert old in whole
+        with pytest.raises(ValueError, match=words):
+            qdsim.load(whole.replace(old, new))

@@ -62,16 +62,20 @@ def _text(values: Iterable[float]) -> str:
 
 
 def _write_softness(root: Element, description: Elements) -> None:
-    soft = [
-        (geom.name, geom.soft)
-        for geom in description.geoms
-        if geom.soft is not None and geom.soft.field is None  # tetrahedra have no place in MJCF
-    ]
+    """As ``qdsim.formats.softness`` reads it."""
+    soft = [(geom.name, geom.soft) for geom in description.geoms if geom.soft is not None]
     custom = ElementTree.SubElement(root, "custom") if soft else root
     for name, one in soft:
         numbers: tuple[float, ...] = (one.modulus or 0.0, one.dissipation, one.hint or 0.0)
         numbers += () if one.thickness is None else (one.thickness,)
         ElementTree.SubElement(custom, "numeric", name=f"soft:{name}", data=_text(numbers))
+        if one.field is not None:
+            for part, text in (
+                ("vertices", _text(one.field.vertices.ravel())),
+                ("tetrahedra", " ".join(map(str, one.field.tetrahedra.ravel().tolist()))),
+                ("pressure", _text(one.field.pressure)),
+            ):
+                ElementTree.SubElement(custom, "text", name=f"soft:{name} {part}", data=text)
 
 
 def _write_bodies(root: Element, description: Elements) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.description import Exclude, Geom, Mesh, Pair, PointCloud, Softness
+from qdsim.description import Exclude, Geom, Mesh, Pair, PointCloud
 from qdsim.description.hulls import hull_of_compiled
-from qdsim.description.references import unknown_name
 from qdsim.formats.reading import SOLIMP, SOLREF, Reading, unusual
+from qdsim.formats.softness import read_softness
 
 _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
 _GEOM_MESH, _GEOM_HFIELD = 7, 1
@@ -24,32 +24,7 @@ class Geometries:
         self.r = reading
         self.clouds = clouds
         self._frictions = self._match_frictions()
-        self._softness = self._read_softness()
-
-    def _read_softness(self) -> dict[str, Softness]:
-        """Of ``<numeric name="soft:GEOM" data="modulus dissipation hint thickness"/>``."""
-        m, result = self.r.m, {}
-        for i, name in enumerate(self.r.names("numeric", m.nnumeric, m.name_numericadr)):
-            kind, _, geom = name.partition(":")
-            if kind != "soft":
-                continue
-            if geom not in self.r.geom_names:
-                self.r.refusals.error(
-                    f"numeric '{name}': {unknown_name('geom', geom, self.r.geom_names)}"
-                )
-                continue
-            begin, count = int(m.numeric_adr[i]), int(m.numeric_size[i])
-            numbers = [float(x) for x in m.numeric_data[begin : begin + count]]
-            if not 1 <= count <= 4:
-                self.r.refusals.error(f"numeric '{name}': expected 1 to 4 numbers, got {count}")
-                continue
-            modulus, dissipation, hint, thickness = (*numbers, *(0.0,) * (4 - count))
-            try:
-                soft = Softness(modulus, dissipation, hint or None, thickness or None)
-                result[geom] = soft
-            except ValueError as error:
-                self.r.refusals.error(f"numeric '{name}': {error}")
-        return result
+        self._softness = read_softness(reading)
 
     def _match_frictions(self) -> list[float | None]:
         """Friction that a URDF gives to each geometry: collision elements in their links' order."""
