@@ -6,16 +6,17 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning import ImpcOptions, TrackingCost
+from qdsim.planning.task.robot import penetration
 from qdsim.systems.system import files
-
-TIPS = {"planar_hand": ("left_2b", "right_2b"), "planar_pushing": ("pusher",)}
 
 
 def softened(name, task, modulus, hint):
-    """A published task with soft tips, friction of each patch as one element."""
+    """A published task with a soft pusher, friction of each patch as one element; or the one that has soft tips."""
+    if modulus is None:
+        return systems.load(name).tasks[task]
     task = systems.load(name).tasks[task]
     softness = qdsim.Softness(modulus, hint=hint)
-    model = qdsim.load(files()[f"{name}.xml"].decode(), soft=dict.fromkeys(TIPS[name], softness))
+    model = qdsim.load(files()[f"{name}.xml"].decode(), soft={"pusher": softness})
     options = task.options.replace(patch_friction="ellipsoid")
     return task.replace(model=model, options=options)
 
@@ -32,7 +33,7 @@ def patches_of(task, plan):
 @pytest.mark.parametrize(
     ("name", "key", "modulus", "hint"),
     [
-        ("planar_hand", "half_turn", 1e5, 0.04),
+        ("planar_hand_soft", "half_turn", None, None),
         ("planar_pushing", "move_back", 2e4, 0.05),
     ],
 )
@@ -49,7 +50,9 @@ def test_rrt_finds_plans_with_soft_tips(name, key, modulus, hint):
 
 
 def test_impc_finds_a_plan_with_soft_tips():
-    task = softened("planar_hand", "shift_and_turn", 1e5, 0.04)
+    soft = systems.load("planar_hand_soft")
+    task = systems.load("planar_hand").tasks["shift_and_turn"]
+    task = task.replace(model=soft.model, options=soft.options)
     goal = task.with_object(task.start, [0.02, 0.02, 0.3])
     cost = TrackingCost(object=10.0, robot=1e-3, command=1.0)
     found = planning.impc(task.replace(goal=goal), task.impc.replace(cost=cost))
@@ -73,6 +76,18 @@ def lifting():
     scene.joint("box", "free")
     scene.geom("box", "box", (0.03, 0.03, 0.03), name="box", friction=0.8)
     return qdsim.build(scene.build())
+
+
+def test_overlap_of_soft_tips_is_no_penetration():
+    """It is how they press; so the robot may let go and grasp anew without settling first. Rigid overlap counts."""
+    model = lifting()
+    options = qdsim.Options(h=0.05, epsilon=0.05, patch_friction="ellipsoid")
+    q = np.array(qdsim.step(model, model.default_q, [0.006, 0.0, -0.006, 0.0], options).q_next)
+    tips = model.collide(q, 0.0)["dist"].min()
+    assert len(qdsim.pressure_surface(model, q)) == 2 and tips < -1e-3
+    assert penetration(model, q) < 1e-6
+    q[6] -= 0.002  # the box, into the ground
+    assert penetration(model, q) == pytest.approx(0.002, abs=1e-6)
 
 
 def test_impc_lifts_a_box_by_a_soft_pinch():

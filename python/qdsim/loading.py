@@ -65,9 +65,12 @@ def load(
         points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
     soft
         Which geometries press by pressure fields (Elandt et al. 2019), by their names: a ``qdsim.Softness``,
-        its modulus in Pa alone, or a ``qdsim.pressure.PressureField`` in the frame of the geometry. It overrides what the file says; None makes a geometry rigid. In an MJCF
-        file, ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the geometry "tip"
-        soft: modulus Pa, dissipation s/m, hint m (0: the default), and of a plane thickness m.
+        its modulus in Pa alone, or a ``qdsim.pressure.PressureField`` in the frame of the geometry. It overrides what
+        the file says; None makes a geometry rigid. In an MJCF file,
+        ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the geometry "tip"
+        soft: modulus Pa, dissipation s/m, hint m (0: the default), and of a plane thickness m; ``<text>`` elements
+        named "soft:tip vertices", "soft:tip tetrahedra" and "soft:tip pressure" give it tetrahedra of its own, their
+        numbers in rows of 3, 4 and 1.
     exclude_overlaps
         Whether bodies that overlap at the default configuration never touch each other, as robot
         set-up tools decide it: collision geometries of neighbouring links often run into each other,

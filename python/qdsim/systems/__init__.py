@@ -43,8 +43,9 @@ def load(name: str) -> System:
     if key not in NAMES:
         raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
     system = load_published(key)
-    if key in TASKS:
-        tasks = TASKS[key](system.model, system.options)
+    makes_tasks = TASKS.get(key.removesuffix("_soft"))
+    if makes_tasks is not None:
+        tasks = makes_tasks(system.model, system.options)
         system = dataclasses.replace(system, tasks=Tasks(tasks))
     return with_trajectory_tasks(system)
 

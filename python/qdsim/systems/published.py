@@ -23,13 +23,16 @@ from qdsim.step import Options
 from qdsim.systems.stacking import stacking_motion
 from qdsim.systems.system import System, files, published_system, ramp, read_model
 
-__all__ = ["PUBLISHED", "load_published"]
+__all__ = ["PUBLISHED", "SOFT_TIPS", "load_published"]
 
 _PLANE: Mapping[str, Any] = {"friction": "pyramid", "rays": 2, "joint_limits": False}
 _SPACE: Mapping[str, Any] = {"friction": "cone", "rays": 4, "joint_limits": False}
 _INF = math.inf
 
-_OPTIONS: Mapping[str, Options] = {
+SOFT_TIPS = ("planar_hand", "allegro_sphere", "allegro_plate")
+"""Systems that there are with soft fingertips too, ours, as ``<name>_soft``: else the same."""
+
+_OPTIONS: dict[str, Options] = {
     "planar_hand": Options(h=0.1, friction="pyramid", rays=2, margin=10.0),
     "planar_pushing": Options(h=0.1, friction="pyramid", rays=2, margin=_INF),
     "two_spheres_1d": Options(h=0.05, margin=_INF, **_PLANE),
@@ -71,21 +74,26 @@ _OPTIONS: Mapping[str, Options] = {
     "block_stacking": Options(h=0.1, margin=0.02, mass_ratio=5.0, **_SPACE),
 }
 
+_OPTIONS |= {
+    f"{name}_soft": _OPTIONS[name].replace(patch_friction="ellipsoid") for name in SOFT_TIPS
+}
+
 PUBLISHED = tuple(_OPTIONS)
 """Names of the systems that :func:`load_published` knows."""
 
 
 def load_published(name: str) -> System:
     """A published system without tasks, by its name in ``PUBLISHED``."""
+    base = name.removesuffix("_soft")
     clouds = {"rabbit": _rabbit()} if name.startswith("cloud_grasp") else None
     model = read_model(
         name,
         without_geoms="arm_" if name == "iiwa" else None,
         clouds=clouds,
-        harmonic=name not in ("planar_hand", "planar_pushing"),  # their files say it all
+        harmonic=base not in ("planar_hand", "planar_pushing"),  # their files say it all
     )
     options = _OPTIONS[name]
-    motion = _MOTIONS.get(name)
+    motion = _MOTIONS.get(base)
     begin = "demo" if "demo" in model.keyframes else "start"
     commands = None if motion is None else motion(model, options.h)
     return published_system(

@@ -41,6 +41,7 @@ __all__ = [
     "penetration",
     "robot_bodies",
     "room",
+    "soft_geoms",
     "too_near",
 ]
 
@@ -205,9 +206,21 @@ def levers(model: Model, q: Array) -> Array:
 
 
 def penetration(model: Model, q: Array) -> float:
-    """Deepest penetration among all pairs of a configuration, m; 0 if nothing penetrates."""
+    """Deepest penetration among all pairs of a configuration, m; 0 if nothing penetrates.
+
+    Pairs with a pressure field are left out: they press by how far they overlap.
+    """
     contacts = model.collide(q, 0.0)
+    soft = soft_geoms(model)
+    if soft.any():
+        contacts = contacts[~(soft[contacts["geom_a"]] | soft[contacts["geom_b"]])]
     return max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+
+
+@once
+def soft_geoms(model: Model) -> NDArray[np.bool_]:
+    """``(geoms,)`` which geometries press by a pressure field."""
+    return np.array([geom.soft is not None for geom in model.description.geoms], dtype=bool)
 
 
 def near_pairs(
