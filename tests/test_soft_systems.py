@@ -123,15 +123,20 @@ def test_a_soft_pinch_lifts_by_its_surfaces():
 
 
 def test_a_pencil_turns_in_its_grip_as_far_as_it_is_let():
-    """Held, let go until it is tilted by 0.2, held again: the grip takes a while to close, and then nothing creeps. At
-    rest the surfaces carry its weight and its moment, with no coefficient of torsion."""
-    system = load_dynamic("pencil")
+    """Held, let go until it is tilted by 0.2 rad more, held again, three times: nothing creeps while it is held, and it
+    turns about the pads without sinking between them. At rest the surfaces carry its weight and its moment, with no
+    coefficient of torsion."""
+    system = load_dynamic("pencil", slips=3)
     motion = system.simulate()
     tilt = 2 * np.arctan2(motion.q[:, 7], motion.q[:, 5])
+    at_pads = motion.q[:, 4] + motion.q[:, 2] * np.tan(tilt)
     times = motion.t
     assert np.abs(tilt[times < 0.2]).max() < 2e-3
-    held = tilt[times > 0.4]
-    assert 0.2 < held.min() < 0.4 and np.ptp(held) < 1e-6
+    for k in range(3):
+        held = (times > 0.5 + 0.5 * k) & (times < 0.7 + 0.5 * k)
+        assert tilt[held].mean() == pytest.approx(0.2 * (k + 1), abs=0.02)
+        assert np.ptp(tilt[held]) < 1e-5 and np.ptp(at_pads[held]) < 1e-6
+    assert np.abs(at_pads).max() < 4e-4
     weight = 0.006 * G
     force, moment = carried(system, motion, "pencil")
     np.testing.assert_allclose(force, [0, 0, weight], atol=1e-4 * weight)

@@ -36,7 +36,9 @@ MOMENTS = {
     "tipping_box": (0.0, 0.2, 0.35, 0.5),
     "four_boxes": (0.0, 0.2, 0.5, 2.0),
     "soft_pinch": (0.0, 0.3, 0.8, 1.2),
-    "pencil": (0.0, 0.23, 0.27, 0.6),
+    "sliding_box": (0.0, 0.1, 0.2, 0.35),
+    "spinning_disc": (0.0, 0.04, 0.08, 0.16),
+    "pencil": (0.0, 0.4, 0.9, 1.5),
 }
 """s, as far as the motion goes."""
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from qdsim.arguments import number
+from qdsim.arguments import integer, number
 from qdsim.array_type import Array
 from qdsim.description import SceneBuilder, Softness
 from qdsim.dynamics import DynamicOptions
@@ -22,6 +22,13 @@ __all__ = [
     "spinning_disc",
     "tipping_box",
 ]
+
+HELD, LOOSE = 2.5, 0.3
+"""N, of the grip that holds a pencil and of the one that lets it turn,"""
+SLIP, NEAR = 0.2, 0.1
+"""rad, by which it turns each time, and from how far before that on the grip closes;"""
+REST, PERIOD, RAMP = 0.2, 0.5, 0.05
+"""s, before the first slip, from slip to slip, and in which the grip opens."""
 
 ORANGE, BLUE = (0.95, 0.55, 0.15, 1.0), (0.25, 0.45, 0.8, 1.0)
 
@@ -120,7 +127,9 @@ def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
     scene = SceneBuilder(gravity=(0, 0, -9.81), name="spinning_disc")
     scene.geom("world", "plane", name="floor", friction=friction)
     sunk = 9.81 * half / (1e7 * np.pi * radius**2)
-    scene.body("disc", pos=(0, 0, half - sunk), mass=1.0)
+    across = (3 * radius**2 + 4 * half**2) / 12
+    inertia = (across, across, radius**2 / 2)
+    scene.body("disc", pos=(0, 0, half - sunk), mass=1.0, inertia=inertia)
     scene.joint("disc", "free")
     softness = Softness(1e7, hint=0.006)
     scene.geom(
@@ -132,13 +141,16 @@ def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
         friction=friction,
         rgba=ORANGE,
     )
+    along = (0.5**0.5, 0, 0.5**0.5, 0)
+    seen = {"pos": (0, 0, half), "quat": along, "contype": 0, "conaffinity": 0, "rgba": BLUE}
+    scene.geom("disc", "capsule", (0.004, 1.4 * radius), name="bar", **seen)
     return still(
         "spinning_disc",
         build(scene.build()),
         DynamicOptions(h=1e-3),
         1.2 * abs(speed) * 3 * radius / (4 * max(friction, 0.05) * 9.81),
         """A soft disc spins on its face on a rigid floor; it has no coefficient of torsion. The surface slows it by
-        4 friction g / (3 radius) = 130.8 rad/s^2.""",
+        4 friction g / (3 radius) = 130.8 rad/s^2. The bar only shows how it turns.""",
         v=(0, 0, 0, 0, 0, speed),
     )
 
@@ -177,7 +189,8 @@ def soft_pinch(squeeze: float = 3.0) -> DynamicSystem:
     )
 
 
-def pencil() -> DynamicSystem:
+def pencil(slips: int = 3) -> DynamicSystem:
+    slips = integer("slips", slips, least=0)
     pad, thick, lever = (0.007, 0.0035, 0.007), 0.0035, 0.02
     scene = SceneBuilder(gravity=(0, 0, -9.81), name="pencil")
     for name, side in (("left", -1), ("right", 1)):
@@ -194,8 +207,11 @@ def pencil() -> DynamicSystem:
     model = build(scene.build())
 
     def tau(t: float, q: Array, v: Array) -> Array:
-        tilt = 2.0 * math.atan2(q[7], q[5])
-        grip = 0.3 if t > 0.2 and tilt < 0.2 else 2.5
+        slip = min(max(int((t - REST) / PERIOD), 0), max(slips - 1, 0))
+        since = t - REST - slip * PERIOD
+        opened = np.clip([since / RAMP, (PERIOD - 0.1 - since) / RAMP], 0.0, 1.0).min()
+        left = (slip + 1) * SLIP - 2.0 * math.atan2(q[7], q[5])
+        grip = HELD - (HELD - LOOSE) * (slips > 0) * opened * min(max(left / NEAR, 0.0), 1.0)
         forces = np.zeros(model.nv)
         forces[:2] = grip - v[0], -grip - v[1]
         return forces
@@ -204,12 +220,12 @@ def pencil() -> DynamicSystem:
         "pencil",
         model,
         DynamicOptions(h=1e-3),
-        0.6,
+        REST + max(slips, 1) * PERIOD,
         """A pencil of 6 g between two soft pads, 2 cm beside its middle. A grip of 2.5 N holds it, one of 0.3 N lets it turn
-        under its weight until it is tilted by 0.2 rad, where the grip closes again: slip control as in `test/pencil.jl` of
-        PressureFieldContact.jl, whose pads, modulus, friction and forces these are; its arm and further slips are not. The
-        grip takes some 15 ms to close, in which the pencil turns on, and it has slid down by 2 mm: one more slip would
-        drop it.""",
+        under its weight, and closes again the nearer it is to the next 0.2 rad: slip control as in `test/pencil.jl` of
+        PressureFieldContact.jl, whose pads, modulus, friction, forces and slips these are; its arm, which turns all of it
+        over, is not. The grip opens within 50 ms: at once, the pads spring off for 13 ms, in which the pencil falls by 1.6 mm
+        (0.1 mm a slip so), and closed at once at 0.2 rad it ends at 0.3, since that takes 15 ms.""",
         tau=tau,
     )
 
