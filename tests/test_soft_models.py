@@ -4,7 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from field_bodies import torus
+from field_bodies import STILL, random_pose, slow_patch, torus
+from field_bodies import pose as pose_of
 
 import qdsim
 from qdsim.planning.task.fingerprint import hash_of
@@ -313,6 +314,71 @@ def test_fields_that_make_no_sense_are_named():
     scene = qdsim.SceneBuilder()
     with pytest.raises(ValueError, match="'floor': soft: a plane has no field of tetrahedra"):
         scene.geom("world", "plane", name="floor", soft=field)
+
+
+def beside_a_ring(kind, size, soft=None):
+    """A ring of tetrahedra from arrays in the tin that encloses it, and another body."""
+    scene = qdsim.SceneBuilder(gravity=(0, 0, -9.81))
+    scene.geom("world", "cylinder", (0.0851, 0.0251), name="ring", soft=RING)
+    scene.body("body", mass=0.1)
+    scene.joint("body", "free")
+    scene.geom("body", kind, size, name="body", soft=soft)
+    return qdsim.build(scene.build())
+
+
+RING = torus(1e5)
+SHARP = PressureField.box([0.02, 0.03, 0.015], 2e5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "body"),
+    [
+        ("box", (0.02, 0.03, 0.015), RigidSurface.of(SHARP)),
+        ("box", (0.02, 0.03, 0.015), SHARP),
+        ("cylinder", (0.0851, 0.0251), RING),
+    ],
+    ids=["rigid box", "soft box", "its equal"],
+)
+def test_a_ring_from_arrays_presses_where_it_is(kind, size, body):
+    """Bounded by a tin without a hole, it misses no patch and adds none: in any pose, in the hollow, flush, its own equal
+    included; its wrench is that of the tetrahedra alone, and of a slow clipper."""
+    soft = body if isinstance(body, PressureField) else None
+    model = beside_a_ring(kind, size, soft)
+    rng = np.random.default_rng(4)
+    poses = [random_pose(rng, 0.05) for _ in range(40)]
+    flush = RING.vertices[:, 2].max() + np.array(body.vertices)[:, 2].max()
+    poses += [pose_of((0.06, 0, flush - d)) for d in (-1e-9, 0.0, 1e-4, 2e-3)]
+    poses += [pose_of(x) for x in ((0, 0, 0), (0, 0, 0.02), (0.005, 0, 0), (0, 0, 1e-3))]
+    met = 0
+    for k, q in enumerate(poses):
+        found = qdsim.pressure_surface(model, q)
+        expected = pressure_patch(RING, body, STILL, q)
+        assert len(found) == (expected.count > 0)
+        if not found:
+            continue
+        met += 1
+        unit = expected.total_pressure + 1e-12
+        np.testing.assert_allclose(found[0].force, expected.force, atol=1e-9 * unit)
+        np.testing.assert_allclose(found[0].moment, expected.moment, atol=1e-10 * unit)
+        if k % 12 == 0:
+            slow = slow_patch(body, RING, q, STILL)
+            np.testing.assert_allclose(-slow[:3], expected.force, atol=1e-10 * unit)
+            assert slow[6] == pytest.approx(expected.area, rel=1e-9)
+    assert met >= 15
+
+
+def test_a_ball_falls_through_a_ring():
+    """Nothing holds it there; the tin only bounds how far a step believes patches, and says so."""
+    model = beside_a_ring("sphere", 0.02)
+    q = np.array(pose_of((0.002, 0.001, 0.06)))
+    flags = []
+    for _ in range(12):
+        step = qdsim.step(model, q, [], qdsim.Options(h=0.05, epsilon=1.0))
+        assert not (step.contacts["dim"] == 6).any()
+        q = step.q_next
+        flags.append(step.info.soft_converged)
+    np.testing.assert_allclose(q[:2], [0.002, 0.001], atol=1e-9)
+    assert q[2] < -0.05 and flags[-1] and not all(flags)
 
 
 # ---------------------------------------------------------------- files
