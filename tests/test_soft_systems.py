@@ -40,6 +40,18 @@ def test_a_tall_box_tips_where_its_middle_of_pressure_runs_out(push, tips):
     assert tips or turned(motion.q[-1]) < 0.01
 
 
+def test_a_pushed_box_leans_as_far_as_linear_pressure_says():
+    """Under weight N at a distance e from its middle a base of width a presses on w = 3 (a / 2 - e) of it, by a pressure
+    that grows as k theta: N = k theta w^2 b / 2. (Drake 1.51.1, whose forces act at centroids: 0.0011 to 0.0014 rad.)"""
+    system = load_dynamic("tipping_box", push=0.5)
+    motion = system.simulate(1.0)
+    width, depth, slope = 0.04, 0.06, 1e7 / 0.02
+    pressed = 3 * (width / 2 - 0.5 * width / 2)
+    closed = 2 * G / (slope * depth * pressed**2)
+    leaned = [turned(q) for q in motion.q[motion.t > 0.4]]
+    assert np.mean(leaned) == pytest.approx(closed, rel=0.02)
+
+
 @pytest.mark.parametrize(("dissipation", "ratio"), [(0.0, 0.952), (1.0, 0.464), (10.0, 0.059)])
 def test_a_dropped_ball_comes_back_as_in_drake(dissipation, ratio):
     """Rebound over impact speed; Drake with steps of 1e-4 s, 1e-3 for the last. Exact without dissipation: 1."""
