@@ -3,16 +3,14 @@
 #include <math.h>
 
 /* Compliances of rows beside what the bodies that they move give way by themselves: of the first
- * program with the first pass, less by a factor with each, down to the last, in schedules that are
- * tried in turn; of the second, tried in turn, too. The less, the nearer a pass comes, and the
+ * program with the first pass, less by a factor with each, down to the last, but where a pass fails
+ * more, up to a limit; of the second, tried in turn. The less, the nearer a pass comes, and the
  * harder its program is. */
-typedef struct schedule {
-  double first, last;
-} schedule;
-static const schedule SCHEDULES[] = {{1e2, 1e-6}, {1e-3, 1e-3}, {1e-1, 1e-1}, {1e-5, 1e-5}};
-#define FIRST_MOST 1e4
+#define FIRST 1e-2
+#define LAST 1e-9
+#define MOST 1e4
 #define FINER 0.1
-static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
+static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2};
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 /* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
 #define HARDLY 1e-4
@@ -25,17 +23,11 @@ static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
 /* Of the length: what equalities may be violated by that hardly know some motion, beside the
  * compliance that this takes. */
 #define ROUNDED 1e-4
-static const double ALMOST_RIGID = 1e-7;
-/* Passes in which the forces of equalities take away what their compliance leaves. */
-#define ROUND_PASSES 4
-#define SHRINKS 0.5 /* by less with a pass: a contradiction */
-/* Passes of the method of multipliers, until violations change by less, in lengths. */
-#define PASSES 25
+/* Passes, until violations change by less, in lengths. */
+#define PASSES 12
 #define SETTLED 1e-6
-/* The same, of passes after which the next one fails, or there is none. */
+/* The same, of the last pass. */
 #define NEAR 1e-3
-/* Of a bound's force: less from one pass to the next is rounding. */
-#define FALLS 1e-7
 /* Of the length: gaps that a barrier has between what contradicts itself. */
 #define BARRIER_GAP 1e-3
 
@@ -59,11 +51,17 @@ static int equality_is_angle(const qd_workspace *w, int equality) {
   return s->rows == 1 ? is_turn(w, s->dof[0]) : row->component >= 3;
 }
 
+typedef enum giving {
+  GIVES_BOUNDED,    /* all rows, and motion is bounded */
+  GIVES_ALL,        /* all rows */
+  GIVES_CONSTRAINTS /* bilateral constraints alone */
+} giving;
+
 /* Compliances of the rows that give way for one unit of `scale`: lengths 1, angles 1 / length^2,
  * more of bilateral constraints.
  * Rows that give way by themselves, and forces, contradict nothing: as they are. */
 static void fill_compliance(const qd_workspace *w, const island *one,
-                            const qd_cone_program *program, double scale) {
+                            const qd_cone_program *program, giving which, double scale) {
   const problem *p = &w->problem;
   const double angle = scale / (one->length * one->length);
   double *rows = p->soft_compliance + one->row;
@@ -87,7 +85,7 @@ static void fill_compliance(const qd_workspace *w, const island *one,
   for (int i = 0, r = 0; i < program->cone_count; ++i) {
     for (const int end = r + program->cone_dim[i]; r < end; ++r) {
       const double given = program->compliance != NULL ? program->compliance[r] : 0.0;
-      if (given > 0.0 || program->cone_kind[i] == QD_INTERVAL) {
+      if (given > 0.0 || which == GIVES_CONSTRAINTS || program->cone_kind[i] == QD_INTERVAL) {
         rows[r] = given;
       }
     }
@@ -118,7 +116,8 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
 /* The scale of compliances at which the first row gives way as much as the bodies that it moves,
  * but for rows that hardly move any; or at which the largest force moves one by GIVES_MOST
  * lengths. */
-static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program) {
+static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program,
+                         giving which) {
   problem *p = &w->problem;
   double *diagonal = p->mass_row, largest = 0.0, range[2] = {INFINITY, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
@@ -126,7 +125,7 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
     diagonal[i] = one->Q.values[4 * (size_t)at + (size_t)(i - 4 * one->Q.tiles[at])];
     largest = fmax(largest, fabs(program->b[i]));
   }
-  fill_compliance(w, one, program, 1.0);
+  fill_compliance(w, one, program, which, 1.0);
   extend_responses(range, &one->G, one->row_count, p->soft_compliance + one->row, diagonal);
   extend_responses(range, &one->C, one->equality_count, p->soft_compliance_eq + one->equality,
                    diagonal);
@@ -139,57 +138,17 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
 
 /* ---------------------------------------------------------------- the two programs */
 
-/* `bounded`: the first, whose motion is bounded and which has no barrier. `again`: from where the
- * last one ended. */
+/* A program with the compliances of now. `again`: from where the last one ended. */
 static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_options *options,
-                                 const conic_program *program, int bounded, int again) {
+                                 const conic_program *program, int again) {
   problem *p = &w->problem;
   conic_program soft = *program;
   qd_cone_options own = *options;
   own.warm_start = again;
   soft.program.compliance = p->soft_compliance + one->row;
   soft.program.compliance_eq = p->soft_compliance_eq + one->equality;
-  if (bounded) {
-    soft.answer_only = 1;
-    soft.program.target_mu = NULL;
-    soft.program.row_count += one->bound_count;
-    soft.program.cone_count += 1;
-  }
   return conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
                      p->dual + one->row, p->dual_eq + one->equality, &one->info);
-}
-
-/* A row that gives way here: neither a force nor one that gives way by itself. */
-static int row_counts(const qd_cone_program *program, int cone, int row) {
-  return program->cone_kind[cone] != QD_INTERVAL &&
-         (program->compliance == NULL || program->compliance[row] == 0.0);
-}
-
-/* give = R dual - held, and held = R dual, of rows that count; 0 of others. Returns the largest
- * change of a violation, in units of which `scale` is the compliance. */
-static double take_give(problem *p, const island *one, const qd_cone_program *program,
-                        double scale) {
-  double change = 0.0;
-  for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
-    for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
-      const int i = one->row + r;
-      const double now = row_counts(program, cone, r) ? p->soft_compliance[i] * p->dual[i] : 0.0;
-      const double give = now - p->soft_held[i];
-      change = fmax(change, fabs(give - p->soft_give[i]) * sqrt(scale / p->soft_compliance[i]));
-      p->soft_give[i] = give;
-      p->soft_held[i] = now;
-    }
-  }
-  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    const int own =
-        program->compliance_eq != NULL && program->compliance_eq[i - one->equality] > 0.0;
-    const double now = own ? 0.0 : p->soft_compliance_eq[i] * p->dual_eq[i];
-    const double give = now - p->soft_held_eq[i];
-    change = fmax(change, fabs(give - p->soft_give_eq[i]) * sqrt(scale / p->soft_compliance_eq[i]));
-    p->soft_give_eq[i] = give;
-    p->soft_held_eq[i] = now;
-  }
-  return change;
 }
 
 /* Adds sign times what the arrays hold to g and c. */
@@ -217,74 +176,148 @@ static void add_gaps(problem *p, const island *one, const qd_cone_program *progr
   }
 }
 
-/* Forces of bounds that are gone after so many more passes, where each lets go of as much as the
- * last one did: a bound that holds what a growing force is yet to hold. 0: no force of a bound
- * falls. Keeps the forces for the next pass. */
-static double passes_until_free(problem *p, const island *one) {
-  const double *dual = p->dual + one->row + one->row_count;
-  double *before = p->soft_held + one->row + one->row_count;
-  double passes = INFINITY;
-  for (int i = 0; i < one->bound_count; ++i) {
-    const double fall = before[i] - dual[i];
-    if (fall > FALLS * before[i]) {
-      passes = fmin(passes, dual[i] / fall);
-    }
-    before[i] = dual[i];
-  }
-  return isinf(passes) ? 0.0 : passes;
+static void clear_give(problem *p, const island *one) {
+  memset(p->soft_give + one->row, 0, (size_t)one->row_count * sizeof(double));
+  memset(p->soft_give_eq + one->equality, 0, (size_t)one->equality_count * sizeof(double));
 }
 
-/* held = factor held + passes give: multipliers after so many passes that change no violation, of
- * rows whose compliance changes by a factor. */
-static void grow_held(problem *p, const island *one, double passes, double factor) {
-  for (int i = one->row; i < one->row + one->row_count; ++i) {
-    p->soft_held[i] = factor * (p->soft_held[i] + passes * p->soft_give[i]);
+/* ---------------------------------------------------------------- the least violation */
+
+/* What a row is where violations alone are looked for. */
+typedef enum row_part {
+  ROW_COUNTS,  /* its violation does */
+  ROW_GIVES,   /* a cone that gives way by itself: no violation */
+  ROW_SPRING,  /* an interval that does: holds the motion of a pass, as masses and stiffnesses do */
+  ROW_FRICTION /* any other interval: exerts no force here */
+} row_part;
+
+static row_part part_of_row(const qd_cone_program *program, int cone, int row) {
+  const int gives = program->compliance != NULL && program->compliance[row] > 0.0;
+  if (program->cone_kind[cone] == QD_INTERVAL) {
+    return gives ? ROW_SPRING : ROW_FRICTION;
+  }
+  return gives ? ROW_GIVES : ROW_COUNTS;
+}
+
+static int equality_gives(const qd_cone_program *program, int equality) {
+  return program->compliance_eq != NULL && program->compliance_eq[equality] > 0.0;
+}
+
+/* The offsets of the first pass: of rows that count and of bounds their own. */
+static void hold_offsets(problem *p, const island *one, const qd_cone_program *program) {
+  for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
+    for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
+      const row_part part = part_of_row(program, cone, r);
+      const double force = part == ROW_SPRING ? INFINITY : 0.0;
+      const int counts = part == ROW_COUNTS || part == ROW_GIVES;
+      p->soft_held[one->row + r] = counts ? p->g[one->row + r] : 0.0;
+      p->by_lower[one->row + r] = -force;
+      p->by_upper[one->row + r] = force;
+    }
+  }
+  for (int i = one->row + one->row_count; i < one->row + one->row_count + one->bound_count; ++i) {
+    p->soft_held[i] = p->g[i];
+  }
+  for (int i = 0; i < one->equality_count; ++i) {
+    p->soft_held_eq[one->equality + i] = equality_gives(program, i) ? 0.0 : p->c[one->equality + i];
+  }
+}
+
+/* Violations of the pass that was solved, R dual, into soft_give, and the place of springs. Returns
+ * the largest change of a violation, in units of which `scale` is the compliance. */
+static double take_give(problem *p, const island *one, const qd_cone_program *program,
+                        double scale) {
+  double change = 0.0;
+  for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
+    for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
+      const int i = one->row + r;
+      const row_part part = part_of_row(program, cone, r);
+      const double moved = p->soft_compliance[i] * p->dual[i];
+      if (part == ROW_COUNTS && p->soft_compliance[i] > 0.0) {
+        change = fmax(change, fabs(moved - p->soft_give[i]) * sqrt(scale / p->soft_compliance[i]));
+        p->soft_give[i] = moved;
+      } else if (part == ROW_SPRING) {
+        p->soft_held[i] += moved;
+      }
+    }
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    p->soft_held_eq[i] = factor * (p->soft_held_eq[i] + passes * p->soft_give_eq[i]);
+    const double moved = p->soft_compliance_eq[i] * p->dual_eq[i];
+    if (equality_gives(program, i - one->equality)) {
+      p->soft_held_eq[i] += moved;
+      continue;
+    }
+    change =
+        fmax(change, fabs(moved - p->soft_give_eq[i]) * sqrt(scale / p->soft_compliance_eq[i]));
+    p->soft_give_eq[i] = moved;
+  }
+  return change;
+}
+
+/* b = -Q x: what holds the motion of a pass holds it where the last one ended. */
+static void hold_motion(const problem *p, const island *one, double *b) {
+  const double *x = p->x + one->variable;
+  for (int i = 0; i < one->variable_count; ++i) {
+    double sum = 0.0;
+    for (int k = one->Q.start[i]; k < one->Q.start[i + 1]; ++k) {
+      for (int lane = 0; lane < 4 && 4 * one->Q.tiles[k] + lane < one->variable_count; ++lane) {
+        sum += one->Q.values[4 * (size_t)k + (size_t)lane] * x[4 * one->Q.tiles[k] + lane];
+      }
+    }
+    b[i] = -sum;
   }
 }
 
-static void clear_give(problem *p, const island *one) {
-  const size_t rows = (size_t)(one->row_count + one->bound_count) * sizeof(double);
-  const size_t equalities = (size_t)one->equality_count * sizeof(double);
-  memset(p->soft_give + one->row, 0, rows);
-  memset(p->soft_held + one->row, 0, rows);
-  memset(p->soft_give_eq + one->equality, 0, equalities);
-  memset(p->soft_held_eq + one->equality, 0, equalities);
+/* The program of a pass: violations, beside what holds the motion; no other forces. */
+static conic_program program_of_violations(const problem *p, const island *one,
+                                           const conic_program *program, const double *b,
+                                           int bounded) {
+  conic_program pass = *program;
+  pass.answer_only = 1;
+  pass.load = 0.0;
+  pass.program.b = b;
+  pass.program.g = p->soft_held + one->row;
+  pass.program.c = p->soft_held_eq + one->equality;
+  pass.program.lower = p->by_lower + one->row;
+  pass.program.upper = p->by_upper + one->row;
+  pass.program.target_mu = NULL;
+  if (bounded) {
+    pass.program.row_count += one->bound_count;
+    pass.program.cone_count += 1;
+  }
+  return pass;
 }
 
-/* The least violations, into soft_give: the method of multipliers, whose multipliers grow by the
- * least violations over the compliance with every pass (Chiche & Gilbert 2016). Violations that
- * have settled are the least unless a bound's force falls: then forces have yet to grow. */
+/* The least violations, into soft_give: the proximal point method (Rockafellar 1976) on the sum of
+ * their squares. A pass minimises 1/2 (x - x')'Q (x - x') + sum s^2 / 2R from where the last one
+ * ended, so that no force pulls at what contradicts itself; the less R, the nearer it comes. */
 static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
-                           const conic_program *program, double scale, int bounded,
-                           const schedule *plan) {
+                           const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
-  double change = INFINITY, compliance = plan->first, least = plan->last;
+  const double unit = which == GIVES_CONSTRAINTS ? CONSTRAINTS_GIVE * scale : scale;
+  double *b = p->mass_row, change = INFINITY, compliance = FIRST, least = LAST;
+  const conic_program violations =
+      program_of_violations(p, one, program, b, which == GIVES_BOUNDED);
   int found = 0;
   clear_give(p, one);
+  hold_offsets(p, one, &program->program);
+  memset(b, 0, (size_t)one->variable_count * sizeof(double));
   for (int pass = 0; pass < PASSES; ++pass) {
-    fill_compliance(w, one, &program->program, compliance * scale);
-    move_offsets(p, one, -1.0, p->soft_held, p->soft_held_eq);
-    const qd_status status = solve_compliant(w, one, options, program, bounded, found);
-    move_offsets(p, one, 1.0, p->soft_held, p->soft_held_eq);
-    double wait = 0.0, next = fmax(FINER * compliance, least);
+    fill_compliance(w, one, &program->program, which, compliance * scale);
+    const qd_status status = solve_compliant(w, one, options, &violations, found);
     found = status == QD_OK;
     if (found) {
-      change = take_give(p, one, &program->program, compliance * scale);
-      wait = bounded ? passes_until_free(p, one) : 0.0;
-    } else if (compliance < FIRST_MOST) {
-      next = least = fmin(compliance / FINER, FIRST_MOST);
+      change = take_give(p, one, &program->program, compliance * unit);
+      hold_motion(p, one, b);
+    } else if (compliance < MOST) {
+      least = fmin(compliance / FINER, MOST);
     } else {
-      return status;
+      break;
     }
-    const int settled = change <= SETTLED * one->length;
-    if (found && settled && wait == 0.0) {
+    if (found && change <= SETTLED * one->length) {
       return QD_OK;
     }
-    grow_held(p, one, settled ? wait : 0.0, next / compliance);
-    compliance = next;
+    compliance = fmax(found ? FINER * compliance : least, least);
   }
   return change <= NEAR * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
@@ -309,55 +342,12 @@ static double largest_give(const problem *p, const island *one, double scale) {
  * that is. */
 static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *options,
                            const conic_program *program, double scale) {
-  const qd_status status = find_give(w, one, options, program, scale, 0, SCHEDULES);
-  fill_compliance(w, one, &program->program, scale);
+  const qd_status status = find_give(w, one, options, program, scale, GIVES_ALL);
+  fill_compliance(w, one, &program->program, GIVES_ALL, scale);
   const int gone = largest_give(&w->problem, one, scale) <= SETTLED * one->length;
   if (status == QD_OK && gone) {
     clear_give(&w->problem, one);
     return QD_OK;
-  }
-  return QD_INFEASIBLE;
-}
-
-/* The largest violation of an equality, as a length; holds what the multipliers are worth, so that
- * the next pass is left with what contradicts itself. */
-static double equality_violation(const qd_workspace *w, const island *one) {
-  const problem *p = &w->problem;
-  double largest = 0.0;
-  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    const double arm = equality_is_angle(w, i) ? one->length : 1.0;
-    const double held = p->soft_compliance_eq[i] * p->dual_eq[i];
-    largest = fmax(largest, arm * fabs(held - p->soft_held_eq[i]));
-    p->soft_held_eq[i] = held;
-  }
-  return largest;
-}
-
-qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program) {
-  problem *p = &w->problem;
-  const qd_cone_program *rows = &program->program.program;
-  fill_compliance(w, one, rows, ALMOST_RIGID * body_scale(w, one, rows));
-  for (int r = 0; r < one->row_count; ++r) {
-    p->soft_compliance[one->row + r] = rows->compliance != NULL ? rows->compliance[r] : 0.0;
-  }
-  clear_give(p, one);
-  double before = INFINITY;
-  for (int pass = 0; pass < ROUND_PASSES; ++pass) {
-    move_offsets(p, one, -1.0, p->soft_held, p->soft_held_eq);
-    const qd_status status = solve_compliant(w, one, options, &program->program, 0, pass > 0);
-    move_offsets(p, one, 1.0, p->soft_held, p->soft_held_eq);
-    if (status != QD_OK) {
-      return pass == 0 ? status : QD_INFEASIBLE;
-    }
-    const double left = equality_violation(w, one);
-    if (left <= ROUNDED * one->length) {
-      return QD_OK;
-    }
-    if (left > SHRINKS * before) {
-      return QD_INFEASIBLE;
-    }
-    before = left;
   }
   return QD_INFEASIBLE;
 }
@@ -374,7 +364,7 @@ void soften_make_room(island *one, int whole) {
 
 /* The step within soft_give. */
 static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_options *options,
-                              const conic_program *program, double scale) {
+                              const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
   qd_status status = QD_NUMERICAL_TROUBLE;
   if (program->program.cone_count > 0 && program->program.target_mu[0] > 0.0) {
@@ -382,26 +372,46 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
   }
   move_offsets(p, one, 1.0, p->soft_give, p->soft_give_eq);
   for (int try = 0; try < COUNT(SECOND) && status != QD_OK; ++try) {
-    fill_compliance(w, one, &program->program, SECOND[try] * scale);
-    status = solve_compliant(w, one, options, program, 0, 1);
+    fill_compliance(w, one, &program->program, which, SECOND[try] * scale);
+    status = solve_compliant(w, one, options, program, 1);
   }
   move_offsets(p, one, -1.0, p->soft_give, p->soft_give_eq);
   return status;
 }
 
+/* The largest of soft_give_eq, as a length. */
+static double equality_violation(const qd_workspace *w, const island *one) {
+  const problem *p = &w->problem;
+  double largest = 0.0;
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    largest =
+        fmax(largest, (equality_is_angle(w, i) ? one->length : 1.0) * fabs(p->soft_give_eq[i]));
+  }
+  return largest;
+}
+
+qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program) {
+  const conic_program *rows = &program->program;
+  const double scale = body_scale(w, one, &rows->program, GIVES_CONSTRAINTS);
+  const qd_status status = find_give(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+  if (status != QD_OK || !(equality_violation(w, one) <= ROUNDED * one->length)) {
+    return QD_INFEASIBLE;
+  }
+  return solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+}
+
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
                        const island_program *program, int is_proven) {
   const conic_program *rows = &program->program;
-  const double scale = body_scale(w, one, &rows->program);
+  const double scale = body_scale(w, one, &rows->program, GIVES_ALL);
   qd_status status = is_proven ? QD_INFEASIBLE : find_none(w, one, options, rows, scale);
   if (status == QD_OK) {
-    status = solve_within(w, one, options, rows, scale);
+    status = solve_within(w, one, options, rows, scale, GIVES_ALL);
   }
-  for (int i = 0; i < COUNT(SCHEDULES) && status != QD_OK; ++i) {
-    status = find_give(w, one, options, rows, scale, 1, SCHEDULES + i);
-    if (status == QD_OK) {
-      status = solve_within(w, one, options, rows, scale);
-    }
+  if (status != QD_OK) {
+    status = find_give(w, one, options, rows, scale, GIVES_BOUNDED);
+    status = status == QD_OK ? solve_within(w, one, options, rows, scale, GIVES_ALL) : status;
   }
   one->softened = status == QD_OK;
   return status;

@@ -7,19 +7,19 @@
  *              within bounds (bound_rows.c)
  *     second   the step under these: minimise 1/2 x'Qx + b'x with g + s, c + s in place of g, c
  *
- * The first is the step with compliant rows (conic.h), s = R dual. The method of multipliers, with
- * less compliance R from pass to pass, takes away what the cost still counts. The second has rows
- * of that compliance too: its constraints hold each other without room, and what rounding leaves of
- * a contradiction must not count. */
+ * The first is a program of compliant rows (conic.h), s = R dual, whose cost is no force but what
+ * holds the motion where the pass before ended. The second has rows of little compliance too: its
+ * constraints hold each other without room, and what rounding leaves of a contradiction must not
+ * count. */
 #ifndef QD_DYNAMICS_SOFTEN_H
 #define QD_DYNAMICS_SOFTEN_H
 
 #include "dynamics/workspace.h"
 
 /* Constraints of a loop whose numbers come from a file contradict each other by their last digits:
- * of a planar one all that lead out of the plane (a gradient of 1e-8, a violation of 1e-8). Solves
- * with equalities that give way by next to nothing; QD_INFEASIBLE where it is more than 1e-4
- * of the smallest thing's size. */
+ * of a planar one all that lead out of the plane (a gradient of 1e-8, a violation of 1e-8). The
+ * same with equalities alone that give way; QD_INFEASIBLE where it is by more than 1e-4 of the
+ * smallest thing's size. */
 qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
                        const island_program *program);
 /* What softening (whole) or rounding takes beside the island's program. */
