@@ -228,8 +228,10 @@ extern const char body_poses_doc[];
 PyObject *body_poses_function(PyObject *module, PyObject *args);
 extern const char view_create_doc[];
 extern const char observe_doc[];
+extern const char judge_doc[];
 PyObject *view_create_function(PyObject *module, PyObject *args);
 PyObject *observe_function(PyObject *module, PyObject *args);
+PyObject *judge_function(PyObject *module, PyObject *args);
 extern const char parameter_fault_doc[];
 PyObject *parameter_fault(PyObject *module, PyObject *args);
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

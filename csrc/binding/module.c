@@ -199,6 +199,7 @@ static PyMethodDef module_methods[] = {
     {"_body_poses", body_poses_function, METH_VARARGS, body_poses_doc},
     {"_view_create", view_create_function, METH_VARARGS, view_create_doc},
     {"_observe", observe_function, METH_VARARGS, observe_doc},
+    {"_judge", judge_function, METH_VARARGS, judge_doc},
     {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
     {"_solve_cone_program", METHOD_CAST(cone_solve_function), METH_FASTCALL, cone_solve_doc},

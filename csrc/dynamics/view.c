@@ -126,3 +126,19 @@ void view_compute(const qd_model *model, qd_workspace *workspace, const qd_view 
                                view->reach * fmax(0.0, far - NEAR_LENGTHS);
   measure[QD_VIEW_AWAY] = vec3_norm(away);
 }
+
+void qd_judge(const qd_game *game, int64_t count, const double *measure, const double *before,
+              const uint8_t *failed, const int64_t *done, double *reward,
+              uint8_t *const mark[QD_GAME_MARKS]) {
+  for (int64_t i = 0; i < count; ++i) {
+    const double *m = measure + i * QD_VIEW_MEASURES;
+    const int lost = !(m[QD_VIEW_AWAY] <= game->lost), ended = lost || failed[i];
+    const int success = !ended && m[QD_VIEW_OFF] <= 1.0;
+    reward[i] = m[QD_VIEW_POTENTIAL] - before[i] + (success ? game->success : 0.0) -
+                (ended ? game->failure : 0.0) - game->cost;
+    mark[QD_GAME_TERMINATED][i] = ended || success;
+    mark[QD_GAME_TRUNCATED][i] = !ended && !success && done[i] >= game->horizon;
+    mark[QD_GAME_SUCCESS][i] = (uint8_t)success;
+    mark[QD_GAME_LOST][i] = (uint8_t)lost;
+  }
+}

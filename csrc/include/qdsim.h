@@ -1229,6 +1229,24 @@ qd_status qd_observe_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
                            const qd_view *view, const qd_view_input *input, double *observation,
                            double *measure, int32_t *status);
 
+/* A game of such configurations: what reaching the goal brings, what losing the body or a failed
+ * move costs, and every action; from how far from home (m) the body is lost, and the number of
+ * actions that an episode has at most. */
+typedef struct qd_game {
+  double success, failure, cost, lost;
+  int64_t horizon;
+} qd_game;
+
+enum { QD_GAME_TERMINATED, QD_GAME_TRUNCATED, QD_GAME_SUCCESS, QD_GAME_LOST, QD_GAME_MARKS };
+
+/* What one action each brought of many players, who have come to measures (count, QD_VIEW_MEASURES)
+ * from potentials before (count), by done (count) actions of their episodes, this one included;
+ * failed: whose action had no answer. reward (count): the change of the potential and what the game
+ * adds; mark[k] (count): 0 or 1. */
+void qd_judge(const qd_game *game, int64_t count, const double *measure, const double *before,
+              const uint8_t *failed, const int64_t *done, double *reward,
+              uint8_t *const mark[QD_GAME_MARKS]);
+
 /* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
  * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,

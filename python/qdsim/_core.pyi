@@ -424,6 +424,24 @@ def _observe(
     threads: int,
     /,
 ) -> tuple[_Vector, _Vector]: ...
+def _judge(
+    measure: _Vector,
+    before: _Vector,
+    failed: npt.NDArray[np.bool_],
+    done: npt.NDArray[np.int64],
+    success: float,
+    failure: float,
+    cost: float,
+    lost: float,
+    horizon: int,
+    /,
+) -> tuple[
+    _Vector,
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.bool_],
+]: ...
 def _field_create(
     kind: int,
     vertices: npt.ArrayLike,

@@ -1,4 +1,5 @@
-/* What policies are told: a view in a capsule, and rows of samples -> qd_observe_batch. */
+/* What policies are told and what their actions bring: a view in a capsule, and rows of samples ->
+ * qd_observe_batch, qd_judge. */
 #include "binding/batch/batch_call.h"
 
 #include <string.h>
@@ -192,4 +193,61 @@ PyObject *observe_function(PyObject *module, PyObject *args) {
   }
   in.sample_count = count;
   return observe_run(state, model, threads, &own->view, &in);
+}
+
+/* The data of a contiguous array of a type and `size` numbers; NULL with an exception. */
+static const void *plain_data(PyObject *object, const char *name, int type, npy_intp size) {
+  PyArrayObject *array = (PyArrayObject *)object;
+  if (!PyArray_Check(object) || PyArray_TYPE(array) != type || !PyArray_IS_C_CONTIGUOUS(array) ||
+      !PyArray_ISBEHAVED_RO(array) || PyArray_SIZE(array) != size) {
+    PyErr_Format(PyExc_ValueError, "%s: expected %zd numbers in a row", name, (Py_ssize_t)size);
+    return NULL;
+  }
+  return PyArray_DATA(array);
+}
+
+const char judge_doc[] =
+    "_judge($module, measure, before, failed, done, success, failure, cost, lost, horizon, /)\n"
+    "--\n\n"
+    "Rewards (samples,) and who has terminated, was truncated, has reached the goal and lost the\n"
+    "body, of qd_judge.";
+
+PyObject *judge_function(PyObject *Py_UNUSED(module), PyObject *args) {
+  PyObject *given[4];
+  qd_game game;
+  long long horizon;
+  if (!PyArg_ParseTuple(args, "OOOOddddL:_judge", given, given + 1, given + 2, given + 3,
+                        &game.success, &game.failure, &game.cost, &game.lost, &horizon)) {
+    return NULL;
+  }
+  game.horizon = horizon;
+  npy_intp count = -1;
+  ptrdiff_t stride;
+  const double *measure = rows_read(given[0], "measure", &count, QD_VIEW_MEASURES, &stride);
+  const double *before = measure ? plain_data(given[1], "before", NPY_DOUBLE, count) : NULL;
+  const uint8_t *failed = before ? plain_data(given[2], "failed", NPY_BOOL, count) : NULL;
+  const int64_t *done = failed ? plain_data(given[3], "done", NPY_INT64, count) : NULL;
+  if (!done || !plain_data(given[0], "measure", NPY_DOUBLE, count * QD_VIEW_MEASURES)) {
+    return NULL;
+  }
+  uint8_t *mark[QD_GAME_MARKS];
+  double *reward = NULL;
+  PyObject *result = PyTuple_New(1 + QD_GAME_MARKS);
+  for (int k = 0; result && k <= QD_GAME_MARKS; k++) {
+    PyObject *array = PyArray_SimpleNew(1, &count, k == 0 ? NPY_DOUBLE : NPY_BOOL);
+    if (!array) {
+      Py_CLEAR(result);
+    } else {
+      PyTuple_SET_ITEM(result, k, array);
+      if (k == 0) {
+        reward = PyArray_DATA((PyArrayObject *)array);
+      } else {
+        mark[k - 1] = PyArray_DATA((PyArrayObject *)array);
+      }
+    }
+  }
+  if (result) {
+    qd_judge(&game, count, measure, before, failed, done, reward, mark);
+  }
+  return result;
 }

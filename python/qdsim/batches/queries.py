@@ -18,7 +18,7 @@ from qdsim.batches.inputs import (
     thread_count,
 )
 
-__all__ = ["body_poses", "pair_distances"]
+__all__ = ["body_poses", "checked_distances", "pair_distances"]
 
 _OK = STATUS_NAMES.index("solved")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
@@ -54,15 +54,33 @@ def pair_distances(
     lead = array.shape[:-1]
     rows = in_rows(array, lead, 1)
     check_finite("q", rows, lead)
-    found = _core._pair_distances(model, rows, margin, thread_count(threads))
-    distance, status = found["distance"], found["status"]
-    bad = np.flatnonzero(status != _OK)
-    if bad.size:
-        check_quaternions(model, "q", rows, status, lead)
+    distance = checked_distances(model, rows, margin, thread_count(threads), lead)
+    return distance.reshape(*lead, model.pair_count)
+
+
+def checked_distances(
+    model: _core.Model,
+    q: Array,
+    margin: float,
+    threads: int = 1,
+    lead: tuple[int, ...] | None = None,
+) -> Array:
+    """`pair_distances` (n, pairs) of rows q (n, nq) that are known to be finite doubles: for many short calls.
+
+    Raises:
+        ValueError, MemoryError: as it does; `lead` are the dimensions that name a sample.
+    """
+    found = _core._pair_distances(model, q, margin, threads)
+    distance: Array = found["distance"]
+    status = found["status"]
+    if (status != _OK).any():
+        own = (len(q),) if lead is None else lead
+        check_quaternions(model, "q", q, status, own)
         if (status == _OUT_OF_MEMORY).any():
             raise MemoryError
-        raise ValueError(f"q: {sample_name(int(bad[0]), lead)}: too large for its poses")
-    return distance.reshape(*lead, model.pair_count)
+        bad = int(np.flatnonzero(status != _OK)[0])
+        raise ValueError(f"q: {sample_name(bad, own)}: too large for its poses")
+    return distance
 
 
 def body_poses(

@@ -60,12 +60,12 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         given = checked(action, (self.rules.action_size,))
         ended = self.rules.play(self._players, given[None])
-        info = {name: values[0].item() for name, values in ended.info().items()}
+        info = {name: values.item() for name, values in ended.info().items()}
         return (
             self._players.seen[0].copy(),
-            float(ended.reward[0]),
-            bool(ended.terminated[0]),
-            bool(ended.truncated[0]),
+            ended.reward.item(),
+            ended.terminated.item(),
+            ended.truncated.item(),
             info,
         )
 

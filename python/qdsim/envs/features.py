@@ -33,17 +33,33 @@ class Goals:
 
 
 class Look(NamedTuple):
-    """What is seen (n, columns), and what it is judged by, (n,) each: distance (m) and angle (rad) from the goal, the
-    larger of both over their tolerances, the potential that rewards are changes of, and how far the object is from the
-    task's start, m.
+    """What is seen (n, columns), and what it is judged by (n, 5): distance (m) and angle (rad) from the goal, the larger
+    of both over their tolerances, the potential that rewards are changes of, and how far the object is from the task's
+    start, m.
     """
 
     seen: Array
-    shift: Array
-    turn: Array
-    off: Array
-    potential: Array
-    away: Array
+    judged: Array
+
+    @property
+    def shift(self) -> Array:
+        return self.judged[:, 0]
+
+    @property
+    def turn(self) -> Array:
+        return self.judged[:, 1]
+
+    @property
+    def off(self) -> Array:
+        return self.judged[:, 2]
+
+    @property
+    def potential(self) -> Array:
+        return self.judged[:, 3]
+
+    @property
+    def away(self) -> Array:
+        return self.judged[:, 4]
 
 
 class Viewer:
@@ -129,7 +145,7 @@ class Viewer:
         seen, judged = _core._observe(
             self.task.model, self._view, q, goals.q, goals.pose, told, self.threads
         )
-        return Look(seen, *judged.T)
+        return Look(seen, judged)
 
     def keep_what_changes(self, q: Array, goals: Goals, told: Array) -> None:
         """Drop columns that are the same for all of many samples (n, ...): in a plane, what leaves it."""

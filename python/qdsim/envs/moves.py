@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -14,9 +14,10 @@ from qdsim.batches.rollouts import checked_rollout
 from qdsim.envs.options import EnvOptions
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes
+from qdsim.planning.task.space import as_slice
 from qdsim.planning.task.task import Task
 
-__all__ = ["Commands", "Course", "Moved", "Moves", "holding", "moves_of"]
+__all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of"]
 
 _STEP = 0.2
 
@@ -49,11 +50,12 @@ class Moves(Protocol):
     """Actions of one kind; `size` numbers in [-1, 1] each.
 
     `in_world`: whether what they do depends on where in the world the object is; strokes that are told relative to it,
-    by a robot that reaches everywhere, do not.
+    by a robot that reaches everywhere, do not. `holding`: the commands of configurations (`holder`).
     """
 
     size: int
     in_world: bool
+    holding: Callable[[Array], Array]
 
     def course(self, q: Array, action: Array) -> Course:
         """Of actions (n, size) in configurations (n, nq)."""
@@ -73,10 +75,15 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
     return _Pushes(task, options) if options.action == "push" else Commands(task, options)
 
 
-def holding(model: Model, q: Array) -> Array:
+def holder(model: Model) -> Callable[[Array], Array]:
     """`Model.command_from` (n, nu) of configurations (n, nq) that are known to be right: its checks cost more than
-    it."""
-    return model._command_at(q)
+    it. What it returns may be a view."""
+    if not model._plain_commands:
+        return model._command_at
+    rows, gear = as_slice(np.asarray(model.actuated_q)), np.array(model.actuator_gear)
+    if (gear == 1.0).all():
+        return lambda q: q[:, rows]
+    return lambda q: q[:, rows] * gear
 
 
 def _scale(task: Task, options: EnvOptions) -> float:
@@ -93,13 +100,14 @@ class Commands:
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task, self.options = task, options
         self.size = task.model.nu
+        self.holding = holder(task.model)
         self.scale = _scale(task, options)
         self.steps = options.sub_steps or 1
 
     def course(self, q: Array, action: Array) -> Course:
         """Of actions (n, size) in configurations (n, nq)."""
         lower, upper = self.task.command_bounds
-        u = holding(self.task.model, q) + self.scale * action
+        u = self.holding(q) + self.scale * action
         u = np.minimum(np.maximum(u, lower), upper)[:, None]
         if self.steps > 1:
             u = np.repeat(u, self.steps, axis=1)
@@ -111,7 +119,7 @@ class Commands:
         after, ok = checked_rollout(
             task.model, q, course.u, task.options, parameters, threads=self.options.threads
         )
-        return Moved(after, course.u[:, -1], ~ok, ~course.good, q)
+        return Moved(after, course.u[:, -1], ~ok, np.zeros(len(q), dtype=bool), q)
 
     def meaning(self, q: Array, u: Array) -> Array:
         """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
@@ -127,6 +135,7 @@ class _Pushes:
                 f"action: 'push' needs a sampler with parameters (its `parameters` and `place`), the task has {kind}"
             )
         self.task, self.options, self.sampler = task, options, sampler
+        self.holding = holder(task.model)
         self.place_size = int(sampler.parameters)
         self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
         self.size = self.place_size + self.stroke_size
@@ -140,7 +149,7 @@ class _Pushes:
         lower, upper = task.command_bounds
         where, how = action[:, : self.place_size], action[:, self.place_size :]
         begin, good = placed(self.sampler, task.grasping_model, q, where)
-        command = holding(task.model, begin)
+        command = self.holding(begin)
         good &= ((command >= lower - 1e-9) & (command <= upper + 1e-9)).all(axis=1)
         change = strokes(self.sampler, task.model, begin, where, how)
         if change is None:
@@ -166,5 +175,5 @@ class _Pushes:
             )
             failed[rows] = ~ok
         good = course.good[:, None]
-        command = np.where(good, course.u[:, -1], holding(task.model, q))
+        command = np.where(good, course.u[:, -1], self.holding(q))
         return Moved(after, command, failed, ~course.good, np.where(good, course.begin, q))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
-from qdsim.batches.queries import pair_distances
+from qdsim.batches.queries import checked_distances, pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.robot import joint_limits, moved_bodies
@@ -102,31 +102,46 @@ def close_grasps(
 ) -> Closings:
     """`close_grasp` of configurations (n, nq) along directions (n, nu)."""
     hands = _Hands(model, q, direction, gap)
-    hands.stop(np.arange(len(q)), hands.near(np.arange(len(q)), hands.q))
+    everyone = np.arange(len(q))
+    hands.stop(everyone, hands.near(everyone, hands.q))
     fastest = np.maximum(np.abs(direction).max(axis=1, initial=0.0), 1e-300)
-    travelled, stuck = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
+    least = tolerance / fastest
+    travelled, going = np.zeros(len(q)), hands.active.any(axis=1)
+    # hands that have met something are halving the way from what is clear to where they met which pairs
+    clear, met, halving = np.zeros(len(q)), np.zeros(len(q)), np.zeros(len(q), dtype=bool)
+    pairs = np.zeros((len(q), model.pair_count), dtype=bool)
     while True:
-        rows = np.flatnonzero(hands.active.any(axis=1) & (travelled < reach) & ~stuck)
+        rows = np.flatnonzero(going)
         if len(rows) == 0:
             return Closings(hands.q, hands.touching, hands.blocked, hands.at_limit)
-        room = hands.room(rows)
-        stride = np.minimum(resolution / fastest[rows], reach - travelled[rows])
-        stride = np.minimum(stride, room.min(axis=1))
-        pairs = hands.near(rows, hands.moved(rows, stride))
-        meets = pairs.any(axis=1)
-        free, step = rows[~meets], stride[~meets]
-        hands.q[free] = hands.moved(free, step)
-        travelled[free] += step
-        hands.end_at_limits(free, room[~meets] <= step[:, None])
-        if meets.any():
-            met = rows[meets]
-            clear, pairs = _bisected(
-                hands, met, stride[meets], pairs[meets], tolerance / fastest[met]
-            )
-            hands.q[met] = hands.moved(met, clear)
-            travelled[met] += clear
-            # where nothing that still moves brought the two together
-            stuck[met] = ~hands.stop(met, pairs)
+        stride = 0.5 * (clear[rows] + met[rows])
+        ahead = np.flatnonzero(~halving[rows])
+        if len(ahead):
+            own = rows[ahead]
+            room = hands.room(own)
+            longest = np.minimum(resolution / fastest[own], reach - travelled[own])
+            stride[ahead] = np.minimum(longest, room.min(axis=1))
+        found = hands.near(rows, hands.moved(rows, stride))
+        hit = found.any(axis=1)
+        there = rows[hit]
+        halving[there], met[there], pairs[there] = True, stride[hit], found[hit]
+        clear[rows[~hit]] = stride[~hit]
+        if len(ahead):
+            free = ~hit[ahead]
+            own, step = own[free], stride[ahead[free]]
+            hands.q[own] = hands.moved(own, step)
+            clear[own] = 0.0
+            travelled[own] += step
+            hands.end_at_limits(own, room[free] <= step[:, None])
+            going[own] = hands.active[own].any(axis=1) & (travelled[own] < reach)
+        ends = rows[halving[rows] & (met[rows] - clear[rows] <= least[rows])]
+        if len(ends):
+            hands.q[ends] = hands.moved(ends, clear[ends])
+            travelled[ends] += clear[ends]
+            # where nothing that still moves brought the two together, they are stuck
+            going[ends] = hands.stop(ends, pairs[ends])
+            going[ends] &= hands.active[ends].any(axis=1) & (travelled[ends] < reach)
+            halving[ends], clear[ends], met[ends] = False, 0.0, 0.0
 
 
 def meet(model: Model, q: Array) -> NDArray[np.bool_]:
@@ -144,26 +159,6 @@ def _pair_bodies(model: Model) -> NDArray[np.intp]:
     return found
 
 
-def _bisected(
-    hands: _Hands,
-    rows: NDArray[np.intp],
-    stride: Array,
-    pairs: NDArray[np.bool_],
-    tolerance: Array,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """How far (n,) hands go before they meet something within their strides (n,), and what (n, pairs)."""
-    clear, met, pairs = np.zeros(len(rows)), stride.copy(), pairs.copy()
-    while True:
-        left = np.flatnonzero(met - clear > tolerance)
-        if len(left) == 0:
-            return clear, pairs
-        middle = 0.5 * (clear[left] + met[left])
-        found = hands.near(rows[left], hands.moved(rows[left], middle))
-        hit = found.any(axis=1)
-        met[left[hit]], pairs[left[hit]] = middle[hit], found[hit]
-        clear[left[~hit]] = middle[~hit]
-
-
 class _Hands:
     """Hands that are closing: where they are, and which joints still move."""
 
@@ -172,28 +167,28 @@ class _Hands:
         moves = moved_bodies(model)
         body = _pair_bodies(model)
         a, b = body[:, 0], body[:, 1]
-        self.by_a, self.by_b = moves[:, a], moves[:, b]
         every = np.arange(moves.shape[1])
-        self.of_a, self.of_b = ((x[:, None] == every).astype(np.float32) for x in (a, b))
-        self.apart = self.by_a != self.by_b
+        # of the first and the second bodies of pairs: joints that move them, which bodies they are
+        self.sides = [(moves[:, x], x[:, None] == every) for x in (a, b)]
+        apart = moves[:, a] != moves[:, b]
+        self.apart = np.ascontiguousarray(apart.T)
         self.active = rate != 0.0
-        self.counts = np.any(self.active[:, :, None] & self.apart, axis=1)
+        self.counts = self.active @ apart
         self.touching = np.zeros((len(q), moves.shape[1]), dtype=bool)
         self.blocked, self.at_limit = np.zeros_like(self.active), np.zeros_like(self.active)
         self.lower, self.upper = joint_limits(model)
 
     def near(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.bool_]:
         """(n, pairs) which of them are too near in q (n, nq) and moved against each other by these hands' joints."""
-        close = pair_distances(self.model, q, self.gap, threads=1) < self.gap
+        close = checked_distances(self.model, q, self.gap) < self.gap
         return np.asarray(close & self.counts[rows])
 
     def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Stop what moves one body of a pair (n, pairs) against the other; whether that stopped anything (n,)."""
-        met = pairs.astype(np.float32)
-        involved = (met @ self.apart.T.astype(np.float32) > 0.0) & self.active[rows]
-        for of_body, by in ((self.of_a, self.by_a), (self.of_b, self.by_b)):
-            moved = (involved.astype(np.float32) @ by.astype(np.float32) > 0.0) & pairs
-            self.touching[rows] |= moved.astype(np.float32) @ of_body > 0.0
+        # products of booleans: of floats they would go to BLAS, whose threads cost more than they bring
+        involved = (pairs @ self.apart) & self.active[rows]
+        for by, of_body in self.sides:
+            self.touching[rows] |= ((involved @ by) & pairs) @ of_body
         self.blocked[rows] |= involved
         self.active[rows] &= ~involved
         return np.asarray(involved.any(axis=1))

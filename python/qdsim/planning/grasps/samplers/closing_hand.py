@@ -93,9 +93,9 @@ class ClosingSampler:
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
         for _ in range(self.draws):
-            begin, extra = self._open(model, q, rng)
+            begin, extra = self._open(model, q[None], [rng])
             shares = rng.random(len(self.mean)) - 0.5
-            found, good = self._closed(model, begin[None], shares[None], extra[None], [rng])
+            found, good = self._closed(model, begin, shares[None], extra, [rng])
             if good[0]:
                 return np.asarray(found[0])
         return None
@@ -109,25 +109,27 @@ class ClosingSampler:
 
     def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
         """The same for configurations (n, nq) and numbers (n, k): configurations, and which are grasps."""
-        begin, extra = q.copy(), np.zeros((len(q), model.nu))
-        rngs = [np.random.default_rng(0) for _ in q]
-        for i, (here, rng) in enumerate(zip(q, rngs)):
-            begin[i], extra[i] = self._open(model, here, rng)
+        drawn = self.wrist is not None or self.extra > 0
+        rngs = [np.random.default_rng(0) for _ in q] if drawn else []
+        begin, extra = self._open(model, q, rngs)
         found, good = self._closed(model, begin, 0.5 * x, extra, rngs)
         found[~good] = q[~good]
         return found, good
 
-    def _open(self, model: Model, q: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """The open hand (nq,) with its wrist in place, and a direction (nu,) that the wrist adds."""
+    def _open(
+        self, model: Model, q: Array, rngs: list[np.random.Generator]
+    ) -> tuple[Array, Array]:
+        """Open hands (n, nq) with their wrists in place, and directions (n, nu) that the wrists add."""
         lower, upper = joint_limits(model)
         rows = model.actuated_q
-        begin = np.array(q)
+        begin, extra = np.array(q), np.zeros((len(q), model.nu))
         if self.opened is not None:
-            begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
-        extra = None if self.wrist is None else self.wrist(model, begin, rng)
-        begin[rows] = np.clip(begin[rows], lower, upper)
-        begin = with_followers(model, begin)
-        return begin, np.zeros(model.nu) if extra is None else extra
+            begin[:, rows] = np.where(np.isnan(self.opened), begin[:, rows], self.opened)
+        for here, more, rng in zip(begin, extra, rngs) if self.wrist is not None else ():
+            added = self.wrist(model, here, rng)
+            more += 0.0 if added is None else added
+        begin[:, rows] = np.clip(begin[:, rows], lower, upper)
+        return with_followers(model, begin), extra
 
     def _closed(
         self,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
 from qdsim.array_type import Array
-from qdsim.batches.queries import body_poses, pair_distances
+from qdsim.batches.queries import body_poses, checked_distances
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
@@ -273,5 +273,4 @@ def _within(angles: Array, limits: Array) -> NDArray[np.bool_]:
 
 def _free(model: Model, q: Array) -> NDArray[np.bool_]:
     """Which of configurations (n, nq) have no pair that touches or penetrates."""
-    distances = pair_distances(model, q, _CLEAR, threads=1)
-    return np.asarray(np.all(distances > 0.0, axis=1))
+    return np.asarray((checked_distances(model, q, _CLEAR) > 0.0).all(axis=1))
