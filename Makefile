@@ -123,7 +123,7 @@ LEARN = $(BUILD)/learn
 PPO = $(DEV)/bin/python examples/ppo.py
 SHAC = $(DEV)/bin/python examples/shac.py qdsim/PlanarPushing-v0
 HAND = qdsim/PlanarHand-v0 --gamma 0.95
-DRAWN = body_mass=3:20,body_inertia=0.5:4,pair_friction=0.7:1.3
+DRAWN = body_mass=8:40,body_inertia=8:40,pair_friction=0.6:1.2
 
 learn: install-dev
 	mkdir -p $(LEARN)

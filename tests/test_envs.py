@@ -252,6 +252,31 @@ def test_failed_steps_end_their_own_episode_only() -> None:
     assert env._players.actions_done.tolist() == (~failed).astype(int).tolist()
 
 
+def test_rewards_and_ends_of_an_action() -> None:
+    """Of all cases: at the goal, lost, failed, out of actions, and of two at once."""
+    rng = np.random.default_rng(0)
+    count = 400
+    measure = rng.uniform(0.0, 2.0, (count, 5))
+    measure[:8, 4] = np.nan
+    before, failed = rng.normal(size=count), rng.random(count) < 0.3
+    done = rng.integers(1, 12, count)
+    game = (5.0, 2.0, 0.25, 1.5, 10)
+    reward, terminated, truncated, success, lost = qdsim._core._judge(
+        measure, before, failed, done, *game
+    )
+    assert np.array_equal(lost, ~(measure[:, 4] <= 1.5)) and lost[:8].all()
+    assert np.array_equal(success, (measure[:, 2] <= 1.0) & ~lost & ~failed)
+    assert np.array_equal(terminated, success | lost | failed)
+    assert np.array_equal(truncated, (done >= 10) & ~terminated) and truncated.any()
+    wanted = measure[:, 3] - before + 5.0 * success - 2.0 * (lost | failed) - 0.25
+    assert np.allclose(reward, wanted, rtol=0.0, atol=1e-14)
+    for k, wrong in enumerate((measure[:, :4], before[1:], failed.astype(float), done[::2])):
+        given = [measure, before, failed, done]
+        given[k] = wrong
+        with pytest.raises(ValueError, match="expected"):
+            qdsim._core._judge(*given, *game)
+
+
 def test_views_that_do_not_fit_are_refused() -> None:
     """What the core is given by hand."""
     task, options = published(FEW[0], **SMALL)

@@ -16,7 +16,7 @@ pytest.importorskip("gymnasium")
 
 from qdsim.data import demonstrations
 from qdsim.envs import Policy, deploy, published
-from qdsim.envs.deployment import _Robot
+from qdsim.envs.deployment import _Robot, make_heavier
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
@@ -140,5 +140,35 @@ def test_runs_of_a_policy_in_mujoco() -> None:
     for wrong in ({"runs": 0}, {"seed": -1}, {"speed": 0.0}, {"noise": -1.0}):
         with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
             deploy(Policy, task, options, **wrong)
+    for wrong in (
+        {"mass": (0.0, 1.0)},
+        {"friction": (0.5, 0.4)},
+        {"support_friction": (-1.0, 1.0)},
+    ):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
+            deploy(Policy, task, options, **wrong)
+    with pytest.raises(TypeError, match=r"^mass: expected \(low, high\)"):
+        deploy(Policy, task, options, mass=1.0)
     with pytest.raises(ValueError, match=r"^options: expected action 'push'"):
         deploy(Policy, task, published("qdsim/PlanarHandCommand-v0")[1])
+
+
+@pytest.mark.parametrize("name", [NAME, "qdsim/AllegroBall-v0"])
+def test_heavier_objects_are_harder_to_accelerate(name: str) -> None:
+    """Of the object's coordinates the mass matrix is that of the model times the factor, of the robot's it stays."""
+    import mujoco
+
+    task, _ = published(name)
+    found = []
+    for factor in (1.0, 2.5):
+        mj = second_order(task.model, task.object, TransferOptions())
+        make_heavier(mj, task.object, factor)
+        data = mujoco.MjData(mj)
+        data.qpos[:] = task.start
+        mujoco.mj_forward(mj, data)
+        matrix = np.zeros((mj.nv, mj.nv))
+        mujoco.mj_fullM(mj, data, matrix)
+        found.append(matrix)
+    own, held = task.space.v, np.asarray(task.model.actuated_v)
+    assert np.allclose(found[1][np.ix_(own, own)], 2.5 * found[0][np.ix_(own, own)])
+    assert np.allclose(found[1][np.ix_(held, held)], found[0][np.ix_(held, held)])

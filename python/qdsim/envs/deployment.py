@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import flag, instance, integer, number
 from qdsim.array_type import Array
-from qdsim.envs.moves import Moved
+from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, second_order
@@ -24,6 +25,9 @@ from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
+
+if TYPE_CHECKING:
+    import mujoco
 
 __all__ = ["Deployed", "deploy"]
 
@@ -80,22 +84,24 @@ def deploy(
     transfer: TransferOptions | None = None,
     friction: tuple[float, float] = (0.7, 1.3),
     support_friction: tuple[float, float] = (0.3, 0.7),
+    mass: tuple[float, float] = (0.7, 1.3),
     noise: float = 0.15,
     motions: bool = False,
 ) -> Deployed:
     """Let a policy push in MuJoCo, and in the model beside it.
 
-    Friction of contacts and of the support are drawn for every run.
+    Friction of contacts and of the support and the object's mass are drawn for every run.
 
     Args:
         policy: from observations (n, k) to actions (n, m).
         task, options: of the environment that it was trained in; actions have to be pushes.
         runs: problems, drawn by `seed` as those of a `TaskVectorEnv` are.
-        seed: of problems, friction and noise.
+        seed: of problems, friction, masses and noise.
         speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most.
         transfer: how MuJoCo simulates; None: stiff contacts.
         friction: factors on the model's friction, drawn between these.
-        support_friction: coefficients between the object and a plane that is not part of the model.
+        support_friction: coefficients between the object and a plane that is not part of the model, likewise.
+        mass: factors on mass and inertia of the object (and of what hangs on it), likewise.
         noise: standard deviation of what is added to actions from the 13th push of a run on.
         motions: whether the robot goes to the grasp of every push as a robot does, by a
             collision-free motion round what is in its way (needs OMPL where that is not a straight
@@ -114,20 +120,49 @@ def deploy(
     number("noise", noise, least=0)
     flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
+    _ranges(friction=friction, support_friction=support_friction, mass=mass)
+    number("mass: low", mass[0], above=0)
     rules = Rules(task, given)
     draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
     ends = []
     for i, rng in enumerate(draws):
-        own = dataclasses.replace(how, support_friction=float(rng.uniform(*support_friction)))
+        support, rubbing, heavy = (
+            float(rng.uniform(*x)) for x in (support_friction, friction, mass)
+        )
+        # a plant takes the support's friction of the model's mass
+        own = dataclasses.replace(how, support_friction=support * heavy)
         mj = second_order(task.model, task.object, own)
-        factor = rng.uniform(*friction)
-        mj.geom_friction[:, 0] *= factor
-        mj.pair_friction[:, :2] *= factor
+        mj.geom_friction[:, 0] *= rubbing
+        mj.pair_friction[:, :2] *= rubbing
+        make_heavier(mj, task.object, heavy)
         plant = Plant(task.model, task.space, mj, own, not task.options.gravity_on_actuated)
         robot = _Robot(task, plant, speed, motions, rng)
         ends.append(_run(policy, rules, robot, seed + i, noise, rng))
     success, pushes, shift, turn = (np.array(column) for column in zip(*ends))
     return Deployed(success, pushes, shift, turn, _in_model(policy, rules, seed, runs, noise))
+
+
+def _ranges(**given: tuple[float, float]) -> None:
+    for name, pair in given.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"{name}: expected (low, high), got {pair!r}")
+        low = number(f"{name}: low", pair[0], least=0)
+        number(f"{name}: high", pair[1], least=low)
+
+
+def make_heavier(mj: mujoco.MjModel, body: str, factor: float) -> None:
+    """Mass and inertia of a body and of what hangs on it, times a factor."""
+    import mujoco
+
+    top = mj.body(body).id
+    for b in range(top, mj.nbody):
+        above = b
+        while above > top:
+            above = mj.body_parentid[above]
+        if above == top:
+            mj.body_mass[b] *= factor
+            mj.body_inertia[b] *= factor
+    mujoco.mj_setConst(mj, mujoco.MjData(mj))
 
 
 def _in_model(
@@ -195,6 +230,7 @@ class _Robot:
     ) -> None:
         self.task, self.plant, self.speed = task, plant, speed
         self.motions, self.rng = motions, rng
+        self.holding = holder(task.model)
         self.dt = float(plant.mj.opt.timestep)
 
     def go(self, grasp: Array) -> bool:
@@ -229,21 +265,21 @@ class _Robot:
 
         What a support resists with takes a spring some way to get; a command that goes on finds out how far.
         """
-        model, plant = self.task.model, self.plant
-        begin = model.command_from(moved.placed[0])
+        plant = self.plant
+        held = self.holding
+        begin = held(moved.placed)[0]
         stroke = moved.command[0] - begin
         size = float(np.linalg.norm(stroke))
         if size == 0.0:
             return
         along = stroke / size
-        length = float(along @ (model.command_from(moved.q[0]) - begin))
+        length = float(along @ (held(moved.q)[0] - begin))
         rate = min(self.speed, max(length, _SHORTEST) / _LASTS)
         for tick in range(round((length / rate + _PATIENCE) / self.dt)):
             plant.advance(begin + (tick + 1) * self.dt * rate * along)
-            if along @ (model.command_from(plant.q) - begin) >= length:
+            if along @ (held(plant.q[None])[0] - begin) >= length:
                 break
-        hold = model.command_from(plant.q)
-        self._follow(np.repeat(hold[None], round(_REST / self.dt), axis=0))
+        self._follow(np.repeat(held(plant.q[None]), round(_REST / self.dt), axis=0))
 
 
 def _normalized(task: Task, q: Array) -> Array:

@@ -122,7 +122,7 @@ def close_grasps(
             longest = np.minimum(resolution / fastest[own], reach - travelled[own])
             stride[ahead] = np.minimum(longest, room.min(axis=1))
         found = hands.near(rows, hands.moved(rows, stride))
-        hit = found.any(axis=1)
+        hit = np.asarray(found.any(axis=1))
         there = rows[hit]
         halving[there], met[there], pairs[there] = True, stride[hit], found[hit]
         clear[rows[~hit]] = stride[~hit]
@@ -173,7 +173,7 @@ class _Hands:
         apart = moves[:, a] != moves[:, b]
         self.apart = np.ascontiguousarray(apart.T)
         self.active = rate != 0.0
-        self.counts = self.active @ apart
+        self.counts = np.asarray(self.active @ apart)
         self.touching = np.zeros((len(q), moves.shape[1]), dtype=bool)
         self.blocked, self.at_limit = np.zeros_like(self.active), np.zeros_like(self.active)
         self.lower, self.upper = joint_limits(model)

@@ -116,18 +116,17 @@ class ClosingSampler:
         found[~good] = q[~good]
         return found, good
 
-    def _open(
-        self, model: Model, q: Array, rngs: list[np.random.Generator]
-    ) -> tuple[Array, Array]:
+    def _open(self, model: Model, q: Array, rngs: list[np.random.Generator]) -> tuple[Array, Array]:
         """Open hands (n, nq) with their wrists in place, and directions (n, nu) that the wrists add."""
         lower, upper = joint_limits(model)
         rows = model.actuated_q
         begin, extra = np.array(q), np.zeros((len(q), model.nu))
         if self.opened is not None:
             begin[:, rows] = np.where(np.isnan(self.opened), begin[:, rows], self.opened)
-        for here, more, rng in zip(begin, extra, rngs) if self.wrist is not None else ():
-            added = self.wrist(model, here, rng)
-            more += 0.0 if added is None else added
+        if self.wrist is not None:
+            for here, more, rng in zip(begin, extra, rngs):
+                added = self.wrist(model, here, rng)
+                more += 0.0 if added is None else added
         begin[:, rows] = np.clip(begin[:, rows], lower, upper)
         return with_followers(model, begin), extra
 
