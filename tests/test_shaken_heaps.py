@@ -71,6 +71,21 @@ def test_every_contact_of_a_shaken_heap_has_its_certificate(heap, h):
         q, v = step.q_next, step.v_next
 
 
+@pytest.mark.parametrize("h", [0.1, 0.02])
+def test_a_shaken_heap_obeys_coulombs_law(heap, h):
+    """Of states on the convex law's way: Newton's steps on the shifts run away in most of them."""
+    system, q, v = heap
+    o = system.options.replace(h=h, margin=RADIUS / 2, restitution=0.0)
+    tau = shaking(system.model, 0.05, 0.5, h)
+    for k in range(4):
+        load = tau(k * h, q, v)
+        step = step_dynamic(system.model, q, v, [], o.replace(law="coulomb"), tau=load)
+        assert step.info.law_residual <= 1e-9 * RADIUS
+        check(system.model, o.replace(law="coulomb"), q, v, load, step)
+        step = step_dynamic(system.model, q, v, [], o, tau=load)
+        q, v = step.q_next, step.v_next
+
+
 def test_rounds_do_not_show_in_the_answer(heap):
     """A warm start brings all loaded contacts in at once, and no round is rough: the same motion."""
     system, q, v = heap

@@ -21,26 +21,41 @@
 #define RUNS_AWAY 5.0
 /* How far errors have to fall under mixing before Newton's next step. */
 #define AGAIN 0.1
+/* Shares of the way from a shift to its slip: where a miss turns round it falls, down to a least,
+ * and rises again where it does not. */
+#define SHARE_FALLS 0.7
+#define SHARE_RISES 1.1
+#define SHARE_LEAST 0.1
 /* Shifts that let go of everything, beside the length. */
 #define OPEN 1e6
 /* Of a column of mixing, what the others leave of it: less is rounding. */
 #define PARALLEL 1e-8
 
 typedef enum way_from { FROM_START, FROM_BEST, FROM_OPEN } way_from;
-typedef enum way_by { BY_NEWTON, BY_HALVED_NEWTON, BY_MIXING, BY_DOUBLING } way_by;
+typedef enum way_by { BY_NEWTON, BY_HALVED_NEWTON, BY_MIXING, BY_DOUBLING, BY_SLIPS } way_by;
 
 /* Ways to the fixed point, each tried for so many programs. The first is the way of nearly all
  * states; kinks, where it runs in circles, and shifts that feed themselves (friction that presses
  * what slides) need others. */
-static const struct way {
+typedef struct way_step {
   way_from from;
   way_by by;
   int programs;
-} WAYS[] = {{FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
-            {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
-            {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
-            {FROM_OPEN, BY_MIXING, 20}};
-#define WAY_COUNT ((int)(sizeof WAYS / sizeof *WAYS))
+} way_step;
+
+static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
+                                {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
+                                {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
+                                {FROM_OPEN, BY_MIXING, 20},        {FROM_START, BY_SLIPS, 60},
+                                {FROM_BEST, BY_HALVED_NEWTON, 24}};
+/* Of large programs: heaps in which many contacts go over from sticking to sliding on the way. What
+ * mixing remembers is of other contacts by then; plain slips lead past. */
+static const way_step LARGE_WAYS[] = {{FROM_START, BY_NEWTON, 10},
+                                      {FROM_START, BY_SLIPS, 60},
+                                      {FROM_BEST, BY_HALVED_NEWTON, 24},
+                                      {FROM_START, BY_MIXING, 20},
+                                      {FROM_BEST, BY_HALVED_NEWTON, 16}};
+#define COUNT_OF(ways) ((int)(sizeof(ways) / sizeof *(ways)))
 
 /* A program while shifts are tried. */
 typedef struct shifted_run {
@@ -55,7 +70,8 @@ typedef struct shifted_run {
   double error, best, last;
   int at_best; /* 1: the solution at hand is the best one */
   int halved;  /* times that Newton's step is */
-  const struct way *way;
+  const way_step *ways, *way;
+  int way_count;
   int way_ends;        /* after so many programs */
   double newton_below; /* error from which on Newton's steps are tried */
   int regular;         /* -1: not known */
@@ -209,6 +225,25 @@ static void use_shifts(shifted_run *run, const double *shift) {
   }
 }
 
+/* A share of the way to the slips, each contact's own: one that keeps going from side to side, or
+ * two that push each other, come to rest. */
+static void step_to_slips(shifted_run *run) {
+  const shifted *s = run->s;
+  double *before = s->past, *share = s->past + s->block_count;
+  for (int i = 0; i < s->block_count; ++i) {
+    const int turned = run->past_count > 0 && before[i] * s->miss[i] < 0.0;
+    share[i] = run->past_count == 0 ? 1.0
+               : turned             ? larger(SHARE_FALLS * share[i], SHARE_LEAST)
+                                    : smaller(SHARE_RISES * share[i], 1.0);
+    before[i] = s->miss[i];
+    s->next[i] = s->shift[i] + (s->miss[i] != 0.0 ? share[i] : 1.0) * (s->slip[i] - s->shift[i]);
+  }
+  run->past_count = 1;
+}
+
+/* 1 if Newton's step is tried only once for each fall of the error. */
+static int newton_is_rare(const way_step *on) { return on->by == BY_MIXING || on->by == BY_SLIPS; }
+
 static void choose_next(shifted_run *run) {
   shifted *s = run->s;
   memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
@@ -220,12 +255,15 @@ static void choose_next(shifted_run *run) {
     return;
   }
   if (run->error <= run->newton_below && step_newton(run)) {
-    run->newton_below =
-        run->way->by == BY_MIXING ? AGAIN * run->error : run->newton_below; /* once for each fall */
+    run->newton_below = newton_is_rare(run->way) ? AGAIN * run->error : run->newton_below;
     return;
   }
   memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
-  step_mixed(run);
+  if (run->way->by == BY_SLIPS) {
+    step_to_slips(run);
+  } else {
+    step_mixed(run);
+  }
 }
 
 /* ---------------------------------------------------------------- the way */
@@ -267,19 +305,18 @@ static int is_enough(const shifted_run *run, const shifted_options *law) {
 
 /* 1 if the way has come to its end, or is leading nowhere. */
 static int way_is_over(const shifted_run *run, qd_status status) {
-  const int runs_away = is_large(run) && run->way == WAYS && run->error > RUNS_AWAY * run->best;
+  const int runs_away =
+      is_large(run) && run->way == run->ways && run->error > RUNS_AWAY * run->best;
   return run->programs >= run->way_ends || status != QD_OK || runs_away;
 }
 
-/* Shifts that the guess shows. */
+/* Shifts that the guess shows, of contacts without force too: those that are near would else be
+ * pushed apart by what they slide. */
 static void start_guessed(shifted_run *run) {
   shifted *s = run->s;
   shifted_slack_at(s, run->program, run->x, run->g, run->slack);
   shifted_read(s, run->slack, run->dual, run->program->length);
-  for (int i = 0; i < s->block_count; ++i) {
-    s->next[i] = s->miss[i] != 0.0 ? s->slip[i] : 0.0;
-  }
-  use_shifts(run, s->next);
+  use_shifts(run, s->slip);
 }
 
 /* Halfway back to the best. */
@@ -294,9 +331,9 @@ static void step_back(shifted_run *run) {
 /* Shifts that a way begins at. */
 static void begin_way(shifted_run *run, int index) {
   shifted *s = run->s;
-  run->way = WAYS + index;
+  run->way = run->ways + index;
   run->way_ends = run->programs + run->way->programs;
-  run->newton_below = run->way->by == BY_MIXING ? AGAIN * run->best : HUGE_VAL;
+  run->newton_below = newton_is_rare(run->way) ? AGAIN * run->best : HUGE_VAL;
   forget(run);
   for (int i = 0; i < s->block_count; ++i) {
     s->next[i] = run->way->from == FROM_OPEN ? OPEN * run->program->length : 0.0;
@@ -315,7 +352,9 @@ static void go_on(shifted_run *run, int falls) {
     return;
   }
   choose_next(run);
-  note_change(run, -1.0);
+  if (run->way->by != BY_SLIPS) {
+    note_change(run, -1.0);
+  }
   use_shifts(run, run->s->next);
 }
 
@@ -345,7 +384,7 @@ static failure look_at(shifted_run *run, const shifted_options *law, qd_status s
 }
 
 static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
-  run->way_ends = WAYS->programs;
+  run->way_ends = run->way->programs;
   for (int failures = 0, way = 0;;) {
     const qd_status status = solve_program(run);
     const failure now = look_at(run, law, status, &failures);
@@ -360,7 +399,7 @@ static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
       note_change(run, 1.0);
     }
     const int falls = status == QD_OK && judge(run), ends = way_is_over(run, status);
-    if ((status == QD_OK && is_enough(run, law)) || (ends && way + 1 == WAY_COUNT)) {
+    if ((status == QD_OK && is_enough(run, law)) || (ends && way + 1 == run->way_count)) {
       return QD_OK;
     }
     if (ends) {
@@ -412,10 +451,12 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
                      .info = info,
                      .error = HUGE_VAL,
                      .best = HUGE_VAL,
-                     .way = WAYS,
                      .newton_below = HUGE_VAL,
                      .stretch = 1.0,
                      .regular = -1};
+  const int large = is_large(&run);
+  run.ways = run.way = large ? LARGE_WAYS : WAYS;
+  run.way_count = large ? COUNT_OF(LARGE_WAYS) : COUNT_OF(WAYS);
   memset(s->shift, 0, (size_t)s->block_count * sizeof(double));
   if (law->guessed) {
     start_guessed(&run);

@@ -12,7 +12,8 @@
  *
  * Newton on the fixed point takes the derivative of the programs' solutions by their offsets; where
  * it does not help, or more contacts slide than a dense matrix is made for, Anderson's mixing of
- * the last iterations does. */
+ * the last iterations does; in heaps the slips themselves, of which each contact takes its own
+ * share. */
 #ifndef QD_NUMERICS_COULOMB_SHIFTED_H
 #define QD_NUMERICS_COULOMB_SHIFTED_H
 
@@ -45,7 +46,8 @@ typedef struct shifted {
   double *best_shift;      /* (blocks) of the smallest error */
   double *best_solution;   /* (variables, rows, rows, equalities) likewise */
   double *next;            /* (blocks) shifts to be tried */
-  double *past;            /* (2 SHIFTED_MEMORY, blocks) changes of misses and shifts, for mixing */
+  double *past; /* (2 SHIFTED_MEMORY, blocks) changes of misses and shifts, for mixing; or the
+                   last misses, and shares of the way */
   double *four_rows, *four_duals; /* (rows, 4) */
   double *four_stationarity;      /* (variables, 4), likewise */
   double *four_x;
