@@ -42,7 +42,7 @@ void symmetric_eigen(double *A, double *V, double *values, int n) {
       all += A[i] * A[i];
       off += i / n != i % n ? A[i] * A[i] : 0.0;
     }
-    if (off <= 1e-32 * all) {
+    if (off <= 1e-30 * all) {
       break;
     }
     for (int p = 0; p < n; ++p) {

@@ -4,6 +4,9 @@
 #include "base/quat.h"
 #include "base/symmetric.h"
 
+/* Numbers of the motion of two bodies against each other, and of how both turn. */
+#define RELATIVE 9
+
 void soft_numbers(double out[6], const soft_body *body, const screw *twist) {
   screw_point_velocity(out, twist, body->at);
   vec3_copy(out + 3, twist->w);
@@ -136,10 +139,37 @@ static void cut_to_positive(double *H, int n) {
   double values[SYMMETRIC_MOST];
   memcpy(A, H, (size_t)(n * n) * sizeof(double));
   symmetric_eigen(A, V, values, n);
-  memset(H, 0, (size_t)(n * n) * sizeof(double));
   for (int k = 0; k < n; ++k) {
-    for (int i = 0; i < n * n && values[k] > 0.0; ++i) {
-      H[i] += values[k] * V[n * (i / n) + k] * V[n * (i % n) + k];
+    for (int i = 0; i < n && values[k] < 0.0; ++i) {
+      for (int j = 0; j < n; ++j) {
+        H[n * i + j] -= values[k] * V[n * i + k] * V[n * j + k];
+      }
+    }
+  }
+}
+
+/* Where the numbers of cut_relative have a number of one of the bodies. */
+static int relative_of(int i) { return i < 6 ? i : i < 9 ? i - 6 : i - 3; }
+
+/* The same of two bodies that move (12, 12): shifting both alike changes nothing, so that how far
+ * one shifts from the other and how they turn, 9 numbers, say it all. */
+static void cut_relative(double H[SOFT_NUMBERS * SOFT_NUMBERS]) {
+  static const int AT[RELATIVE] = {6, 7, 8, 3, 4, 5, 9, 10, 11};
+  const double root = sqrt(2.0);
+  double R[RELATIVE * RELATIVE];
+  for (int i = 0; i < RELATIVE; ++i) {
+    for (int j = 0; j < RELATIVE; ++j) {
+      const double unit = (i < 3 ? root : 1.0) * (j < 3 ? root : 1.0);
+      R[RELATIVE * i + j] = unit * H[SOFT_NUMBERS * AT[i] + AT[j]];
+    }
+  }
+  cut_to_positive(R, RELATIVE);
+  for (int i = 0; i < SOFT_NUMBERS; ++i) {
+    for (int j = 0; j < SOFT_NUMBERS; ++j) {
+      const int p = relative_of(i), q = relative_of(j);
+      const double unit = (p < 3 ? root : 1.0) * (q < 3 ? root : 1.0);
+      const double sign = (i < 3) == (j < 3) ? 1.0 : -1.0;
+      H[SOFT_NUMBERS * i + j] = sign * R[RELATIVE * p + q] / unit;
     }
   }
 }
@@ -170,7 +200,11 @@ void soft_energy_hessian(soft_pair *pair, const double arm[2][3]) {
     }
   }
   recentre(H, n, pair, arm, unit, 0);
-  cut_to_positive(H, n);
+  if (n == SOFT_NUMBERS) {
+    cut_relative(H);
+  } else {
+    cut_to_positive(H, n);
+  }
   recentre(H, n, pair, arm, unit, 1);
   memset(pair->hessian, 0, sizeof pair->hessian);
   for (int i = 0; i < n; ++i) {
