@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import qdsim
+from qdsim import systems
 from qdsim.systems import load_dynamic
 
 G = 9.81
@@ -153,3 +154,31 @@ def test_a_pencil_turns_in_its_grip_as_far_as_it_is_let():
     force, moment = carried(system, motion, "pencil")
     np.testing.assert_allclose(force, [0, 0, weight], atol=1e-4 * weight)
     np.testing.assert_allclose(moment, 0, atol=1e-3 * weight * 0.02)
+
+
+def test_soft_fingertips_close_on_the_ball_and_carry_it_with_the_palm():
+    """No tip goes in as far as its middle; what tips and palm do is what lifts and moves the ball in the last step."""
+    system = systems.load("allegro_sphere_soft")
+    model, q = system.model, np.array(system.model.keyframes["demo"].q)
+    for u in system.commands:
+        step = qdsim.step(model, q, u, system.options)
+        assert step.info.soft_converged and step.info.soft_programs <= 10
+        q = step.q_next
+    surfaces = qdsim.pressure_surface(model, q)
+    assert {s.geom_a for s in surfaces} | {s.geom_b for s in surfaces} == {
+        "ball", "link_3_0", "link_7_0", "link_15_1"
+    }  # fmt: skip
+    overlaps = model.collide(q, 0.0)
+    assert overlaps["dist"].min() > -0.012
+    total = np.zeros(3)
+    for contact in step.contacts:
+        sign = {model.geom_index("ball"): 1.0}
+        side = sign.get(int(contact["geom_b"]), 0.0) - sign.get(int(contact["geom_a"]), 0.0)
+        total += side * contact["frame"].reshape(3, 3).T @ contact["force"][:3]
+    options = system.options
+    heaviest = np.diag(model.mass_matrix(q)).max()
+    softest = model.parameters.actuator_stiffness.min()
+    epsilon = options.h**2 * softest / (options.mass_ratio * heaviest)
+    moved = step.delta[model.slice_v("ball")][:3]
+    resisted = epsilon * 1.0 * moved / options.h**2
+    np.testing.assert_allclose(total + [0, 0, -10.0], resisted, atol=1e-4)

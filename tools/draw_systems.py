@@ -22,7 +22,7 @@ DPI = 100
 SHARE = {"allegro_sphere": 0.6, "plate_pickup": 0.8, "rope": 0.65, "box_pivoting": 0.55}
 CLOSE = {"allegro_door", "allegro_door_pull"}
 """Where the object would make the hand small: the picture shows the hand and as much again around it."""
-LAST = {"cloud_grasp", "cloud_grasp_without_torsion", "block_stacking"}
+LAST = {"allegro_sphere_soft", "cloud_grasp", "cloud_grasp_without_torsion", "block_stacking"}
 
 
 def configuration(system: systems.System) -> np.ndarray:

@@ -93,7 +93,7 @@ def load_published(name: str) -> System:
         harmonic=base not in ("planar_hand", "planar_pushing"),  # their files say it all
     )
     options = _OPTIONS[name]
-    motion = _MOTIONS.get(base)
+    motion = _MOTIONS.get(name, _MOTIONS.get(base))
     begin = "demo" if "demo" in model.keyframes else "start"
     commands = None if motion is None else motion(model, options.h)
     return published_system(
@@ -156,14 +156,18 @@ def _push_sphere(model: Model, h: float) -> Array:
     return ramp([0.0, 1.6, 2.0], np.array([_start(model), end, end]), h)
 
 
-def _close_hand(model: Model, h: float) -> Array:
-    """All joints to 1 rad but those that spread the fingers.
+def _close_hand(angle: float) -> Motion:
+    """All joints to an angle but those that spread the fingers.
 
     The demo names these as 0, 8 and 12, which they are where the thumb comes second.
     """
-    end = np.ones(16)
-    end[[0, 4, 8]] = 0.0
-    return ramp([0.0, 2.0], [_start(model, "demo"), end], h)
+
+    def motion(model: Model, h: float) -> Array:
+        end = np.full(16, angle)
+        end[[0, 4, 8]] = 0.0
+        return ramp([0.0, 2.0], [_start(model, "demo"), end], h)
+
+    return motion
 
 
 def _push_plate(model: Model, h: float) -> Array:
@@ -214,7 +218,8 @@ _MOTIONS: Mapping[str, Motion] = {
     ),
     "rope": _line(12.0, None, [0.32, -0.6, math.pi / 2, -0.05, 0.05]),
     "carrots": _line(3.0, None, [0.4, 0.25, 0.0, -0.05, 0.05]),
-    "allegro_sphere": _close_hand,
+    "allegro_sphere": _close_hand(1.0),
+    "allegro_sphere_soft": _close_hand(0.7),  # beyond, its springs press tips past their middles
     "allegro_plate": _push_plate,
     "allegro_book": _drag_book,
     "iiwa": _cubic(10.0, 0.5),
