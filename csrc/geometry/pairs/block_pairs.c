@@ -79,8 +79,8 @@ typedef struct bound {
   int face, i, j;
 } bound;
 
-/* Of all, and of the faces alone. */
-static void largest_bound(bound *out, bound *faces, const block_pair *pair) {
+/* Of all, and of the faces alone. Returns 0 as soon as one is beyond the range. */
+static int largest_bound(bound *out, bound *faces, const block_pair *pair, double range) {
   double n[3];
   out->gap = -INFINITY;
   for (int k = 0; k < 6; ++k) {
@@ -89,6 +89,9 @@ static void largest_bound(bound *out, bound *faces, const block_pair *pair) {
     }
     vec3_copy(n, pair->block[k / 3].axis[k % 3]);
     const double gap = separation(pair, n);
+    if (gap > range) {
+      return 0;
+    }
     if (gap > out->gap + (out->gap > -INFINITY ? EDGE_GAIN * pair->size : 0.0)) {
       out->gap = gap;
       vec3_copy(out->n, n);
@@ -107,6 +110,9 @@ static void largest_bound(bound *out, bound *faces, const block_pair *pair) {
       }
       vec3_normalize(n);
       const double gap = separation(pair, n);
+      if (gap > range) {
+        return 0;
+      }
       if (gap > out->gap + EDGE_GAIN * pair->size) {
         out->gap = gap;
         vec3_copy(out->n, n);
@@ -116,6 +122,7 @@ static void largest_bound(bound *out, bound *faces, const block_pair *pair) {
       }
     }
   }
+  return 1;
 }
 
 /* The point of the core farthest along sign * n, at the middle of an edge along axis
@@ -251,21 +258,19 @@ static int face_realises(const block_pair *pair, const bound *best) {
   return 0;
 }
 
-/* range: of the cores; beyond it the gap is only a bound. */
-static void cores_closest(core_contact *out, const block_pair *pair, double range) {
+/* range: of the cores; farther apart they need not be found. Returns 0 beyond it. */
+static int cores_closest(core_contact *out, const block_pair *pair, double range) {
   bound best, faces;
-  largest_bound(&best, &faces, pair);
-  if (best.gap > range) {
-    out->gap = best.gap;
-    return;
+  if (!largest_bound(&best, &faces, pair, range)) {
+    return 0;
   }
   if (best.face < 0) {
     if (edge_contact(out, pair, &best) || best.gap <= 0.0) {
-      return;
+      return 1;
     }
   } else if (best.gap <= 0.0) {
     face_contact(out, pair, &best);
-    return;
+    return 1;
   }
   core_contact at_bound = *out;
   nearest_vertices(out, pair);
@@ -278,6 +283,7 @@ static void cores_closest(core_contact *out, const block_pair *pair, double rang
       *out = at_bound;
     }
   }
+  return 1;
 }
 
 /* Box features to the shape's. */
@@ -295,7 +301,9 @@ int block_block_collide(const placed_shape *a, const placed_shape *b, double mar
   vec3_sub(pair.d, b->pos, a->pos);
   pair.size = shape_extent(a) + shape_extent(b);
   const double skin_a = pair.block[0].skin, skin_b = pair.block[1].skin;
-  cores_closest(&core, &pair, margin + skin_a + skin_b);
+  if (!cores_closest(&core, &pair, margin + skin_a + skin_b)) {
+    return 0;
+  }
   closest.dist = core.gap - skin_a - skin_b;
   if (!(closest.dist <= margin)) {
     return 0;
