@@ -130,7 +130,8 @@ typedef struct solver_info {
 } solver_info;
 
 extern PyType_Spec info_type_spec;
-PyObject *info_create(const core_state *state, const solver_info *info);
+/* step: a Step that counts its contacts when it is asked, or NULL. */
+PyObject *info_create(const core_state *state, const solver_info *info, PyObject *step);
 const solver_info *info_of(PyObject *object);
 PyObject *info_restore(PyObject *module, PyObject *args);
 

@@ -239,7 +239,7 @@ static void result_reset(qd_step_result *result) {
   result->contact_count = 0;
   result->row_count = 0;
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
-  result->softened = 0;
+  result->softened = result->distant_pairs = 0;
   result->soft_programs = 0;
   result->soft_converged = 1;
   result->bounces = result->capped_rows = 0;
@@ -396,7 +396,7 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
       warm_start_go_on(&w->warm, &w->collision, &w->problem, result);
     }
     if (status != QD_OK || round >= most) {
-      working_set_complete(&w->set, model);
+      working_set_complete(&w->set, model, &w->collision);
     }
   }
 }
@@ -472,7 +472,7 @@ static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step
   if (options->soften && contradicts(*status, options)) {
     w->problem.relaxed = 0;
     w->problem.softening = 1;
-    working_set_complete(&w->set, model);
+    working_set_complete(&w->set, model, &w->collision);
     *status = solve_contacts(model, w, options, input, kept, result);
   }
 }
@@ -490,22 +490,38 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
     working_set_fill(&w->set, model, &w->collision);
     return;
   }
-  working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
+  working_set_choose(&w->set, model, options, &w->collision, input);
   if (is_warm) {
     warm_start_choose(&w->warm, model, &w->set);
   }
 }
 
-qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const qd_step_input *input, const step_columns *kept,
-                       qd_step_result *result) {
-  result_reset(result);
-  if (!options_make_sense(options, model)) {
-    return fail(model, input, result, QD_BAD_ARGUMENT);
+/* Contacts of the shapes at q; of an exact step that leaves distant pairs out, of those that its
+ * motion might bring together. */
+static void find_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                          const qd_step_input *input, int near_only) {
+  const screw *motion = NULL;
+  if (isinf(options->kappa)) {
+    motion = working_set_motion(&w->set, model, options, &w->kinematics, input);
   }
-  if (!input_is_finite(input, model)) {
-    return fail(model, input, result, QD_NOT_FINITE);
-  }
+  collision_compute_near(model, &w->kinematics, options->margin, near_only ? motion : NULL,
+                         &w->collision);
+}
+
+/* Large models go on from round to round by the places of contacts in the list. */
+static int leaves_distant_out(const qd_model *model, const qd_step_options *options,
+                              const step_columns *kept) {
+  return options->leave_distant_out && kept == NULL && isinf(options->kappa) &&
+         options->law == QD_LAW_CONVEX && model->soft_pair_count == 0 && model->nv < LARGE_ISLAND;
+}
+
+static int is_failure(qd_status status) { return status != QD_OK && status != QD_OUT_OF_CAPACITY; }
+
+/* A step of checked arguments. *near_only: distant pairs are left out; then 1 if any were, and it
+ * may fail where it would not with all contacts in the list. */
+static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                         const qd_step_input *input, const step_columns *kept, int *near_only,
+                         qd_step_result *result) {
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
@@ -513,20 +529,22 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   w->problem.proven = -1;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;
   w->problem.soft.count = 0;
-  kinematics_compute(model, input->q, input->mocap, &w->kinematics);
-  collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  find_contacts(model, w, options, input, *near_only);
   set_begin(model, w, options, input);
+  *near_only = w->collision.distant_count > 0;
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);
-    const int impossible = status != QD_OK && status != QD_OUT_OF_CAPACITY;
-    if (impossible && result->missed_pairs > 0) {
+    if (is_failure(status) && *near_only) {
+      return status;
+    }
+    if (is_failure(status) && result->missed_pairs > 0) {
       status = solve_without(model, w, options, input, kept, before, result);
-    } else if (impossible) {
+    } else if (is_failure(status)) {
       solve_relaxed(model, w, options, input, kept, result, &status);
       solve_softened(model, w, options, input, kept, result, &status);
     }
     if (status != QD_OK) {
-      return fail(model, input, result, status);
+      return status;
     }
     before = w->collision.count;
     result->relaxed_contacts = w->problem.relaxed_count;
@@ -543,9 +561,31 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
       if (model->soft_pair_count > 0) {
         result->contact_count += soft_newton_report(w, model);
       }
+      result->distant_pairs = w->collision.distant_count;
       return QD_OK; /* every round adds a pair, so the rounds end */
     }
   }
+}
+
+qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       const qd_step_input *input, const step_columns *kept,
+                       qd_step_result *result) {
+  result_reset(result);
+  if (!options_make_sense(options, model)) {
+    return fail(model, input, result, QD_BAD_ARGUMENT);
+  }
+  if (!input_is_finite(input, model)) {
+    return fail(model, input, result, QD_NOT_FINITE);
+  }
+  int near_only = leaves_distant_out(model, options, kept);
+  kinematics_compute(model, input->q, input->mocap, &w->kinematics);
+  qd_status status = compute(model, w, options, input, kept, &near_only, result);
+  if (near_only && is_failure(status)) { /* what then helps needs the whole list */
+    result_reset(result);
+    near_only = 0;
+    status = compute(model, w, options, input, kept, &near_only, result);
+  }
+  return status == QD_OK ? QD_OK : fail(model, input, result, status);
 }
 
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,

@@ -4,6 +4,7 @@
 
 #include "base/lanes.h"
 #include "mechanics/actuator.h"
+#include "mechanics/pairs/distant_pairs.h"
 
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
  * at any contact (or of a geometry's size, where nothing is commanded). */
@@ -25,15 +26,15 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
   s->chosen = s->left_out = 0;
 }
 
-void working_set_complete(working_set *s, const qd_model *model) {
-  s->left_out = 0;
+void working_set_complete(working_set *s, const qd_model *model, const collision *c) {
+  s->left_out = c->distant_count;
   memset(s->contact, 1, (size_t)s->chosen);
   memset(s->limit, 1, 2 * (size_t)model->nv);
 }
 
 void working_set_fill(working_set *s, const qd_model *model, const collision *c) {
   s->chosen = c->count < c->capacity ? c->count : c->capacity;
-  working_set_complete(s, model);
+  working_set_complete(s, model, c);
 }
 
 /* ---------------------------------------------------------------- motion at contacts */
@@ -108,6 +109,14 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
   }
 }
 
+const screw *working_set_motion(working_set *s, const qd_model *model,
+                                const qd_step_options *options, const kinematics *k,
+                                const qd_step_input *input) {
+  (options->dynamic ? fill_motion : fill_command)(s, model, options, input);
+  fill_twists(s, model, k, s->delta);
+  return s->twist;
+}
+
 QD_CLONES
 static double fastest_contact(const working_set *s, const collision *c) {
   double fastest = 0.0;
@@ -169,15 +178,22 @@ static double gap_ahead(const working_set *s, const qd_contact *contact) {
   return contact->dist + fmin(vec3_dot(contact->frame, v), 0.0);
 }
 
+/* The same with distant pairs, whose contacts are not known. */
+static double fastest_pair(const working_set *s, const qd_model *model, const collision *c) {
+  double fastest = fastest_contact(s, c);
+  for (int i = 0; i < c->distant_count; ++i) {
+    fastest = fmax(fastest, distant_pair_speed(c, model, c->distant[i].pair, s->twist));
+  }
+  return fastest;
+}
+
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
-                        const kinematics *k, const collision *c, const qd_step_input *input) {
+                        const collision *c, const qd_step_input *input) {
   working_set_fill(s, model, c);
-  (options->dynamic ? fill_motion : fill_command)(s, model, options, input);
-  fill_twists(s, model, k, s->delta);
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(s->rays, options->ray_count);
   }
-  const double reach = SHARE_OF_MOTION * fastest_contact(s, c);
+  const double reach = SHARE_OF_MOTION * fastest_pair(s, model, c);
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;
     const double size =
@@ -220,24 +236,25 @@ static int comes_near(const working_set *s, const qd_step_options *o, const qd_c
   return !(slack_of(s, o, contact, motion) > room);
 }
 
+LANES_INLINE int is_reached(const working_set *s, const qd_step_options *options,
+                            const qd_contact *contact, double near) {
+  lanes turn, velocity;
+  relative_motion(&turn, &velocity, s, contact);
+  const double speed = sqrt(square3(&velocity)), room = near * (fabs(contact->dist) + speed);
+  if (contact->dim <= 3 && contact->dist - (1.0 + contact->friction[0]) * speed > room) {
+    return 0; /* however it moves */
+  }
+  const double w[3] = {turn[0], turn[1], turn[2]};
+  const double v[3] = {velocity[0], velocity[1], velocity[2]};
+  return comes_near(s, options, contact, w, v, room);
+}
+
 QD_CLONES
 static int extend_contacts(working_set *s, const qd_step_options *options, const collision *c,
                            double near) {
   int added = 0;
   for (int i = 0; i < s->chosen; ++i) {
-    const qd_contact *contact = c->contact + i;
-    if (s->contact[i]) {
-      continue;
-    }
-    lanes turn, velocity;
-    relative_motion(&turn, &velocity, s, contact);
-    const double speed = sqrt(square3(&velocity)), room = near * (fabs(contact->dist) + speed);
-    if (contact->dim <= 3 && contact->dist - (1.0 + contact->friction[0]) * speed > room) {
-      continue; /* however it moves */
-    }
-    const double w[3] = {turn[0], turn[1], turn[2]};
-    const double v[3] = {velocity[0], velocity[1], velocity[2]};
-    if (comes_near(s, options, contact, w, v, room)) {
+    if (!s->contact[i] && is_reached(s, options, c->contact + i, near)) {
       s->contact[i] = 1;
       ++added;
     }
@@ -245,15 +262,43 @@ static int extend_contacts(working_set *s, const qd_step_options *options, const
   return added;
 }
 
+/* Pairs of which the motion reaches a contact come in, with all contacts that they have. */
+static int extend_distant(working_set *s, const qd_model *model, const qd_step_options *options,
+                          collision *c, double near) {
+  int added = 0;
+  for (int i = c->distant_count - 1; i >= 0; --i) {
+    const double bound = c->distant[i].bound;
+    const double closing = distant_pair_closing(c, model, c->distant[i].pair, s->twist);
+    if (bound - closing > near * (bound + closing)) {
+      continue; /* wherever in the pair, however it moves */
+    }
+    const int before = c->count;
+    collision_add_distant(c, model, i, options->margin);
+    int reached = c->count > c->capacity; /* they are not there to be asked: room comes first */
+    for (int k = before; k < c->count && !reached; ++k) {
+      reached = is_reached(s, options, c->contact + k, near);
+    }
+    if (reached) {
+      added += c->count - before;
+      --s->left_out;
+      distant_pair_keep(c, i);
+    } else {
+      distant_pair_take_back(c, i, before);
+    }
+  }
+  return added;
+}
+
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, const collision *c, const double *q,
-                       const double *delta, int rough) {
+                       const kinematics *k, collision *c, const double *q, const double *delta,
+                       int rough) {
   if (s->left_out == 0) {
     return 0;
   }
   fill_twists(s, model, k, delta);
-  const int added = extend_limits(s, model, options, q, delta) +
-                    extend_contacts(s, options, c, rough ? ROUGHLY_NEAR : NEAR);
+  const double near = rough ? ROUGHLY_NEAR : NEAR;
+  const int added =
+      extend_limits(s, model, options, q, delta) + extend_contacts(s, options, c, near);
   s->left_out -= added;
-  return added;
+  return added + (c->distant_count > 0 ? extend_distant(s, model, options, c, near) : 0);
 }

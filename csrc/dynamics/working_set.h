@@ -15,25 +15,30 @@ typedef struct working_set {
   unsigned char *contact; /* (contacts) 1: in the program */
   unsigned char *limit;   /* (nv, 2) likewise, lower and upper limits */
   int chosen;             /* contacts behind this one came later, and are in the program */
-  int left_out;           /* contacts and limits that are not */
-  double *delta;          /* (nv) scratch */
-  screw *twist;           /* (nb, and a number behind) scratch */
+  int left_out;  /* contacts and limits that are not, and pairs whose contacts are not known */
+  double *delta; /* (nv) scratch */
+  screw *twist;  /* (nb, and a number behind) scratch */
   double rays[2 * RAYS_MAX];
 } working_set;
 
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a);
 /* All of the list. */
 void working_set_fill(working_set *s, const qd_model *model, const collision *c);
-/* What was left out comes in. */
-void working_set_complete(working_set *s, const qd_model *model);
-/* Those that motion as commanded, or of the second-order step as it is, might bring into play. */
+/* What was left out comes in; distant pairs stay out. */
+void working_set_complete(working_set *s, const qd_model *model, const collision *c);
+/* Twists of the bodies as commanded, or of the second-order step as they are (body_count), until
+ * the next use of the set. */
+const screw *working_set_motion(working_set *s, const qd_model *model,
+                                const qd_step_options *options, const kinematics *k,
+                                const qd_step_input *input);
+/* Contacts and limits that this motion might bring into play. */
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
-                        const kinematics *k, const collision *c, const qd_step_input *input);
+                        const collision *c, const qd_step_input *input);
 /* Adds what delta (nv) violates or comes near to, if that is a `rough` motion in a wide sense;
- * returns how many. */
+ * returns how many. Contacts of distant pairs come to the end of the list. */
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, const collision *c, const double *q,
-                       const double *delta, int rough);
+                       const kinematics *k, collision *c, const double *q, const double *delta,
+                       int rough);
 
 static inline int working_set_has_contact(const working_set *s, int contact) {
   return contact >= s->chosen || s->contact[contact];
