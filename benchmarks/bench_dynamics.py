@@ -5,6 +5,7 @@
   as it is and with stiffer contacts and shorter steps until its deepest penetration is that of a
   rigid step. CPU seconds per simulated second.
 - Growth: one step of settled grains, 30 to 3000 of them in one heap.
+- 21 disks on a plank, which stand at a friction of 0.6 and spread at 0.4: medians over a motion.
 - Small scenes: `step_dynamic` beside `step`, and its state and input derivatives beside `mjd_transitionFD`.
 
 CPU times of one thread; contenders take turns where they are compared.
@@ -158,6 +159,30 @@ def small() -> None:
         )
 
 
+def disks() -> None:
+    """21 disks of Anitescu and Hart 2003 at their step of 50 ms, over three seconds."""
+    print("\n## 21 disks, h = 50 ms\n")
+    print("| friction | law | from nothing us | from the step before us |")
+    print("| ---: | --- | ---: | ---: |")
+    for friction in (0.4, 0.6):
+        for law in ("convex", "coulomb"):
+            system = systems.load_dynamic("disks", friction=friction)
+            model, o = system.model, system.options.replace(law=law)
+            q, v, before = system.q, system.v, None
+            times: dict[bool, list[float]] = {False: [], True: []}
+            for _ in range(60):
+                for warm, found in times.items():
+                    start = before if warm else None
+                    call = lambda m=model, q=q, v=v, o=o, s=start: qdsim.step_dynamic(  # noqa: E731
+                        m, q, v, [], o, warm_start=s
+                    )
+                    found.append(cpu(call, 5))
+                before = qdsim.step_dynamic(model, q, v, [], o, warm_start=before)
+                q, v = before.q_next, before.v_next
+            cold, warm = (1e6 * statistics.median(times[k]) for k in (False, True))
+            print(f"| {friction} | {law} | {cold:.0f} | {warm:.0f} |")
+
+
 def small_times(model, planar: bool):
     """Microseconds of both steps, of derivatives and of MuJoCo's."""
     q = np.array(model.keyframes["start"].q if "start" in model.keyframes else model.default_q)
@@ -191,3 +216,4 @@ if __name__ == "__main__":
     shaken()
     growth()
     small()
+    disks()

@@ -48,6 +48,8 @@ def changes(
     contacts = step.contacts
     normal = step.h * contacts["force"][:, 0]
     pressing = np.flatnonzero(normal > _ROUNDING * normal.max(initial=0.0))
+    if set(contacts["pair"][pressing].tolist()) == before.keys():
+        return before, []  # as in most steps
     now = {int(c["pair"]): _ends(c) for c in contacts[pressing]}
     events = []
     for pair in sorted(now.keys() ^ before.keys()):
