@@ -147,6 +147,24 @@ def test_a_bounce_that_no_step_resolves_keeps_the_speed():
             assert done.v[k + 1, 0] == pytest.approx(-e * done.v[k, 0], abs=1e-9)
 
 
+def test_a_thrown_ball_bounces_by_its_restitution_under_coulombs_law():
+    """However short steps get: the convex law's cone acts before a ball that moves along the floor is there."""
+    model = qdsim.load(
+        f'<mujoco><option gravity="0 0 -{G}"/><worldbody><geom type="plane" size="9 9 1" friction=".5"/>'
+        '<body pos="0 0 .5"><freejoint/><geom size=".1" mass="1" friction=".5"/></body></worldbody></mujoco>'
+    )
+    o = DynamicOptions(h=0.02, restitution=0.8, law="coulomb")
+    thrown = [1.0, 0, 0, 0, 0, 0]
+    done = simulate(model, model.default_q, thrown, [], 0.8, o, accuracy=1e-4)
+    closes, opens = done.events[:2]
+    assert closes["closes"] and not opens["closes"]
+    assert opens["speed"] == pytest.approx(-0.8 * closes["speed"], abs=1e-3)
+    normal = 1.8 * np.sqrt(2 * G * 0.4)
+    assert closes["impulse"] == pytest.approx(normal, rel=1e-2)
+    # friction takes mu times that, or what stops the slip of a solid ball
+    assert done.v[-1, 0] == pytest.approx(1.0 - min(0.5 * normal, 2 / 7), rel=1e-3)
+
+
 @pytest.mark.parametrize("h", [0.01, 0.002])
 def test_a_block_stops_where_coulomb_says(h):
     """v0^2 / (2 mu g) on, after v0 / (mu g): to the first order in h under the convex law, hops and all."""

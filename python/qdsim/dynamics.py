@@ -74,6 +74,8 @@ class DynamicOptions:
             residual.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
+            Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
+            steps brake it once before it bounces; Coulomb's law does not.
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
         recovery_speed: m/s (of turns rad/s), >= 0, or None: at most this fast are penetrations and violations of limits
