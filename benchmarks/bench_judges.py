@@ -4,7 +4,7 @@ Plans are those of bench_transfer.py: each system's first task, one plan a seed,
 Four judges: MuJoCo with stiff contacts and with its default ones, qdsim's rigid contacts under the convex law and under
 Coulomb's. *Arrived* are segments that end within the task's tolerances. *Apart* is how far two judges leave the object
 from each other at the end of a segment, in units of those tolerances (the larger of position and rotation): median over
-segments, and the share of segments where they give another verdict. What the two laws of qdsim differ by is the law;
+segments, and the share of segments where they give another verdict. A seed counts where all four come to an end. What the two laws of qdsim differ by is the law;
 what MuJoCo's two contacts differ by is softness; CPU times say what a simulated second costs.
 
     python benchmarks/bench_judges.py [--seeds 3] [system ...]
@@ -84,7 +84,7 @@ def compare(name: str, world: str, kind: str, seeds: int) -> None:
     task = next(iter(systems.load(name).tasks.values()))
     options = world_of(name, world)
     ends, good, cost = {}, {}, {}
-    segments = lost = 0
+    segments, late = 0, []
     for seed in range(seeds):
         made = None
         with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
@@ -93,8 +93,8 @@ def compare(name: str, world: str, kind: str, seeds: int) -> None:
             continue
         plan = made[0]
         found = {j: run(task, plan, *how) for j, how in judges(options).items()}
+        late += [j for j, f in found.items() if f is None]
         if any(f is None for f in found.values()):
-            lost += 1
             continue
         segments += len(plan.segments)
         for judge, (last, each) in found.items():
@@ -102,7 +102,7 @@ def compare(name: str, world: str, kind: str, seeds: int) -> None:
             good.setdefault(judge, []).extend(arrived(task, plan, last))
             cost.setdefault(judge, []).append(each)
     if not segments:
-        print(f"| {name} | {world} | 0 ({lost}) | | | | | | | | |", flush=True)
+        print(f"| {name} | {world} | 0 ({', '.join(late)}) | | | | | | | | |", flush=True)
         return
     verdicts = {j: np.array(g) for j, g in good.items()}
     stiff, default, convex, coulomb = ends
@@ -111,7 +111,9 @@ def compare(name: str, world: str, kind: str, seeds: int) -> None:
         gap = apart(task, ends[one], ends[two])
         cells.append(f"{np.median(gap):.2f}, {100 * (verdicts[one] != verdicts[two]).mean():.0f} %")
     cells.append(" / ".join(f"{np.median(cost[j]):.2f}" for j in ends))
-    print(f"| {name} | {world} | {segments} ({lost}) | {' | '.join(cells)} |", flush=True)
+    print(
+        f"| {name} | {world} | {segments} ({', '.join(late)}) | {' | '.join(cells)} |", flush=True
+    )
 
 
 def main() -> None:
@@ -120,7 +122,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     print(
-        "| system | world | segments (plans too long) | arrived: MuJoCo stiff | default | qdsim convex | Coulomb "
+        "| system | world | segments (runs that failed or took too long) | arrived: MuJoCo stiff | default | qdsim convex | Coulomb "
         "| apart: MuJoCo stiff, Coulomb | MuJoCo stiff, default | convex, Coulomb | CPU s per s |"
     )
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
