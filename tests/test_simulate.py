@@ -147,6 +147,22 @@ def test_a_bounce_that_no_step_resolves_keeps_the_speed():
             assert done.v[k + 1, 0] == pytest.approx(-e * done.v[k, 0], abs=1e-9)
 
 
+@pytest.mark.parametrize("law", ["convex", "coulomb"])
+@pytest.mark.parametrize("speed", [1e-30, 1e-200, 1e-280, 1e-300, 1e-319, 5e-324])
+def test_speeds_and_forces_of_nothing_can_be_stepped(law, speed):
+    """A damper halves a speed at each step until it is no number any more: steps went to pieces from 1e-280 m/s on."""
+    joint = '<joint type="slide" axis="1 0 0"/><joint type="slide"/><geom size=".05" mass="1"/>'
+    model = floor_scene(joint, 0.5)
+    moving = np.array([speed, -speed])
+    s = qdsim.step_dynamic(
+        model, [0, -0.03], moving, [], DynamicOptions(h=0.01, law=law), tau=[0, G]
+    )
+    np.testing.assert_allclose(s.v_next, moving, atol=1e-15)
+    o = qdsim.Options(h=0.1, law=law, margin=0.05)
+    s = qdsim.step(model, [0, -0.03], [], o, tau=[speed, G - speed])
+    np.testing.assert_allclose(s.delta, 0.0, atol=1e-15)
+
+
 def test_a_thrown_ball_bounces_by_its_restitution_under_coulombs_law():
     """However short steps get: the convex law's cone acts before a ball that moves along the floor is there."""
     model = qdsim.load(

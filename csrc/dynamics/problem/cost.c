@@ -1,9 +1,15 @@
 /* The cost of a step: masses over h^2, springs, gravity and applied forces; of the second-order
  * step what velocities and dampers add (formulation 7). */
+#include <math.h>
+
 #include "dynamics/problem/parts.h"
 #include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 #include "mechanics/coasting.h"
+
+/* N or Nm: no force. Ten times more or less the same; above 1e-30 forces of some model would go,
+ * below 1e-260 the solver's units vanish. */
+#define NOTHING 1e-200
 
 /* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
 static void fill_epsilon(problem *p, const qd_model *model, const qd_step_options *o) {
@@ -154,6 +160,16 @@ static void fill_applied(problem *p, const qd_model *model, const kinematics *k,
   }
 }
 
+/* What brakes a body for long leaves speeds of 1e-290 m/s, whose squares are no numbers any more.
+ */
+static void drop_nothing(double *b, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (b[i] != 0.0 && fabs(b[i]) < NOTHING) {
+      b[i] = 0.0;
+    }
+  }
+}
+
 void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, const kinematics *k,
                    inertia *I, const qd_step_input *input) {
   if (!p->loads_are_known) {
@@ -180,4 +196,5 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
       add_velocities(p, model, p->islands.island + i, o->h);
     }
   }
+  drop_nothing(p->b, p->n);
 }
