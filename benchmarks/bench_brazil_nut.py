@@ -83,7 +83,7 @@ def draw(path: str, curves: dict[tuple[str, float, str], np.ndarray]) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 3.6), dpi=100, layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
+    axes = figure.subplots(1, 2)
     for ax, system, title in zip(axes, SHAKING, ("disks in the plane", "spheres in space")):
         for (name, h, law), found in curves.items():
             if name != system:
