@@ -249,17 +249,19 @@ static int take_islands(horizon *h, const polytope *p) {
  * that fails in rounding. */
 static int expand(polytope *p, int first, double tolerance) {
   horizon h;
-  int kept = 0, whole = 1, careful = 0, settled = 0;
+  int kept = 0, whole = 1, careful = 0, settled = 0, before = 0;
   find_seeing(&h, p, first, tolerance);
   while (!settled) {
-    if (!find_border(&h, p)) {
+    if (!find_border(&h, p) || h.inside_count <= before) { /* what is to come inside is not there */
       return 0;
     }
+    before = h.inside_count;
     settled = take_slivers(&h, p) == 0 && (is_loop(&h) || take_islands(&h, p) == 0);
     if (!settled && !careful) { /* once more from the start */
       find_seeing(&h, p, first, tolerance);
       find_connected(&h, p, first);
       careful = 1;
+      before = 0;
     }
   }
   for (int f = 0; f < p->face_count; ++f) {

@@ -390,5 +390,7 @@ int main(void) {
   check_through_touching();
   check_tiny_sphere();
   check_continuity();
+  random_state = 5707828431237413620u; /* a polytope of these was expanded for ever */
+  check_wild_cases();
   return check_report();
 }
