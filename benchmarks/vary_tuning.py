@@ -1,14 +1,16 @@
 """What breaks when a number of csrc/numerics/conic/tuning.h is ten times larger or smaller.
 
-Usage: python benchmarks/vary_tuning.py [NAME ...]. The programs of bench_methods.py are written down once; for
-each constant and each direction the library is built anew from a copy of the sources, and solves them all in a
-process of its own. Counted are programs without an answer, those that were not polished, and factors (exact
+Usage: python benchmarks/vary_tuning.py methods|tests [NAME ...]. The programs are written down once: those of
+bench_methods.py, or what the solver's own tests ask for (HARD: random, weak, soft, extreme, without solution).
+For each constant and each direction the library is built anew from a copy of the sources, and solves them all
+in a process of its own. Counted are programs without an answer, those that were not polished, and factors (exact
 counts, the same on each machine). Shares between 0.1 and 1 are moved towards 1 instead: what they leave of a
 whole is divided by ten. Prints a table; run.py does not call it, since it takes an hour.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -17,61 +19,113 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+import qdsim
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build/tuning"
 HEADER = Path("csrc/numerics/conic/tuning.h")
 DEFINE = re.compile(r"^#define ([A-Z]\w*) ([0-9.e+-]+)$", re.MULTILINE)
 COUNTED = ("programs", "unsolved", "not polished", "derivatives not exact", "factors")
+HARD = [
+    f"test_{name}.py"
+    for name in [
+        "random_programs",
+        "soft_rows",
+        "extreme_numbers",
+        "barrier_scales",
+        "weak_costs",
+        "equalities",
+        "warm_start",
+        "failed_steps",
+        "force_limits",
+        "power_grasp",
+        "redundant_contacts",
+        "found_steps",
+    ]
+]
+EACH_TEST = 40  # calls of one test at most
 LONGEST = 0.2  # CPU seconds: programs that take longer are left out
 
 
-def record(path: Path) -> None:
-    """Write down the calls of bench_methods.py: set, function, arguments, so that each variant solves the same."""
-    import bench_methods as programs
+class Recorder:
+    """Calls of qdsim.step and qdsim.solve_cone_program, each with its arguments, while it is entered."""
 
-    import qdsim
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.actual = {name: getattr(qdsim, name) for name in ("step", "solve_cone_program")}
+        self.most = sys.maxsize
 
-    calls: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = []
-    actual = {name: getattr(qdsim, name) for name in ("step", "solve_cone_program")}
+    def __enter__(self) -> Recorder:
+        for name in self.actual:
+            setattr(qdsim, name, self._noting(name))
+        return self
 
-    def note(label: str, name: str) -> Any:
+    def __exit__(self, *_: object) -> None:
+        for name, function in self.actual.items():
+            setattr(qdsim, name, function)
+
+    @staticmethod
+    def _kept(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments with their arrays copied, since the caller may write into them."""
+
+        def copied(value: Any) -> Any:
+            return value.copy() if isinstance(value, np.ndarray) else value
+
+        return tuple(map(copied, args)), {name: copied(value) for name, value in named.items()}
+
+    def _noting(self, name: str) -> Callable[..., Any]:
         def called(*args: Any, **named: Any) -> Any:
             start = time.process_time()
+            given = self._kept(args, named) if self.most > 0 else None
             try:
-                return actual[name](*args, **named)
+                return self.actual[name](*args, **named)
+            except (TypeError, ValueError):
+                given = None
+                raise
             finally:
-                if time.process_time() - start < LONGEST:
-                    calls.append((label, name, args, named))
+                if given is not None and time.process_time() - start < LONGEST:
+                    self.calls.append((name, *given))
+                    self.most -= 1
 
         return called
 
-    for label, source in programs.sets().items():
-        for call in source:
-            for name in actual:
-                setattr(qdsim, name, note(label, name))
-            try:
-                call()
-            except qdsim.SolverError:
-                pass
-            finally:
-                for name, function in actual.items():
-                    setattr(qdsim, name, function)
-    path.write_bytes(pickle.dumps(calls))
+    def pytest_runtest_setup(self) -> None:
+        self.most = EACH_TEST
+
+
+def record(which: str, path: Path) -> None:
+    """Write down the calls of bench_methods.py, or of the tests in HARD, so that each variant solves the same."""
+    recorder = Recorder()
+    if which == "tests":
+        import pytest
+
+        with recorder:
+            found = [str(next((ROOT / "tests").rglob(name))) for name in HARD]
+            pytest.main(["-q", *found], plugins=[recorder])
+    else:
+        import bench_methods
+
+        for source in bench_methods.sets().values():
+            for call in source:
+                with recorder, contextlib.suppress(qdsim.SolverError):
+                    call()
+    path.write_bytes(pickle.dumps(recorder.calls))
 
 
 def replay(path: Path) -> None:
     """Print the counts of all calls as JSON, in the order of COUNTED; steps are solved with their derivatives."""
-    import qdsim
-
     solve = {
         "step": lambda *a, **k: qdsim.linearize(*a, **k).step,
         "solve_cone_program": qdsim.solve_cone_program,
     }
     count = unsolved = rough = inexact = factors = 0
-    for _, name, args, named in pickle.loads(path.read_bytes()):
+    for name, args, named in pickle.loads(path.read_bytes()):
         count += 1
         try:
             info = solve[name](*args, **named).info
@@ -155,12 +209,12 @@ def difference(found: list[int] | None, base: list[int]) -> str:
     return ", ".join(words) or "same"
 
 
-def main(names: list[str]) -> None:
+def main(which: str, names: list[str]) -> None:
     source, build, target = WORK / "source", WORK / "build", WORK / "installed"
-    calls = WORK / "calls.pickle"
+    calls = WORK / f"{which}.pickle"
     if not calls.exists():
         WORK.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, __file__, "--record", calls], check=True)
+        subprocess.run([sys.executable, __file__, "--record", which, calls], check=True)
     shutil.rmtree(source, ignore_errors=True)
     copy_sources(source)
     if not build.exists():
@@ -186,8 +240,10 @@ def main(names: list[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--record"]:
-        record(Path(sys.argv[2]))
+        record(sys.argv[2], Path(sys.argv[3]))
     elif sys.argv[1:2] == ["--replay"]:
         replay(Path(sys.argv[2]))
+    elif sys.argv[1:2] in (["methods"], ["tests"]):
+        main(sys.argv[1], sys.argv[2:])
     else:
-        main(sys.argv[1:])
+        sys.exit(__doc__)
