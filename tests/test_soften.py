@@ -551,3 +551,41 @@ def test_grippers_with_a_peg_need_no_softening(seed: int) -> None:
             )
             gap = p_a + R_a @ np.array(loop.anchor_a) - p_b - R_b @ np.array(loop.anchor_b)
             assert np.abs(gap).max() < 1e-4
+
+
+def test_balls_jammed_at_the_friction_angle_are_solved() -> None:
+    """Between a floor and planes that lean over it by just the angle of friction, or in them by 1e-9 m: what a ball may
+    do is one ray, or the tip of one, and no finite force need hold it there. It stays within rounding of the ray."""
+    radius, friction = 0.05, 0.5
+    for seed in range(31, 36):
+        rng = np.random.default_rng(seed)
+        bodies = pairs = ""
+        leans = []
+        for i in range(3):
+            turn = rng.uniform(0, 6)
+            tilt = np.arctan(friction)
+            lean = np.array(
+                [np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), -np.cos(tilt)]
+            )
+            leans.append(lean)
+            place = np.array([3 * radius * i, 0, radius])
+            at = place - (radius + rng.choice([0, 1e-9, -1e-9])) * lean
+            x, y, z = (" ".join(map(repr, map(float, v))) for v in (place, at, lean))
+            bodies += (
+                f'<geom name="c{i}" type="plane" size="5 5 1" pos="{y}" zaxis="{z}" contype="0" conaffinity="0"/>'
+                f'<body name="b{i}" pos="{x}"><freejoint/><geom name="b{i}" size="{radius}" mass="1" '
+                f'friction="{friction}"/></body>'
+            )
+            pairs += f'<pair geom1="c{i}" geom2="b{i}" condim="{rng.choice([1, 3])}" friction="{friction} {friction}"/>'
+        model = qdsim.load(
+            f'<mujoco><worldbody><geom type="plane" size="5 5 1" friction="{friction}"/>{bodies}</worldbody>'
+            f"<contact>{pairs}</contact></mujoco>"
+        )
+        for _ in range(4):
+            tau = rng.normal(size=model.nv) * 10.0 ** rng.uniform(0, 4)
+            step = qdsim.step(model, model.default_q, [], qdsim.Options(h=0.05), tau=tau)
+            inside = min(0.0, float(step.contacts["dist"].min()))
+            for i, lean in enumerate(leans):
+                move = step.delta[model.slice_v(f"b{i}")][:3]
+                assert move[2] >= inside - 1e-5 * radius  # above the floor
+                assert lean @ move >= 2 * inside - 1e-5 * radius

@@ -10,7 +10,7 @@
 #define LAST 1e-9
 #define MOST 1e4
 #define FINER 0.1
-static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2};
+static const double SECOND[] = {1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2};
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 /* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
 #define HARDLY 1e-4
@@ -20,8 +20,8 @@ static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2};
 /* Of bilateral constraints, beside contacts and limits: a weld that is out of reach does not press
  * a robot through its table. */
 #define CONSTRAINTS_GIVE 1e4
-/* Of the length: what equalities may be violated by that hardly know some motion, beside the
- * compliance that this takes. */
+/* Of the length: what equalities may be violated by that hardly know some motion, and all rows of a
+ * program that leaves next to no room. */
 #define ROUNDED 1e-4
 /* Passes, until violations change by less, in lengths. */
 #define PASSES 12
@@ -399,6 +399,40 @@ qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *opti
     return QD_INFEASIBLE;
   }
   return solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+}
+
+/* Largest violation that the compliance of the second program leaves, as a length. */
+static double largest_left(const qd_workspace *w, const island *one,
+                           const qd_cone_program *program) {
+  const problem *p = &w->problem;
+  double largest = 0.0;
+  for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
+    for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
+      const int i = one->row + r;
+      if (part_of_row(program, cone, r) == ROW_COUNTS) {
+        largest = fmax(largest, fabs(p->soft_compliance[i] * p->dual[i]));
+      }
+    }
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    if (!equality_gives(program, i - one->equality)) {
+      largest = fmax(largest, fabs(p->soft_compliance_eq[i] * p->dual_eq[i]));
+    }
+  }
+  return largest;
+}
+
+qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *options,
+                         const island_program *program) {
+  const conic_program *rows = &program->program;
+  const double scale = body_scale(w, one, &rows->program, GIVES_ALL);
+  if (find_none(w, one, options, rows, scale) != QD_OK ||
+      solve_within(w, one, options, rows, scale, GIVES_ALL) != QD_OK) {
+    return QD_NUMERICAL_TROUBLE;
+  }
+  const double left = largest_left(w, one, &rows->program);
+  one->softened = left > options->tolerance * one->length;
+  return left <= ROUNDED * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,

@@ -22,6 +22,11 @@
  * smallest thing's size. */
 qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
                        const island_program *program);
+/* A program that no method solved, whose rows can all hold, but with no room between them, so that
+ * no finite forces may: with rows that give way by at most 1e-4 of the smallest thing's size;
+ * QD_NUMERICAL_TROUBLE where that is not solved either. */
+qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *options,
+                         const island_program *program);
 /* What softening (whole) or rounding takes beside the island's program. */
 void soften_make_room(island *one, int whole);
 /* The program of an island that has no solution (is_proven), or for which none was found: then no

@@ -121,6 +121,9 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
     status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
   }
+  if (p->crowded && contradicts(status, options)) {
+    status = find_direction(p, one, soften_nothing(w, one, cone_options, program), direction);
+  }
   if (p->softening && contradicts(status, options)) {
     const int proven = status == QD_INFEASIBLE;
     if (!resists) {
@@ -193,7 +196,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     }
   }
   problem_forces(p, model, &w->collision, result->limit_force);
-  result->softened = p->softening ? soften_mark(w, options->tolerance) : 0;
+  result->softened = p->softening || p->crowded ? soften_mark(w, options->tolerance) : 0;
   return QD_OK;
 }
 
@@ -255,7 +258,7 @@ static qd_status solve_programs(const qd_model *model, qd_workspace *w,
   problem *p = &w->problem;
   islands_find(&p->islands, model, options, &w->collision, &w->set, &p->soft);
   problem_number_variables(p, model, options->held);
-  for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
+  for (int i = 0; (p->softening || p->rounding || p->crowded) && i < p->islands.count; ++i) {
     soften_make_room(p->islands.island + i, p->softening);
   }
   static const step_columns none = {0, 0, 0, 0}; /* soft pairs ask programs for their derivatives */
@@ -446,7 +449,8 @@ static qd_status solve_without(const qd_model *model, qd_workspace *w,
 /* What linearisation left of penetrations may be more than friction lets the contacts open by: a
  * joint whose links slide on each other faster than they part. Steps that fail for that are solved
  * again with shallow penetrations kept from deepening only; *status is then that program's. Before
- * that with constraints that need not agree in their last digits. */
+ * that with constraints that need not agree in their last digits, and last, where nothing says that
+ * there is no solution, with rows that give way by next to nothing. */
 static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                           const qd_step_input *input, const step_columns *kept,
                           qd_step_result *result, qd_status *status) {
@@ -460,6 +464,11 @@ static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_
   }
   if (contradicts(*status, options) && shallow > 0) {
     w->problem.relaxed = 1;
+    *status = solve_contacts(model, w, options, input, kept, result);
+  }
+  if (*status == QD_NUMERICAL_TROUBLE) {
+    w->problem.relaxed = 0;
+    w->problem.crowded = 1;
     *status = solve_contacts(model, w, options, input, kept, result);
   }
 }
@@ -525,6 +534,7 @@ static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_o
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
+  w->problem.crowded = 0;
   w->problem.loads_are_known = 0;
   w->problem.proven = -1;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;

@@ -875,8 +875,10 @@ typedef struct qd_step_result {
                            as gaps of 0.1 %): to resolve them all would leave no motion. And
                            those of any depth that the normal row opens by 3 rad (m) or more
                            only: at dead centres of a chain. 0 in other steps */
-  int softened;         /* out: contacts, limits and rows of constraints that gave way (option
-                           soften) by more than the tolerance times the smallest thing's size */
+  int softened;         /* out: contacts, limits and rows of constraints that gave way by more
+                           than the tolerance times the smallest thing's size: with the option
+                           soften; without, by at most 1e-4 of that size, where rows leave so little
+                           room that no method found finite forces */
   int soft_programs;    /* out: programs that soft geometries took; 0: none was in range */
   int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
                            deep as a step lets it */

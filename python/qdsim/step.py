@@ -82,8 +82,9 @@ class Options:
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
-            inside each other, constraints that exclude each other). "error": SolverError that names what does.
-            "soften": contacts, limits and constraints give way as little as they can: least sum of squares of
+            inside each other, constraints that exclude each other). "error": SolverError that names what does;
+            rows that leave so little room that no finite forces were found give way by up to 1e-4 of the smallest
+            thing's size, and `info.softened` counts them. "soften": contacts, limits and constraints give way as little as they can: least sum of squares of
             what they are violated by at the end of the step, for motions of at most a radian and ten times the
             largest violation at its start. An angle counts as its arc at the size of the smallest thing in
             contact, bilateral constraints a hundredth (a weld that is out of reach does not press a robot

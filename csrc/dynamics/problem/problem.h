@@ -164,12 +164,13 @@ typedef struct problem {
   /* of softened programs (soften.c): compliance of each row, what it gives way by, and scratch */
   double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
-  int resisting;     /* 1: islands that let something move without end resist (force_rows.c) */
-  int coulomb;       /* 1: contacts obey Coulomb's law */
-  int softening;     /* 1: islands that contradict themselves are softened */
-  int proven;        /* DOF in an island that has no solution, as any with more rows; -1: none */
-  int rounding;      /* 1: equalities may differ by what files round to */
-  int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
+  int resisting; /* 1: islands that let something move without end resist (force_rows.c) */
+  int coulomb;   /* 1: contacts obey Coulomb's law */
+  int softening; /* 1: islands that contradict themselves are softened */
+  int proven;    /* DOF in an island that has no solution, as any with more rows; -1: none */
+  int crowded;   /* 1: rows of a program that no method solved may give way by next to nothing */
+  int rounding;  /* 1: equalities may differ by what files round to */
+  int relaxed;   /* 1: shallow penetrations are kept from deepening only, not resolved */
   int relaxed_count; /* contacts of the program that are: those, and those that only a motion
                         beyond all linearisation would open */
   int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
