@@ -163,6 +163,8 @@ def test_models_with_fields_keep_their_promises():
     assert hash_of(model) != hash_of(twice) != hash_of(block(soft=None))
     assert qdsim.pressure_surface(block(soft=None), q) == ()
     assert qdsim.pressure_surface(model, pose(model, (0, 0, 0.02))) == ()
+    with pytest.raises(TypeError, match="polygons: expected True or False, got int"):
+        qdsim.pressure_surface(model, q, polygons=2)
     assert len(qdsim.pressure_surface(model, q, polygons=False)[0].polygons) == 0
 
 

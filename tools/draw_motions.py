@@ -39,6 +39,7 @@ MOMENTS = {
     "sliding_box": (0.0, 0.1, 0.2, 0.35),
     "spinning_disc": (0.0, 0.04, 0.08, 0.16),
     "pencil": (0.0, 0.4, 0.9, 1.5),
+    "spoon": (0.0, 0.02, 0.1, 0.5),
 }
 """s, as far as the motion goes."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from qdsim._core import _pressure_surface
-from qdsim.arguments import instance
+from qdsim.arguments import flag, instance
 from qdsim.model import Model
 from qdsim.pressure.patch import Patch, patch_parts
 
@@ -47,7 +47,8 @@ def pressure_surface(
         TypeError, ValueError: for a model or a configuration that is none.
     """
     instance("model", model, Model)
-    found = (_pressure_surface(model, q, i, bool(polygons)) for i in range(model.soft_pair_count))
+    kept = flag("polygons", polygons)
+    found = (_pressure_surface(model, q, i, kept) for i in range(model.soft_pair_count))
     return tuple(_surface(model, *one) for one in found if one[1][6] > 0)
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "sliding_box",
     "soft_pinch",
     "spinning_disc",
+    "spoon",
     "tipping_box",
 ]
 
@@ -227,6 +228,32 @@ def pencil(slips: int = 3) -> DynamicSystem:
         over, is not. The grip opens within 50 ms: at once, the pads spring off for 13 ms, in which the pencil falls by 1.6 mm
         (0.1 mm a slip so), and closed at once at 0.2 rad it ends at 0.3, since that takes 15 ms.""",
         tau=tau,
+    )
+
+
+def spoon(lean: float = 0.03) -> DynamicSystem:
+    lean = number("lean", lean, least=0)
+    half, thick, handle = 0.02, 0.00125, 0.05
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="spoon")
+    soft = Softness(1e6, dissipation=10.0)
+    box = {"soft": soft, "friction": 0.2, "rgba": ORANGE}
+    scene.geom("world", "box", (half,) * 3, name="lower", pos=(0, 0, -half), **box)
+    scene.body("upper", pos=(0, 0, 2 * thick + half + 1e-3), mass=500 * (2 * half) ** 3)
+    scene.joint("upper", "slide", name="upper", axis=(0, 0, 1))
+    scene.geom("upper", "box", (half,) * 3, name="upper", **box)
+    scene.body("spoon", pos=(half + lean, 0, thick), mass=0.01, inertia=(1e-6, 1.2e-5, 1.2e-5))
+    scene.joint("spoon", "free")
+    rigid = {"friction": 0.2, "rgba": BLUE}
+    scene.geom("spoon", "box", (handle, 0.005, thick), name="spoon", pos=(-0.02, 0, 0), **rigid)
+    scene.geom("spoon", "ellipsoid", (0.02, 0.014, 0.006), name="bowl", pos=(0.045, 0, 0), **rigid)
+    return still(
+        "spoon",
+        build(scene.build()),
+        DynamicOptions(h=1e-3),
+        0.6,
+        """A spoon of 10 g lies between two soft boxes, its middle lean beyond their edge, the upper box free to slide up and
+        down: after `test/spoon.jl` of PressureFieldContact.jl, whose boxes, modulus and friction these are; the spoon, a
+        flat handle and an ellipsoid for its bowl, is ours. What keeps it level is where the boxes press.""",
     )
 
 

@@ -27,6 +27,7 @@ from qdsim.systems.patches import (
     sliding_box,
     soft_pinch,
     spinning_disc,
+    spoon,
     tipping_box,
 )
 
@@ -180,6 +181,7 @@ _MAKERS: Mapping[str, Callable[..., DynamicSystem]] = {
     "spinning_disc": spinning_disc,
     "soft_pinch": soft_pinch,
     "pencil": pencil,
+    "spoon": spoon,
 }
 
 DYNAMIC_NAMES = tuple(_MAKERS)
