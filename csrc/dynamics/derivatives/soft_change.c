@@ -275,7 +275,7 @@ static void add_polygon(const direction *d, int i, const polygon_state *at, doub
 static double change_whole(polygon_state *out, const direction *d, const soft_element *at,
                            const changing_wrench *W) {
   const double *n = at->frame, size = vec3_norm(W->f);
-  double spun = 0.0, raw, weight = 0.0;
+  double spun = 0.0, raw, weight = 0.0, outward[3] = {0.0, 0.0, 0.0};
   polygon_state one;
   memset(out, 0, sizeof *out);
   vec3_copy(out->d_normal, W->df);
@@ -290,21 +290,18 @@ static double change_whole(polygon_state *out, const direction *d, const soft_el
     vec3_axpy(out->d_pos, polygon->area * polygon->pressure, one.d_pos);
     weight += polygon->area * polygon->pressure;
     out->d_force += one.d_force;
-  }
-  vec3_scale(out->d_pos, out->d_pos, 1.0 / weight);
-  for (int i = 0; i < d->polygons; ++i) {
-    double arm[3], d_arm[3];
-    change_polygon(&one, d, i, &raw);
-    vec3_sub(arm, one.pos, at->pos);
-    vec3_sub(d_arm, one.d_pos, out->d_pos);
     const double height = vec3_dot(n, arm);
     vec3_axpy(arm, -height, n);
     const double length = vec3_norm(arm);
     spun += one.d_force * length;
     if (length > 0.0) {
-      spun += one.force * (vec3_dot(arm, d_arm) - height * vec3_dot(arm, out->d_normal)) / length;
+      const double share = one.force / length;
+      spun += share * (vec3_dot(arm, one.d_pos) - height * vec3_dot(arm, out->d_normal));
+      vec3_axpy(outward, share, arm);
     }
   }
+  vec3_scale(out->d_pos, out->d_pos, 1.0 / weight);
+  spun -= vec3_dot(outward, out->d_pos);
   return (spun - at->spin * out->d_force) / at->force;
 }
 
@@ -363,10 +360,12 @@ static void change_pair(const direction *d, int input, double wrenches[SOFT_WREN
   if (!d->along_modulus) {
     change_pressing(d, &W);
   }
-  for (int i = 0; i < d->polygons; ++i) {
+  const int untold = d->loss != 0.0 || d->along_modulus;
+  const int single = next < end && element[next].polygon >= 0;
+  for (int i = 0; i < d->polygons && (untold || single); ++i) {
     double raw;
     change_polygon(&at, d, i, &raw);
-    if (d->loss != 0.0 || d->along_modulus) {
+    if (untold) {
       add_polygon(d, i, &at, raw, &W);
     }
     if (next < end && element[next].polygon == i) {

@@ -6,6 +6,8 @@
  * a polygon counts where the parts are met that have the pressure of its middle. */
 #include "geometry/fields/field.h"
 
+#include <math.h>
+
 #include "base/quat.h"
 #include "base/vec3.h"
 
@@ -90,10 +92,16 @@ static void polygon_store(query *q, const pressing *by, const field_polygon *pol
   }
 }
 
+/* Whether cells are not cut into parts. */
+static int is_whole(const pressing *by) { return by->from == -INFINITY && by->until == INFINITY; }
+
 /* Whether the pressure in the middle of a polygon is one of these parts; as a polygon is always
  * made of the same numbers, exactly one pair of parts has it. */
 static int belongs(const pressing *by, const field_polygon *polygon) {
   double middle[3] = {0.0, 0.0, 0.0};
+  if (is_whole(by)) {
+    return 1;
+  }
   for (int i = 0; i < polygon->count; ++i) {
     vec3_add(middle, middle, polygon->corner[i]);
   }
@@ -173,7 +181,7 @@ static int corner_above(const double height[4]) {
 /* Whether all corners of a polygon have pressures of other parts. */
 static int is_of_others(const pressing *by, const field_polygon *polygon) {
   int below = 0, above = 0;
-  for (int i = 0; i < polygon->count; ++i) {
+  for (int i = 0; i < polygon->count && !is_whole(by); ++i) {
     const double pressure = vec3_dot(by->gradient, polygon->corner[i]) + by->offset;
     below += pressure < by->from;
     above += pressure >= by->until;
