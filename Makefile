@@ -9,7 +9,7 @@
 #   make wheel   a Linux wheel in dist/, and a user's first steps with it where no compiler is found
 #   make library the C library by itself, in build/library: header, static, shared, pkg-config
 #   make cross   the C tests for another system: CROSS=aarch64 (qemu) or windows (Wine)
-#   make learn   train policies as docs/learning.md says; they and their curves in build/learn/
+#   make learn   train policies as docs/learning.md says; they and their curves in build/learn/; goes on where it was
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
 #   make format  put the sources in their format;  make clean  remove what the targets made
@@ -114,32 +114,40 @@ cross: $(DEV)/installed
 	WINEDEBUG=-all WINEPATH=$(CURDIR)/$(BUILD)/cross-$(CROSS)/third_party/openblas $(DEV_PATH) \
 	  meson test -C $(BUILD)/cross-$(CROSS) --no-rebuild --print-errorlogs --timeout-multiplier 30
 
-# Some ten CPU minutes: three seeds of pushing, the hand, a clone of the teacher, and how well each does.
+# Some forty CPU minutes: three seeds of pushing, hand and ball, a clone of the teacher, first-order gradients, and how
+# well each does; then all tables of benchmarks/results/learning.md. What was stopped goes on where it was.
 # Smaller: make learn LEARN_SIZE="--steps 4096 --envs 64" LEARN_EPISODES=40 LEARN_RUNS=2
 LEARN_SIZE ?=
 LEARN_EPISODES ?= 1500
 LEARN_RUNS ?= 100
 LEARN = $(BUILD)/learn
-PPO = $(DEV)/bin/python examples/ppo.py
-SHAC = $(DEV)/bin/python examples/shac.py qdsim/PlanarPushing-v0
+EXAMPLE = $(DEV)/bin/python examples
+PPO = $(EXAMPLE)/ppo.py
+PUSH = qdsim/PlanarPushing-v0
+SHAC = $(EXAMPLE)/shac.py $(PUSH)
 HAND = qdsim/PlanarHand-v0 --gamma 0.95
 DRAWN = body_mass=8:40,body_inertia=8:40,pair_friction=0.6:1.2
+TO = $(LEARN_SIZE) --resume --output $(LEARN)
 
 learn: install-dev
 	mkdir -p $(LEARN)
-	for seed in 0 1 2; do $(PPO) qdsim/PlanarPushing-v0 --seed $$seed --output $(LEARN)/pushing_$$seed $(LEARN_SIZE) || exit 1; done
-	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed --output $(LEARN)/hand_$$seed $(LEARN_SIZE) || exit 1; done
-	$(PPO) $(HAND) --steps 800000 --randomize $(DRAWN) --output $(LEARN)/robust $(LEARN_SIZE)
-	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed --output $(LEARN)/ball_$$seed $(LEARN_SIZE) || exit 1; done
-	$(DEV)/bin/python examples/clone.py qdsim/PlanarPushing-v0 --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
-	$(SHAC) --steps 200000 --envs 128 --output $(LEARN)/first $(LEARN_SIZE)
-	for order in 0 1; do $(SHAC) --steps 200000 --envs 128 --order $$order --output $(LEARN)/order_$$order $(LEARN_SIZE) || exit 1; done
-	$(PPO) qdsim/PlanarPushing-v0 --steps 98304 --output $(LEARN)/half $(LEARN_SIZE)
-	$(PPO) qdsim/PlanarPushing-v0 --steps 98304 --begin $(LEARN)/half.npz --output $(LEARN)/refined_ppo $(LEARN_SIZE)
-	$(SHAC) --steps 98304 --envs 128 --begin $(LEARN)/half.npz --output $(LEARN)/refined $(LEARN_SIZE)
-	for name in pushing_0 cloned; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --motions --speed 1 || exit 1; done
-	for name in hand_0 robust ball_0; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) || exit 1; done
-	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(PUSH) --seed $$seed $(TO)/pushing_$$seed || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed $(TO)/hand_$$seed || exit 1; done
+	$(PPO) $(HAND) --steps 800000 --randomize $(DRAWN) $(TO)/robust
+	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed $(TO)/ball_$$seed || exit 1; done
+	[ -f $(LEARN)/cloned.npz ] || $(EXAMPLE)/clone.py $(PUSH) --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
+	$(SHAC) --steps 200000 --envs 128 $(TO)/first
+	for order in 0 1; do $(SHAC) --steps 131072 --envs 128 --order $$order $(TO)/order_$$order || exit 1; done
+	$(PPO) $(PUSH) --steps 98304 $(TO)/half
+	$(PPO) $(PUSH) --steps 98304 --begin $(LEARN)/half.npz $(TO)/refined_ppo
+	$(SHAC) --steps 98304 --envs 128 --begin $(LEARN)/half.npz $(TO)/refined
+	for contacts in stiff default; do \
+	  for name in pushing_0 cloned; do \
+	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --motions --speed 1 || exit 1; done; \
+	  for name in hand_0 robust ball_0; do \
+	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; done
+	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do \
+	  $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
 	$(DEV)/bin/python benchmarks/run.py learning
 
 SOAK_STEPS ?= 1000000

@@ -24,11 +24,12 @@ import qdsim
 from qdsim.envs import TaskEnv, TaskVectorEnv, published
 from qdsim.planning.execution.plant import second_order
 
+PARTS = 8
 FOLDER = Path(__file__).parents[1] / "build" / "learn"
 NAMES = {
     "pushing": "planar pushing, PPO",
     "hand": "planar hand, PPO",
-    "robust": "planar hand, PPO, masses and frictions drawn",
+    "robust": "planar hand, PPO, heavier discs and frictions drawn (`--randomize`)",
     "ball": "Allegro ball, PPO",
     "cloned": "planar pushing, cloned from the greedy teacher",
     "first": "planar pushing, first and zeroth order mixed (`shac.py`)",
@@ -77,6 +78,19 @@ def print_trainings() -> None:
             )
 
 
+def print_curves() -> None:
+    """Shares of the episodes that reach the goal, along each training."""
+    print(
+        f"| share after k of {PARTS} parts of a training (seed) | {' | '.join(map(str, range(1, PARTS + 1)))} |"
+    )
+    print("| --- |" + " --- |" * PARTS)
+    for path in sorted(FOLDER.glob("*.csv"), key=_order):
+        rows = curve(path)
+        if rows:
+            at = [rows[-(-len(rows) * k // PARTS) - 1] for k in range(1, PARTS + 1)]
+            print(f"| {_title(path)} | {' | '.join(f'{share:.2f}' for *_, share in at)} |")
+
+
 def print_evaluations() -> None:
     """What evaluate.py has kept."""
     print("| policy (seed) | in the model, unseen problems | actions | in MuJoCo | how |")
@@ -88,8 +102,9 @@ def print_evaluations() -> None:
         for run in said["mujoco"] or [None]:
             right = "- | -"
             if run is not None:
+                pushes = f"{run['pushes']:.1f} pushes, " if run["success"] else ""
                 right = (
-                    f"**{run['success']} of {run['runs']}**, {run['pushes']:.1f} pushes, "
+                    f"**{run['success']} of {run['runs']}**, {pushes}"
                     f"{1e3 * run['shift']:.0f} mm and {run['turn']:.3f} rad left | {run['how']}"
                 )
             print(f"| {_title(path)} | {left} | {right} |")
@@ -342,6 +357,7 @@ def main() -> None:
     )
     for title, table in (
         ("Trainings", print_trainings),
+        ("Curves", print_curves),
         ("Policies on unseen problems", print_evaluations),
         ("Speed of environments", print_speeds),
         ("Identification", print_identification),

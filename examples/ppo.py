@@ -25,8 +25,10 @@ import numpy as np
 
 from qdsim.envs import Policy
 from qdsim.progress import progress_bar
+from qdsim.whole_files import replacing
 
 WARM = 8  # updates of the value alone, where the policy was given
+CURVE = ["actions", "cpu_seconds", "success", "reward"]
 CLIP, EPOCHS, PARTS, LAMBDA, ENTROPY, RATE = 0.2, 5, 4, 0.95, 1e-3, 1e-3
 
 
@@ -333,6 +335,19 @@ class Run:
         self.observation, _ = self.env.reset(seed=self.settings.seed + 1_000_003 * self.updates)
 
 
+def begin_curve(path: Path, done: int) -> float:
+    """A curve with its header and those of its lines that a checkpoint after so many actions knows of; the CPU seconds
+    of the last one."""
+    rows: list[list[str]] = []
+    if done and path.exists():
+        with path.open(newline="") as file:
+            rows = [row for row in csv.reader(file) if row[0].isdigit() and int(row[0]) <= done]
+    text = "".join(f"{','.join(row)}\r\n" for row in [CURVE, *rows])
+    with replacing(path) as new:
+        new.write(text.encode())
+    return float(rows[-1][1]) if rows else 0.0
+
+
 def train(
     settings: Settings,
     output: Path,
@@ -344,16 +359,16 @@ def train(
     """Train until `steps` actions are done; every 16 updates a line of the curve and a checkpoint."""
     run = kind(settings, **changes)
     policy, curve = output.with_suffix(".npz"), output.with_suffix(".csv")
-    if resume:
+    if resume and policy.exists():
         run.resume(policy)
+    before = begin_curve(curve, run.done)
     with (
-        curve.open("a" if resume else "w", newline="") as file,
+        curve.open("a", newline="") as file,
         progress_bar(not quiet, settings.steps, "training", "actions") as bar,
     ):
         rows = csv.writer(file)
-        if not resume:
-            rows.writerow(["actions", "cpu_seconds", "success", "reward"])
-        began, recent = time.process_time(), {"success": 0.0, "episodes": 0.0, "reward": 0.0}
+        began = time.process_time() - before
+        recent = {"success": 0.0, "episodes": 0.0, "reward": 0.0}
         while run.done < settings.steps:
             for name, value in run.advance().items():
                 recent[name] += value

@@ -420,6 +420,9 @@ def test_policies_as_files(tmp_path) -> None:
     np.savez(tmp_path / "other.npz", mean=np.zeros(3))
     wrong = Policy(policy.id, weights[:1], np.zeros(4), np.ones(4))
     wrong.save(tmp_path / "wrong.npz")
-    for name in ("bad", "other", "wrong", "odd"):
+    ends, five = np.zeros(4), np.ones(5)
+    Policy(policy.id, [(np.full((5, 4), np.nan), ends)], five, five).save(tmp_path / "nan.npz")
+    Policy(policy.id, [(np.zeros((5, 4)), ends)], five, 0.0 * five).save(tmp_path / "flat.npz")
+    for name in ("bad", "other", "wrong", "odd", "nan", "flat"):
         with pytest.raises(ValueError, match=rf"{name}\.npz: no policy"):
             Policy.load(tmp_path / f"{name}.npz")

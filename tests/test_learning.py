@@ -44,11 +44,19 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     # the same seed, the same policy
     again = ppo.train(settings, tmp_path / "again", quiet=True, **changes).policy
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(policy.weights, again.weights))
-    # goes on from where it was
+    # goes on from where it was; a line of the curve that no checkpoint knows of is made again
+    with (tmp_path / "push.csv").open("a") as file:
+        file.write("8192,9.9,0.5,0.5\n")
+    seconds = float(rows[1].split(",")[1])
     more = ppo.Settings(**{**vars(settings), "steps": 16384})
     ppo.train(more, tmp_path / "push", resume=True, quiet=True, **changes)
+    lines = (tmp_path / "push.csv").read_text().splitlines()
+    assert lines[:2] == rows and not any(line.startswith("8192,9.9") for line in lines)
     table = np.genfromtxt(tmp_path / "push.csv", delimiter=",", skip_header=1)
-    assert table[0, 0] == 4096 and table[-1, 0] == 16384
+    assert table[0, 0] == 4096 and table[-1, 0] == 16384 and table[-1, 1] > seconds
+    # one that is done stays as it is
+    assert ppo.train(more, tmp_path / "push", resume=True, quiet=True, **changes).done == 16384
+    assert (tmp_path / "push.csv").read_text().splitlines() == lines
     assert table[-1, 3] > table[0, 3]  # reward, of 16 updates each
     (tmp_path / "other.npz").write_bytes((tmp_path / "push.npz").read_bytes())
     wide = ppo.Settings("qdsim/PlanarPushing-v0", envs=4, width=8)

@@ -147,6 +147,13 @@ def test_runs_of_a_policy_in_mujoco() -> None:
     ):
         with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
             deploy(Policy, task, options, **wrong)
+    for answer, what in (
+        (np.zeros((1, 3)), r"expected shape \(1, 4\), got \(1, 3\)"),
+        (np.full((1, 4), np.nan), r"element \[0, 0\] is nan"),
+        (0.0, r"expected shape \(1, 4\)"),
+    ):
+        with pytest.raises(ValueError, match=f"^policy: {what}"):
+            deploy(lambda _, answer=answer: answer, task, options, runs=1)
     with pytest.raises(TypeError, match=r"^mass: expected \(low, high\)"):
         deploy(Policy, task, options, mass=1.0)
     with pytest.raises(ValueError, match=r"^options: expected action 'push'"):

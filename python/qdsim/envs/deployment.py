@@ -19,7 +19,7 @@ from qdsim.arguments import flag, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
-from qdsim.envs.rules import Rules
+from qdsim.envs.rules import Rules, checked
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
@@ -109,7 +109,8 @@ def deploy(
             there.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
+        TypeError, ValueError: naming the argument and what was wrong; also where the policy gives something else than
+            finite numbers (n, m).
     """
     given = options or EnvOptions()
     if given.action != "push":
@@ -165,6 +166,10 @@ def make_heavier(mj: mujoco.MjModel, body: str, factor: float) -> None:
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
 
 
+def _asked(policy: Callable[[Array], Array], rules: Rules, seen: Array) -> Array:
+    return checked(policy(seen), (len(seen), rules.action_size), "policy")
+
+
 def _in_model(
     policy: Callable[[Array], Array], rules: Rules, seed: int, runs: int, noise: float
 ) -> NDArray[np.bool_]:
@@ -172,7 +177,7 @@ def _in_model(
     players = rules.draw(np.arange(seed, seed + runs, dtype=np.uint64), np.zeros(runs, np.uint64))
     success, over = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool)
     for k in range(rules.horizon):
-        action = np.asarray(policy(rules.observe(players)))
+        action = _asked(policy, rules, rules.observe(players))
         if k >= _STUCK:
             action = action + noise * rng.standard_normal(action.shape)
         ended = rules.play(players, np.clip(action, -1.0, 1.0))
@@ -202,7 +207,7 @@ def _run(
         shift, turn = look.shift, look.turn
         if shift[0] <= task.position_tolerance and turn[0] <= task.rotation_tolerance:
             return True, k, float(shift[0]), float(turn[0])
-        action = np.asarray(policy(look.seen))
+        action = _asked(policy, rules, look.seen)
         if k >= _STUCK:
             action = action + noise * rng.standard_normal(action.shape)
         players.action = np.clip(action, -1.0, 1.0)

@@ -86,4 +86,9 @@ class Policy:
         fits &= choices == 1 or (choices > 1 and sizes[-1] > choices and sizes[-1] % choices == 0)
         if not policy.weights or not fits or policy.spread.shape != policy.mean.shape:
             raise ValueError(f"{os.fspath(path)}: no policy (layers that do not fit each other)")
+        numbers = [policy.mean, policy.spread, *itertools.chain(*policy.weights)]
+        if not all(np.isfinite(x).all() for x in numbers) or not (policy.spread > 0.0).all():
+            raise ValueError(
+                f"{os.fspath(path)}: no policy (numbers that are not finite, or spreads that are not above 0)"
+            )
         return policy

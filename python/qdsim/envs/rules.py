@@ -228,21 +228,21 @@ def displaced(task: Task, q: Array, displacement: Array) -> Array:
     )
 
 
-def checked(action: Any, shape: tuple[int, ...]) -> Array:
-    """Actions of this shape, clipped to [-1, 1].
+def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:
+    """Actions of this shape, clipped to [-1, 1]; `name`: of what gave them.
 
     Raises:
         TypeError, ValueError: naming what is wrong.
     """
     array = np.asarray(action)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"action: expected real numbers, got dtype {array.dtype}")
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
     if array.shape != shape:
-        raise ValueError(f"action: expected shape {shape}, got {array.shape}")
+        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
     given = np.array(array, np.float64)
     # a sum of squares is not finite where an element is not, and seldom else: one pass instead of three
     if not math.isfinite(np.vdot(given, given)) and not np.isfinite(given).all():
         index = [int(i) for i in np.argwhere(~np.isfinite(given))[0]]
-        raise ValueError(f"action: element {index} is {array[tuple(index)]}")
+        raise ValueError(f"{name}: element {index} is {array[tuple(index)]}")
     np.minimum(given, 1.0, out=given)
     return np.maximum(given, -1.0, out=given)
