@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -293,3 +294,71 @@ def test_a_hand_closes_with_the_joint_that_follows() -> None:
     assert found.q[1] == found.q[2]
     with pytest.raises(ValueError, match=r"joint 'finger1' follows 'finger2'; reach_point"):
         planning.reach_point(joints, q, "left", [0, 0, 0], [0.0, 0.02, 0.1])
+
+
+ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
+  <body name="base" pos="0 0 0.3"><joint name="pan" axis="0 0 1"/><geom type="capsule" size="0.04 0.05" mass="3"/>
+    <body name="upper"><joint name="lift" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03" mass="4"/>
+      <body name="fore" pos="0.4 0 0"><joint name="elbow" axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0.35 0 0" size="0.03" mass="2"/>
+        <body name="wrist" pos="0.35 0 0"><joint name="roll" axis="1 0 0"/><geom size="0.03" mass="0.5"/>
+          <site name="attachment_site" pos="0.04 0 0" euler="0 1.5708 0"/></body></body></body></body></worldbody>
+  <actuator><position name="pan" joint="pan" kp="2000" forcerange="-150 150"/>
+    <position name="lift" joint="lift" kp="2000" forcerange="-150 150"/>
+    <position name="elbow" joint="elbow" kp="2000" forcerange="-150 150"/>
+    <position name="roll" joint="roll" kp="500" forcerange="-28 28"/></actuator></mujoco>"""
+
+
+def linkage_finger(side: str, sign: int) -> str:
+    """A parallelogram: a driver and a follower turn alike, and the coupler that carries the pad keeps its direction."""
+    return f"""<body name="{side}_driver" pos="0 {0.03 * sign} 0.05"><joint name="{side}_driver" axis="{sign} 0 0"
+        range="0 0.8"/><geom size="0.004" pos="0 {0.03 * sign} 0.02" mass="0.02"/>
+      <body name="{side}_coupler" pos="0 {0.03 * sign} 0.04"><joint name="{side}_coupler" axis="{-sign} 0 0"/>
+        <geom type="box" size="0.01 0.003 0.02" pos="0 {-0.005 * sign} 0.03" mass="0.02"/></body></body>
+    <body name="{side}_follower" pos="0 {0.012 * sign} 0.06"><joint name="{side}_follower" axis="{sign} 0 0"/>
+      <geom size="0.004" pos="0 {0.03 * sign} 0.02" mass="0.02"/></body>"""
+
+
+LINKAGE = f"""<mujoco model="gripper"><compiler angle="radian"/><worldbody><body name="palm">
+    <geom type="cylinder" size="0.03 0.02" mass="0.4"/>{linkage_finger("right", 1)}{linkage_finger("left", -1)}</body></worldbody>
+  <contact><exclude body1="right_driver" body2="right_follower"/><exclude body1="left_driver" body2="left_follower"/>
+    <exclude body1="right_coupler" body2="right_follower"/><exclude body1="left_coupler" body2="left_follower"/></contact>
+  <equality><connect body1="right_follower" body2="right_coupler" anchor="0 0.03 0.04"/>
+    <connect body1="left_follower" body2="left_coupler" anchor="0 -0.03 0.04"/>
+    <joint joint1="right_driver" joint2="left_driver"/></equality>
+  <tendon><fixed name="split"><joint joint="right_driver" coef="0.5"/><joint joint="left_driver" coef="0.5"/></fixed></tendon>
+  <actuator><general name="fingers" tendon="split" ctrlrange="0 255" forcerange="-5 5" biastype="affine"
+    gainprm="0.3137255" biasprm="0 -100 -10"/></actuator></mujoco>"""
+
+
+def test_an_arm_and_a_gripper_of_two_files_move_as_one_robot() -> None:
+    """Joined at the arm's attachment site, as docs/robots.md does it with a UR5e and a 2F-85: the linkages close alike,
+    the arm follows its commands, and no actuator pulls harder than its file says."""
+    arm = mujoco.MjSpec.from_string(ARM)
+    gripper = mujoco.MjSpec.from_string(LINKAGE)
+    arm.attach(gripper, prefix="gripper/", site=arm.site("attachment_site"))
+    model = qdsim.load(arm)
+    assert model.actuator_names == ("pan", "lift", "elbow", "roll", "gripper/fingers")
+    q = np.array(model.default_q)
+    u = np.array(model.command_from(q))
+    step = qdsim.step(model, q, u)
+    np.testing.assert_allclose(step.q_next, q, atol=1e-9)  # commands that hold it do
+    for k in range(60):
+        u[:4] = 0.3 * np.sin(0.05 * k)
+        u[4] = min(255.0, 6.0 * k)
+        step = qdsim.step(model, q, u)
+        low, high = model.parameters.actuator_force_range.T
+        assert np.all(step.actuator_force >= low - 1e-9)
+        assert np.all(step.actuator_force <= high + 1e-9)
+        q = np.array(step.q_next)
+
+    def at(joint: str) -> float:
+        return float(q[model.slice_q(joint)][0])
+
+    np.testing.assert_allclose([at("pan"), at("lift"), at("elbow"), at("roll")], u[:4], atol=0.01)
+    right = at("gripper/right_driver")
+    assert right > 0.5
+    for side in ("right", "left"):  # parallelograms
+        assert at(f"gripper/{side}_driver") == pytest.approx(right, abs=1e-6)
+        assert at(f"gripper/{side}_follower") == pytest.approx(right, abs=1e-3)
+        assert at(f"gripper/{side}_coupler") == pytest.approx(right, abs=1e-3)
