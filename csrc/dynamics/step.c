@@ -361,9 +361,11 @@ static int begins_rough(const qd_model *model, const qd_workspace *w,
 }
 
 /* 1 if more contacts change nothing about how a round ended: there are none, there is no room, or
- * what contradicts itself has no solution with more either. */
+ * what contradicts itself has no solution with more either. Distant pairs come in behind a solution
+ * only. */
 static int is_last(const qd_workspace *w, qd_status status) {
-  return status == QD_OUT_OF_CAPACITY || (w->set.left_out == 0 && !w->rough) ||
+  const int waiting = w->set.left_out - (status == QD_OK ? 0 : w->collision.distant_count);
+  return status == QD_OUT_OF_CAPACITY || (waiting == 0 && !w->rough) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }
 
