@@ -336,3 +336,76 @@ def test_a_sliding_block_loses_what_friction_takes():
     assert g["h"] == pytest.approx(-mu * G, rel=1e-8)
     assert g["pair_friction"].sum() == pytest.approx(-G * h, rel=1e-8)
     np.testing.assert_allclose(g["gravity"], [h, 0, mu * h], atol=1e-9)
+
+
+# ---------------------------------------------------------------- islands that give way
+
+BETWEEN_WALLS = """<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="5 5 1" friction=".3"/>
+<geom type="box" size=".1 3 1" pos="-.195 0 0" friction="0" priority="1"/>
+<geom type="box" size=".1 3 1" pos=".195 0 0" friction="0" priority="1"/>
+<body pos="0 0 .1"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><joint type="slide"/>
+<geom size=".1" mass="2" friction=".3"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_what_is_squeezed_slides_without_hops(friction):
+    """A ball in walls that are too near, without friction, on a floor: the law of the floor is Coulomb's all the same."""
+    model, h, mu, v0 = qdsim.load(BETWEEN_WALLS), 0.01, 0.3, 2.0
+    q, v = model.default_q, np.array([0.0, v0, 0.0])
+    o = DynamicOptions(h=h, friction=friction, infeasible="soften")
+    convex = step_dynamic(model, q, v, [], o)
+    slowed = (v0 - mu * G * h) / (1 + mu * mu)
+    np.testing.assert_allclose(convex.v_next, [0.0, slowed, mu * slowed], atol=1e-6)
+    assert convex.info.unique and convex.info.law_residual == 0.0
+    for k in range(1, 6):
+        s = step_dynamic(model, q, v, [], o.replace(**LAW))
+        q, v = s.q_next, s.v_next
+        np.testing.assert_allclose(v, [0.0, v0 - k * mu * G * h, 0.0], atol=1e-6)
+        assert s.info.softened == 2 and s.info.law_residual <= 2e-9
+        assert s.contacts["softened"].max() >= 0.999 * 5e-3  # each wall is as deep in the ball
+    with pytest.raises(qdsim.SolverError, match="infeasible"):
+        step_dynamic(model, q, v, [], DynamicOptions(h=h, friction=friction, **LAW))
+
+
+SPHERE = '<body pos="{} {} {}"><freejoint/><geom size=".1" mass="1"/></body>'
+BIN = """<mujoco><default><geom friction="{mu}"/></default><worldbody><geom type="plane" size="1 1 1"/>
+<geom type="box" size=".1 1 1" pos="{at} 0 1"/><geom type="box" size=".1 1 1" pos="-{at} 0 1"/>
+<geom type="box" size="1 .1 1" pos="0 {at} 1"/><geom type="box" size="1 .1 1" pos="0 -{at} 1"/>
+{spheres}</worldbody></mujoco>"""
+
+
+def squeezed_pile(rng: np.random.Generator) -> tuple[qdsim.Model, np.ndarray]:
+    """Spheres on a grid that is too narrow for them, in walls."""
+    pitch = 0.2 * (1 - rng.uniform(0.01, 0.05))
+    places = [
+        ((i % 2 - 0.5) * pitch, (i // 2 % 2 - 0.5) * pitch, 0.1 + pitch * (i // 4))
+        for i in range(int(rng.integers(4, 8)))
+    ]
+    spheres = "".join(SPHERE.format(*place) for place in places)
+    model = qdsim.load(BIN.format(mu=rng.uniform(0.2, 1.0), at=pitch + 0.1, spheres=spheres))
+    return model, model.integrate(model.default_q, 0.002 * rng.normal(size=model.nv))
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
+    rng, solved = np.random.default_rng(4), 0
+    for _ in range(8):
+        model, q = squeezed_pile(rng)
+        v = rng.normal(size=model.nv) * float(rng.choice([0.1, 1.0]))
+        o = DynamicOptions(h=0.01, friction=friction, infeasible="soften", **LAW)
+        try:
+            s = step_dynamic(model, q, v, [], o)
+        except qdsim.SolverError as error:
+            assert error.info.status == "law not met" and error.info.law_residual > 2e-9
+            s = step_dynamic(model, q, v, [], o.replace(stop_after=3))
+            assert s.info.law_residual > 2e-9 and s.info.convex_programs == 3
+            continue
+        solved += 1
+        assert (
+            s.info.law_residual <= 2e-9
+        )  # some have a motion under this law that gives nothing way
+        force = s.contacts["force"]
+        assert force[:, 0].min() >= 0.0
+        still = momentum_gap(model, q, v, s, gravity_force(model, q) - model.bias_force(q, v))
+        assert still <= 1e-7 * (1.0 + force.max())
+    assert solved >= 3

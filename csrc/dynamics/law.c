@@ -1,10 +1,15 @@
 #include "dynamics/law.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "dynamics/soften.h"
 
 /* What slips and shifts may differ by, beside the tolerance (times a length): solutions of programs
  * are within ten times that (qdsim.h). */
 #define ACCURACY 10.0
+/* Times that an island is softened, each with the slips that the last one has shown. */
+#define SOFT_PROGRAMS 100
 
 /* Contacts whose cones have tails. */
 static void list_blocks(const problem *p, island *one) {
@@ -47,17 +52,42 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   return status;
 }
 
-void law_report(const problem *p, island *one, qd_step_result *result) {
+/* Plain slips: each time all that softens an island begins anew, with heads that are raised, so
+ * that nothing gives way that only the convex law wants to part. */
+qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
+                     const qd_cone_options *cone_options, const island_program *program,
+                     int is_proven) {
+  problem *p = &w->problem;
+  shifted *s = &one->shifted;
+  qd_status status = soften_solve(w, one, cone_options, program, is_proven);
+  one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
+  if (!p->coulomb || s->block_count == 0) {
+    return status;
+  }
+  const double tolerance = ACCURACY * options->tolerance * one->length;
+  const int most = options->stop_after > 0 ? options->stop_after : SOFT_PROGRAMS;
+  one->report = (shifted_report){.programs = 1, .error = HUGE_VAL};
+  while (status == QD_OK) {
+    one->report.error = shifted_read(s, p->slack + one->row, p->dual + one->row, one->length);
+    if (one->report.error <= tolerance || one->report.programs == most) {
+      break;
+    }
+    shifted_step_to_slips(s, one->report.programs == 1);
+    shifted_use(s, p->g + one->row, s->next);
+    ++one->report.programs;
+    status = soften_solve(w, one, cone_options, program, 0);
+  }
+  return status == QD_OK && !(one->report.error <= tolerance) && options->stop_after == 0
+             ? QD_LAW_NOT_MET
+             : status;
+}
+
+void law_report(const island *one, qd_step_result *result) {
   if (one == NULL) {
     result->convex_programs = 0;
     result->law_residual = 0.0;
     result->unique = 1;
     return;
-  }
-  if (p->coulomb && one->softened && one->shifted.block_count > 0) {
-    one->report.error =
-        shifted_read(&one->shifted, p->slack + one->row, p->dual + one->row, one->length);
-    one->report.regular = 0;
   }
   if (one->report.programs > result->convex_programs) {
     result->convex_programs = one->report.programs;

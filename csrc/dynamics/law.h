@@ -4,14 +4,18 @@
 #ifndef QD_DYNAMICS_LAW_H
 #define QD_DYNAMICS_LAW_H
 
-#include "dynamics/problem/problem.h"
+#include "dynamics/workspace.h"
 
 /* Solves the island's program, as assembled, under the law; its solution goes into the problem. */
 qd_status law_solve(problem *p, island *one, const qd_step_options *options,
                     const qd_cone_options *cone_options, const island_program *program);
-/* What came of it, into the result (of softened islands: how far the convex law is from it); NULL:
- * nothing yet. */
-void law_report(const problem *p, island *one, qd_step_result *result);
+/* Softens an island that has no solution (soften.h) under the law: its contacts obey Coulomb's with
+ * what their rows gave way by as offsets. */
+qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
+                     const qd_cone_options *cone_options, const island_program *program,
+                     int is_proven);
+/* What came of it, into the result; NULL: nothing yet. */
+void law_report(const island *one, qd_step_result *result);
 
 /* conic_sensitivity_prepare and _solve of the island's solution. transposed: of d_stationarity =
  * -y alone, the z, mu and nu that conic.h tells of. */

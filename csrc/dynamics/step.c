@@ -129,7 +129,7 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
     if (!resists) {
       problem_resist(p, model, options, one);
     }
-    status = soften_solve(w, one, cone_options, program, proven);
+    status = law_soften(w, one, options, cone_options, program, proven);
     if (status != QD_OK) { /* beside rows so stiff any cost looks like none, so x counts */
       status = find_direction(p, one, status, direction);
     }
@@ -171,7 +171,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   memset(&result->info, 0, sizeof result->info);
   result->info.polished = 1;
-  law_report(NULL, NULL, result);
+  law_report(NULL, result);
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     island_program program;
@@ -180,7 +180,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
-    law_report(p, one, result);
+    law_report(one, result);
     if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
       status = QD_NUMERICAL_TROUBLE;
     }
@@ -246,7 +246,7 @@ static void result_reset(qd_step_result *result) {
   result->soft_programs = 0;
   result->soft_converged = 1;
   result->bounces = result->capped_rows = 0;
-  law_report(NULL, NULL, result);
+  law_report(NULL, result);
   result->culprit_count = 0;
   result->derivative_exact = 0;
 }

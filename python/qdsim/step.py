@@ -91,6 +91,7 @@ class Options:
             through its table). Within that the step is the one of least energy. `info.softened` counts what gave
             way, `contacts["softened"]` says how far each contact is outside its cone; derivatives hold what gave way
             constant (`info.derivative_exact` is False). Steps that have a solution are the same, to the bit.
+            Under `law="coulomb"` contacts obey that law beside what gave way, or the step raises "law not met".
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
         iteration_limit: Interior point iterations after which the step raises SolverError, >= 1.
 

@@ -83,13 +83,15 @@ typedef struct shifted_run {
   int noted;                 /* 1: one of them has begun */
 } shifted_run;
 
-static void set_shift(shifted_run *run, int i, double shift) {
-  const shifted_block *block = run->s->block + i;
-  const double by = shift - run->s->shift[i];
-  for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
-    run->g[block->row + r] += by;
+void shifted_use(shifted *s, double *g, const double *shift) {
+  for (int i = 0; i < s->block_count; ++i) {
+    const shifted_block *block = s->block + i;
+    const double next = larger(shift[i], 0.0), by = next - s->shift[i];
+    for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
+      g[block->row + r] += by;
+    }
+    s->shift[i] = next;
   }
-  run->s->shift[i] = shift;
 }
 
 static int is_large(const shifted_run *run) {
@@ -218,27 +220,20 @@ static void forget(shifted_run *run) {
   run->stretch = 1.0;
 }
 
-/* Shifts into the program. */
 static void use_shifts(shifted_run *run, const double *shift) {
-  for (int i = 0; i < run->s->block_count; ++i) {
-    set_shift(run, i, larger(shift[i], 0.0));
-  }
+  shifted_use(run->s, run->g, shift);
 }
 
-/* A share of the way to the slips, each contact's own: one that keeps going from side to side, or
- * two that push each other, come to rest. */
-static void step_to_slips(shifted_run *run) {
-  const shifted *s = run->s;
+void shifted_step_to_slips(shifted *s, int first) {
   double *before = s->past, *share = s->past + s->block_count;
   for (int i = 0; i < s->block_count; ++i) {
-    const int turned = run->past_count > 0 && before[i] * s->miss[i] < 0.0;
-    share[i] = run->past_count == 0 ? 1.0
-               : turned             ? larger(SHARE_FALLS * share[i], SHARE_LEAST)
-                                    : smaller(SHARE_RISES * share[i], 1.0);
+    const int turned = !first && before[i] * s->miss[i] < 0.0;
+    share[i] = first    ? 1.0
+               : turned ? larger(SHARE_FALLS * share[i], SHARE_LEAST)
+                        : smaller(SHARE_RISES * share[i], 1.0);
     before[i] = s->miss[i];
     s->next[i] = s->shift[i] + (s->miss[i] != 0.0 ? share[i] : 1.0) * (s->slip[i] - s->shift[i]);
   }
-  run->past_count = 1;
 }
 
 /* 1 if Newton's step is tried only once for each fall of the error. */
@@ -260,7 +255,8 @@ static void choose_next(shifted_run *run) {
   }
   memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
   if (run->way->by == BY_SLIPS) {
-    step_to_slips(run);
+    shifted_step_to_slips(s, run->past_count == 0);
+    run->past_count = 1;
   } else {
     step_mixed(run);
   }

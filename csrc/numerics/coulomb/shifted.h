@@ -78,6 +78,13 @@ typedef struct shifted_options {
 
 void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a);
 
+/* Shifts of all blocks, in g too; none below zero. */
+void shifted_use(shifted *s, double *g, const double *shift);
+/* next = shifts nearer to the slips, of which each contact takes its own share: one that keeps
+ * going from side to side, or two that push each other, come to rest. first: 1 where nothing of
+ * this kind has gone before. */
+void shifted_step_to_slips(shifted *s, int first);
+
 /* Solves the program under the law; its shifts stay in g, (rows) where the program has them.
  * QD_LAW_NOT_MET: no shifts were found that are good to the tolerance; x and all else are the
  * best, the report says how good. */
