@@ -46,7 +46,7 @@ def tail_weights(mu: Array, rows: int) -> Array:
 
 # ---------------------------------------------------------------- published problems
 
-# it takes a second, and what is left of it is 4e-7
+# it takes seconds, and what is left of it is 1.5e-8
 HARD = "RockPile_tob1"
 
 
@@ -57,6 +57,16 @@ def test_published_problems_are_solved(name):
     assert law_error(W, q, tail_weights(mu, 3), 3, found.force) < 1e-9
     assert found.info.status == "solved"
     assert np.abs(W @ found.force + q - found.w).max() <= 1e-10 * np.abs(q).max()
+
+
+@pytest.mark.slow
+def test_the_hard_one_comes_down_to_what_it_lacks_to_a_solution():
+    """Proximal steps take over from the path, which ends at 6e-6."""
+    W, q, mu = friction(HARD)
+    with pytest.raises(qdsim.UnsolvedError) as caught:
+        qdsim.solve_coulomb(W, q, mu)
+    info = caught.value.solution.info
+    assert info.method == "proximal" and info.error < 1e-7 and not info.unique
 
 
 @pytest.mark.parametrize("name", complementarity_names("planar"))

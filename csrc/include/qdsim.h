@@ -269,9 +269,10 @@ typedef struct qd_coulomb_options {
 
 typedef enum qd_coulomb_method {
   QD_COULOMB_NONE,
-  QD_COULOMB_FREE,  /* no force: q_n >= 0 */
-  QD_COULOMB_PATH,  /* interior point path of the law itself */
-  QD_COULOMB_NEWTON /* Newton on the active set that the path has shown */
+  QD_COULOMB_FREE,    /* no force: q_n >= 0 */
+  QD_COULOMB_PATH,    /* interior point path of the law itself */
+  QD_COULOMB_NEWTON,  /* Newton on the active set that the path has shown */
+  QD_COULOMB_PROXIMAL /* a flow of proximal steps, where the path turns back, and Newton */
 } qd_coulomb_method;
 
 /* Its name in words, a constant. */

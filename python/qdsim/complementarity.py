@@ -101,8 +101,9 @@ class CoulombInfo:
     Attributes:
         status: "solved", "infeasible" (proven: no forces keep the contacts from closing), "iteration limit" or
             "numerical trouble": no solution was found.
-        method: "free" (no force at all), "path" (interior point path of Coulomb's law), or "newton" (on the
-            active set that the path has shown).
+        method: "free" (no force at all), "path" (interior point path of Coulomb's law), "newton" (on the
+            active set that the path has shown), or "proximal" (a flow of proximal steps, which takes over
+            where the path turns back; seconds for some hundred contacts).
         unique: Whether the solution is the only one near by: every contact is clearly open, stuck or sliding,
             and the equations of that set are regular, with a positive determinant. Where contacts are
             redundant, forces are not unique.

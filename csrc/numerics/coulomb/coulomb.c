@@ -15,6 +15,7 @@ static const double STOPS[] = {1e-5, 1e-8};
  * arrives from the next more often than not. */
 static const double STARTS[] = {10.0, 100.0, 1.0};
 #define START_COUNT 3
+#define FLOW_FROM 50 /* a smaller iteration limit is one that the caller means */
 
 qd_coulomb_options qd_coulomb_options_default(void) {
   const qd_coulomb_options options = {.tolerance = 1e-9, .iteration_limit = 150};
@@ -22,8 +23,8 @@ qd_coulomb_options qd_coulomb_options_default(void) {
 }
 
 const char *qd_coulomb_method_name(qd_coulomb_method method) {
-  static const char *const names[] = {"none", "free", "path", "newton"};
-  return method >= QD_COULOMB_NONE && method <= QD_COULOMB_NEWTON ? names[method] : "unknown";
+  static const char *const names[] = {"none", "free", "path", "newton", "proximal"};
+  return method >= QD_COULOMB_NONE && method <= QD_COULOMB_PROXIMAL ? names[method] : "unknown";
 }
 
 /* ------------------------------------------------------------ memory */
@@ -150,6 +151,12 @@ static void solve(qd_coulomb_workspace *work, const qd_coulomb_options *options,
     if (solve_from(work, options, &run, info)) {
       break;
     }
+  }
+  if (work->best_error > options->tolerance && options->stop_after == 0 &&
+      options->iteration_limit >= FLOW_FROM) {
+    run.goal = options->tolerance;
+    coulomb_flow(work, &run, &info->unique);
+    info->method = QD_COULOMB_PROXIMAL;
   }
   info->iterations = run.iterations;
   info->factorizations = run.factorizations;

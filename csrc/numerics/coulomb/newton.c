@@ -89,25 +89,11 @@ static void set_slide(const qd_coulomb_workspace *work, const coulomb_contact *c
   }
 }
 
-/* What W's diagonal has for the contact, on average. */
-static double mobility_of(const qd_coulomb_workspace *work, const coulomb_contact *contact) {
-  double sum = 0.0;
-  for (int k = 0; k < contact->dim; ++k) {
-    const int tile = (contact->at + k) / 4, a = (contact->at + k) % 4;
-    for (int e = work->W.row_start[tile]; e < work->W.row_start[tile + 1]; ++e) {
-      if (work->W.column[e] == tile) {
-        sum += work->W.value[16 * (size_t)e + 5 * (size_t)a];
-      }
-    }
-  }
-  return sum > 0.0 ? sum / contact->dim : 1.0;
-}
-
 static void set_contact(qd_coulomb_workspace *work, int i) {
   const coulomb_contact *contact = work->contact + i;
   const coulomb_cone *cone = work->cone + contact->cone;
   double *A = work->block + BLOCK_SIZE * (size_t)i, *B = work->factor + BLOCK_SIZE * (size_t)i;
-  const double mobility = mobility_of(work, contact);
+  const double mobility = coulomb_mobility(work, contact);
   const int open = contact->cones > 0 && cone->state == COULOMB_OPEN;
   for (int k = 0; k < contact->dim; ++k) {
     double *diagonal = open ? A : B;

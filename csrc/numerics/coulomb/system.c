@@ -43,6 +43,19 @@ static void read_tile(const coulomb_contact *contact, const double *block, int r
   }
 }
 
+double coulomb_mobility(const qd_coulomb_workspace *work, const coulomb_contact *contact) {
+  double sum = 0.0;
+  for (int k = 0; k < contact->dim; ++k) {
+    const int tile = (contact->at + k) / 4, a = (contact->at + k) % 4;
+    for (int e = work->W.row_start[tile]; e < work->W.row_start[tile + 1]; ++e) {
+      if (work->W.column[e] == tile) {
+        sum += work->W.value[16 * (size_t)e + 5 * (size_t)a];
+      }
+    }
+  }
+  return sum > 0.0 ? sum / contact->dim : 1.0;
+}
+
 /* A row of tiles of factor W, W's diagonal a little larger. All tile rows of a contact have the
  * same columns but for those of its own tiles. */
 static void multiply_row(const qd_coulomb_workspace *work, const coulomb_contact *contact,

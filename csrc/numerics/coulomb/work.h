@@ -88,8 +88,10 @@ void coulomb_keep_best(qd_coulomb_workspace *work, double error);
 void coulomb_factor(qd_coulomb_workspace *work);
 /* x = (factor W + block)^-1 x, refined once. */
 void coulomb_solve_system(qd_coulomb_workspace *work, double *x);
+/* What W's diagonal has for the contact, on average. */
+double coulomb_mobility(const qd_coulomb_workspace *work, const coulomb_contact *contact);
 
-/* ---- path.c, newton.c */
+/* ---- path.c, newton.c, proximal.c */
 
 typedef struct coulomb_run {
   double goal;         /* error that ends it */
@@ -104,5 +106,7 @@ void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run);
 /* Newton on the active set that the best force shows, which it replaces by better ones. 1 into
  * *regular if the equations of a strict set have one solution near by. */
 void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular);
+/* Proximal steps from the best force, which they replace by better ones; polishes on the way. */
+void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular);
 
 #endif
