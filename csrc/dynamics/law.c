@@ -64,6 +64,7 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
   if (!p->coulomb || s->block_count == 0) {
     return status;
   }
+  shifted_begin(s, p->g + one->row);
   const double tolerance = ACCURACY * options->tolerance * one->length;
   const int most = options->stop_after > 0 ? options->stop_after : SOFT_PROGRAMS;
   one->report = (shifted_report){.programs = 1, .error = HUGE_VAL};

@@ -17,6 +17,7 @@ void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
   const size_t room = blocks < SHIFTED_DENSE ? blocks : SHIFTED_DENSE;
   s->block = arena_take(a, blocks * sizeof *s->block);
   s->shift = arena_doubles(a, blocks);
+  s->offset = arena_doubles(a, rows);
   s->slip = arena_doubles(a, blocks);
   s->miss = arena_doubles(a, blocks);
   s->slope = arena_doubles(a, rows);

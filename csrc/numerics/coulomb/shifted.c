@@ -83,12 +83,20 @@ typedef struct shifted_run {
   int noted;                 /* 1: one of them has begun */
 } shifted_run;
 
+void shifted_begin(shifted *s, const double *g) {
+  memset(s->shift, 0, (size_t)s->block_count * sizeof(double));
+  for (int i = 0; i < s->block_count; ++i) {
+    memcpy(s->offset + s->block[i].row, g + s->block[i].row,
+           (size_t)s->block[i].count * sizeof(double));
+  }
+}
+
 void shifted_use(shifted *s, double *g, const double *shift) {
   for (int i = 0; i < s->block_count; ++i) {
     const shifted_block *block = s->block + i;
-    const double next = larger(shift[i], 0.0), by = next - s->shift[i];
+    const double next = larger(shift[i], 0.0);
     for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
-      g[block->row + r] += by;
+      g[block->row + r] = s->offset[block->row + r] + next;
     }
     s->shift[i] = next;
   }
@@ -453,7 +461,7 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
   const int large = is_large(&run);
   run.ways = run.way = large ? LARGE_WAYS : WAYS;
   run.way_count = large ? COUNT_OF(LARGE_WAYS) : COUNT_OF(WAYS);
-  memset(s->shift, 0, (size_t)s->block_count * sizeof(double));
+  shifted_begin(s, g);
   if (law->guessed) {
     start_guessed(&run);
   }

@@ -33,14 +33,15 @@ typedef struct shifted_block {
 typedef struct shifted {
   int block_count;
   shifted_block *block;
-  double *shift;           /* (blocks) in g */
-  double *slip;            /* (blocks) of the solution: what shift should be */
-  double *miss;            /* (blocks) slip - shift of those with force, else 0 */
-  double *slope;           /* (rows) of blocks that couple: slip changes by slope'(d Gx + dg) */
-  int coupled_count;       /* blocks that slide under load */
-  int *coupled;            /* (blocks) */
-  int matrix_room;         /* coupled blocks that there is room for in: */
-  double *matrix;          /* (coupled, coupled) LU factors of 1 - d slip / d shift */
+  double *shift;     /* (blocks) in g */
+  double *offset;    /* (rows) g without shifts, which may be so large that they would round it */
+  double *slip;      /* (blocks) of the solution: what shift should be */
+  double *miss;      /* (blocks) slip - shift of those with force, else 0 */
+  double *slope;     /* (rows) of blocks that couple: slip changes by slope'(d Gx + dg) */
+  int coupled_count; /* blocks that slide under load */
+  int *coupled;      /* (blocks) */
+  int matrix_room;   /* coupled blocks that there is room for in: */
+  double *matrix;    /* (coupled, coupled) LU factors of 1 - d slip / d shift */
   int *row_of, *column_of; /* (coupled) its pivots */
   int rank, sign;          /* of the matrix, and of its determinant */
   double *best_shift;      /* (blocks) of the smallest error */
@@ -78,6 +79,8 @@ typedef struct shifted_options {
 
 void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a);
 
+/* No shifts: g is as it is without. */
+void shifted_begin(shifted *s, const double *g);
 /* Shifts of all blocks, in g too; none below zero. */
 void shifted_use(shifted *s, double *g, const double *shift);
 /* next = shifts nearer to the slips, of which each contact takes its own share: one that keeps
