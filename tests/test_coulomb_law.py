@@ -403,6 +403,7 @@ def squeezed_pile(rng: np.random.Generator) -> tuple[qdsim.Model, np.ndarray]:
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
     rng, solved = np.random.default_rng(4), 0
+    allowed = 10.0 * DynamicOptions().tolerance * 0.1  # of the law's residual: times the radius
     for _ in range(8):
         model, q = squeezed_pile(rng)
         v = rng.normal(size=model.nv) * float(rng.choice([0.1, 1.0]))
@@ -410,14 +411,12 @@ def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
         try:
             s = step_dynamic(model, q, v, [], o)
         except qdsim.SolverError as error:
-            assert error.info.status == "law not met" and error.info.law_residual > 2e-9
+            assert error.info.status == "law not met" and error.info.law_residual > allowed
             s = step_dynamic(model, q, v, [], o.replace(stop_after=3))
-            assert s.info.law_residual > 2e-9 and s.info.convex_programs == 3
+            assert s.info.law_residual > allowed and s.info.convex_programs == 3
             continue
         solved += 1
-        assert (
-            s.info.law_residual <= 2e-9
-        )  # some have a motion under this law that gives nothing way
+        assert s.info.law_residual <= allowed  # some have a motion that gives nothing way
         force = s.contacts["force"]
         assert force[:, 0].min() >= 0.0
         still = momentum_gap(model, q, v, s, gravity_force(model, q) - model.bias_force(q, v))
