@@ -28,7 +28,7 @@ CASES: dict[str, tuple[float, float]] = {
 
 WHERE_NOT = """
 Where they part: Drake lets a polygon's force act at its centroid, so that a pushed box leans by 0.0011 to 0.0014 rad where
-linear pressure says 0.00073 (half the push that tips it; here 0.00073, `tests/test_soft_systems.py`) and tips earlier,
+linear pressure says 0.00073 (half the push that tips it; here 0.00073, `tests/fields/test_soft_systems.py`) and tips earlier,
 which grows without bound. In Drake the pile of four boxes walks sideways by 7 mm, 3 mm with a quarter of the step; here its
 axis stays where it was to 1e-14 m.
 """

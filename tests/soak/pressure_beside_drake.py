@@ -4,7 +4,7 @@
     python tests/soak/pressure_beside_drake.py --write tests/data/pressure_drake.json --poses 4
 
 Drake's filter of polygons by angle is on in both. Its forces and moments are integrated over its polygons exactly:
-pressure is linear on them. Stored poses are compared by tests/test_pressure_drake.py, without Drake.
+pressure is linear on them. Stored poses are compared by tests/fields/test_pressure_references.py, without Drake.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_mujoco_with_the_wrong_solver_is_excluded():
 
 
 def test_version_is_the_same_in_every_file():
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     for name, pattern in [
         ("meson.build", r"^  version: '([^']+)'"),
         ("CITATION.cff", r"^version: (\S+)"),
@@ -133,7 +133,7 @@ def test_the_copy_of_the_core_for_this_machine_is_taken(tmp_path):
         (tmp_path / "qdsim" / entry.name).symlink_to(entry)
     copy = tmp_path / "qdsim" / core.name.replace("_core", "_core_v3")
     shutil.copy(core, copy)
-    source = Path(__file__).parent.parent / "csrc" / "dispatch" / "cpu_level.c"
+    source = Path(__file__).parents[2] / "csrc" / "dispatch" / "cpu_level.c"
     level = tmp_path / "qdsim" / core.name.replace("_core", "_cpu_level")
     include = sysconfig.get_paths()["include"]
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", source, "-o", level], check=True)

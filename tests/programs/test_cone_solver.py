@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import qdsim
 
 Array = npt.NDArray[np.float64]
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 KINDS = ["a_planar_hand", "b_allegro_ball", "c_allegro_40", "d_block_stack", "e_point_cloud"]
 
 

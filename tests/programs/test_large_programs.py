@@ -130,7 +130,7 @@ def test_the_public_solver_takes_many_unknowns() -> None:
         assert np.abs(np.sum(s * z, axis=1)).max() < 1e-9
 
 
-PILES = np.load(Path(__file__).parent / "data" / "smoothed_piles.npz")
+PILES = np.load(Path(__file__).parents[1] / "data" / "smoothed_piles.npz")
 
 
 @pytest.mark.parametrize("index", range(sum(name.startswith("q") for name in PILES.files)))

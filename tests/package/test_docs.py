@@ -14,7 +14,7 @@ import pytest
 
 from qdsim.cli.main import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
 TEXTS = [*PAGES, *sorted(ROOT.glob("notebooks/*.ipynb"))]
 MODULES = (

@@ -18,12 +18,12 @@ from test_step_optimality import check_exact, check_smoothed
 
 import qdsim
 
-sys.path.insert(0, str(Path(__file__).parent / "soak"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "soak"))
 import piles
 
 FOUND = [
     json.loads(line)
-    for line in (Path(__file__).parent / "data/found_steps.jsonl").read_text().splitlines()
+    for line in (Path(__file__).parents[1] / "data/found_steps.jsonl").read_text().splitlines()
 ]
 # deep in each other, and apart only by a motion of some hundred turns or by none
 APART_BY_TURNS = ("tame_exact", "tame_smooth")

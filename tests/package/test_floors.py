@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("check_floors", ROOT / "tools" / "check_floors.py")
 check_floors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(check_floors)

@@ -187,7 +187,7 @@ SHAPES = {
 }
 
 
-# MuJoCo iterates, or simplifies, for boxes against boxes and capsules: tests/test_collision.py.
+# MuJoCo iterates, or simplifies, for boxes against boxes and capsules: tests/geometry/test_collision.py.
 CLOSED_FORMS = sorted(
     pair
     for pair in SUPPORTED_PAIRS - {("box", "box"), ("box", "capsule")}

@@ -17,7 +17,7 @@ pytest.importorskip("gymnasium")
 
 from qdsim.envs import Policy
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @functools.cache  # compiled once

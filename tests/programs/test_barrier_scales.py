@@ -10,7 +10,7 @@ import pytest
 
 import qdsim
 
-sys.path.insert(0, str(Path(__file__).parent / "soak"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "soak"))
 from boxes import boxes, judge_boxes, judge_slabs, slabs
 
 

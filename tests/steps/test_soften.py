@@ -18,7 +18,7 @@ from scipy import sparse
 import qdsim
 from qdsim.description import Connect
 
-sys.path.insert(0, str(Path(__file__).parent / "soak"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "soak"))
 import piles
 
 Matrix = np.ndarray

@@ -25,7 +25,7 @@ from field_bodies import (
 
 from qdsim.pressure import HalfSpace, PressureField, pressure_energy, pressure_patch
 
-RECORDS = json.loads((Path(__file__).parent / "data" / "pressure_drake.json").read_text())
+RECORDS = json.loads((Path(__file__).parents[1] / "data" / "pressure_drake.json").read_text())
 PAIRS = sorted({(record["first"]["kind"], record["second"]["kind"]) for record in RECORDS})
 SAME_CELLS = {"sphere", "ellipsoid", "torus", "stone", "star", "corner"}
 """Bodies whose tetrahedra are Drake's; others have the same pressure in blocks that are cut in another way."""

@@ -12,7 +12,7 @@ import pytest
 
 import qdsim
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COMPILER = shutil.which("cc")
 
 SCENE = """<mujoco>
