@@ -36,8 +36,10 @@ demo:
 
 # ---------------------------------------------------------------- developers
 
+# Debian 12 brings pip 23.0, which does not know -C.
 $(DEV)/installed: pyproject.toml tools/requirements.py
 	test -x $(DEV)/bin/python || $(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) 'pip>=23.1'
 	$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements.txt
 	touch $@

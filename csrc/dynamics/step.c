@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "dynamics/begin.h"
 #include "dynamics/culprits.h"
 #include "dynamics/law.h"
 #include "dynamics/soft_newton.h"
@@ -488,37 +489,6 @@ static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step
   }
 }
 
-/* Which contacts and limits a step begins with; a barrier acts at any distance. */
-static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                      const qd_step_input *input) {
-  const int is_warm = input->start != NULL;
-  w->warm.from = input->start;
-  w->warm.goes_on = 0;
-  if (is_warm) {
-    warm_start_match(&w->warm, input->start, &w->collision);
-  }
-  if (!isinf(options->kappa)) {
-    working_set_fill(&w->set, model, &w->collision);
-    return;
-  }
-  working_set_choose(&w->set, model, options, &w->collision, input);
-  if (is_warm) {
-    warm_start_choose(&w->warm, model, &w->set);
-  }
-}
-
-/* Contacts of the shapes at q; of an exact step that leaves distant pairs out, of those that its
- * motion might bring together. */
-static void find_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                          const qd_step_input *input, int near_only) {
-  const screw *motion = NULL;
-  if (isinf(options->kappa)) {
-    motion = working_set_motion(&w->set, model, options, &w->kinematics, input);
-  }
-  collision_compute_near(model, &w->kinematics, options->margin, near_only ? motion : NULL,
-                         &w->collision);
-}
-
 /* Large models go on from round to round by the places of contacts in the list. */
 static int leaves_distant_out(const qd_model *model, const qd_step_options *options,
                               const step_columns *kept) {
@@ -541,8 +511,7 @@ static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_o
   w->problem.proven = -1;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;
   w->problem.soft.count = 0;
-  find_contacts(model, w, options, input, *near_only);
-  set_begin(model, w, options, input);
+  begin_contacts(model, w, options, input, *near_only);
   *near_only = w->collision.distant_count > 0;
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);

@@ -80,15 +80,19 @@ class Policy:
                 policy = cls(str(found["id"]), weights, found["mean"], found["spread"], choices)
         except (KeyError, zipfile.BadZipFile, EOFError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)}: no policy ({error})") from None
-        sizes = [len(policy.mean), *(len(b) for _, b in policy.weights)]
-        fits = all(W.shape == s for (W, _), s in zip(policy.weights, itertools.pairwise(sizes)))
-        # of several choices, a number for each and then the actions
-        fits &= choices == 1 or (choices > 1 and sizes[-1] > choices and sizes[-1] % choices == 0)
-        if not policy.weights or not fits or policy.spread.shape != policy.mean.shape:
-            raise ValueError(f"{os.fspath(path)}: no policy (layers that do not fit each other)")
-        numbers = [policy.mean, policy.spread, *itertools.chain(*policy.weights)]
-        if not all(np.isfinite(x).all() for x in numbers) or not (policy.spread > 0.0).all():
-            raise ValueError(
-                f"{os.fspath(path)}: no policy (numbers that are not finite, or spreads that are not above 0)"
-            )
+        policy._check(os.fspath(path))
         return policy
+
+    def _check(self, path: str) -> None:
+        """Raise ValueError for layers and numbers that are no policy's."""
+        sizes = [len(self.mean), *(len(b) for _, b in self.weights)]
+        fits = all(W.shape == s for (W, _), s in zip(self.weights, itertools.pairwise(sizes)))
+        if self.choices != 1:  # a number for each and then the actions
+            fits &= self.choices > 1 and sizes[-1] > self.choices and sizes[-1] % self.choices == 0
+        if not self.weights or not fits or self.spread.shape != self.mean.shape:
+            raise ValueError(f"{path}: no policy (layers that do not fit each other)")
+        numbers = [self.mean, self.spread, *itertools.chain(*self.weights)]
+        if not all(np.isfinite(x).all() for x in numbers) or not (self.spread > 0.0).all():
+            raise ValueError(
+                f"{path}: no policy (numbers that are not finite, or spreads that are not above 0)"
+            )
