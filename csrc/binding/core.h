@@ -171,7 +171,9 @@ extern PyType_Spec model_type_spec;
 typedef struct options_object {
   PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
   PyObject *held;                         /* tuple of names */
-  PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
+  PyObject *held_masks;  /* {serial of a model: bytes (nv)}, filled when first needed */
+  int leave_distant_out; /* of steps by themselves: who makes a Step computes them when it is read
+                          */
 } options_object;
 
 extern PyType_Spec options_type_spec;

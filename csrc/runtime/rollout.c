@@ -98,10 +98,8 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
                            const qd_step_options *options, const qd_batch_input *input,
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure) {
-  qd_step_options own = *options;
-  own.leave_distant_out = 1; /* nobody sees the contacts */
   const rollout_job job = {
-      step_job_of(batch->model, &own, input), step_count, q, status, steps_done, 0};
+      step_job_of(batch->model, options, input), step_count, q, status, steps_done, 0};
   run r = {.batch = batch,
            .sample_count = input->sample_count,
            .job = &job,

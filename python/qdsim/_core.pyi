@@ -85,6 +85,7 @@ class StepOptions:
         mass_ratio: float = ...,
         margin: float = ...,
         add_missed_pairs: bool = ...,
+        leave_distant_out: bool = ...,
         joint_limits: bool = ...,
         gravity_on_actuated: bool = ...,
         damping: bool = ...,
@@ -120,6 +121,8 @@ class StepOptions:
     def margin(self) -> float: ...
     @property
     def add_missed_pairs(self) -> int: ...
+    @property
+    def leave_distant_out(self) -> int: ...
     @property
     def joint_limits(self) -> int: ...
     @property

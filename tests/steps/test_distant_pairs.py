@@ -59,7 +59,9 @@ def test_steps_are_those_of_all_contacts(law: tuple[str, int]) -> None:
     q, loaded, failed = np.array(model.default_q), 0, 0
     for k in range(60):
         u = q[:3] + rng.choice([0.0, 0.05, 0.5]) * rng.standard_normal(3)
-        options = qdsim.Options(h=0.05, margin=float(rng.choice([0.03, 0.3, np.inf])))
+        options = qdsim.Options(
+            leave_distant_out=True, h=0.05, margin=float(rng.choice([0.03, 0.3, np.inf]))
+        )
         try:
             step, whole = agree(model, q, u, options)
         except qdsim.SolverError as error:  # of penetrations of the random starts
@@ -101,7 +103,12 @@ def test_what_is_pushed_pushes_on() -> None:
         f"""<mujoco><option gravity="0 0 0"/><worldbody>{slides}</worldbody>
         <actuator><position joint="j0" kp="1e6"/></actuator></mujoco>"""
     )
-    step, _ = agree(model, model.default_q, [1.0], qdsim.Options(margin=10.0, epsilon=1e-6))
+    step, _ = agree(
+        model,
+        model.default_q,
+        [1.0],
+        qdsim.Options(leave_distant_out=True, margin=10.0, epsilon=1e-6),
+    )
     np.testing.assert_allclose(step.q_next, [1.0, 0.7, 0.4, 0.1, 0.0], atol=1e-5)
     assert len({*step.contacts["pair"].tolist()}) == 10
 
@@ -110,7 +117,7 @@ def test_a_step_keeps_what_it_needs() -> None:
     """Contacts are there after the caller's arrays and model are gone, from every way to a Step, and as warm starts."""
     model = qdsim.load(crowd("0.5", 3))
     q, u = np.array(model.default_q), np.array([0.2, 0.1, -0.1])
-    options = qdsim.Options(h=0.05, margin=0.3)
+    options = qdsim.Options(leave_distant_out=True, h=0.05, margin=0.3)
     expected = qdsim.linearize(model, q, u, options).step.contacts
     step, info = qdsim.step(model, q, u, options), qdsim.step(model, q, u, options).info
     warm = qdsim.step(model, q, u, options, warm_start=step)
@@ -136,7 +143,9 @@ def test_mocap_bodies_stand_where_the_step_had_them() -> None:
         </worldbody><actuator/></mujoco>"""
     )
     pose = {"hand": [-0.1, 0, 0, 1, 0, 0, 0]}
-    step = qdsim.step(model, [0.0], [], qdsim.Options(margin=1.0), mocap=pose)
+    step = qdsim.step(
+        model, [0.0], [], qdsim.Options(leave_distant_out=True, margin=1.0), mocap=pose
+    )
     np.testing.assert_allclose(step.contacts["dist"], 0.5, atol=1e-12)
     assert len(step.contacts) == 4
 
@@ -154,9 +163,11 @@ def test_starts_that_contradict_themselves_name_the_same_pairs() -> None:
     errors = []
     for call in (qdsim.step, qdsim.linearize):
         with pytest.raises(qdsim.SolverError) as caught:
-            call(model, [0.0], [], qdsim.Options(margin=2.0))
+            call(model, [0.0], [], qdsim.Options(leave_distant_out=True, margin=2.0))
         errors.append(str(caught.value).split(":", 1)[1].split("(what", 1)[0])
     assert errors[0] == errors[1] and "left" in errors[0] and "far" not in errors[0]
-    soft = qdsim.step(model, [0.0], [], qdsim.Options(margin=2.0, infeasible="soften"))
+    soft = qdsim.step(
+        model, [0.0], [], qdsim.Options(leave_distant_out=True, margin=2.0, infeasible="soften")
+    )
     np.testing.assert_allclose(soft.q_next, 0.0, atol=1e-6)
     assert len({*soft.contacts["pair"].tolist()}) == 3
