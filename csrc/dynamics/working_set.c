@@ -267,6 +267,11 @@ static int extend_distant(working_set *s, const qd_model *model, const qd_step_o
                           collision *c, double near) {
   int added = 0;
   for (int i = c->distant_count - 1; i >= 0; --i) {
+    if (c->counts[c->distant[i].pair] == PAIR_LISTED) { /* it came in before it was missed */
+      --s->left_out;
+      distant_pair_keep(c, i);
+      continue;
+    }
     const double bound = c->distant[i].bound;
     const double closing = distant_pair_closing(c, model, c->distant[i].pair, s->twist);
     if (bound - closing > near * (bound + closing)) {
