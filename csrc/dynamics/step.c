@@ -365,14 +365,14 @@ static int begins_rough(const qd_model *model, const qd_workspace *w,
  * what contradicts itself has no solution with more either. Distant pairs come in behind a solution
  * only. */
 static int is_last(const qd_workspace *w, qd_status status) {
-  const int waiting = w->set.left_out - (status == QD_OK ? 0 : w->collision.distant_count);
+  const int waiting = w->set.left_out + (status == QD_OK ? w->collision.distant_count : 0);
   return status == QD_OUT_OF_CAPACITY || (waiting == 0 && !w->rough) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }
 
 /* Rounds before all contacts come in. */
 static int most_rounds(const qd_workspace *w, int large) {
-  const int few = 2 * w->set.left_out <= w->collision.count;
+  const int few = 2 * (w->set.left_out + w->collision.distant_count) <= w->collision.count;
   return large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
 }
 
@@ -402,7 +402,7 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
       warm_start_go_on(&w->warm, &w->collision, &w->problem, result);
     }
     if (status != QD_OK || round >= most) {
-      working_set_complete(&w->set, model, &w->collision);
+      working_set_complete(&w->set, model);
     }
   }
 }
@@ -484,7 +484,7 @@ static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step
   if (options->soften && contradicts(*status, options)) {
     w->problem.relaxed = 0;
     w->problem.softening = 1;
-    working_set_complete(&w->set, model, &w->collision);
+    working_set_complete(&w->set, model);
     *status = solve_contacts(model, w, options, input, kept, result);
   }
 }

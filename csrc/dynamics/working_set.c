@@ -26,15 +26,15 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
   s->chosen = s->left_out = 0;
 }
 
-void working_set_complete(working_set *s, const qd_model *model, const collision *c) {
-  s->left_out = c->distant_count;
+void working_set_complete(working_set *s, const qd_model *model) {
+  s->left_out = 0;
   memset(s->contact, 1, (size_t)s->chosen);
   memset(s->limit, 1, 2 * (size_t)model->nv);
 }
 
 void working_set_fill(working_set *s, const qd_model *model, const collision *c) {
   s->chosen = c->count < c->capacity ? c->count : c->capacity;
-  working_set_complete(s, model, c);
+  working_set_complete(s, model);
 }
 
 /* ---------------------------------------------------------------- motion at contacts */
@@ -263,12 +263,11 @@ static int extend_contacts(working_set *s, const qd_step_options *options, const
 }
 
 /* Pairs of which the motion reaches a contact come in, with all contacts that they have. */
-static int extend_distant(working_set *s, const qd_model *model, const qd_step_options *options,
-                          collision *c, double near) {
+static int extend_distant(const working_set *s, const qd_model *model,
+                          const qd_step_options *options, collision *c, double near) {
   int added = 0;
   for (int i = c->distant_count - 1; i >= 0; --i) {
-    if (c->counts[c->distant[i].pair] == PAIR_LISTED) { /* it came in before it was missed */
-      --s->left_out;
+    if (c->counts[c->distant[i].pair] == PAIR_LISTED) { /* it came in as one that would be missed */
       distant_pair_keep(c, i);
       continue;
     }
@@ -285,7 +284,6 @@ static int extend_distant(working_set *s, const qd_model *model, const qd_step_o
     }
     if (reached) {
       added += c->count - before;
-      --s->left_out;
       distant_pair_keep(c, i);
     } else {
       distant_pair_take_back(c, i, before);
@@ -297,7 +295,7 @@ static int extend_distant(working_set *s, const qd_model *model, const qd_step_o
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, collision *c, const double *q, const double *delta,
                        int rough) {
-  if (s->left_out == 0) {
+  if (s->left_out == 0 && c->distant_count == 0) {
     return 0;
   }
   fill_twists(s, model, k, delta);

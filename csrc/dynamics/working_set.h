@@ -15,7 +15,7 @@ typedef struct working_set {
   unsigned char *contact; /* (contacts) 1: in the program */
   unsigned char *limit;   /* (nv, 2) likewise, lower and upper limits */
   int chosen;             /* contacts behind this one came later, and are in the program */
-  int left_out;  /* contacts and limits that are not, and pairs whose contacts are not known */
+  int left_out;  /* contacts and limits that are not; distant pairs are counted in their list */
   double *delta; /* (nv) scratch */
   screw *twist;  /* (nb, and a number behind) scratch */
   double rays[2 * RAYS_MAX];
@@ -25,7 +25,7 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
 /* All of the list. */
 void working_set_fill(working_set *s, const qd_model *model, const collision *c);
 /* What was left out comes in; distant pairs stay out. */
-void working_set_complete(working_set *s, const qd_model *model, const collision *c);
+void working_set_complete(working_set *s, const qd_model *model);
 /* Twists of the bodies as commanded, or of the second-order step as they are (body_count), until
  * the next use of the set. */
 const screw *working_set_motion(working_set *s, const qd_model *model,
