@@ -24,6 +24,7 @@ __all__ = [
     "generator_of",
     "instance",
     "integer",
+    "low_high",
     "number",
     "numbers",
     "one_of",
@@ -146,6 +147,16 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     if value not in allowed:
         raise ValueError(f"{name}: expected {wanted}, got {value!r}")
     return value
+
+
+def low_high(
+    name: str, value: object, *, above: float | None = None, least: float | None = None
+) -> None:
+    """Check a pair (low, high) of numbers; low is bounded as in `number`."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"{name}: expected (low, high), got {value!r}")
+    low = number(f"{name}: low", value[0], above=above, least=least)
+    number(f"{name}: high", value[1], least=low)
 
 
 def numbers(

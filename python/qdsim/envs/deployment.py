@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import flag, instance, integer, number
+from qdsim.arguments import flag, instance, integer, low_high, number
 from qdsim.array_type import Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
@@ -121,7 +121,9 @@ def deploy(
     number("noise", noise, least=0)
     flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
-    _ranges(friction=friction, support_friction=support_friction, mass=mass)
+    low_high("friction", friction, least=0)
+    low_high("support_friction", support_friction, least=0)
+    low_high("mass", mass, least=0)
     number("mass: low", mass[0], above=0)
     rules = Rules(task, given)
     draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
@@ -141,14 +143,6 @@ def deploy(
         ends.append(_run(policy, rules, robot, seed + i, noise, rng))
     success, pushes, shift, turn = (np.array(column) for column in zip(*ends))
     return Deployed(success, pushes, shift, turn, _in_model(policy, rules, seed, runs, noise))
-
-
-def _ranges(**given: tuple[float, float]) -> None:
-    for name, pair in given.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"{name}: expected (low, high), got {pair!r}")
-        low = number(f"{name}: low", pair[0], least=0)
-        number(f"{name}: high", pair[1], least=low)
 
 
 def make_heavier(mj: mujoco.MjModel, body: str, factor: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from qdsim._core import PARAMETER_NAMES
-from qdsim.arguments import fields, integer, number, one_of
+from qdsim.arguments import fields, integer, low_high, number, one_of
 
 __all__ = ["EnvOptions"]
 
@@ -81,8 +81,5 @@ class EnvOptions:
                 raise ValueError(
                     f"randomize: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
                 )
-            if not isinstance(factors, tuple) or len(factors) != 2:
-                raise TypeError(f"randomize[{name!r}]: expected (low, high), got {factors!r}")
-            low = number(f"randomize[{name!r}]: low", factors[0], above=0)
-            number(f"randomize[{name!r}]: high", factors[1], least=low)
+            low_high(f"randomize[{name!r}]", factors, above=0)
         object.__setattr__(self, "randomize", dict(self.randomize))
