@@ -35,7 +35,7 @@ static PyObject *cone_benchmark_call(const core_state *state, cone_call *call,
     return PyErr_NoMemory();
   }
   double *slack = x + program->variable_count, *dual = slack + program->row_count;
-  solver_info info = {.row_count = program->row_count, .derivative_exact = -1};
+  solver_info info = {.row_count = program->row_count, .bounce_share = 1.0, .derivative_exact = -1};
   qd_status status = QD_OK;
   double seconds;
   Py_BEGIN_ALLOW_THREADS;

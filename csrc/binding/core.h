@@ -122,6 +122,7 @@ typedef struct solver_info {
   int relaxed_contacts;
   int softened;
   int bounces, capped_rows;
+  double bounce_share;
   int convex_programs;
   int several; /* 1: perhaps not the only solution */
   double law_residual;

@@ -85,7 +85,8 @@ static PyObject *info_repr(PyObject *self) {
       "row_count",        "contact_count",    "missed_pairs",    "dropped_pairs",
       "relaxed_contacts", "derivative_exact", "method",          "tries",
       "softened",         "bounces",          "capped_rows",     "unique",
-      "convex_programs",  "law_residual",     "soft_programs",   "soft_converged"};
+      "convex_programs",  "law_residual",     "soft_programs",   "soft_converged",
+      "bounce_share"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -117,12 +118,12 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
     return NULL;
   }
   return Py_BuildValue(
-      "N(iiiiddddiiiiiiiiiiiiidii)", restore, (int)cone->status, cone->iterations, cone->polished,
+      "N(iiiiddddiiiiiiiiiiiiidiid)", restore, (int)cone->status, cone->iterations, cone->polished,
       cone->factorizations, cone->primal_residual, cone->dual_residual, cone->complementarity,
       cone->objective, info->row_count, (int)contacts, info->missed_pairs, info->dropped_pairs,
       info->relaxed_contacts, info->derivative_exact, (int)cone->method, cone->tries,
       info->softened, info->bounces, info->capped_rows, info->convex_programs, info->several,
-      info->law_residual, info->soft_programs, info->soft_unfinished);
+      info->law_residual, info->soft_programs, info->soft_unfinished, info->bounce_share);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
@@ -132,14 +133,15 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   cone->tries = info.softened = info.bounces = info.capped_rows = info.convex_programs = 0;
   info.several = info.soft_programs = info.soft_unfinished = 0;
   info.law_residual = 0.0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiidii:_restore_info", &status, &cone->iterations,
-                        &cone->polished, &cone->factorizations, &cone->primal_residual,
-                        &cone->dual_residual, &cone->complementarity, &cone->objective,
-                        &info.row_count, &info.contact_count, &info.missed_pairs,
+  info.bounce_share = 1.0;
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiidiid:_restore_info", &status,
+                        &cone->iterations, &cone->polished, &cone->factorizations,
+                        &cone->primal_residual, &cone->dual_residual, &cone->complementarity,
+                        &cone->objective, &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
                         &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
                         &info.convex_programs, &info.several, &info.law_residual,
-                        &info.soft_programs, &info.soft_unfinished)) {
+                        &info.soft_programs, &info.soft_unfinished, &info.bounce_share)) {
     return NULL;
   }
   if (status < QD_OK || status > QD_LAW_NOT_MET) {
@@ -171,6 +173,10 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("row_count", T_INT, row_count, "Rows of the cone program."),
     INFO_MEMBER("bounces", T_INT, bounces,
                 "Contacts that bounced (restitution); 0 in other steps."),
+    INFO_MEMBER("bounce_share", T_DOUBLE, bounce_share,
+                "What the step's coefficients of restitution were multiplied by: 1, or less where "
+                "several contacts\nwith friction would have made energy by bouncing off each other "
+                "at once."),
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
                 "Contacts, limits and parts of constraints that the recovery speed kept from being "
                 "undone\nin this step."),

@@ -184,6 +184,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .relaxed_contacts = result->relaxed_contacts,
                        .softened = result->softened,
                        .bounces = result->bounces,
+                       .bounce_share = result->bounce_share,
                        .capped_rows = result->capped_rows,
                        .convex_programs = result->convex_programs,
                        .several = !result->unique,

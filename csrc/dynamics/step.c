@@ -3,15 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/lanes.h"
 #include "dynamics/begin.h"
 #include "dynamics/culprits.h"
 #include "dynamics/law.h"
 #include "dynamics/soft_newton.h"
 #include "dynamics/soften.h"
-#include "dynamics/step_options.h"
 #include "dynamics/workspace.h"
-#include "mechanics/applied.h"
 #include "mechanics/pairs/missed_pairs.h"
 
 #define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
@@ -19,22 +16,11 @@
  * most as many as those that are in it already. */
 #define ROUNDS 2
 #define ROUNDS_MOST 6
-/* Variables of an island whose programs are first solved roughly, and go on from what the ones
- * before have found. The solution of smaller ones costs less than a second look at it saves. */
-#define LARGE_ISLAND 192
 /* Rough rounds at most; one more only where such a part of all contacts has come in. */
 #define ROUGH_ROUNDS 4
 #define MANY_MORE 0.11
 /* Rounds of large models at most: those that carry nothing stay out. */
 #define ROUNDS_LARGE 20
-
-static int input_is_finite(const qd_step_input *in, const qd_model *model) {
-  return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
-         (in->v == NULL || all_finite(in->v, model->nv)) &&
-         (in->tau == NULL || all_finite(in->tau, model->nv)) &&
-         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
-         (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
-}
 
 /* A step in which nothing can move: every DOF is held. */
 static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result *result) {
@@ -212,44 +198,6 @@ static void scatter_delta(const qd_model *model, const problem *p, double *delta
     const int variable = p->variable_of_dof[dof];
     delta[dof] = variable >= 0 ? p->x[variable] : 0.0;
   }
-}
-
-/* Nothing moved: what a caller sees of a step that failed. */
-static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step_result *result,
-                      qd_status status) {
-  memmove(result->q_next, input->q, (size_t)model->nq * sizeof(double));
-  for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
-    result->v_next[dof] = input->v != NULL ? input->v[dof] : 0.0;
-  }
-  memset(result->delta, 0, (size_t)model->nv * sizeof(double));
-  memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
-  if (result->constraint_force != NULL) {
-    memset(result->constraint_force, 0,
-           (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
-  }
-  if (result->tendon_force != NULL) {
-    memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
-  }
-  if (result->actuator_force != NULL) {
-    memset(result->actuator_force, 0, 2 * (size_t)model->nu * sizeof(double));
-  }
-  result->info.status = status;
-  return status;
-}
-
-static void result_reset(qd_step_result *result) {
-  memset(&result->info, 0, sizeof result->info);
-  result->contacts = NULL;
-  result->contact_count = 0;
-  result->row_count = 0;
-  result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
-  result->softened = result->distant_pairs = 0;
-  result->soft_programs = 0;
-  result->soft_converged = 1;
-  result->bounces = result->capped_rows = 0;
-  law_report(NULL, result);
-  result->culprit_count = 0;
-  result->derivative_exact = 0;
 }
 
 /* Programs of the islands found, solved. */
@@ -489,22 +437,28 @@ static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step
   }
 }
 
-/* Large models go on from round to round by the places of contacts in the list. */
-static int leaves_distant_out(const qd_model *model, const qd_step_options *options,
-                              const step_columns *kept) {
-  return options->leave_distant_out && kept == NULL && isinf(options->kappa) &&
-         options->law == QD_LAW_CONVEX && model->soft_pair_count == 0 && model->nv < LARGE_ISLAND;
+void step_result_reset(qd_step_result *result) {
+  memset(&result->info, 0, sizeof result->info);
+  result->contacts = NULL;
+  result->contact_count = 0;
+  result->row_count = 0;
+  result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
+  result->softened = result->distant_pairs = 0;
+  result->soft_programs = 0;
+  result->soft_converged = 1;
+  result->bounces = result->capped_rows = 0;
+  result->bounce_share = 1.0;
+  law_report(NULL, result);
+  result->culprit_count = 0;
+  result->derivative_exact = 0;
 }
 
-static int is_failure(qd_status status) { return status != QD_OK && status != QD_OUT_OF_CAPACITY; }
-
-/* A step of checked arguments. *near_only: distant pairs are left out; then 1 if any were, and it
- * may fail where it would not with all contacts in the list. */
-static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                         const qd_step_input *input, const step_columns *kept, int *near_only,
-                         qd_step_result *result) {
+qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                     const qd_step_input *input, const step_columns *kept, int *near_only,
+                     qd_step_result *result) {
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
+  step_result_reset(result);
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
   w->problem.crowded = 0;
   w->problem.loads_are_known = 0;
@@ -515,12 +469,12 @@ static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_o
   *near_only = w->collision.distant_count > 0;
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);
-    if (is_failure(status) && *near_only) {
+    if (step_failed(status) && *near_only) {
       return status;
     }
-    if (is_failure(status) && result->missed_pairs > 0) {
+    if (step_failed(status) && result->missed_pairs > 0) {
       status = solve_without(model, w, options, input, kept, before, result);
-    } else if (is_failure(status)) {
+    } else if (step_failed(status)) {
       solve_relaxed(model, w, options, input, kept, result, &status);
       solve_softened(model, w, options, input, kept, result, &status);
     }
@@ -546,30 +500,4 @@ static qd_status compute(const qd_model *model, qd_workspace *w, const qd_step_o
       return QD_OK; /* every round adds a pair, so the rounds end */
     }
   }
-}
-
-qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const qd_step_input *input, const step_columns *kept,
-                       qd_step_result *result) {
-  result_reset(result);
-  if (!options_make_sense(options, model)) {
-    return fail(model, input, result, QD_BAD_ARGUMENT);
-  }
-  if (!input_is_finite(input, model)) {
-    return fail(model, input, result, QD_NOT_FINITE);
-  }
-  int near_only = leaves_distant_out(model, options, kept);
-  kinematics_compute(model, input->q, input->mocap, &w->kinematics);
-  qd_status status = compute(model, w, options, input, kept, &near_only, result);
-  if (near_only && is_failure(status)) { /* what then helps needs the whole list */
-    result_reset(result);
-    near_only = 0;
-    status = compute(model, w, options, input, kept, &near_only, result);
-  }
-  return status == QD_OK ? QD_OK : fail(model, input, result, status);
-}
-
-qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
-                  const qd_step_input *input, qd_step_result *result) {
-  return step_compute(model, workspace, options, input, NULL, result);
 }

@@ -10,6 +10,23 @@ typedef struct step_columns {
   int moves; /* 1: of the second-order step */
 } step_columns;
 
+/* Variables of an island whose programs are first solved roughly, and go on from what the ones
+ * before have found. The solution of smaller ones costs less than a second look at it saves. */
+#define LARGE_ISLAND 192
+
+static inline int step_failed(qd_status status) {
+  return status != QD_OK && status != QD_OUT_OF_CAPACITY;
+}
+
+/* Nothing found yet. */
+void step_result_reset(qd_step_result *result);
+
+/* A step of checked arguments, its kinematics known. *near_only: distant pairs are left out; then 1
+ * if any were, and it may fail where it would not with all contacts in the list. */
+qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                     const qd_step_input *input, const step_columns *kept, int *near_only,
+                     qd_step_result *result);
+
 /* qd_step, leaving every stage's result in the workspace; kept: also what the derivatives of every
  * island's solution need, NULL for none. */
 qd_status step_compute(const qd_model *model, qd_workspace *workspace,

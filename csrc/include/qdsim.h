@@ -884,6 +884,8 @@ typedef struct qd_step_result {
   int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
                            deep as a step lets it */
   int bounces;          /* out: contacts that bounce (restitution) */
+  double bounce_share; /* out: what the step's coefficients of restitution were multiplied by: 1, or
+                          less where contacts would otherwise make energy of their own */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */
   int convex_programs;  /* solved for it, of the island that took most */

@@ -75,7 +75,8 @@ class DynamicOptions:
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
-            steps brake it once before it bounces; Coulomb's law does not.
+            steps brake it once before it bounces; Coulomb's law does not. Where bounces of several contacts at once
+            would make energy, or leave no room for each other, all of them are smaller (`info.bounce_share`).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
         recovery_speed: m/s (of turns rad/s), >= 0, or None: at most this fast are penetrations and violations of limits
@@ -257,8 +258,8 @@ class DynamicDifferential:
     """A second-order step with its derivatives, as products with vectors. Made by `differentiate_dynamic`.
 
     Arguments are those of `Differential`, and "v" (nv) and "h" (a number). What is said there about what is held
-    constant holds here too. Whether a contact bounces, and whether its recovery is capped, is held constant: the step
-    jumps where a bounce sets in.
+    constant holds here too. Whether a contact bounces, the share by which bounces are smaller (`info.bounce_share`), and
+    whether a recovery is capped is held constant: the step jumps where a bounce sets in.
 
     Attributes:
         step: The DynamicStep.

@@ -184,6 +184,7 @@ PyObject *failure_report(const batch_call *call, int with_derivative) {
                       .row_count = failure->row_count,
                       .contact_count = failure->contact_count,
                       .missed_pairs = failure->missed_pairs,
+                      .bounce_share = 1.0,
                       .derivative_exact = with_derivative ? 0 : -1};
   return Py_BuildValue(
       "{s:L,s:L,s:N,s:N}", "sample", (long long)failure->sample, "step", (long long)failure->step,

@@ -69,7 +69,8 @@ static PyObject *solve(cone_call *call, const qd_cone_options *options, PyObject
     numbers[i] = vectors[i] ? PyArray_DATA((PyArrayObject *)vectors[i]) : NULL;
   }
   if (!bad && start_read(start, vectors) == 0) {
-    solver_info info = {.row_count = program->row_count, .derivative_exact = -1};
+    solver_info info = {
+        .row_count = program->row_count, .bounce_share = 1.0, .derivative_exact = -1};
     qd_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = qd_cone_solve(call->scratch->workspace, options, program, numbers[X], numbers[SLACK],

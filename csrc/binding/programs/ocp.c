@@ -210,6 +210,7 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
   if (ocp_read(&call, in) == 0 && ocp_make_outputs(&call, gains) == 0) {
     const core_state *state = PyModule_GetState(module);
     solver_info info = {.row_count = (int)(call.T * (call.nx + 2 * call.nu)),
+                        .bounce_share = 1.0,
                         .derivative_exact = -1};
     double seconds = 0.0;
     const qd_status status =

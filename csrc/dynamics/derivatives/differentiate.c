@@ -31,8 +31,9 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
   }
   const solved_step s = {model, w, options, input, result->delta};
   problem *p = &w->problem;
-  result->derivative_exact =
-      result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
+  result->derivative_exact = result->relaxed_contacts == 0 &&
+                             result->softened == 0 &&     /* offsets that do not move */
+                             result->bounce_share == 1.0; /* a share that would */
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
   soft_derivative_begin(&s);
   for (int i = 0; i < p->islands.count; ++i) {

@@ -314,8 +314,9 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   const problem *p = &w->problem;
-  result->derivative_exact =
-      result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
+  result->derivative_exact = result->relaxed_contacts == 0 &&
+                             result->softened == 0 &&     /* offsets that do not move */
+                             result->bounce_share == 1.0; /* a share that would */
   clear(out->by_q, model->nv, model->nv);
   clear(out->by_v, model->nv, model->nv);
   clear(out->by_u, model->nv, model->nu);

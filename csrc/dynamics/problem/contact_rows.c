@@ -51,7 +51,7 @@ static double normal_velocity(const problem *p, const qd_contact *contact) {
 static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block) {
   const double own = model->pair_restitution[contact->pair];
-  const double restitution = own < 0.0 ? o->restitution : own;
+  const double restitution = p->bounce_share * (own < 0.0 ? o->restitution : own);
   int capped;
   double offset = gap_to_undo(p, o, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;

@@ -1,0 +1,72 @@
+/* A whole step: arguments checked, what a step that failed hands back. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "dynamics/bounces.h"
+#include "dynamics/step_options.h"
+#include "dynamics/workspace.h"
+#include "mechanics/applied.h"
+
+static int input_is_finite(const qd_step_input *in, const qd_model *model) {
+  return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
+         (in->v == NULL || all_finite(in->v, model->nv)) &&
+         (in->tau == NULL || all_finite(in->tau, model->nv)) &&
+         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
+         (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
+}
+
+/* Nothing moved: what a caller sees of a step that failed. */
+static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step_result *result,
+                      qd_status status) {
+  memmove(result->q_next, input->q, (size_t)model->nq * sizeof(double));
+  for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
+    result->v_next[dof] = input->v != NULL ? input->v[dof] : 0.0;
+  }
+  memset(result->delta, 0, (size_t)model->nv * sizeof(double));
+  memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
+  if (result->constraint_force != NULL) {
+    memset(result->constraint_force, 0,
+           (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  }
+  if (result->tendon_force != NULL) {
+    memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
+  }
+  if (result->actuator_force != NULL) {
+    memset(result->actuator_force, 0, 2 * (size_t)model->nu * sizeof(double));
+  }
+  result->info.status = status;
+  return status;
+}
+
+/* Large models go on from round to round by the places of contacts in the list. */
+static int leaves_distant_out(const qd_model *model, const qd_step_options *options,
+                              const step_columns *kept) {
+  return options->leave_distant_out && kept == NULL && isinf(options->kappa) &&
+         options->law == QD_LAW_CONVEX && model->soft_pair_count == 0 && model->nv < LARGE_ISLAND;
+}
+
+qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       const qd_step_input *input, const step_columns *kept,
+                       qd_step_result *result) {
+  step_result_reset(result);
+  if (!options_make_sense(options, model)) {
+    return fail(model, input, result, QD_BAD_ARGUMENT);
+  }
+  if (!input_is_finite(input, model)) {
+    return fail(model, input, result, QD_NOT_FINITE);
+  }
+  int near_only = leaves_distant_out(model, options, kept);
+  kinematics_compute(model, input->q, input->mocap, &w->kinematics);
+  qd_status status = bounces_solve(model, w, options, input, kept, &near_only, result);
+  if (near_only && step_failed(status)) { /* what then helps needs the whole list */
+    near_only = 0;
+    status = bounces_solve(model, w, options, input, kept, &near_only, result);
+  }
+  return status == QD_OK ? QD_OK : fail(model, input, result, status);
+}
+
+qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+                  const qd_step_input *input, qd_step_result *result) {
+  return step_compute(model, workspace, options, input, NULL, result);
+}
