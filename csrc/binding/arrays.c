@@ -197,6 +197,17 @@ int array_copy_vector(PyObject *object, const char *name, int count, double *out
   return -1;
 }
 
+int array_copy_matrix(PyObject *object, const char *name, int rows, int columns, double *out) {
+  const npy_intp shape[2] = {rows, columns};
+  PyArrayObject *array = array_read_finite(object, name, 2, shape);
+  if (!array) {
+    return -1;
+  }
+  memcpy(out, PyArray_DATA(array), (size_t)(rows * columns) * sizeof(double));
+  Py_DECREF(array);
+  return 0;
+}
+
 PyArrayObject *array_read_finite(PyObject *object, const char *name, int ndim,
                                  const npy_intp *shape) {
   PyArrayObject *array = array_read(object, name, ndim, shape);

@@ -78,6 +78,8 @@ PyArrayObject *array_read(PyObject *object, const char *name, int ndim, const np
 PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, const npy_intp *shape);
 /* The same into the caller's memory (count), and checks that every number is finite. */
 int array_copy_vector(PyObject *object, const char *name, int count, double *out);
+/* Likewise (rows, columns). */
+int array_copy_matrix(PyObject *object, const char *name, int rows, int columns, double *out);
 /* Index of the first NaN or infinity, or -1. */
 Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count);
 int array_check_finite(PyArrayObject *array, const char *name);

@@ -228,7 +228,7 @@ PyObject *linearize_dynamic_function(PyObject *module, PyObject *const *args, Py
   if (wanted < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "linearize_dynamic", in[0], in[1], in[2],
                       in[3], in[4], in[5], in[6], in[7]) < 0 ||
-      step_call_start(&call, in[9]) < 0) {
+      step_call_derivatives(&call) < 0 || step_call_start(&call, in[9]) < 0) {
     return NULL;
   }
   PyObject *out = linearize_both(&call, wanted);
@@ -260,7 +260,7 @@ PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssiz
   if (arguments_parse("differentiate", names, 9, 4, 3, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, state, in[8] ? "differentiate_dynamic" : "differentiate", in[0], in[1],
                       in[8], in[2], in[3], in[4], in[5], in[6]) < 0 ||
-      step_call_start(&call, in[7]) < 0) {
+      step_call_derivatives(&call) < 0 || step_call_start(&call, in[7]) < 0) {
     return NULL;
   }
   qd_status status;

@@ -7,26 +7,35 @@ typedef struct dynamic_step_object {
   PyObject_VAR_HEAD PyObject *step;
   PyObject *model;                             /* strong, NULL once energies are known */
   PyObject *v_next, *impulse, *energy;         /* NULL until read */
+  PyObject *bristles;                          /* likewise */
   PyObject *kinetic_energy, *potential_energy; /* likewise */
   double h;
-  int nq, nv;
+  int nq, nv, soft_pair_count;
   double energies[4]; /* kinetic before and after, potential before and after */
-  double numbers[];   /* v_next (nv), q (nq), v (nv) */
+  double numbers[];   /* v_next (nv), q (nq), v (nv), bristles (soft_pair_count, 6) */
 } dynamic_step_object;
 
-static dynamic_step_object *object_alloc(const core_state *state, int nq, int nv) {
-  const Py_ssize_t bytes = (Py_ssize_t)((size_t)(nq + 2 * nv) * sizeof(double));
+static dynamic_step_object *object_alloc(const core_state *state, int nq, int nv,
+                                         int soft_pair_count) {
+  const size_t numbers = (size_t)(nq + 2 * nv + QD_BRISTLES * soft_pair_count);
+  const Py_ssize_t bytes = (Py_ssize_t)(numbers * sizeof(double));
   dynamic_step_object *self =
       (dynamic_step_object *)state->dynamic_step_type->tp_alloc(state->dynamic_step_type, bytes);
   if (self) {
     self->nq = nq;
     self->nv = nv;
+    self->soft_pair_count = soft_pair_count;
   }
   return self;
 }
 
+static double *bristle_numbers(dynamic_step_object *self) {
+  return self->numbers + self->nq + 2 * self->nv;
+}
+
 PyObject *dynamic_step_create(const step_call *call, int with_derivative) {
-  dynamic_step_object *self = object_alloc(call->state, call->model->nq, call->model->nv);
+  dynamic_step_object *self =
+      object_alloc(call->state, call->model->nq, call->model->nv, call->model->soft_pair_count);
   if (!self) {
     return NULL;
   }
@@ -36,6 +45,10 @@ PyObject *dynamic_step_create(const step_call *call, int with_derivative) {
   memcpy(self->numbers, call->result.v_next, nv * sizeof(double));
   memcpy(self->numbers + nv, call->input.q, nq * sizeof(double));
   memcpy(self->numbers + nv + nq, call->input.v, nv * sizeof(double));
+  if (call->result.bristle) {
+    memcpy(bristle_numbers(self), call->result.bristle,
+           QD_BRISTLES * (size_t)self->soft_pair_count * sizeof(double));
+  }
   self->step = step_create(call, with_derivative);
   if (!self->step) {
     Py_CLEAR(self);
@@ -111,6 +124,7 @@ static void object_dealloc(PyObject *object) {
   Py_XDECREF(self->model);
   Py_XDECREF(self->v_next);
   Py_XDECREF(self->impulse);
+  Py_XDECREF(self->bristles);
   Py_XDECREF(self->energy);
   Py_XDECREF(self->kinetic_energy);
   Py_XDECREF(self->potential_energy);
@@ -147,6 +161,20 @@ static PyObject *get_v_next(PyObject *object, void *closure) {
     self->v_next = array_from_numbers(self->numbers, self->nv);
   }
   out = self->v_next;
+  Py_XINCREF(out);
+  OBJECT_UNLOCK();
+  return out;
+}
+
+static PyObject *get_bristles(PyObject *object, void *closure) {
+  (void)closure;
+  dynamic_step_object *self = (dynamic_step_object *)object;
+  PyObject *out;
+  OBJECT_LOCK(object);
+  if (!self->bristles) {
+    self->bristles = matrix_from_numbers(bristle_numbers(self), self->soft_pair_count, QD_BRISTLES);
+  }
+  out = self->bristles;
   Py_XINCREF(out);
   OBJECT_UNLOCK();
   return out;
@@ -204,25 +232,29 @@ static PyObject *object_reduce(PyObject *object, PyObject *unused) {
     return NULL;
   }
   const double *e = self->energies;
-  return Py_BuildValue("N(ONd(dddd))", restore, self->step, get_v_next(object, NULL), self->h, e[0],
-                       e[1], e[2], e[3]);
+  return Py_BuildValue("N(ONd(dddd)N)", restore, self->step, get_v_next(object, NULL), self->h,
+                       e[0], e[1], e[2], e[3], get_bristles(object, NULL));
 }
 
 PyObject *dynamic_step_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
-  PyObject *step, *v_next;
+  PyObject *step, *v_next, *bristles;
   double h, e[4];
-  if (!PyArg_ParseTuple(args, "O!O!d(dddd):_restore_dynamic_step", state->step_type, &step,
-                        &PyArray_Type, &v_next, &h, e, e + 1, e + 2, e + 3)) {
+  if (!PyArg_ParseTuple(args, "O!O!d(dddd)O!:_restore_dynamic_step", state->step_type, &step,
+                        &PyArray_Type, &v_next, &h, e, e + 1, e + 2, e + 3, &PyArray_Type,
+                        &bristles)) {
     return NULL;
   }
   const npy_intp nv = PyArray_SIZE((PyArrayObject *)v_next);
-  if (nv > INT32_MAX / 64) {
+  const npy_intp pairs = PyArray_SIZE((PyArrayObject *)bristles) / QD_BRISTLES;
+  if (nv > INT32_MAX / 64 || pairs > INT32_MAX / 64) {
     PyErr_SetString(PyExc_ValueError, "_restore_dynamic_step: too long");
     return NULL;
   }
-  dynamic_step_object *self = object_alloc(state, 0, (int)nv);
-  if (self && array_copy_vector(v_next, "v_next", (int)nv, self->numbers) < 0) {
+  dynamic_step_object *self = object_alloc(state, 0, (int)nv, (int)pairs);
+  if (self && (array_copy_vector(v_next, "v_next", (int)nv, self->numbers) < 0 ||
+               array_copy_matrix(bristles, "bristles", (int)pairs, QD_BRISTLES,
+                                 bristle_numbers(self)) < 0)) {
     Py_CLEAR(self);
   }
   if (self) {
@@ -242,6 +274,10 @@ static PyGetSetDef object_getset[] = {
     {"impulse", get_impulse, NULL,
      "Impulses of the contacts (contacts, 6), h times their forces, N s and Nm s in the contact\n"
      "frame, read-only.",
+     NULL},
+    {"bristles", get_bristles, NULL,
+     "Stretch of each soft pair's bristles after the step (soft_pair_count, 6), read-only: m and\n"
+     "rad in the frame of its second body, for the next step; zero unless patch_law='bristle'.",
      NULL},
     {"energy", get_energy, NULL,
      "Total energy before and after the step (2), J, read-only: of masses, gravity (zero at the\n"

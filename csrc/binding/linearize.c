@@ -109,7 +109,7 @@ PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t
   if (wrt < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], NULL, in[2],
                       in[3], in[4], in[5], in[6]) < 0 ||
-      step_call_start(&call, in[8]) < 0) {
+      step_call_derivatives(&call) < 0 || step_call_start(&call, in[8]) < 0) {
     return NULL;
   }
   PyObject *out =

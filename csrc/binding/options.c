@@ -27,6 +27,10 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "contact_compliance",
                           "force_limits",
                           "patch_friction",
+                          "patch_law",
+                          "slip_speed",
+                          "bristle_stiffness",
+                          "bristle_time",
                           "held",
                           "soften",
                           "tolerance",
@@ -43,15 +47,16 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   PyObject *held = NULL;
   int leave_distant_out = 0;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddpppppidpiO!pdipdddiii:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddpppppidpiidddO!pdipdddiii:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs, &leave_distant_out,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
-          &settings.patch_friction, &PyTuple_Type, &held, &settings.soften, &settings.tolerance,
-          &settings.iteration_limit, &settings.dynamic, &settings.restitution,
-          &settings.bounce_speed, &settings.recovery_speed, &settings.law, &settings.stop_after,
-          &settings.gyroscopic)) {
+          &settings.patch_friction, &settings.patch_law, &settings.slip_speed,
+          &settings.bristle_stiffness, &settings.bristle_time, &PyTuple_Type, &held,
+          &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
+          &settings.restitution, &settings.bounce_speed, &settings.recovery_speed, &settings.law,
+          &settings.stop_after, &settings.gyroscopic)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -273,6 +278,10 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),
     SETTING_MEMBER("force_limits", T_INT, force_limits),
     SETTING_MEMBER("patch_friction", T_INT, patch_friction),
+    SETTING_MEMBER("patch_law", T_INT, patch_law),
+    SETTING_MEMBER("slip_speed", T_DOUBLE, slip_speed),
+    SETTING_MEMBER("bristle_stiffness", T_DOUBLE, bristle_stiffness),
+    SETTING_MEMBER("bristle_time", T_DOUBLE, bristle_time),
     {"leave_distant_out", T_INT, offsetof(options_object, leave_distant_out), READONLY, NULL},
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("soften", T_INT, soften),

@@ -42,29 +42,33 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
 
 const char step_dynamic_doc[] =
     "step_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, "
-    "mocap=None,\n             warm_start=None)\n--\n\n"
+    "mocap=None,\n             warm_start=None, bristles=None)\n--\n\n"
     "One second-order step (q_next, v_next) = f(q, v, u): velocities and impulses (Anitescu and\n"
     "Hart 2003; formulation 7).\n\n"
     "Args:\n" DOC_CONFIGURATION
     "    v: (nv) velocity in tangent coordinates; of a free joint that of the body's origin, m/s,\n"
     "        then angular, rad/s, world axes (qdsim.from_mujoco_velocity converts).\n" DOC_COMMANDS
     "    options: qdsim.DynamicOptions, None for the defaults.\n" DOC_FORCES
-    "    warm_start: an earlier result of this model to look for the solution near its own.\n\n"
+    "    warm_start: an earlier result of this model to look for the solution near its own.\n"
+    "    bristles: (model.soft_pair_count, 6) of DynamicOptions(patch_law='bristle'): the stretch\n"
+    "        of each soft pair's bristles, m and rad, in the frame of its second body: the\n"
+    "        `bristles` of the step before. None: none is stretched. No effect under other "
+    "laws.\n\n"
     "Returns:\n"
     "    A DynamicStep: `q_next` (nq), `v_next` (nv), contacts with impulses and forces, "
     "energies,\n"
-    "    `info`.\n\n" DOC_RAISES;
+    "    `bristles`, `info`.\n\n" DOC_RAISES;
 
 PyObject *step_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames) {
-  static const char *const names[] = {"model", "q",      "v",     "u",         "options",
-                                      "tau",   "wrench", "mocap", "warm_start"};
-  PyObject *in[9];
+  static const char *const names[] = {"model", "q",      "v",     "u",          "options",
+                                      "tau",   "wrench", "mocap", "warm_start", "bristles"};
+  PyObject *in[10];
   step_call call;
-  if (arguments_parse("step_dynamic", names, 9, 5, 4, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("step_dynamic", names, 10, 5, 4, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "step_dynamic", in[0], in[1], in[2], in[3],
                       in[4], in[5], in[6], in[7]) < 0 ||
-      step_call_start(&call, in[8]) < 0) {
+      step_call_bristles(&call, in[9]) < 0 || step_call_start(&call, in[8]) < 0) {
     return NULL;
   }
   qd_status status;

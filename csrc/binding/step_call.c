@@ -36,6 +36,49 @@ static int settings_check(const step_call *call) {
   return 0;
 }
 
+int patch_law_check(const step_call *call, int derivatives, int keeps_state) {
+  const int law = call->settings.patch_law;
+  if (call->model->soft_pair_count == 0) {
+    return 0;
+  }
+  if (derivatives && (law == QD_PATCH_ELASTIC_CONE || law == QD_PATCH_BRISTLE)) {
+    PyErr_Format(PyExc_ValueError,
+                 "patch_law: expected 'disc' or 'regularized' where derivatives are wanted, got "
+                 "'%s', which has none",
+                 law == QD_PATCH_BRISTLE ? "bristle" : "elastic");
+    return -1;
+  }
+  if (!keeps_state && law == QD_PATCH_BRISTLE) {
+    PyErr_SetString(PyExc_ValueError,
+                    "patch_law: 'bristle' has a state, which batches and rollouts do not carry "
+                    "from step to step; use step_dynamic or simulate");
+    return -1;
+  }
+  return 0;
+}
+
+int step_call_derivatives(step_call *call) {
+  if (patch_law_check(call, 1, 1) < 0) {
+    step_call_end(call);
+    return -1;
+  }
+  return 0;
+}
+
+int step_call_bristles(step_call *call, PyObject *bristles) {
+  const int count = call->model->soft_pair_count;
+  call->result.bristle = call->entry->bristle_next;
+  if (!bristles || bristles == Py_None) {
+    return 0;
+  }
+  if (array_copy_matrix(bristles, "bristles", count, QD_BRISTLES, call->entry->bristle) < 0) {
+    step_call_end(call);
+    return -1;
+  }
+  call->input.bristle = call->entry->bristle;
+  return 0;
+}
+
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
                         PyObject *options, int dynamic) {
   memset(call, 0, sizeof *call);

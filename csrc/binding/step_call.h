@@ -29,6 +29,13 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *v, PyObject *u, PyObject *options, PyObject *tau,
                     PyObject *wrench, PyObject *mocap);
+/* -1 with an exception where the law of patches has no derivatives though they are wanted, or a
+ * state that nothing keeps. */
+int patch_law_check(const step_call *call, int derivatives, int keeps_state);
+/* -1 with an exception, and then nothing is left to end: where there are no derivatives; bristles
+ * (None, NULL: as they are) that are no array of the right shape. */
+int step_call_derivatives(step_call *call);
+int step_call_bristles(step_call *call, PyObject *bristles);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);

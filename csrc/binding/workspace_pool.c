@@ -10,7 +10,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nw = 6 * (size_t)qd_model_body_count(model);
   size_t nt = (size_t)qd_model_tendon_count(model);
   size_t nm = 7 * (size_t)qd_model_mocap_count(model);
-  size_t count = nm + 2 * nq + 3 * nu + 5 * nv + nw + nf + nt + nv * nv + nv * nu;
+  size_t nb = QD_BRISTLES * (size_t)qd_model_soft_pair_count(model);
+  size_t count = nm + 2 * nq + 3 * nu + 5 * nv + nw + nf + nt + 2 * nb + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
   if (!entry) {
     return NULL;
@@ -33,7 +34,9 @@ static workspace_entry *entry_create(const qd_model *model) {
   entry->actuator_force = entry->tendon_force + nt;
   entry->v = entry->actuator_force + 2 * nu;
   entry->v_next = entry->v + nv;
-  entry->A = entry->v_next + nv;
+  entry->bristle = entry->v_next + nv;
+  entry->bristle_next = entry->bristle + nb;
+  entry->A = entry->bristle_next + nb;
   entry->B = entry->A + nv * nv;
   return entry;
 }

@@ -24,6 +24,8 @@ typedef struct workspace_entry {
   double *v;                /* (nv) */
   double *v_next;           /* (nv) */
   double *actuator_force;   /* (2, nu) */
+  double *bristle;          /* (soft_pair_count, 6) */
+  double *bristle_next;     /* (soft_pair_count, 6) */
   double *A;                /* (nv, nv) */
   double *B;                /* (nv, nu) */
   double numbers[];         /* the memory behind the pointers */

@@ -13,6 +13,7 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
          (in->v == NULL || all_finite(in->v, model->nv)) &&
          (in->tau == NULL || all_finite(in->tau, model->nv)) &&
          (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
+         (in->bristle == NULL || all_finite(in->bristle, QD_BRISTLES * model->soft_pair_count)) &&
          (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
 }
 
@@ -31,6 +32,9 @@ static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step
   }
   if (result->tendon_force != NULL) {
     memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
+  }
+  if (result->bristle != NULL) {
+    memset(result->bristle, 0, (size_t)(model->soft_pair_count * QD_BRISTLES) * sizeof(double));
   }
   if (result->actuator_force != NULL) {
     memset(result->actuator_force, 0, 2 * (size_t)model->nu * sizeof(double));

@@ -1,5 +1,6 @@
 #include "dynamics/soft_newton.h"
 
+#include "dynamics/problem/soft_friction.h"
 #include "dynamics/soft_hold.h"
 #include "dynamics/soft_line.h"
 
@@ -14,8 +15,8 @@
 /* Steps shorter than this, of lengths and rad, lead no pair apart. */
 #define NEAR 0.05
 
-int soft_newton_begin(qd_workspace *w, const qd_model *model) {
-  soft_contact_begin(&w->problem.soft, model, &w->collision);
+int soft_newton_begin(qd_workspace *w, const qd_model *model, const double *bristle) {
+  soft_contact_begin(&w->problem.soft, model, &w->collision, bristle);
   return w->problem.soft.count > 0;
 }
 
@@ -230,6 +231,14 @@ int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_op
   }
   soft_hold_less(s, model);
   return 0;
+}
+
+void soft_newton_settle(const qd_workspace *w, const qd_model *model, const qd_step_options *o,
+                        double *bristle) {
+  const problem *p = &w->problem;
+  for (int i = 0; bristle != NULL && i < model->soft_pair_count; ++i) {
+    soft_friction_settle(bristle + QD_BRISTLES * i, &p->soft, p->soft.pair + i, p->dual, o);
+  }
 }
 
 int soft_newton_report(qd_workspace *w, const qd_model *model) {

@@ -10,7 +10,7 @@
 #define SOFT_PROGRAMS_MOST 25
 
 /* 1 if the step has soft pairs in range. */
-int soft_newton_begin(qd_workspace *w, const qd_model *model);
+int soft_newton_begin(qd_workspace *w, const qd_model *model, const double *bristle);
 /* Patches at the displacement reached. QD_OUT_OF_CAPACITY if there is no room for their polygons.
  */
 qd_status soft_newton_evaluate(qd_workspace *w, const qd_model *model, const qd_step_options *o);
@@ -19,6 +19,9 @@ qd_status soft_newton_evaluate(qd_workspace *w, const qd_model *model, const qd_
  * converged, so that the last one is that of its own solution, as derivatives want it. */
 int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
                         const double *delta, int refine);
+/* bristle: (soft pairs, QD_BRISTLES) out, after the step; NULL: not wanted. */
+void soft_newton_settle(const qd_workspace *w, const qd_model *model, const qd_step_options *o,
+                        double *bristle);
 /* Contacts behind the list, one for each patch: its wrench, friction included, about its centre.
  * Returns how many. */
 int soft_newton_report(qd_workspace *w, const qd_model *model);

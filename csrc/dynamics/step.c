@@ -228,7 +228,7 @@ static qd_status solve_soft(const qd_model *model, qd_workspace *w, const qd_ste
                             qd_step_result *result) {
   soft_contact *soft = &w->problem.soft;
   qd_status status;
-  if (!soft_newton_begin(w, model)) {
+  if (!soft_newton_begin(w, model, input->bristle)) {
     return solve_programs(model, w, options, input, kept, result);
   }
   if (w->collision.count + soft->count > w->collision.capacity) {
@@ -495,6 +495,7 @@ qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_optio
     if (missed == 0 || !add) {
       if (model->soft_pair_count > 0) {
         result->contact_count += soft_newton_report(w, model);
+        soft_newton_settle(w, model, options, result->bristle);
       }
       result->distant_pairs = w->collision.distant_count;
       return QD_OK; /* every round adds a pair, so the rounds end */

@@ -22,6 +22,9 @@ qd_step_options qd_step_options_default(void) {
   o.iteration_limit = 100;
   o.bounce_speed = -1.0;
   o.recovery_speed = INFINITY;
+  o.slip_speed = 0.01;
+  o.bristle_stiffness = 1e4;
+  o.bristle_time = 0.05;
   return o;
 }
 
@@ -48,11 +51,29 @@ static int law_fits(const qd_step_options *o) {
          (o->law == QD_LAW_COULOMB && isinf(o->kappa) && o->stop_after >= 0);
 }
 
+/* Regularised friction and bristles go by speeds, and are laws of exact steps; what the elastic
+ * cone lifts is a polygon. */
+static int patches_fit(const qd_step_options *o) {
+  switch (o->patch_law) {
+  case QD_PATCH_DISC:
+    return 1;
+  case QD_PATCH_ELASTIC_CONE:
+    return o->patch_friction == QD_FRICTION_POLYGONS;
+  case QD_PATCH_REGULARIZED:
+    return o->dynamic && isinf(o->kappa) && o->slip_speed > 0.0 && isfinite(o->slip_speed);
+  case QD_PATCH_BRISTLE:
+    return o->dynamic && isinf(o->kappa) && o->bristle_stiffness > 0.0 &&
+           isfinite(o->bristle_stiffness) && o->bristle_time >= 0.0 && isfinite(o->bristle_time);
+  default:
+    return 0;
+  }
+}
+
 int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
   return bounces_fit(o) && law_fits(o) && compliance_fits(o, model) && o->h > 0.0 &&
          isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) &&
          !isnan(o->margin) && o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) &&
-         ratio_fits;
+         ratio_fits && patches_fit(o);
 }

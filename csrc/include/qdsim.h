@@ -783,6 +783,16 @@ typedef enum qd_patch_friction {
   QD_FRICTION_ELLIPSOID = 1
 } qd_patch_friction;
 
+/* How that friction answers to sliding. */
+typedef enum qd_patch_law {
+  QD_PATCH_DISC = 0,         /* sticks up to mu times the force */
+  QD_PATCH_ELASTIC_CONE = 1, /* likewise, and what slides is lifted by mu times its way: the cone of
+                                convex programs. Of polygons; without derivatives */
+  QD_PATCH_REGULARIZED = 2,  /* second-order exact steps: grows with the speed up to slip_speed */
+  QD_PATCH_BRISTLE = 3       /* likewise: a spring of each patch, whose stretch is a state; without
+                                derivatives */
+} qd_patch_law;
+
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
@@ -808,6 +818,10 @@ typedef struct qd_step_options {
                                 cones, or two rays. 0: rigid */
   int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */
   int patch_friction;        /* a qd_patch_friction, of soft geometries */
+  int patch_law;             /* a qd_patch_law, likewise */
+  double slip_speed;         /* m/s, > 0, of QD_PATCH_REGULARIZED: from there on all of mu acts */
+  double bristle_stiffness;  /* 1/m, > 0, of QD_PATCH_BRISTLE: of a newton of pressure */
+  double bristle_time;       /* s, >= 0, likewise: times the speed, it adds to the stretch */
   const uint8_t *held;       /* (nv) 1: the DOF does not move; NULL: none */
   int soften;                /* 1: constraints that no motion satisfies give way: those of least
                                 violation (sum of squares; an angle counts as its arc at the size of
@@ -861,6 +875,8 @@ typedef struct qd_step_result {
                            tendon, N, positive where it makes the tendon longer */
   double *actuator_force; /* (2, nu) out, caller's memory, may be NULL: what each actuator pulls its
                              joint with, N or Nm, then 1 where it is at a limit, else 0 */
+  double *bristle; /* (soft_pair_count, 6) out, caller's memory, may be NULL: as in the input, at
+                      the end of the step; zero under other laws */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program; exact: those within reach */
@@ -919,6 +935,9 @@ typedef struct qd_step_start {
   const double *tendon_force;     /* (tendon_count), may be NULL */
 } qd_step_start;
 
+/* Numbers of a pair's bristles. */
+#define QD_BRISTLES 6
+
 /* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
  * add to those of their springs (tau_a of formulation 2). */
 typedef struct qd_step_input {
@@ -932,6 +951,10 @@ typedef struct qd_step_input {
                            normalised. NULL: where the model has them */
   const qd_step_start *start; /* a guess; NULL: none */
   const double *v;            /* (nv) velocity, of the second-order step; NULL: zero */
+  const double *bristle;      /* (soft_pair_count, 6) stretch of each pair's bristles under
+                                 QD_PATCH_BRISTLE: by how far the second body has gone against the
+                                 first, m at the origin of its frame, then rad, in its axes. NULL: zero
+                               */
 } qd_step_input;
 
 /* All contacts at q (normalised; mocap as in the input) within the margin, of a step whose list

@@ -93,6 +93,10 @@ class StepOptions:
         contact_compliance: float = ...,
         force_limits: bool = ...,
         patch_friction: int = ...,
+        patch_law: int = ...,
+        slip_speed: float = ...,
+        bristle_stiffness: float = ...,
+        bristle_time: float = ...,
         held: tuple[str, ...] = ...,
         soften: bool = ...,
         tolerance: float = ...,
@@ -137,6 +141,14 @@ class StepOptions:
     def force_limits(self) -> int: ...
     @property
     def patch_friction(self) -> int: ...
+    @property
+    def patch_law(self) -> int: ...
+    @property
+    def slip_speed(self) -> float: ...
+    @property
+    def bristle_stiffness(self) -> float: ...
+    @property
+    def bristle_time(self) -> float: ...
     @property
     def gyroscopic(self) -> int: ...
     @property
@@ -245,6 +257,8 @@ class DynamicStep:
     @property
     def impulse(self) -> _Vector: ...
     @property
+    def bristles(self) -> _Vector: ...
+    @property
     def energy(self) -> _Vector: ...
     @property
     def kinetic_energy(self) -> _Vector: ...
@@ -290,6 +304,7 @@ def step_dynamic(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
     warm_start: _WarmStart | None = None,
+    bristles: npt.ArrayLike | None = None,
 ) -> DynamicStep: ...
 def linearize(
     model: Model,
@@ -633,7 +648,12 @@ def _restore_step(
     /,
 ) -> Step: ...
 def _restore_dynamic_step(
-    step: Step, v_next: _Vector, h: float, energies: tuple[float, float, float, float], /
+    step: Step,
+    v_next: _Vector,
+    h: float,
+    energies: tuple[float, float, float, float],
+    bristles: _Vector,
+    /,
 ) -> DynamicStep: ...
 def _restore_linearization(
     step: Step,

@@ -27,8 +27,10 @@ from .step import (
     LAWS,
     MOST_RAYS,
     PATCH_FRICTIONS,
+    PATCH_LAWS,
     SOFT_CONSTRAINTS,
     check_law,
+    check_patch_law,
     names_of,
     soft_word,
 )
@@ -95,6 +97,16 @@ class DynamicOptions:
         joint_limits: Whether joint limits are constraints of the step (True).
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
         patch_friction: Where friction of soft geometries acts, as in `Options`.
+        patch_law: How that friction answers to sliding. "disc" and "elastic" as in `Options`. "regularized" (Elandt et
+            al. 2019): in proportion to the speed up to `slip_speed`, so that what is pushed creeps, and friction times
+            the force beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given
+            as `bristles` and returned; friction is minus that stiffness times the force of a polygon times (stretch +
+            `bristle_time` times speed), at most friction times the force, and the stretch follows the force that is
+            left with `bristle_time` (Elandt's published program). Both of exact steps only; "bristle" and "elastic" are
+            without derivatives.
+        slip_speed: m/s, > 0, of "regularized".
+        bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction a metre of stretch, for each newton of force.
+        bristle_time: s, >= 0, of "bristle".
         held: Names of joints or bodies that come to rest at once and do not move; a body stands for all joints on it.
         soft_constraints: Which bilateral constraints give way by their compliance: "mocap", True or False, as in
             `Options`.
@@ -123,6 +135,10 @@ class DynamicOptions:
     joint_limits: bool = True
     gravity_on_actuated: bool = True
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
+    patch_law: Literal["disc", "elastic", "regularized", "bristle"] = "disc"
+    slip_speed: float = 0.01
+    bristle_stiffness: float = 1e4
+    bristle_time: float = 0.05
     held: tuple[str, ...] = ()
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
@@ -143,6 +159,10 @@ class DynamicOptions:
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
+        fields(self, one_of, "patch_law", allowed=tuple(PATCH_LAWS))
+        fields(self, number, "slip_speed", "bristle_stiffness", above=0)
+        fields(self, number, "bristle_time", least=0)
+        check_patch_law(self)
         fields(self, names_of, "held")
         fields(self, soft_word, "soft_constraints")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
@@ -172,6 +192,10 @@ class DynamicOptions:
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             patch_friction=PATCH_FRICTIONS[self.patch_friction],
+            patch_law=PATCH_LAWS[self.patch_law],
+            slip_speed=self.slip_speed,
+            bristle_stiffness=self.bristle_stiffness,
+            bristle_time=self.bristle_time,
             held=self.held,
             soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
             contact_compliance=0.0

@@ -22,6 +22,7 @@ FRICTION_MODELS = {"cone": 0, "pyramid": 1}
 SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
 PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
+PATCH_LAWS = {"disc": 0, "elastic": 1, "regularized": 2, "bristle": 3}
 MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
@@ -83,6 +84,11 @@ class Options:
         patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", so that torsion comes
             out of the surface, or on the patch as a whole, whose limit surface (force and torque) is then an
             "ellipsoid" of the same extent: up to 6 % too strong in between, and faster.
+        patch_law: How that friction answers to sliding. "disc": by at most friction times the force where the step
+            ends, the default. "elastic": the cone of convex programs, in which a polygon's force grows besides by
+            friction times its stiffness times how far it slides. What slides is lifted: depth is weight over
+            stiffness less friction times the way, and beyond that contact is lost (the step then has no balance,
+            `info.soft_converged`). For comparison; of "polygons", and without derivatives.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
@@ -121,6 +127,7 @@ class Options:
     contact_stiffness: float | None = None
     force_limits: bool = True
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
+    patch_law: Literal["disc", "elastic"] = "disc"
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -142,6 +149,8 @@ class Options:
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
+        fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
+        check_patch_law(self)
         fields(self, names_of, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
@@ -181,6 +190,7 @@ class Options:
             else 1.0 / self.contact_stiffness,
             force_limits=self.force_limits,
             patch_friction=PATCH_FRICTIONS[self.patch_friction],
+            patch_law=PATCH_LAWS[self.patch_law],
             held=self.held,
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,
@@ -228,6 +238,19 @@ def check_law(options: Any) -> None:
     if options.law == "coulomb" and options.kappa is not None:
         raise ValueError(
             f"kappa: expected None under law='coulomb', whose steps are exact, got {options.kappa!r}"
+        )
+
+
+def check_patch_law(options: Any) -> None:
+    """What options of steps, of both kinds, say of the friction of patches."""
+    law = options.patch_law
+    if law == "elastic" and options.patch_friction != "polygons":
+        raise ValueError(
+            f"patch_friction: expected 'polygons' under patch_law='elastic', got {options.patch_friction!r}"
+        )
+    if law in ("regularized", "bristle") and options.kappa is not None:
+        raise ValueError(
+            f"kappa: expected None under patch_law={law!r}, whose steps are exact, got {options.kappa!r}"
         )
 
 

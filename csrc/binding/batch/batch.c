@@ -155,8 +155,8 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
   }
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
                   job.model, job.options, job.threads, job.v != Py_None) == 0 &&
-      input_read(&call, &job) == 0 && parameters_read(&call, job.parameters) == 0 &&
-      out_check(job.out) == 0 &&
+      patch_law_check(&call.step, wrt >= 0, 0) == 0 && input_read(&call, &job) == 0 &&
+      parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&
       batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0) {
     out = batch_run(&call, job.out, wrt, contacts);
   }

@@ -73,6 +73,7 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
   }
   if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options, job.threads,
                   job.v != Py_None) == 0 &&
+      patch_law_check(&call.step, 0, 0) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride)) &&
       velocities_read(&call, job.v, "v0", &count) == 0) {
     call.input.sample_count = count;

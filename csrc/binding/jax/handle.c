@@ -34,7 +34,8 @@ PyObject *jax_handle_function(PyObject *module, PyObject *args) {
   step_call call, way;
   if (!PyArg_ParseTuple(args, "OOOip:_jax_handle", &model, &options, &way_options, &threads,
                         &marks) ||
-      step_call_configure(&call, state, "jax", model, options, 0) < 0) {
+      step_call_configure(&call, state, "jax", model, options, 0) < 0 ||
+      step_call_derivatives(&call) < 0) {
     return NULL;
   }
   memset(&way, 0, sizeof way);

@@ -1,6 +1,7 @@
 #include "dynamics/derivatives/soft_change.h"
 
 #include "base/quat.h"
+#include "dynamics/problem/soft_friction.h"
 #include "dynamics/workspace.h"
 
 /* Beside a pair's length: what has slid by less sticks. */
@@ -72,11 +73,12 @@ typedef struct direction {
   double raw[6];                 /* the wrench without dissipation, about the pair's centre */
   double pressed_by[POLYGON_BY]; /* how all pressure changes */
   double loss;                   /* dissipation over h */
+  double before;                 /* share of the bristles' stretch */
   body_change body[2];
   double relative[POLYGON_BY];
-  double d_loss, d_friction; /* of the coefficient's logarithm */
+  double d_loss, d_friction, d_length; /* the last two of logarithms: coefficient, step */
   double d_pressed;
-  int along_modulus;
+  int along_modulus, lifts;
 } direction;
 
 /* What an element is made of, and its change in the world. */
@@ -127,7 +129,54 @@ static void spin_of(double spin[3], double d_spin[3], const direction *d) {
   vec3_sub(d_spin, d->body[1].twist, d->body[0].twist);
 }
 
-/* A polygon and its change: raw is the change of its force without dissipation. */
+/* Adds what bristles at x have slid before, and how they have turned, and the changes of both. */
+static void add_stretch(double slip[3], double d_slip[3], double spin[3], double d_spin[3],
+                        const direction *d, const double x[3], const double dx[3]) {
+  const body_change *second = d->body + 1;
+  double moved[3], turned[3], d_arm[3], part[3], d_turned[3];
+  if (d->before == 0.0) {
+    return;
+  }
+  soft_friction_stretch(moved, turned, d->pair, x);
+  vec3_axpy(slip, d->before, moved);
+  vec3_axpy(spin, d->before, turned);
+  /* x moves with the second body, and by itself besides */
+  vec3_cross(part, second->turn, moved);
+  vec3_axpy(d_slip, d->before, part);
+  double arm[3];
+  vec3_sub(arm, x, d->pair->side[1].moved.pos);
+  vec3_sub(d_arm, dx, second->pos);
+  vec3_cross(part, second->turn, arm);
+  vec3_sub(d_arm, d_arm, part);
+  vec3_cross(part, turned, d_arm);
+  vec3_axpy(d_slip, d->before, part);
+  vec3_cross(d_turned, second->turn, turned);
+  vec3_axpy(d_spin, d->before, d_turned);
+}
+
+/* What the elastic cone adds to a polygon's force, and (d_force) its change, by how far it slides.
+ * How a polygon's stiffness changes is left out: derivatives are refused, programs find their way
+ * without. */
+static double change_lift(polygon_state *out, const direction *d, const qd_patch_polygon *at) {
+  double slip[3], d_slip[3];
+  out->d_force = 0.0;
+  if (!d->lifts || !(at->area * at->pressure > 0.0)) {
+    return 0.0;
+  }
+  slip_at(slip, d_slip, d, out->pos, out->d_pos);
+  const double up = vec3_dot(out->normal, slip);
+  vec3_axpy(d_slip, -vec3_dot(out->d_normal, slip), out->normal);
+  vec3_axpy(d_slip, -up, out->d_normal);
+  vec3_axpy(slip, -up, out->normal);
+  const double rise = soft_friction_rise(d->s->model, d->pair, at), slid = vec3_norm(slip);
+  out->d_force = rise * slid * d->d_friction;
+  if (slid > STICKS * d->pair->length) {
+    out->d_force += rise * vec3_dot(slip, d_slip) / slid;
+  }
+  return rise * slid;
+}
+
+/* A polygon and its change: raw is the change of its force as the tangent knows it. */
 static void change_polygon(polygon_state *out, const direction *d, int i, double *raw) {
   const soft_contact *soft = &d->s->w->problem.soft;
   const qd_patch_polygon *at = soft->polygon + i;
@@ -144,10 +193,12 @@ static void change_polygon(polygon_state *out, const direction *d, int i, double
   vec3_copy(out->d_pos, numbers);
   vec3_copy(out->d_normal, numbers + 3);
   carry(out->d_pos, out->d_normal, d, out->pos, out->normal);
-  const double force = at->area * at->pressure, share = soft->share[i];
+  const double force = at->area * at->pressure;
+  const double lifted = change_lift(out, d, at);
+  const double share = soft->share[i] - (force > 0.0 ? lifted / force : 0.0);
   *raw = numbers[6];
-  out->force = force * share;
-  out->d_force = numbers[6] * share;
+  out->force = force * share + lifted;
+  out->d_force += numbers[6] * share;
   if (d->loss != 0.0 && share > 0.0) {
     slip_at(slip, d_slip, d, out->pos, out->d_pos);
     out->d_force -=
@@ -180,14 +231,18 @@ static void change_radius(const direction *d, const soft_element *at, double d_f
   const problem *p = &d->s->w->problem;
   const double *lambda = p->dual + at->row;
   const int count = soft_element_rows(at);
-  const double of_force = d_force / at->force;
+  const double of_force = d_force / at->force, holds = at->give * at->radius;
+  const double of_slip = d->d_length; /* of what regularised friction holds, and of its give */
   double along = 0.0, squared = lambda[0] * lambda[0];
   rows[0] = -p->compliance[at->row] * lambda[0] * (of_force + d->d_friction);
   if (at->slid > STICKS * d->pair->length) {
     for (int k = 1; k < count; ++k) {
       along += slip[k - 1] * rows[k];
     }
-    rows[0] += along / at->slid;
+    rows[0] += along / (at->slid + holds) - holds * of_slip;
+  }
+  for (int k = 1; k < count && at->give > 0.0; ++k) {
+    rows[k] += at->give * lambda[k] * (of_slip - of_force - d->d_friction);
   }
   if (isinf(d->s->options->kappa)) {
     return;
@@ -206,10 +261,12 @@ static void change_radius(const direction *d, const soft_element *at, double d_f
 static void change_element(const direction *d, const soft_element *at, const polygon_state *by,
                            double d_spin, changing_wrench *W, double rows[SOFT_ROWS]) {
   const double *lambda = d->s->w->problem.dual + at->row;
-  double d_frame[9], slip[3], d_slip[3], moved[3] = {0.0, 0.0, 0.0};
+  double d_frame[9], slip[3], d_slip[3], spin[3], d_turn[3], moved[3] = {0.0, 0.0, 0.0};
   double f[3] = {0.0, 0.0, 0.0}, df[3] = {0.0, 0.0, 0.0}, arm[3], d_arm[3];
   change_frame(d_frame, d->s->model, at->frame, by->d_normal);
   slip_at(slip, d_slip, d, at->pos, by->d_pos);
+  spin_of(spin, d_turn, d);
+  add_stretch(slip, d_slip, spin, d_turn, d, at->pos, by->d_pos);
   for (int k = 1; k < 3; ++k) {
     const double *t = at->frame + 3 * k, *dt = d_frame + 3 * k;
     moved[k - 1] = vec3_dot(t, slip);
@@ -221,8 +278,6 @@ static void change_element(const direction *d, const soft_element *at, const pol
   vec3_copy(d_arm, by->d_pos); /* the centre that moments are about stands still */
   add_force(W, arm, d_arm, f, df);
   if (at->spin > 0.0) {
-    double spin[3], d_turn[3];
-    spin_of(spin, d_turn, d);
     moved[2] = at->spin * vec3_dot(at->frame, spin);
     rows[3] = at->spin * (vec3_dot(at->frame, d_turn) + vec3_dot(d_frame, spin)) +
               d_spin * vec3_dot(at->frame, spin);
@@ -360,7 +415,7 @@ static void change_pair(const direction *d, int input, double wrenches[SOFT_WREN
   if (!d->along_modulus) {
     change_pressing(d, &W);
   }
-  const int untold = d->loss != 0.0 || d->along_modulus;
+  const int untold = d->loss != 0.0 || d->along_modulus || d->lifts;
   const int single = next < end && element[next].polygon >= 0;
   for (int i = 0; i < d->polygons && (untold || single); ++i) {
     double raw;
@@ -414,7 +469,8 @@ static void take_direction(direction *d, int input) {
   if (input == SOFT_BY_FRICTION) {
     d->d_friction = 1.0 / model->parameters.pair_friction[5 * d->pair->pair];
   }
-  d->d_loss = input == SOFT_BY_LENGTH ? -d->loss / h : 0.0;
+  d->d_length = input == SOFT_BY_LENGTH ? 1.0 / h : 0.0;
+  d->d_loss = -d->loss * d->d_length;
   if (d->along_modulus && E[geom[0]] > 0.0 && E[geom[1]] > 0.0) {
     const int other = input == SOFT_BY_MODULUS; /* whose share of the motion grows */
     d->d_loss = E[geom[!other]] * (loss[geom[other]] / h - d->loss) / (E[geom[0]] + E[geom[1]]);
@@ -426,7 +482,7 @@ static void sum_wrenches(direction *d, soft_change *out) {
   const soft_contact *soft = &d->s->w->problem.soft;
   double f[3], m[3];
   memcpy(d->raw, d->pair->wrench, sizeof d->raw);
-  for (int i = 0; i < d->polygons && d->loss != 0.0; ++i) {
+  for (int i = 0; i < d->polygons && (d->loss != 0.0 || d->lifts); ++i) {
     const qd_patch_polygon *at = soft->polygon + i;
     const double extra = (soft->share[i] - 1.0) * at->area * at->pressure;
     double arm[3], part[3];
@@ -518,6 +574,8 @@ int soft_change_compute(soft_changes *c, const solved_step *s, int index, int fi
     return 1;
   }
   d.loss = soft_pair_dissipation(s->model, s->options, pair->pair) / s->options->h;
+  d.before = soft_friction_part(s->options);
+  d.lifts = s->options->patch_law == QD_PATCH_ELASTIC_CONE && s->model->pair_dim[pair->pair] > 1;
   const int regular = change_polygons(c, s, &d);
   sum_wrenches(&d, out);
   for (int input = first; input < end; ++input) {

@@ -322,9 +322,9 @@ static void count_soft_rows(islands *s, const qd_model *model, const soft_contac
     one->Q_tiles = (size_t)one->variable_count * tiles;
     one->soft_pairs += 1;
     one->soft_elements += pair->count;
-    one->size.compliant += pair->count;
     for (int e = pair->first; e < pair->first + pair->count; ++e) {
       const int rows = soft_element_rows(soft->element + e);
+      one->size.compliant += soft->element[e].give > 0.0 ? rows : 1;
       one->size.rows += rows;
       one->G_tiles += (size_t)rows * tiles;
     }

@@ -3,6 +3,7 @@
 #include "base/quat.h"
 #include "dynamics/problem/contact_dofs.h"
 #include "dynamics/problem/soft_energy.h"
+#include "dynamics/problem/soft_friction.h"
 
 /* Polygons with less than this share of the pair's force have no friction. */
 #define FORCE_LEAST 1e-9
@@ -23,7 +24,8 @@ void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_ca
   s->thought = arena_take(a, pairs * sizeof *s->thought);
 }
 
-void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c) {
+void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c,
+                        const double *bristle) {
   s->count = s->element_count = s->programs = s->bounded = s->refined = s->holds = 0;
   s->converged = 1;
   if (model->soft_pair_count == 0) {
@@ -34,6 +36,9 @@ void soft_contact_begin(soft_contact *s, const qd_model *model, const collision 
     const int *geom = model->pair_geom + 2 * model->soft_pair[i];
     s->pair[i] = (soft_pair){.pair = model->soft_pair[i], .contact = -1};
     s->pair[i].length = fmin(model->geom_radius[geom[0]], model->geom_radius[geom[1]]);
+    if (bristle != NULL) {
+      memcpy(s->pair[i].stretch, bristle + QD_BRISTLES * i, sizeof s->pair[i].stretch);
+    }
   }
   for (int i = 0; i < c->count && i < c->capacity; ++i) {
     const int at = model->pair_soft[c->contact[i].pair];
@@ -76,23 +81,6 @@ static void move_body(soft_body *out, const kinematics *k, int body, int moves,
   rotation_exp(turn, twist->w);
   mat3_mul(out->moved.rot, turn, here.rot);
   rotation_left_jacobian(out->J, twist->w);
-}
-
-void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
-                      const screw *twist) {
-  double numbers[6];
-  soft_numbers(numbers, body, twist);
-  soft_motion_of(motion, body, x, numbers);
-}
-
-void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
-                          const screw twist[2]) {
-  double of_first[6];
-  soft_body_motion(of_first, pair->side, x, twist);
-  soft_body_motion(motion, pair->side + 1, x, twist + 1);
-  for (int i = 0; i < 6; ++i) {
-    motion[i] -= of_first[i];
-  }
 }
 
 /* ---------------------------------------------------------------- patches */
@@ -163,6 +151,9 @@ static void press(soft_contact *s, soft_pair *pair, const qd_model *model, const
   if (loss != 0.0) {
     add_dissipation(s, pair, o, loss, polygons, by);
   }
+  if (o->patch_law == QD_PATCH_ELASTIC_CONE) {
+    soft_friction_lift(s, pair, model, polygons);
+  }
   if (loss != 0.0 && with_energy) {
     soft_energy_add(pair, by);
   }
@@ -182,10 +173,8 @@ void soft_frame(double frame[9], const qd_model *model, const double normal[3]) 
 }
 
 static void fill_element(soft_element *out, const soft_pair *pair, const qd_model *model,
-                         const double x[3], const double normal[3], double force, double spin,
-                         int polygon) {
-  const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
-  double motion[6];
+                         const qd_step_options *o, const double x[3], const double normal[3],
+                         double force, double spin, int polygon) {
   vec3_copy(out->pos, x);
   soft_frame(out->frame, model, normal);
   out->force = force;
@@ -193,10 +182,7 @@ static void fill_element(soft_element *out, const soft_pair *pair, const qd_mode
   out->spin = spin;
   out->row = -1;
   out->polygon = polygon;
-  soft_relative_motion(motion, pair, x, twist);
-  const double slip[3] = {vec3_dot(out->frame + 3, motion), vec3_dot(out->frame + 6, motion),
-                          spin * vec3_dot(normal, motion + 3)};
-  out->slid = vec3_norm(slip);
+  soft_friction_follow(out, pair, o);
 }
 
 /* Newtons on one polygon. */
@@ -206,7 +192,7 @@ static double polygon_force(const soft_contact *s, int i) {
 
 /* One element for the whole patch: its limit surface as an ellipsoid. */
 static int fill_whole(soft_element *out, const soft_contact *s, const soft_pair *pair,
-                      const qd_model *model, int count) {
+                      const qd_model *model, const qd_step_options *o, int count) {
   double normal[3], total = 0.0, turning = 0.0;
   vec3_copy(normal, pair->wrench);
   if (!(vec3_normalize(normal) > 0.0)) {
@@ -220,7 +206,7 @@ static int fill_whole(soft_element *out, const soft_contact *s, const soft_pair 
     total += force;
     turning += force * vec3_norm(arm);
   }
-  fill_element(out, pair, model, pair->centre, normal, total, turning / total, -1);
+  fill_element(out, pair, model, o, pair->centre, normal, total, turning / total, -1);
   return 1;
 }
 
@@ -235,13 +221,13 @@ static void fill_elements(soft_contact *s, soft_pair *pair, const qd_model *mode
   }
   soft_element *out = s->element + s->element_count;
   if (o->patch_friction == QD_FRICTION_ELLIPSOID) {
-    pair->count = fill_whole(out, s, pair, model, polygons);
+    pair->count = fill_whole(out, s, pair, model, o, polygons);
   }
   for (int i = 0; i < polygons && o->patch_friction == QD_FRICTION_POLYGONS; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     const double force = polygon_force(s, i);
     if (force > FORCE_LEAST * pair->pressed) {
-      fill_element(out + pair->count++, pair, model, at->centre, at->normal, force, 0.0, i);
+      fill_element(out + pair->count++, pair, model, o, at->centre, at->normal, force, 0.0, i);
     }
   }
   s->element_count += pair->count;

@@ -5,7 +5,8 @@
  * an energy U of where they come to lie; its gradient is the patch's wrench there, its Hessian that
  * wrench's tangent. DOFs that carry both bodies of a pair do not change it.
  *
- * Friction acts on each polygon, or on the patch as a whole, by at most mu times its force. */
+ * Friction acts on each polygon, or on the patch as a whole, by at most mu times its force
+ * (soft_friction.h). */
 #ifndef QD_DYNAMICS_SOFT_CONTACT_H
 #define QD_DYNAMICS_SOFT_CONTACT_H
 
@@ -41,7 +42,9 @@ typedef struct soft_element {
   double force;            /* N, along the normal */
   double radius;           /* N, of the disc that friction is in */
   double spin;             /* m, by which turning about the normal counts; 0: not at all */
-  double slid;             /* m, by how much it has slid at this displacement */
+  double give;             /* m/N, of the tangents: by how much friction lets them slide */
+  double before[3];        /* m, likewise: stretch that is there already */
+  double slid;             /* m, by how much it has slid at this displacement, beyond both */
   int row;                 /* of the problem: the radius, then the tangents; -1: none */
   int polygon;             /* of the patch; -1: all of it */
 } soft_element;
@@ -62,6 +65,7 @@ typedef struct soft_pair {
   double hold;        /* N/m, by which the program holds both bodies together (soft_hold.h) */
   double pressed;     /* N, all pressure */
   double friction[6]; /* that of the program on the second body, about the centre at the start */
+  double stretch[QD_BRISTLES]; /* as qd_step_input has it */
   double area;
 } soft_pair;
 
@@ -89,8 +93,10 @@ typedef struct soft_contact {
 } soft_contact;
 
 void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_capacity, arena *a);
-/* Which contacts of the list stand for soft pairs; the displacement is zero. */
-void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c);
+/* Which contacts of the list stand for soft pairs; the displacement is zero. bristle: of the step's
+ * input. */
+void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c,
+                        const double *bristle);
 /* Patches and elements at the displacement. QD_OUT_OF_CAPACITY: element_needed says for how many.
  */
 qd_status soft_contact_evaluate(soft_contact *s, const qd_model *model, const kinematics *k,
@@ -109,13 +115,6 @@ double soft_pair_dissipation(const qd_model *model, const qd_step_options *o, in
 /* Axes whose first is a normal. */
 void soft_frame(double frame[9], const qd_model *model, const double normal[3]);
 
-/* Motion (6) of the second body against the first by a displacement's first-order change: of the
- * point that is at x now, then turning. screw: of the bodies. */
-void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
-                          const screw twist[2]);
-/* What a body's frame does: velocity of what is at x now, and turning, by a change of its twist. */
-void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
-                      const screw *twist);
 /* Twists of both bodies by a displacement (nv), of the DOFs that move them against each other. */
 void soft_pair_twists(screw twist[2], const qd_model *model, const kinematics *k,
                       const qd_contact *contact, const double *delta);

@@ -22,6 +22,23 @@ void soft_motion_of(double motion[6], const soft_body *body, const double x[3],
   vec3_add(motion, motion, part);
 }
 
+void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
+                      const screw *twist) {
+  double numbers[6];
+  soft_numbers(numbers, body, twist);
+  soft_motion_of(motion, body, x, numbers);
+}
+
+void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
+                          const screw twist[2]) {
+  double of_first[6];
+  soft_body_motion(of_first, pair->side, x, twist);
+  soft_body_motion(motion, pair->side + 1, x, twist + 1);
+  for (int i = 0; i < 6; ++i) {
+    motion[i] -= of_first[i];
+  }
+}
+
 /* Moment about a body's frame of a force and a moment about x. */
 static void moment_at(double out[3], const soft_body *body, const double x[3],
                       const double numbers[6]) {

@@ -20,5 +20,12 @@ void soft_energy_load(soft_pair *pair);
 void soft_energy_hessian(soft_pair *pair, const double arm[2][3]);
 /* Hessian += that of the relative motion of the pair's centre. */
 void soft_energy_add(soft_pair *pair, const double by[36]);
+/* Motion (6) of the second body against the first by a displacement's first-order change: of the
+ * point that is at x now, then turning. screw: of the bodies. */
+void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
+                          const screw twist[2]);
+/* What a body's frame does: velocity of what is at x now, and turning, by a change of its twist. */
+void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
+                      const screw *twist);
 
 #endif

@@ -99,12 +99,13 @@ static void add_disc(problem *p, const qd_step_options *o, island *one, const so
   const int rows = soft_element_rows(at);
   vec3_sub(arm, at->pos, pair->centre);
   at->row = p->row_count;
-  for (int r = 0; r < rows; ++r) {
-    p->g[p->row_count + r] = 0.0;
-  }
   p->g[at->row] = at->slid - length;
   p->compliance[at->row] = length / at->radius;
-  ++one->compliant;
+  for (int r = 1; r < rows; ++r) {
+    p->g[at->row + r] = at->before[r - 1];
+    p->compliance[at->row + r] = at->give;
+  }
+  one->compliant += at->give > 0.0 ? rows : 1;
   write_row(p, one, none, none, none);
   write_row(p, one, at->frame + 3, arm, none);
   write_row(p, one, at->frame + 6, arm, none);

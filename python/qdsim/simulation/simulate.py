@@ -192,10 +192,18 @@ class _Course:
             u,
             options,
             warm_start=state.warm if self._warm else None,
+            **self._carried(state, options),
             **others,
         )
         after = _State(state.t + options.h, step.q_next, step.v_next, step)
         return _Attempt(state, after, u, step)
+
+    @staticmethod
+    def _carried(state: _State, options: DynamicOptions) -> dict[str, Array]:
+        """What steps hand on beside q and v."""
+        if options.patch_law != "bristle" or state.warm is None:
+            return {}
+        return {"bristles": state.warm.bristles}
 
     def take(self, attempt: _Attempt) -> None:
         before, after = attempt.before, attempt.after
