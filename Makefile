@@ -5,7 +5,8 @@
 #   make bench   measure; writes benchmarks/results/
 #   make docs    the documentation site, in build/docs, notebooks run
 #   make pictures  draw the pictures of README and docs again
-#   make soak    long campaigns of random piles, motions and boxes: SOAK_STEPS of them, from the seed SOAK_SEED on
+#   make soak    long campaigns of random piles, motions and boxes: SOAK_STEPS of them, from the seed SOAK_SEED on; then
+#                the layers for jax and, where torch is there (pip install torch), for torch
 #   make wheel   a Linux wheel in dist/, and a user's first steps with it where no compiler is found
 #   make library the C library by itself, in build/library: header, static, shared, pkg-config
 #   make cross   the C tests for another system: CROSS=aarch64 (qemu) or windows (Wine)
@@ -160,6 +161,7 @@ soak: install-dev
 	$(DEV)/bin/python tests/soak/motions.py --steps $(SOAK_STEPS) --seed $(SOAK_SEED) --output $(BUILD)/failed_motions.jsonl
 	$(DEV)/bin/python tests/soak/boxes.py --programs $(SOAK_STEPS) --seed $(SOAK_SEED)
 	$(DEV)/bin/python tests/soak/pressure_beside_drake.py --seed $(SOAK_SEED)
+	$(DEV)/bin/python -m pytest -q tests/learning/test_jax.py tests/learning/test_torch.py
 
 # NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
 # through malloc, and the suppressions name what those two leave behind at exit.

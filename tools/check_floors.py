@@ -58,7 +58,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"batches"},
     {"dynamics", "velocities"},
     {"simulation"},
-    {"layer_arguments"},
+    {"layer_arguments", "layer_manifold"},
     {"jax", "torch"},
     {"smoothing"},
     {"planning"},

@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _core
+from . import _core, layer_manifold
 from ._core import ARGUMENT_NAMES
 from .layer_arguments import (
     inputs_of_a_step,
@@ -122,67 +122,12 @@ def rollout(
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
     """q ⊞ v (..., nq): `Model.integrate` as a jax function of q (..., nq) and v (..., nv)."""
-    q, v = _array("q", q), _array("v", v)
-    parts = []
-    for joint in model.description.joints:
-        at, along = model.slice_q(joint.name), model.slice_v(joint.name)
-        if joint.type in ("hinge", "slide"):
-            parts.append(q[..., at] + v[..., along])
-            continue
-        if joint.type == "free":
-            parts.append(q[..., at.start : at.start + 3] + v[..., along.start : along.start + 3])
-        turn = _exp(v[..., along.stop - 3 : along.stop])
-        product = _product(turn, q[..., at.stop - 4 : at.stop])
-        parts.append(product / jnp.linalg.norm(product, axis=-1, keepdims=True))
-    return jnp.concatenate(parts, axis=-1)
+    return layer_manifold.integrate(jnp, model, _array("q", q), _array("v", v))
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
     """q1 ⊟ q0 (..., nv): `Model.difference` as a jax function, rotations at most pi."""
-    q1, q0 = _array("q1", q1), _array("q0", q0)
-    parts = []
-    for joint in model.description.joints:
-        at = model.slice_q(joint.name)
-        if joint.type in ("hinge", "slide"):
-            parts.append(q1[..., at] - q0[..., at])
-            continue
-        if joint.type == "free":
-            place = slice(at.start, at.start + 3)
-            parts.append(q1[..., place] - q0[..., place])
-        quat = slice(at.stop - 4, at.stop)
-        inverse = q0[..., quat] * jnp.array([1.0, -1.0, -1.0, -1.0], q0.dtype)
-        parts.append(_log(_product(q1[..., quat], inverse)))
-    return jnp.concatenate(parts, axis=-1)
-
-
-# ---------------------------------------------------------------- quaternions
-
-
-def _product(a: Any, b: Any) -> Any:
-    w, v = a[..., :1], a[..., 1:]
-    scalar = w * b[..., :1] - jnp.sum(v * b[..., 1:], axis=-1, keepdims=True)
-    return jnp.concatenate(
-        (scalar, w * b[..., 1:] + b[..., :1] * v + jnp.cross(v, b[..., 1:])), axis=-1
-    )
-
-
-def _exp(v: Any) -> Any:
-    """The quaternion of a rotation vector; its derivatives at zero are those of the limit."""
-    square = jnp.sum(v * v, axis=-1, keepdims=True)
-    small = square < 1e-12
-    angle = jnp.sqrt(jnp.where(small, 1.0, square))
-    factor = jnp.where(small, 0.5 - square / 48.0, jnp.sin(0.5 * angle) / angle)
-    cosine = jnp.where(small, 1.0 - square / 8.0, jnp.cos(0.5 * angle))
-    return jnp.concatenate((cosine, factor * v), axis=-1)
-
-
-def _log(p: Any) -> Any:
-    p = jnp.where(p[..., :1] < 0.0, -p, p)
-    w, v = p[..., :1], p[..., 1:]
-    square = jnp.sum(v * v, axis=-1, keepdims=True)
-    small = square < 1e-12
-    s = jnp.sqrt(jnp.where(small, 1.0, square))
-    return v * jnp.where(small, 2.0 / w, 2.0 * jnp.arctan2(s, w) / s)
+    return layer_manifold.difference(jnp, model, _array("q1", q1), _array("q0", q0))
 
 
 # ---------------------------------------------------------------- calls

@@ -94,7 +94,9 @@ def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -
 def leads_of(model: Model, arrays: Mapping[str, Any]) -> tuple[int, dict[str, tuple[int, ...]]]:
     """The number of steps, and the leading dimensions of every array, after a check of the others."""
     u = arrays["u"]
-    steps = u.shape[-2] if u.ndim >= 2 else 0
+    if u.ndim < 2:
+        raise ValueError(f"u: expected shape (..., steps, {model.nu}), got {tuple(u.shape)}")
+    steps = u.shape[-2]
     leads = {}
     for name, array in arrays.items():
         shape = (model.nq,) if name == "q" else argument_shape(model, name)

@@ -1,27 +1,36 @@
-"""Steps and rollouts as torch functions, with their pullbacks (extra ``torch``).
+"""Steps and rollouts as torch functions, with their derivatives (extra ``torch``).
 
-Operators of `torch.library` with fake, autograd and vmap rules, so that `torch.func.vmap`,
-`torch.compile` and `torch.autograd.gradcheck` know them (`torch.func.grad` takes no such operators,
-`torch.autograd` does): a rollout and its pullback are one call of the C core each, all samples one
-batch on its threads. On the CPU only; arrays of 32 bits are stepped in 64 bits and rounded at the
-end.
+`torch.autograd`, `torch.func` (`vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`) and `torch.compile` know them, the
+last as operators of `torch.library`. A rollout is one call of the C core, and so is its pullback; all samples are one
+batch on its threads. On the CPU only; tensors of 32 bits are stepped in 64 bits and rounded at the end.
 
-Derivatives are those of f(normalize(q)) by the nq numbers of q, as `qdsim.jax` has them: of a quaternion p the
-gradient is at right angles to p. In tangent coordinates: `qdsim.rollout_vjp`.
+Derivatives are those of f(normalize(q)) by the nq numbers of q, as torch knows of no manifold: for a quaternion p of q,
+gradients are at right angles to p, and following one leaves the unit sphere in second order, which the next step undoes
+(beyond 1e-3 of unit length it refuses: divide by the length). For gradients in tangent coordinates differentiate by v
+at zero, with `integrate`:
+
+    >>> v = torch.zeros(model.nv, dtype=torch.float64, requires_grad=True)
+    >>> cost(step(model, integrate(model, q, v), u)).backward()
+
+Once only: a derivative cannot be differentiated again.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from . import layer_manifold
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .batches.products import rollout_vjp
+from .batches.given import courses_of
+from .batches.inputs import broadcast
+from .batches.products import rollout_jvp
+from .batches.pulling import products_of, pull_finished
 from .batches.rollouts import rollout as _rollout_batch
 from .layer_arguments import (
     inputs_of_a_step,
@@ -33,7 +42,7 @@ from .layer_arguments import (
 from .model import Model
 from .step import Options
 
-__all__ = ["rollout", "step"]
+__all__ = ["difference", "integrate", "rollout", "step"]
 
 
 def step(
@@ -101,6 +110,16 @@ def rollout(
     return path if errors == "raise" else (path, ok)
 
 
+def integrate(model: Model, q: Any, v: Any) -> Any:
+    """q ⊞ v (..., nq): `Model.integrate` as a torch function of q (..., nq) and v (..., nv)."""
+    return layer_manifold.integrate(torch, model, _tensor("q", q), _tensor("v", v))
+
+
+def difference(model: Model, q1: Any, q0: Any) -> Any:
+    """q1 ⊟ q0 (..., nv): `Model.difference` as a torch function, rotations at most pi."""
+    return layer_manifold.difference(torch, model, _tensor("q1", q1), _tensor("q0", q0))
+
+
 # ---------------------------------------------------------------- calls
 
 
@@ -113,6 +132,10 @@ class _Call:
     kappa: float | None
     threads: int
     errors: Literal["raise", "mark"]
+
+    @property
+    def derivative(self) -> Literal["step", "smoothed"]:
+        return "step" if self.kappa is None else "smoothed"
 
 
 _lock = threading.Lock()
@@ -138,13 +161,23 @@ def _call_of(
         return _numbers[call]
 
 
+_call_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
+"""`torch.compiler.assume_constant_result`, which would import the compiler, a second, for those who compile nothing."""
+
+
 def _tensor(name: str, value: Any) -> Any:
-    tensor = torch.as_tensor(value)
-    if tensor.device.type != "cpu":
-        raise ValueError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
-    if tensor.is_complex() or tensor.dtype == torch.bool:
-        raise TypeError(f"{name}: expected a tensor of real numbers, got {tensor.dtype}")
-    return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+    if not isinstance(value, torch.Tensor):
+        try:
+            value = torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"{name}: expected a tensor ({error})") from None
+    if value.device.type != "cpu":
+        raise ValueError(f"{name}: expected a tensor on the CPU, got one on {value.device}")
+    if value.is_complex() or value.dtype == torch.bool:
+        raise TypeError(f"{name}: expected a tensor of real numbers, got {value.dtype}")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor, got one of {value.layout}")
+    return value if value.is_floating_point() else value.to(torch.get_default_dtype())
 
 
 def _run(
@@ -155,67 +188,100 @@ def _run(
     for tensor in tensors.values():
         dtype = torch.promote_types(dtype, tensor.dtype)
     _, leads = leads_of(model, tensors)
-    lead = torch.broadcast_shapes(*leads.values())
+    lead = broadcast(leads)
     names = [name for name in ARGUMENT_NAMES if name in tensors]
     rows = []
     for name in names:
         tail = tensors[name].shape[len(leads[name]) :]
-        rows.append(tensors[name].to(dtype).expand(*lead, *tail))
-    path, status = torch.ops.qdsim.rollout(rows, call, names)
-    return path, status == 0
+        rows.append(tensors[name].to(torch.float64).expand(*lead, *tail))
+    if torch.compiler.is_compiling():
+        path, status = torch.ops.qdsim.rollout(rows, call, names)
+    else:
+        path, status = _Rollout.apply(call, names, *rows)
+    return path.to(dtype), status == 0
 
 
-def _keywords(names: list[str], arrays: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of `qdsim.rollout` and its parameters, as arrays of doubles."""
-    wide = {name: array.detach().to(torch.float64).numpy() for name, array in zip(names, arrays)}
-    parameters = {name: wide.pop(name) for name in names if name in PARAMETER_NAMES}
-    return wide, parameters
+# ---------------------------------------------------------------- what is done
+
+
+def _keywords(names: list[str], arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of `qdsim.rollout` and its parameters, as arrays."""
+    given = {name: array.detach().numpy() for name, array in zip(names, arrays)}
+    parameters = {name: given.pop(name) for name in names if name in PARAMETER_NAMES}
+    return given, parameters
 
 
 def _forward(arrays: list[torch.Tensor], call: int, names: list[str]) -> tuple[Any, Any]:
+    """Configurations and status of rollouts."""
     own = _calls[call]
-    wide, parameters = _keywords(names, arrays)
+    given, parameters = _keywords(names, arrays)
     found = _rollout_batch(
         own.model,
-        wide.pop("q"),
-        wide.pop("u"),
+        given.pop("q"),
+        given.pop("u"),
         own.options,
-        **wide,
+        **given,
         parameters=parameters,
         threads=own.threads,
         errors=own.errors,
     )
-    path = torch.from_numpy(found.q).to(arrays[0].dtype)
-    return path, torch.from_numpy(np.ascontiguousarray(found.status))
+    return torch.from_numpy(found.q), torch.from_numpy(np.asarray(found.status))
 
 
 def _backward(
-    arrays: list[torch.Tensor], cotangent: torch.Tensor, call: int, names: list[str]
+    arrays: list[torch.Tensor],
+    path: torch.Tensor,
+    status: torch.Tensor,
+    cotangent: torch.Tensor,
+    call: int,
+    names: list[str],
+    wrt: list[str],
 ) -> list[torch.Tensor]:
+    """Gradients by arguments of rollouts that led along a path."""
     own = _calls[call]
-    wide, parameters = _keywords(names, arrays)
-    found = rollout_vjp(
+    given, parameters = _keywords(names, arrays)
+    tau, wrench = given.get("tau"), given.get("wrench")
+    courses = courses_of(own.model, given["q"], None, given["u"], tau, wrench, None, parameters)
+    products = products_of(courses, own.options, "ambient", own.derivative, own.kappa)
+    found, ok = pull_finished(
+        products,
+        path.detach().numpy(),
+        status.numpy(),
+        cotangent.detach().numpy(),
+        wrt,
+        own.threads,
+        own.errors,
+    )
+    for gradient in found.values():
+        gradient[~ok] = 0.0
+    return [torch.from_numpy(found[name]) for name in wrt]
+
+
+def _push(
+    arrays: list[torch.Tensor], tangents: list[torch.Tensor], call: int, names: list[str]
+) -> torch.Tensor:
+    """How a path changes with the arguments of its rollout."""
+    own = _calls[call]
+    given, parameters = _keywords(names, arrays)
+    found = rollout_jvp(
         own.model,
-        wide.pop("q"),
-        wide.pop("u"),
+        given.pop("q"),
+        given.pop("u"),
         own.options,
-        **wide,
+        **given,
         parameters=parameters,
-        cotangent=cotangent.detach().to(torch.float64).numpy(),
-        wrt=names,
+        tangents={name: tangent.detach().numpy() for name, tangent in zip(names, tangents)},
         threads=own.threads,
         errors=own.errors,
         coordinates="ambient",
-        derivative="step" if own.kappa is None else "smoothed",
+        derivative=own.derivative,
         kappa=own.kappa,
     )
-    failed = ~found.ok
-    out = []
-    for name, array in zip(names, arrays):
-        gradient = found.gradients[name]
-        gradient[failed] = 0.0
-        out.append(torch.from_numpy(gradient).to(array.dtype).reshape(array.shape))
-    return out
+    found.tangent[~found.ok] = 0.0
+    return torch.from_numpy(found.tangent)
+
+
+# ---------------------------------------------------------------- operators, for torch.compile
 
 
 def _fake_forward(arrays: list[Any], call: int, names: list[str]) -> tuple[Any, Any]:
@@ -228,24 +294,65 @@ def _fake_forward(arrays: list[Any], call: int, names: list[str]) -> tuple[Any, 
 
 
 def _fake_backward(
-    arrays: list[Any], cotangent: Any, call: int, names: list[str]
+    arrays: list[Any],
+    path: Any,
+    status: Any,
+    cotangent: Any,
+    call: int,
+    names: list[str],
+    wrt: list[str],
 ) -> list[torch.Tensor]:
-    return [torch.empty_like(array, memory_format=torch.contiguous_format) for array in arrays]
+    return [arrays[names.index(name)].new_empty(arrays[names.index(name)].shape) for name in wrt]
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     arrays, ctx.call, ctx.names = inputs
-    ctx.save_for_backward(*arrays)
+    ctx.save_for_backward(*arrays, *output)
     ctx.mark_non_differentiable(output[1])
 
 
 def _pull(ctx: Any, cotangent: Any, _: Any) -> tuple[Any, None, None]:
-    arrays = list(ctx.saved_tensors)
-    found = torch.ops.qdsim.rollout_pullback(arrays, cotangent, ctx.call, ctx.names)
+    *arrays, path, status = ctx.saved_tensors
+    names = ctx.names
+    found = torch.ops.qdsim.rollout_pullback(
+        arrays, path, status, cotangent, ctx.call, names, names
+    )
     return found, None, None
 
 
-def _batched(info: Any, dims: Any, tensors: list[Any]) -> list[Any]:
+def _no_second(*_: Any) -> Any:
+    raise NotImplementedError("qdsim.torch: a derivative cannot be differentiated again")
+
+
+def _register() -> None:
+    arguments = "Tensor[] arrays, {}int call, str[] names"
+    forward = torch.library.custom_op(
+        "qdsim::rollout",
+        _forward,
+        mutates_args=(),
+        schema=f"({arguments.format('')}) -> (Tensor, Tensor)",
+        device_types="cpu",
+    )
+    more = arguments.format("Tensor path, Tensor status, Tensor cotangent, ")
+    backward = torch.library.custom_op(
+        "qdsim::rollout_pullback",
+        _backward,
+        mutates_args=(),
+        schema=f"({more}, str[] wrt) -> Tensor[]",
+        device_types="cpu",
+    )
+    forward.register_fake(_fake_forward)
+    backward.register_fake(_fake_backward)
+    forward.register_autograd(_pull, setup_context=_keep)
+    backward.register_autograd(_no_second)
+    forward.register_vmap(_vmap_forward)
+    backward.register_vmap(_vmap_backward)
+
+
+# ---------------------------------------------------------------- functions, for torch.autograd and torch.func
+
+
+def _batched(info: Any, dims: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """All with the new dimension in front."""
     return [
         tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
@@ -254,38 +361,99 @@ def _batched(info: Any, dims: Any, tensors: list[Any]) -> list[Any]:
 
 
 def _vmap_forward(info: Any, in_dims: Any, arrays: Any, call: int, names: list[str]) -> Any:
-    found = torch.ops.qdsim.rollout(_batched(info, in_dims[0], arrays), call, names)
-    return found, (0, 0)
+    return _Rollout.apply(call, names, *_batched(info, in_dims[0], arrays)), (0, 0)
 
 
 def _vmap_backward(
-    info: Any, in_dims: Any, arrays: Any, cotangent: Any, call: int, names: list[str]
+    info: Any,
+    in_dims: Any,
+    arrays: Any,
+    path: Any,
+    status: Any,
+    cotangent: Any,
+    call: int,
+    names: list[str],
+    wrt: list[str],
 ) -> Any:
-    every = _batched(info, [*in_dims[0], in_dims[1]], [*arrays, cotangent])
-    found = torch.ops.qdsim.rollout_pullback(every[:-1], every[-1], call, names)
-    return found, [0] * len(found)
+    every = _batched(info, [*in_dims[0], *in_dims[1:4]], [*arrays, path, status, cotangent])
+    found = _Pullback.apply(call, names, wrt, *every)
+    return list(found), [0] * len(found)
 
 
-def _register() -> None:
-    forward = torch.library.custom_op(
-        "qdsim::rollout",
-        _forward,
-        mutates_args=(),
-        schema="(Tensor[] arrays, int call, str[] names) -> (Tensor, Tensor)",
-        device_types="cpu",
-    )
-    backward = torch.library.custom_op(
-        "qdsim::rollout_pullback",
-        _backward,
-        mutates_args=(),
-        schema="(Tensor[] arrays, Tensor cotangent, int call, str[] names) -> Tensor[]",
-        device_types="cpu",
-    )
-    forward.register_fake(_fake_forward)
-    backward.register_fake(_fake_backward)
-    forward.register_autograd(_pull, setup_context=_keep)
-    forward.register_vmap(_vmap_forward)
-    backward.register_vmap(_vmap_backward)
+def _are_real(tensors: Sequence[Any]) -> bool:
+    """Tensors of numbers, which are acted on without a detour through torch's dispatcher: it takes 0.1 ms."""
+    return all(type(tensor) is torch.Tensor for tensor in tensors)
+
+
+class _Rollout(torch.autograd.Function):  # type: ignore[misc]  # torch is not looked into
+    """The same operator, which `torch.func` can differentiate: it cannot what `torch.library` registers, and forward
+    derivatives of that are zeros without a word."""
+
+    @staticmethod
+    def forward(call: int, names: list[str], *arrays: Any) -> Any:
+        act = _forward if _are_real(arrays) else torch.ops.qdsim.rollout
+        return act(list(arrays), call, names)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.call, ctx.names, *arrays = inputs
+        ctx.save_for_backward(*arrays, *output)
+        ctx.save_for_forward(*arrays)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Any, _: Any) -> Any:
+        wanted = ctx.needs_input_grad[2:]
+        wrt = [name for name, needed in zip(ctx.names, wanted) if needed]
+        *arrays, path, status = ctx.saved_tensors
+        found = iter(_Pullback.apply(ctx.call, ctx.names, wrt, *arrays, path, status, cotangent))
+        return None, None, *(next(found) if needed else None for needed in wanted)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, __: Any, *tangents: Any) -> Any:
+        arrays = ctx.saved_tensors
+        given = [torch.zeros_like(a) if t is None else t for a, t in zip(arrays, tangents)]
+        return _Pushforward.apply(ctx.call, ctx.names, *arrays, *given), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, call: int, names: list[str], *arrays: Any) -> Any:
+        return _Rollout.apply(call, names, *_batched(info, in_dims[2:], arrays)), (0, 0)
+
+
+class _Once(torch.autograd.Function):  # type: ignore[misc]
+    """A derivative, of which there is no other."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    backward = jvp = staticmethod(_no_second)
+
+
+class _Pullback(_Once):
+    @staticmethod
+    def forward(call: int, names: list[str], wrt: list[str], *tensors: Any) -> Any:
+        *arrays, path, status, cotangent = tensors
+        act = _backward if _are_real(tensors) else torch.ops.qdsim.rollout_pullback
+        return tuple(act(arrays, path, status, cotangent, call, names, wrt))
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Any, call: int, names: list[str], wrt: list[str], *tensors: Any
+    ) -> Any:
+        found = _Pullback.apply(call, names, wrt, *_batched(info, in_dims[3:], tensors))
+        return found, (0,) * len(found)
+
+
+class _Pushforward(_Once):
+    @staticmethod
+    def forward(call: int, names: list[str], *tensors: Any) -> Any:
+        half = len(names)
+        return _push(list(tensors[:half]), list(tensors[half:]), call, names)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, call: int, names: list[str], *tensors: Any) -> Any:
+        return _Pushforward.apply(call, names, *_batched(info, in_dims[2:], tensors)), 0
 
 
 _register()

@@ -214,6 +214,10 @@ def test_wrong_arguments_are_named() -> None:
     mass = np.asarray(model.parameters.body_mass).copy()
     mass[1] = -1.0
     refuse(r"parameters\['body_mass'\]: sample 0: element 1", q, u, parameters={"body_mass": mass})
+    with pytest.raises(ValueError, match=r"^v: expected shape \(\.\.\., 9\)"):
+        qdsim.jax.integrate(model, q, np.zeros(8))
+    with pytest.raises(ValueError, match=r"^u: expected shape \(\.\.\., steps, 3\)"):
+        qdsim.jax.rollout(model, q, u[0, 0])
     with pytest.raises(TypeError, match=r"^model: expected a qdsim\.Model"):
         qdsim.jax.step(None, q, u[:, 0])
 

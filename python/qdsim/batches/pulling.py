@@ -25,7 +25,7 @@ from qdsim.batches.inputs import (
 from qdsim.batches.marks import Errors, argument_shape, settle
 from qdsim.step import Options
 
-__all__ = ["OF_STEPS", "Products", "kept_steps", "products_of", "pull", "push"]
+__all__ = ["OF_STEPS", "Products", "kept_steps", "products_of", "pull", "pull_finished", "push"]
 
 _Vector = npt.NDArray[np.float64]
 _LeadingDimensions = tuple[int, ...]
@@ -187,6 +187,37 @@ def pull(
         name: found[f"by {name}"].reshape(*lead, *products.shape(name)) for name in names
     }
     return fields
+
+
+def pull_finished(
+    products: Products,
+    q: _Vector,
+    status: npt.NDArray[np.int32],
+    cotangent: _Vector,
+    wrt: Iterable[str],
+    threads: int,
+    errors: Errors,
+) -> tuple[dict[str, _Vector], npt.NDArray[np.bool_]]:
+    """Gradients of rollouts that are there already, with configurations (..., T + 1, nq) and status (...); and which
+    were solved (...)."""
+    given, lead = products.given, status.shape
+    shape = (given.steps + 1, *products.shape("q"))
+    names = wrt_names(wrt, products.known())
+    path = (q.reshape(-1, given.steps + 1, given.model.nq), status.ravel(), np.zeros(status.size))
+    found, fields = _run(
+        products,
+        given.arguments(lead),
+        lead,
+        threads,
+        errors,
+        "rollout",
+        kept=0,
+        path=path,
+        wrt=sum(1 << ARGUMENT_NAMES.index(name) for name in names),
+        rows=(_contiguous("cotangent", cotangent, lead, shape),),
+    )
+    gradients = {name: found[f"by {name}"].reshape(*lead, *products.shape(name)) for name in names}
+    return gradients, fields["status"] == 0
 
 
 def _known_before(
