@@ -1,4 +1,5 @@
-"""Learning: trainings, policies in MuJoCo, speed of environments, identification beside others.
+"""Learning: trainings, policies in MuJoCo, speed of environments and pullbacks,
+identification beside others.
 
 Trainings are read from build/learn (`make learn`): curves, and what examples/evaluate.py has kept
 beside the policies. The rest is measured. Identification beside CMA-ES and mujoco.sysid where
@@ -39,6 +40,11 @@ NAMES = {
     "refined_ppo": "that, refined by PPO",
     "refined": "that, refined by both orders",
 }
+SCENES = (
+    ("qdsim/PlanarPushing-v0", "planar pushing"),
+    ("qdsim/PlanarHand-v0", "planar hand"),
+    ("qdsim/AllegroBall-v0", "Allegro ball"),
+)
 
 
 # ---------------------------------------------------------------- trainings
@@ -204,11 +210,7 @@ def print_speeds() -> None:
         "| steps of the model a CPU second, one thread | 1 | 64 | 256 | core alone, 256 | MuJoCo at 1 ms, physics alone, 256 |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
-    for name, title in (
-        ("qdsim/PlanarPushing-v0", "planar pushing"),
-        ("qdsim/PlanarHand-v0", "planar hand"),
-        ("qdsim/AllegroBall-v0", "Allegro ball"),
-    ):
+    for name, title in SCENES:
         beside = mujoco_speed(name, 64 if "Allegro" in name else 256)
         for action in ("command", "push"):
             one = single_speed(name, action)
@@ -216,6 +218,68 @@ def print_speeds() -> None:
             many, core = env_speed(name, 256, action)
             numbers = " | ".join(f"{x / 1000:.1f} k" for x in (one, some, many, core, beside))
             print(f"| {title}, {action} | {numbers} |", flush=True)
+
+
+# ---------------------------------------------------------------- pullbacks
+
+
+def pullback_ways(name: str, count: int, steps: int) -> dict[str, Callable[[], object]]:
+    """A rollout, and with its pullback by commands in several ways, of the same numbers."""
+    task, _ = published(name)
+    model, options = task.model, task.options
+    rng = np.random.default_rng(0)
+    q = np.tile(task.start, (count, 1))
+    way = np.cumsum(0.005 * rng.normal(size=(count, steps, model.nu)), axis=1)
+    u = model.command_from(task.start) + way
+    y = rng.normal(size=(count, steps + 1, model.nq))
+    given: dict[str, Any] = {"wrt": ("u",), "threads": 1, "coordinates": "ambient"}
+    ways: dict[str, Callable[[], object]] = {
+        "rollout": lambda: qdsim.rollout(model, q, u, options, threads=1),
+        "known": lambda: qdsim.rollout_vjp(model, q, u, options, cotangent=y, **given),
+        "after": lambda: qdsim.rollout_vjp(model, q, u, options, cotangent=lambda _: y, **given),
+    }
+    with contextlib.suppress(ImportError):
+        import torch
+
+        import qdsim.torch
+
+        torch.set_num_threads(1)
+        begin, commands, cotangent = (torch.tensor(x) for x in (q, u, y))
+        commands.requires_grad_()
+
+        def by_torch() -> object:
+            commands.grad = None
+            path = qdsim.torch.rollout(model, begin, commands, options, threads=1)
+            return path.backward(cotangent)
+
+        ways["torch"] = by_torch
+    return ways
+
+
+def print_pullbacks() -> None:
+    """Medians of ratios, one call of each in turn."""
+    print(
+        "| 50 steps, one thread | rollout, ms of CPU | `rollout_vjp`, of the rollout | the same, "
+        "cotangent made of the finished rollout | torch, of that |"
+    )
+    print("| --- | --- | --- | --- | --- |")
+    for name, title in SCENES:
+        for count in (1, 16):
+            ways = pullback_ways(name, count, 50)
+            seconds: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(5 + 400 // count):
+                for way, act in ways.items():
+                    began = time.process_time()
+                    act()
+                    seconds[way].append(time.process_time() - began)
+            of = {way: np.array(values) for way, values in seconds.items()}
+            known, after = (np.median(of[way] / of["rollout"]) for way in ("known", "after"))
+            last = f"{np.median(of['torch'] / of['after']):.2f}" if "torch" in of else "-"
+            first = 1e3 * np.median(of["rollout"])
+            print(
+                f"| {title}, {count} at once | {first:.2f} | {known:.2f} | {after:.2f} | {last} |",
+                flush=True,
+            )
 
 
 # ---------------------------------------------------------------- identification
@@ -300,7 +364,8 @@ def by_cma(record: qdsim.Recording) -> tuple[np.ndarray, int]:
 
 def by_sysid(record: qdsim.Recording) -> tuple[np.ndarray, int]:
     """mujoco.sysid, by differences of simulations in the very simulator that recorded."""
-    from mujoco import sysid
+    # without what mujoco[sysid] asks for, the module is there and these are not
+    from mujoco.sysid import Parameter, ParameterDict, optimize
 
     calls = 0
 
@@ -312,11 +377,11 @@ def by_sysid(record: qdsim.Recording) -> tuple[np.ndarray, int]:
         found = [(simulated(*c, record.u) - record.q)[1:].ravel() for c in columns]
         return ([found[0] if x.ndim == 1 else np.array(found).T], None, None)
 
-    unknown = sysid.ParameterDict()
+    unknown = ParameterDict()
     for i, name in enumerate(("stiffness", "radius")):
-        unknown.add(sysid.Parameter(name, FIRST[i], LEAST[i], MOST[i]))
+        unknown.add(Parameter(name, FIRST[i], LEAST[i], MOST[i]))
     with contextlib.redirect_stdout(io.StringIO()):  # it prints whatever verbose says
-        _, result = sysid.optimize(unknown, residual, verbose=False)
+        _, result = optimize(unknown, residual, verbose=False)
     return np.asarray(result.x), calls
 
 
@@ -360,6 +425,7 @@ def main() -> None:
         ("Curves", print_curves),
         ("Policies on unseen problems", print_evaluations),
         ("Speed of environments", print_speeds),
+        ("Rollouts with pullbacks", print_pullbacks),
         ("Identification", print_identification),
     ):
         print(f"\n## {title}\n", flush=True)
