@@ -259,6 +259,15 @@
  * for the certificate to refute; more only lets the path go on. */
 #define CERTIFICATE_SCALE 1e6
 
+/* Natural sizes: a point farther out is asked whether the cost falls for ever from there. More:
+ * unbounded programs take longer; less: products with all rows in vain. */
+#define FAR_OUT 1e4
+
+/* Of a barrier's products, and of lengths: what a direction along which it falls for ever may rise
+ * or leave of a cone, up to CERTIFICATE_SCALE natural sizes. More: far solutions are called none;
+ * less: the path goes on to the limit of iterations, since the direction is not clean. */
+#define FLAT_FALL 0.1
+
 /* ------------------------------------------------------------ its steps */
 
 /* Of the way to the boundary. Nearer to 1: points from which the next step is short; less: a factor

@@ -359,6 +359,8 @@ typedef enum path_end {
 } path_end;
 path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *request,
                            qd_cone_info *info);
+/* 1 if the cost falls for ever along x, or of a barrier along the last step. */
+int conic_proves_unbounded(qd_cone_workspace *workspace);
 /* Other units than the natural ones, to start a path from that did not arrive: nearer to and
  * farther from the boundary, and far out. */
 #define OTHER_UNITS 6

@@ -467,6 +467,24 @@ void conic_ends_share(const qd_cone_workspace *workspace, int row, double *by_lo
   *by_upper = high / all;
 }
 
+double conic_ends_rise(const qd_cone_workspace *workspace, const double *w, double *opening,
+                       double *leak) {
+  const interval_ends *ends = &workspace->ends;
+  double rise = 0.0;
+  for (int c = 0; c < ends->count; ++c) {
+    const double own = w[place_of(workspace, c).row];
+    const double end = own > 0.0 ? ends->least[c] : ends->most[c];
+    if (isinf(end)) {
+      *leak = larger(*leak, fabs(own));
+    } else if (end == 0.0) {
+      *opening = larger(*opening, fabs(own));
+    } else {
+      rise -= end * own;
+    }
+  }
+  return rise;
+}
+
 void conic_ends_clear(const qd_cone_workspace *workspace, double *ray) {
   for (int c = 0; c < workspace->product.groups[workspace->ends.rows].padded; ++c) {
     const lane_place at = place_of(workspace, c);

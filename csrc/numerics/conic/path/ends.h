@@ -84,6 +84,10 @@ int conic_ends_any_at_end(const qd_cone_workspace *workspace);
 double conic_ends_error(const qd_cone_workspace *workspace, int c, double w, double move);
 /* Work of the forces at their ends along d (columns). */
 double conic_ends_work(qd_cone_workspace *workspace, const double *d);
+/* What slipping along w (rows) costs for ever. *opening grows to what no force holds, *leak to what
+ * a force without end holds. */
+double conic_ends_rise(const qd_cone_workspace *workspace, const double *w, double *opening,
+                       double *leak);
 /* No part in a proof that there is no point. */
 void conic_ends_clear(const qd_cone_workspace *workspace, double *ray);
 

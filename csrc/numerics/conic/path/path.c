@@ -187,44 +187,6 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   return excludes_points(workspace, ray);
 }
 
-/* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
-static double reach_of_cost(const qd_cone_workspace *workspace) {
-  double reach = workspace->units.reach;
-  for (int k = 0; k < workspace->program.column_count; ++k) {
-    if (workspace->program.column_of[k] >= 0 &&
-        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
-      reach = larger(reach, fabs(workspace->program.b[k]));
-    }
-  }
-  return reach;
-}
-
-/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
-static int proves_unbounded(qd_cone_workspace *workspace) {
-  const double reach = reach_of_cost(workspace);
-  double *Gd = workspace->work.rhs;
-  double fall = 0.0, bend = 0.0, leak = 0.0;
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    fall -= workspace->program.b[i] * workspace->iterate.x[i];
-    bend = larger(bend, fabs(workspace->work.Qx[i]));
-  }
-  if (fall <= 0.0 || workspace->ends.count > 0 ||
-      max_norm(workspace->iterate.x, workspace->program.column_count) < 1e4 * reach) {
-    return 0;
-  }
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    Gd[i] = workspace->work.residual_row[i] + workspace->iterate.slack[i] - workspace->program.g[i];
-  }
-  if (workspace->product.cone_count > 0) {
-    leak = larger(0.0, cones_violation(&workspace->product, Gd));
-  }
-  if (workspace->program.equality_count > 0) {
-    const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
-    leak = larger(leak, max_norm(Gd + group->slot, group->count));
-  }
-  return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->units.force);
-}
-
 /* ------------------------------------------------------------ the loop */
 
 static double mean_target(const cone_product *product) {
@@ -429,7 +391,7 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
  * along newton.x. */
 static path_end find_proof(qd_cone_workspace *workspace) {
   const int infeasible = proves_infeasible(workspace);
-  if (!infeasible && !proves_unbounded(workspace)) {
+  if (!infeasible && !conic_proves_unbounded(workspace)) {
     return PATH_GOES_ON;
   }
   memcpy(workspace->newton.x, workspace->iterate.x,

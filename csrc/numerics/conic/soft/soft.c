@@ -220,7 +220,8 @@ static int solve_on_path(soft_task *task) {
     return soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
   }
   task->options.warm_start = 0;
-  return status == QD_INFEASIBLE || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE;
+  return status == QD_INFEASIBLE || status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY ||
+         status == QD_NOT_FINITE;
 }
 
 /* 1 if that has led to an answer or a verdict, or there is no other way. */

@@ -1,0 +1,107 @@
+/* Directions along which the cost falls for ever. */
+#include <math.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+/* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
+static double reach_of_cost(const qd_cone_workspace *workspace) {
+  double reach = workspace->units.reach;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0 &&
+        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
+      reach = larger(reach, fabs(workspace->program.b[k]));
+    }
+  }
+  return reach;
+}
+
+/* By how much Gd is outside the cones, and what it leaves of equalities. */
+static double leak_of(const qd_cone_workspace *workspace, const double *Gd) {
+  const cone_product *product = &workspace->product;
+  const cone_group *last = product->groups + product->group_count - 1;
+  const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, Gd)) : 0.0;
+  return workspace->program.equality_count > 0
+             ? larger(leak, max_norm(Gd + last->slot, last->count))
+             : leak;
+}
+
+/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: x itself, when it is far out. */
+static int falls_for_ever(qd_cone_workspace *workspace, double reach) {
+  double *Gd = workspace->work.rhs;
+  double fall = 0.0, bend = 0.0;
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    fall -= workspace->program.b[i] * workspace->iterate.x[i];
+    bend = larger(bend, fabs(workspace->work.Qx[i]));
+  }
+  if (fall <= 0.0 || workspace->ends.count > 0) {
+    return 0;
+  }
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    Gd[i] = workspace->work.residual_row[i] + workspace->iterate.slack[i] - workspace->program.g[i];
+  }
+  return fall >
+         CERTIFICATE_SCALE * (bend * reach + leak_of(workspace, Gd) * workspace->units.force);
+}
+
+/* The products of all cones, as they are to be. */
+static double sum_of_targets(const cone_product *product) {
+  double sum = 0.0;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
+      sum += product->weight[group->cone + c] * product->target[group->cone + c];
+    }
+  }
+  return sum;
+}
+
+/* The most that some cone opens by along Gd. */
+static double opening_of(const cone_product *product, const double *Gd) {
+  double most = 0.0;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
+      double tail = 0.0;
+      for (int i = 1; i < group->dim; ++i) {
+        const double entry = Gd[group->slot + i * group->padded + c];
+        tail += entry * entry;
+      }
+      most = larger(most, Gd[group->slot + c] - sqrt(tail));
+    }
+  }
+  return most;
+}
+
+/* Of a barrier, whose logarithm falls for ever where a cone opens and nothing rises: Qd = 0, b'd <=
+ * 0, Gd in K, but not zero. d is the last Newton step, in which what stays where it is has no part;
+ * all this has to hold up to CERTIFICATE_SCALE natural sizes. Limits of forces cost what they do as
+ * they slip. */
+static int barrier_falls(qd_cone_workspace *workspace, double reach) {
+  const double *d = workspace->work.dx;
+  const int columns = workspace->program.column_count;
+  const cone_product *product = &workspace->product;
+  double *Gd = workspace->work.row2, *Qd = workspace->work.x, rise = 0.0, bend = 0.0;
+  const double size = max_norm(d, columns);
+  if (workspace->program.exact || !(size > FAR_OUT * reach)) {
+    return 0;
+  }
+  const double far = CERTIFICATE_SCALE * reach / size;
+  tiles_multiply(&workspace->system, workspace->system.G, d, Gd);
+  tiles_multiply_Q(&workspace->system, d, Qd);
+  for (int i = 0; i < columns; ++i) {
+    rise += workspace->program.b[i] * d[i];
+    bend += d[i] * Qd[i];
+  }
+  double opening = opening_of(product, Gd), leak = leak_of(workspace, Gd);
+  if (workspace->ends.count > 0) {
+    rise += conic_ends_rise(workspace, Gd, &opening, &leak);
+  }
+  return larger(far * rise, far * far * bend) < FLAT_FALL * sum_of_targets(product) &&
+         far * leak < FLAT_FALL * workspace->units.length &&
+         far * opening > workspace->units.length;
+}
+
+int conic_proves_unbounded(qd_cone_workspace *workspace) {
+  const double reach = reach_of_cost(workspace);
+  return max_norm(workspace->iterate.x, workspace->program.column_count) >= FAR_OUT * reach &&
+         (falls_for_ever(workspace, reach) || barrier_falls(workspace, reach));
+}
