@@ -274,6 +274,11 @@
  * that errors cannot fall below in a step. */
 #define STEP_FRACTION 0.99
 
+/* Iterations without progress after which a barrier's steps do without the second-order term: of
+ * programs with intervals that are wide beside their forces it can send them round for ever. More:
+ * longer detours; less: steps that are shorter than they could be. */
+#define SECOND_ORDER_COUNT 5
+
 /* Share of sqrt(mu): change of the second-order term from which on it is solved for again: one
  * back-solve, and a fifth fewer iterations. Measured: ten times more, 1 % more factors; ten times
  * less, 1 program more solved, 1 % more factors. */

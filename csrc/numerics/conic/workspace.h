@@ -287,10 +287,10 @@ void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling
 /* Factor of Q + S'S, S = scaling G; returns how many columns were dropped. */
 int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
                       qd_cone_info *info);
-/* One predictor-corrector step towards `target` from products of mean mu; returns its length, 0 if
- * the scaling or the factor failed. */
+/* One predictor-corrector step towards `target` from products of mean mu, `plain` without a
+ * second-order term; returns its length, 0 if the scaling or the factor failed. */
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
-                       qd_cone_info *info);
+                       int plain, qd_cone_info *info);
 /* w = Gx + g, zero in padded lanes' tails */
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w);
 /* residual_row = Gx + g - slack */

@@ -145,14 +145,17 @@ void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
 }
 
 void conic_ends_scale(qd_cone_workspace *workspace) {
-  const interval_ends *ends = &workspace->ends;
+  interval_ends *ends = &workspace->ends;
   const double *W = workspace->product.inverse.diagonal;
+  ends->any_hard = 0;
   for (int c = 0; c < ends->count; ++c) {
     const lane_place at = place_of(workspace, c);
     const double low = ends->has_lower[c] * W[at.low_cone],
                  high = ends->has_upper[c] * W[at.high_cone];
-    workspace->product.scaling.diagonal[at.row_cone] =
-        1.0 / sqrt(ends->compliance[c] + low * low + high * high);
+    const double root = 1.0 / sqrt(ends->compliance[c] + low * low + high * high);
+    const double hard = conic_hard_root(workspace, at.row_cone);
+    ends->any_hard |= root > hard;
+    workspace->product.scaling.diagonal[at.row_cone] = smaller(root, hard);
   }
   const cone_group *rows = workspace->product.groups + ends->rows;
   for (int c = ends->count; c < rows->padded; ++c) {
@@ -197,6 +200,37 @@ void conic_ends_residual(qd_cone_workspace *workspace) {
                           ends->has_upper[c] * workspace->iterate.slack[at.high];
     }
   }
+}
+
+/* A force as the sum of an end and the distance to it, if that is no larger than a few times what
+ * it is a difference of: itself it has the rounding of all that it was on the way. */
+static double settled_force(double force, double end, double distance) {
+  return isfinite(end) && 4.0 * fabs(force) >= larger(fabs(end), fabs(distance)) ? end + distance
+                                                                                 : force;
+}
+
+void conic_ends_settle(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  double *dual = workspace->iterate.dual;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    const int by_lower =
+        ends->has_lower[c] > 0.0 && !(ends->has_upper[c] > 0.0 && dual[at.high] < dual[at.low]);
+    dual[at.row] = by_lower ? settled_force(dual[at.row], ends->least[c], dual[at.low])
+                            : settled_force(dual[at.row], ends->most[c], -dual[at.high]);
+  }
+}
+
+double conic_ends_primal_error(const qd_cone_workspace *workspace, double length) {
+  const interval_ends *ends = &workspace->ends;
+  const double *slack = workspace->iterate.slack;
+  double worst = 0.0;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    const double hold = ends->has_lower[c] * slack[at.low] + ends->has_upper[c] * slack[at.high];
+    worst = larger(worst, fabs(workspace->work.residual_row[at.row]) / larger(length, hold));
+  }
+  return worst;
 }
 
 /* ------------------------------------------------------------ start */

@@ -8,7 +8,10 @@
  * share one motion of y, so that a row of G stands for them all in the system: with W of s and y -
  * lower, V of t and upper - y (conic/path/step.c),
  *
- *     (Q + G'N^-2 G) dx = .., N^2 = R + W^2 + V^2,    N dy = u - N^-1 G dx. */
+ *     (Q + G'N^-2 G) dx = .., N^2 = R + W^2 + V^2,    N dy = u - N^-1 G dx.
+ *
+ * Where both ends are far from a force, N^2 is next to nothing, and its inverse drowns Q: such rows
+ * take no less than equalities do, a proximal step on y that leaves a part of the row behind. */
 #ifndef QD_NUMERICS_CONIC_ENDS_H
 #define QD_NUMERICS_CONIC_ENDS_H
 
@@ -27,6 +30,7 @@ typedef struct interval_ends {
   double *push;                  /* (columns) G'y of the forces that they have at x = 0 */
   double largest_push;           /* the largest number of b less that, in the caller's columns */
   int any_rigid;                 /* a row without compliance: no spring stands for it */
+  int any_hard;                  /* a row was stiffer than what the system takes */
 } interval_ends;
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a);
@@ -50,8 +54,13 @@ void conic_ends_aim(qd_cone_workspace *workspace, double *p);
 /* The pairs' directions from the rows'. */
 void conic_ends_follow(qd_cone_workspace *workspace, const double *p, double *dslack,
                        double *ddual);
+/* Forces from their distances to the nearer ends, where these know them better. */
+void conic_ends_settle(qd_cone_workspace *workspace);
 /* residual_row = w + R y - s + t; g and the iterate's slack are taken off already. */
 void conic_ends_residual(qd_cone_workspace *workspace);
+/* The largest of that over `length`, or over what holds the force off both its ends if that is
+ * more: a share of it moves the force by the same share of the interval. */
+double conic_ends_primal_error(const qd_cone_workspace *workspace, double length);
 /* The iterate's multipliers and pairs where y + (w + R y) / stiffness meets the barrier of products
  * `product` (its own target times that if `of_target`), w in `slack`. */
 void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stiffness,

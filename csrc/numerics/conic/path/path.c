@@ -215,6 +215,22 @@ static void restore_best(qd_cone_workspace *workspace) {
   memcpy(workspace->iterate.dual, workspace->best.dual, rows);
 }
 
+/* The largest residual of a row over `length`. */
+static double primal_error(const qd_cone_workspace *workspace, double length) {
+  const double *residual = workspace->work.residual_row;
+  const cone_product *product = &workspace->product;
+  double worst = 0.0;
+  if (workspace->ends.count == 0) {
+    return max_norm(residual, workspace->program.slot_count) / length;
+  }
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    if (group->kind != GROUP_INTERVAL) {
+      worst = larger(worst, max_norm(residual + group->slot, group->dim * group->padded));
+    }
+  }
+  return larger(worst / length, conic_ends_primal_error(workspace, length));
+}
+
 /* Largest of primal, dual and complementarity error over what is allowed: rows beside `length`,
  * columns beside `force` if that is more than their natural size. `gap`: the sum of all products;
  * not finite if any number of the iterate is not. */
@@ -225,7 +241,7 @@ static double path_error(qd_cone_workspace *workspace, double goal, double lengt
   if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) {
     *gap = HUGE_VAL;
   }
-  const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
+  const double primal = primal_error(workspace, length);
   const double dual = max_norm(workspace->work.residual_x, workspace->program.column_count);
   const double zero = workspace->program.exact ? goal * length * workspace->units.force
                                                : PATH_BARRIER_FLOOR * workspace->units.energy;
@@ -233,7 +249,7 @@ static double path_error(qd_cone_workspace *workspace, double goal, double lengt
                                            workspace->iterate.dual, zero, goal);
   const double size = larger(larger(workspace->units.b_size, force),
                              max_norm(workspace->work.Qx, workspace->program.column_count));
-  return larger(deviation, larger(primal / (goal * length), dual / (goal * size)));
+  return larger(deviation, larger(primal / goal, dual / (goal * size)));
 }
 
 /* The same, in natural units. */
@@ -317,7 +333,8 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
   } else {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
   }
-  if (workspace->program.equality_count > 0) { /* proximal steps leave a part behind */
+  if (workspace->program.equality_count > 0 ||
+      (workspace->ends.count > 0 && workspace->ends.any_hard)) { /* proximal steps leave a part */
     conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   }
   run->error = natural_error(workspace, goal, &run->gap);
@@ -415,7 +432,8 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const int cones = workspace->product.cone_count;
   const double mu = cones > 0 ? run->gap / cones : 0.0;
   const int refine = mu < REFINE_FROM * workspace->units.energy || run->stalled > 1;
-  const double alpha = conic_take_step(workspace, mu, run->target, refine, info);
+  const int plain = !workspace->program.exact && run->stalled > SECOND_ORDER_COUNT;
+  const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
   run->by_recurrence = !refine && workspace->program.definite && run->error * goal > CARELESS;
   if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
       alpha < WARM_STEP) {
@@ -472,7 +490,10 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
   }
   if (run.own < HUGE_VAL && end != PATH_ARRIVED) { /* it had, in natural units */
     restore_best(workspace);
-    return PATH_ARRIVED;
+    end = PATH_ARRIVED;
+  }
+  if (end == PATH_ARRIVED && workspace->ends.count > 0 && !workspace->program.exact) {
+    conic_ends_settle(workspace);
   }
   if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) {
     return end;

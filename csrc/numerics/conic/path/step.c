@@ -168,7 +168,7 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
 
 /* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
-                       qd_cone_info *info) {
+                       int plain, qd_cone_info *info) {
   cone_product *product = &workspace->product;
   if (!cones_scale(product, workspace->iterate.slack, workspace->iterate.dual)) {
     return 0.0;
@@ -185,8 +185,8 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
   double alpha = common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, 1.0);
   const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
   const double excess = larger(mu - target, 0.0);
-  correct(workspace, sigma * excess, workspace->work.dslack_aim, workspace->work.ddual_aim,
-          workspace->work.aim);
+  correct(workspace, sigma * excess, plain ? NULL : workspace->work.dslack_aim,
+          plain ? NULL : workspace->work.ddual_aim, workspace->work.aim);
   solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
                   workspace->work.ddual, refinements);
   alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);

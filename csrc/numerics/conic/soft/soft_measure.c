@@ -179,6 +179,9 @@ static void measure_linear(const soft_program *soft, const conic_program *source
   }
 }
 
+/* Infinite where numbers beyond the range of a double have met. */
+static double finite_or_infinite(double error) { return isnan(error) ? HUGE_VAL : error; }
+
 static soft_errors measure_rows(const soft_program *soft, const conic_program *source, double share,
                                 const conic_answer *out) {
   const qd_cone_program *program = &source->program;
@@ -284,8 +287,8 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
     found.hold &= fabs(force - out->dual[i]) <= 2.0 * STATE_ROUNDING * fabs(force);
   }
   info->objective -= cost_of_rows(soft, source, out);
-  info->primal_residual = found.primal;
-  info->complementarity = found.gap;
+  info->primal_residual = finite_or_infinite(found.primal);
+  info->complementarity = finite_or_infinite(found.gap);
   return found.hold && isfinite(info->objective + found.primal + found.gap);
 }
 
@@ -472,8 +475,8 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
   found.hold &= no_cost || zero > 0.0 || max_norm(left, n) <= share * max_norm(terms, n);
   found.hold &=
       holds_locally(soft, source, share, zero, no_cost ? from.reach : 0.0, out, left, terms);
-  info->primal_residual = found.primal;
+  info->primal_residual = finite_or_infinite(found.primal);
   info->dual_residual = max_norm_or_infinity(left, n);
-  info->complementarity = found.gap;
+  info->complementarity = finite_or_infinite(found.gap);
   return found.hold && isfinite(info->objective + found.primal + found.gap + info->dual_residual);
 }
