@@ -150,13 +150,18 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
 
 
 def low_high(
-    name: str, value: object, *, above: float | None = None, least: float | None = None
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
 ) -> None:
-    """Check a pair (low, high) of numbers; low is bounded as in `number`."""
+    """Check a pair (low, high) of numbers, bounded as in `number`."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise TypeError(f"{name}: expected (low, high), got {value!r}")
-    low = number(f"{name}: low", value[0], above=above, least=least)
-    number(f"{name}: high", value[1], least=low)
+    low = number(f"{name}: low", value[0], above=above, least=least, most=most)
+    number(f"{name}: high", value[1], least=low, most=most)
 
 
 def numbers(

@@ -426,3 +426,44 @@ def test_policies_as_files(tmp_path) -> None:
     for name in ("bad", "other", "wrong", "odd", "nan", "flat"):
         with pytest.raises(ValueError, match=rf"{name}\.npz: no policy"):
             Policy.load(tmp_path / f"{name}.npz")
+
+
+def test_seeds_that_are_none() -> None:
+    task, options = published(FEW[0], **SMALL)
+    env, many = TaskEnv(task, options), TaskVectorEnv(task, 3, options)
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match="seed: expected an integer"):
+            env.reset(seed=seed)
+        with pytest.raises(ValueError, match="seed: expected an integer"):
+            many.reset(seed=seed)
+        with pytest.raises(ValueError, match="seed: element 1: expected an integer"):
+            many.reset(seed=[0, seed, 1])
+    with pytest.raises(ValueError, match="seed: expected an integer"):
+        many.reset(seed=2**64 - 1)  # the last environments would have none
+    for seed in (1.5, "a"):
+        with pytest.raises(TypeError, match="seed: expected an integer"):
+            env.reset(seed=seed)
+        with pytest.raises(TypeError, match="seed: expected an integer"):
+            many.reset(seed=seed)
+    first, _ = many.reset(seed=2**64 - 3)
+    each, _ = many.reset(seed=(2**64 - 3, None, 2**64 - 1))
+    assert np.array_equal(first[[0, 2]], each[[0, 2]])
+
+
+def test_actions_of_different_lengths() -> None:
+    many = vector(FEW[0], 2)
+    many.reset(seed=0)
+    with pytest.raises(
+        ValueError, match=r"action: expected shape \(2, \d\), got rows of different"
+    ):
+        many.step([[0.0, 0.0], [0.0]])
+
+
+@pytest.mark.filterwarnings("ignore:goal. outside")
+def test_a_goal_that_no_distance_reaches() -> None:
+    """Its reward was NaN."""
+    task, options = published(FEW[0], **SMALL)
+    goal = np.array(task.goal)
+    goal[task.space.q[0]] = 1e300
+    with pytest.raises(ValueError, match="task: expected a goal within"):
+        TaskEnv(task.replace(goal=goal), options)

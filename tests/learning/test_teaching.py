@@ -142,6 +142,9 @@ def test_runs_of_a_policy_in_mujoco() -> None:
             deploy(Policy, task, options, **wrong)
     for wrong in (
         {"mass": (0.0, 1.0)},
+        {"mass": (1e300, 1e300)},
+        {"speed": 1e-300},
+        {"friction": (1.0, 1e300)},
         {"friction": (0.5, 0.4)},
         {"support_friction": (-1.0, 1.0)},
     ):

@@ -43,6 +43,10 @@ _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0
 """Between grasps."""
 _ARRIVES = 4.0
 """Times the joints' lag, that the robot comes to rest at a grasp."""
+_MOST_FACTOR = 1e6
+"""On friction and masses: MuJoCo makes no sense of far larger ones."""
+_SLOWEST = 1e-4
+"""m/s or rad/s: slower, a push takes hours."""
 _STUCK = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
 
@@ -97,9 +101,9 @@ def deploy(
         task, options: of the environment that it was trained in; actions have to be pushes.
         runs: problems, drawn by `seed` as those of a `TaskVectorEnv` are.
         seed: of problems, friction, masses and noise.
-        speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most.
+        speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most; >= 1e-4.
         transfer: how MuJoCo simulates; None: stiff contacts.
-        friction: factors on the model's friction, drawn between these.
+        friction: factors on the model's friction, drawn between these; as the next two, at most 1e6.
         support_friction: coefficients between the object and a plane that is not part of the model, likewise.
         mass: factors on mass and inertia of the object (and of what hangs on it), likewise.
         noise: standard deviation of what is added to actions from the 13th push of a run on.
@@ -117,14 +121,13 @@ def deploy(
         raise ValueError(f"options: expected action 'push', got {given.action!r}")
     integer("runs", runs, least=1)
     integer("seed", seed, least=0)
-    number("speed", speed, above=0)
+    number("speed", speed, least=_SLOWEST)
     number("noise", noise, least=0)
     flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
-    low_high("friction", friction, least=0)
-    low_high("support_friction", support_friction, least=0)
-    low_high("mass", mass, least=0)
-    number("mass: low", mass[0], above=0)
+    low_high("friction", friction, least=0, most=_MOST_FACTOR)
+    low_high("support_friction", support_friction, least=0, most=_MOST_FACTOR)
+    low_high("mass", mass, above=0, most=_MOST_FACTOR)
     rules = Rules(task, given)
     draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
     ends = []

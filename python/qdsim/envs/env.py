@@ -8,9 +8,11 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
+from qdsim.arguments import integer
 from qdsim.array_type import Array
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Players, Rules, checked
+from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
 __all__ = ["TaskEnv", "picture"]
@@ -47,9 +49,9 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """A new episode; the same seed gives the same episodes in the same order."""
-        super().reset(seed=seed)
         if seed is not None:
-            self._seed[:], self._episode[:] = seed, 0
+            self._seed[:], self._episode[:] = integer("seed", seed, least=0, most=MOST_SEED), 0
+        super().reset(seed=seed)
         self._players = self.rules.draw(self._seed, self._episode)
         self._episode += np.uint64(1)
         return self._players.seen[0].copy(), {}

@@ -21,6 +21,8 @@ from qdsim.planning.task.task import Task
 
 __all__ = ["Ended", "Players", "Rules"]
 
+_FARTHEST = 1e9
+"""m, of a goal: farther ones leave no digits for where the object is."""
 _LOOKS = 256
 """Samples that decide which columns of an observation ever change."""
 
@@ -77,6 +79,7 @@ class Rules:
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task = instance("task", task, Task)
         self.options = instance("options", options, EnvOptions)
+        _check_goal(task)
         self.moves = moves_of(task, options)
         self.action_size = self.moves.size
         self.viewer = Viewer(
@@ -228,13 +231,26 @@ def displaced(task: Task, q: Array, displacement: Array) -> Array:
     )
 
 
+def _check_goal(task: Task) -> None:
+    """Rewards are differences of distances."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift, _ = task.space.errors(task.start, task.goal)
+    if not shift < _FARTHEST:
+        raise ValueError(
+            f"task: expected a goal within {_FARTHEST:g} m of its start, got one {shift:g} m away"
+        )
+
+
 def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:
     """Actions of this shape, clipped to [-1, 1]; `name`: of what gave them.
 
     Raises:
         TypeError, ValueError: naming what is wrong.
     """
-    array = np.asarray(action)
+    try:
+        array = np.asarray(action)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name}: expected shape {shape}, got rows of different lengths") from None
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
     if array.shape != shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -16,6 +17,7 @@ from qdsim.array_type import Array
 from qdsim.envs.env import TaskEnv, picture
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Players, Rules, checked
+from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
 __all__ = ["TaskVectorEnv"]
@@ -66,17 +68,16 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
     def reset(
         self,
         *,
-        seed: int | list[int | None] | None = None,
+        seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Array, dict[str, Any]]:
         """New episodes, of all or of those in ``options["reset_mask"]``."""
         mask = np.ones(self.num_envs, dtype=bool)
         if options is not None and "reset_mask" in options:
             mask = _mask(options["reset_mask"], self.num_envs)
-        if isinstance(seed, list) and len(seed) != self.num_envs:
-            raise ValueError(f"seed: expected {self.num_envs} of them, got {len(seed)}")
+        seeds = _seeds(seed, self.num_envs)
         for i in np.flatnonzero(mask):
-            own = seed[i] if isinstance(seed, list) else None if seed is None else seed + int(i)
+            own = seeds[i]
             if own is not None:
                 self._seeds[i], self._episodes[i] = own, 0
         self._begin(np.flatnonzero(mask))
@@ -147,6 +148,22 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             return None
         players = self._players
         return tuple(picture(self.rules.task, q, g) for q, g in zip(players.q, players.goals.q))
+
+
+def _seeds(seed: Any, count: int) -> list[int | None]:
+    """Of every environment: none, one more than that of the one before, or as they are given."""
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, (list, tuple)):
+        if len(seed) != count:
+            raise ValueError(f"seed: expected {count} of them, got {len(seed)}")
+        found = (
+            integer(f"seed: element {i}", x, least=0, most=MOST_SEED) if x is not None else None
+            for i, x in enumerate(seed)
+        )
+        return list(found)
+    first = integer("seed", seed, least=0, most=MOST_SEED + 1 - count)
+    return [first + i for i in range(count)]
 
 
 def _mask(mask: Any, count: int) -> NDArray[np.bool_]:
