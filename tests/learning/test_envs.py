@@ -467,3 +467,20 @@ def test_a_goal_that_no_distance_reaches() -> None:
     goal[task.space.q[0]] = 1e300
     with pytest.raises(ValueError, match="task: expected a goal within"):
         TaskEnv(task.replace(goal=goal), options)
+
+
+def test_what_a_policy_does_not_take() -> None:
+    policy = Policy("x", [(np.ones((3, 2)), np.zeros(2))], np.zeros(3), np.ones(3))
+    assert np.array_equal(policy([1, 1, 1]), [1.0, 1.0])
+    assert policy(np.zeros((0, 3))).shape == (0, 2)
+    with pytest.raises(ValueError, match=r"observation: element \[1\] is nan"):
+        policy([0.0, np.nan, 0.0])
+    with pytest.raises(TypeError, match="observation: "):
+        policy("abc")
+    with pytest.raises(ValueError, match="policy: expected 3 numbers"):
+        policy(np.zeros((2, 4)))
+
+
+def test_a_mode_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"autoreset_mode: .*SameStep"):
+        vector(FEW[0], 2, mode="same")

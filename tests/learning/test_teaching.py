@@ -157,6 +157,8 @@ def test_runs_of_a_policy_in_mujoco() -> None:
     ):
         with pytest.raises(ValueError, match=f"^policy: {what}"):
             deploy(lambda _, answer=answer: answer, task, options, runs=1)
+    with pytest.raises(TypeError, match=r"^policy: expected a function, got int"):
+        deploy(3, task, options, runs=1)
     with pytest.raises(TypeError, match=r"^mass: expected \(low, high\)"):
         deploy(Policy, task, options, mass=1.0)
     with pytest.raises(ValueError, match=r"^options: expected action 'push'"):

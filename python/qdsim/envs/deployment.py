@@ -119,6 +119,8 @@ def deploy(
     given = options or EnvOptions()
     if given.action != "push":
         raise ValueError(f"options: expected action 'push', got {given.action!r}")
+    if not callable(policy):
+        raise TypeError(f"policy: expected a function, got {type(policy).__name__}")
     integer("runs", runs, least=1)
     integer("seed", seed, least=0)
     number("speed", speed, least=_SLOWEST)

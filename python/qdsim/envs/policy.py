@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from qdsim.arguments import finite, reals
 from qdsim.array_type import Array
 from qdsim.whole_files import replacing
 
@@ -39,8 +40,9 @@ class Policy:
         """Actions (..., k) in [-1, 1] of observations (..., n).
 
         Raises:
-            ValueError: for observations of another size.
+            TypeError, ValueError: for observations of another size, or with NaN.
         """
+        observation = finite("observation", reals("observation", observation), infinite=True)
         if observation.shape[-1:] != self.mean.shape:
             raise ValueError(
                 f"policy: expected {len(self.mean)} numbers an observation, got shape {observation.shape}"

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from qdsim.arguments import integer
+from qdsim.arguments import integer, one_of
 from qdsim.array_type import Array
 from qdsim.envs.env import TaskEnv, picture
 from qdsim.envs.options import EnvOptions
@@ -51,6 +51,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
         self.num_envs = integer("num_envs", num_envs, least=1, most=_MOST)
         self.rules = Rules(task, options or EnvOptions())
+        if not isinstance(autoreset_mode, AutoresetMode):
+            one_of("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**TaskEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
