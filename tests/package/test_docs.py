@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -118,6 +119,8 @@ def test_names_in_texts_exist():
             head, *rest = dotted.split(".")
             if head not in heads or rest[-1] in ("h", "py", "md", "xml"):
                 continue
+            if rest[:1] == ["torch"] and importlib.util.find_spec("torch") is None:
+                continue  # too large for every environment
             seen += 1
             try:
                 found = importlib.import_module(heads[head])
