@@ -216,6 +216,7 @@ static void restore_best(qd_cone_workspace *workspace) {
 }
 
 /* The largest residual of a row over `length`. */
+QD_CLONES
 static double primal_error(const qd_cone_workspace *workspace, double length) {
   const double *residual = workspace->work.residual_row;
   const cone_product *product = &workspace->product;
