@@ -70,7 +70,8 @@ def load(
         ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the geometry "tip"
         soft: modulus Pa, dissipation s/m, hint m (0: the default), and of a plane thickness m; ``<text>`` elements
         named "soft:tip vertices", "soft:tip tetrahedra" and "soft:tip pressure" give it tetrahedra of its own, their
-        numbers in rows of 3, 4 and 1.
+        numbers in rows of 3, 4 and 1. Rigid meshes of the file press into soft geometries by their own triangles,
+        convex or not, if these enclose something.
     exclude_overlaps
         Whether bodies that overlap at the default configuration never touch each other, as robot
         set-up tools decide it: collision geometries of neighbouring links often run into each other,
@@ -107,8 +108,10 @@ def load(
     Warns
     -----
     ModelWarning
-        Dry friction in joints, or what ``leave_out`` names, was left out, inertias of a URDF were
-        repaired, or bodies were excluded from touching each other.
+        A mesh that soft geometries can touch has triangles that enclose nothing, so that its hull is taken, a field ends
+        far inside of its geometry, a ``hint`` is finer than the shape can be, dry friction in joints, or what
+        ``leave_out`` names, was left out, inertias of a URDF were repaired, or bodies were excluded from touching each
+        other.
 
     Notes
     -----

@@ -1,6 +1,7 @@
 """Geometries with pressure fields in models: what says so, what is refused, and the surfaces between them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from field_bodies import pose as pose_of
 
 import qdsim
 from qdsim.planning.task.fingerprint import hash_of
-from qdsim.pressure import HalfSpace, PressureField, RigidSurface, pressure_patch
+from qdsim.pressure import HalfSpace, PressureField, RigidSurface, pressure_patch, tessellation
 
 BALL_ON_BOX = """
 <mujoco>
@@ -291,10 +292,10 @@ def test_files_take_fields_by_name():
     ("kind", "size", "radius"),
     [
         ("sphere", 0.02, 0.021),
-        ("box", (0.03, 0.02, 0.03), 0.021),
-        ("capsule", (0.02, 0.01), 0.021),
-        ("cylinder", (0.02, 0.03), 0.021),
-        ("ellipsoid", (0.02, 0.03, 0.03), 0.021),
+        ("box", (0.025, 0.02, 0.025), 0.021),
+        ("capsule", (0.02, 0.005), 0.021),
+        ("cylinder", (0.02, 0.025), 0.021),
+        ("ellipsoid", (0.02, 0.025, 0.025), 0.021),
     ],
 )
 def test_fields_outside_of_their_shape_are_refused(kind, size, radius):
@@ -303,6 +304,62 @@ def test_fields_outside_of_their_shape_are_refused(kind, size, radius):
         ValueError, match=r"geom 'body': soft: vertex \d+ of the field lies 0.001 m"
     ):
         on_floor(kind, size, PressureField.sphere(radius, 1e6, hint=0.01))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("sphere", 0.05),
+        ("box", (0.02, 0.02, 0.05)),
+        ("capsule", (0.02, 0.03)),
+        ("cylinder", (0.02, 0.05)),
+        ("ellipsoid", (0.02, 0.02, 0.05)),
+    ],
+)
+def test_fields_far_inside_of_their_shape_are_named(kind, size):
+    """Pressure and rest are those of the field all the same; only the way there takes more steps."""
+    field = PressureField.sphere(0.02, 1e6, hint=0.005)
+    with pytest.warns(qdsim.ModelWarning, match="geom 'body': soft: the field ends 0.03 m inside"):
+        loose = on_floor(kind, size, field)
+    close = on_floor("sphere", 0.02, field)
+    rests = []
+    for model in (loose, close):
+        q = pose(model, (0, 0, 0.022))
+        for _ in range(4):
+            step = qdsim.step(model, q, [], qdsim.Options(h=0.01), tau=[0, 0, -20, 0, 0, 0])
+            q = step.q_next
+        assert step.info.soft_converged
+        rests.append(q)
+    np.testing.assert_allclose(*rests, atol=1e-8)
+
+
+def test_resolutions_that_cannot_be_had_are_named(monkeypatch):
+    """Edges as long as said, or a warning that says how long they are."""
+    monkeypatch.setattr(tessellation, "_FINEST", 3)
+    monkeypatch.setattr(tessellation, "_MOST_AROUND", 20)
+    for make, size, kind in (
+        (PressureField.sphere, (0.02,), "sphere"),
+        (PressureField.cylinder, (0.02, 0.03), "cylinder"),
+    ):
+        with pytest.warns(qdsim.ModelWarning, match="hint: 1e-05 m is finer than this shape can"):
+            make(*size, 1e6, hint=1e-5)
+        least = tessellation.finest(kind, size)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            field = make(*size, 1e6, hint=least)
+        surface = RigidSurface.of(field)
+        corners = surface.vertices[surface.triangles]
+        lengths = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+        assert (
+            kind != "sphere" or lengths.max() < 1.6 * least
+        )  # an octahedron's faces stretch so far
+    thin = qdsim.SceneBuilder()
+    thin.body("needle", mass=1.0)
+    thin.joint("needle", "free")
+    thin.geom("needle", "ellipsoid", (1e-3, 1e-3, 1.0), soft=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        qdsim.build(thin.build())
 
 
 def test_fields_that_make_no_sense_are_named():

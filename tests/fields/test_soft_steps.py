@@ -146,6 +146,28 @@ def test_what_friction_holds_does_not_creep():
     assert world_force(patches(step)[0])[0] == pytest.approx(-0.5 * mu * weight, rel=1e-6)
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.4, 1.0])
+def test_a_rigid_box_in_soft_ground_is_held_at_its_sides(mu):
+    """Its base carries k A d. Where friction acts, walls in the ground, pressed by k d / 2, carry mu k P d^2 / 2 of a
+    load that grows, P around the base, and resist by as much where it falls: so it stands deeper than k A d says."""
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    ground = qdsim.Softness(MODULUS, thickness=0.05)
+    scene.geom("world", "plane", name="ground", friction=mu, soft=ground)
+    scene.body("box", pos=(0, 0, 0.03), mass=1.0)
+    scene.joint("box", "free")
+    scene.geom("box", "box", (0.04, 0.04, 0.03), name="box", friction=mu)
+    model = qdsim.build(scene.build())
+    k, base, around = MODULUS / 0.05, 0.08**2, 0.32
+    q = model.default_q
+    for load, sense in ((20.0, 1), (40.0, 1), (20.0, -1)):
+        for _ in range(4):
+            tau = [0, 0, -load, 0, 0, 0]
+            q = qdsim.step(model, q, [], qdsim.Options(h=0.01, epsilon=1e-6), tau=tau).q_next
+        depth = 0.03 - q[2]
+        sides = mu * k * around * depth**2 / 2
+        assert load - k * base * depth == pytest.approx(sense * sides, rel=5e-3, abs=1e-9)
+
+
 @pytest.mark.parametrize(("share", "turns"), [(0.999, False), (1.001, True)])
 def test_torsion_comes_out_of_the_surface(share, turns):
     """A ball pressed on a plane turns when the torque reaches mu times the sum of force times arm over its polygons."""

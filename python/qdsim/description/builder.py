@@ -156,7 +156,8 @@ class SceneBuilder:
         return name
 
     def mesh(self, name: str, vertices: Any, faces: Any = None) -> str:
-        """Adds a shape for geometries of type "mesh", which collide as its convex hull; see ``Mesh``."""
+        """Adds a shape for geometries of type "mesh", which collide as its convex hull, and with soft geometries by
+        its own faces; see ``Mesh``."""
         self._meshes.append(Mesh(name, vertices, faces))
         return name
 

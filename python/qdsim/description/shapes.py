@@ -198,10 +198,11 @@ def _geom_friction(owner: str, given: Any) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Vertices and triangles. Geometries that show a mesh collide as its convex hull.
+    """Vertices and triangles. Geometries that show a mesh collide as its convex hull; soft geometries meet the
+    triangles themselves where these enclose something, so that a ring has its hole and a cup its hollow.
 
     ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of
-    vertices, for pictures; None: those of the hull. ``hull`` (m, 3): triangles of the convex hull,
+    vertices, for pictures and soft geometries; None: those of the hull. ``hull`` (m, 3): triangles of the convex hull,
     indices of vertices, counterclockwise seen from outside; None: computed when it is first needed
     (``hull_faces``), by the qhull inside MuJoCo. The arrays are copied and read-only.
     """

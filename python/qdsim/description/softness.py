@@ -29,13 +29,17 @@ class Softness:
 
     ``modulus``, Pa: the pressure at its deepest place; in between it grows linearly with the depth below the surface.
     ``dissipation``, s/m: by how much pressure grows with the speed of approach, for the second-order step.
-    ``hint``, m: longest edges of the surface of round shapes; None: a quarter of the smallest radius. ``thickness``, m:
+    ``hint``, m: longest edges of the surface of round shapes; None: a quarter of the smallest radius. A warning says
+    how long they are where that is finer than can be (balls have 524288 tetrahedra at most, circles 706 corners). ``thickness``, m:
     of planes, and of them alone: the depth at which pressure is the modulus.
 
     ``field``: a ``PressureField`` in the geometry's own frame, from arrays or a file, in place of the one that the
     shape has; the modulus is that of its own pressure where none is given, else its pressure is scaled. No hint then.
     The shape has to enclose it, and closely: it says when the field may touch, and its contacts keep one step from
-    going deep.
+    going deep (a warning says where more than half of the field's depth is between them).
+
+    Rigid geometries press into soft ones by their own surface: of a mesh its triangles, convex or not, if they enclose
+    something (every edge is run through once in each way), else its convex hull, with a warning.
     """
 
     modulus: float | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description.elements import Elements
+from qdsim.description.elements import Elements, ModelWarning
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import FieldArrays
 from qdsim.pressure import tessellation
@@ -85,8 +86,10 @@ def _hint(geom: Geom) -> float:
     """Longest edges of round shapes, m."""
     if geom.soft is not None and geom.soft.hint is not None:
         return geom.soft.hint
-    round_sizes = {"ellipsoid": 3}.get(geom.type, 1)
-    return 0.25 * min(geom.size[:round_sizes]) if geom.type not in ("plane", "mesh") else 0.0
+    if geom.type in ("plane", "mesh", "box", "cloud"):
+        return 0.0
+    sizes = geom.size[: 3 if geom.type == "ellipsoid" else 1]
+    return max(0.25 * min(sizes), tessellation.finest(geom.type, sizes))
 
 
 def _field(geom: Geom, meshes: Mapping[str, Mesh]) -> _Field:
@@ -99,11 +102,29 @@ def _field(geom: Geom, meshes: Mapping[str, Mesh]) -> _Field:
         return _SOFT_SPACE, 1.0 / thickness, *nothing
     if geom.soft is not None and geom.soft.field is not None:
         return _own_field(geom, geom.soft.field, meshes)
+    if geom.type == "mesh" and geom.soft is None:
+        return _rigid_mesh(meshes[geom.mesh or ""])
     points, cells, depth = _tessellation(geom, meshes)
     if geom.soft is not None:
         return _SOFT, 0.0, points, cells, depth
     used, faces = np.unique(tessellation.surface_of(cells), return_inverse=True)
     return _RIGID, 0.0, points[used], faces.reshape(-1, 3).astype(np.int32), np.zeros(len(used))
+
+
+def _rigid_mesh(mesh: Mesh) -> _Field:
+    """Its own triangles, convex or not, if they enclose something; else its hull, with a warning."""
+    points, faces = tessellation.outward(mesh.vertices, mesh.faces)
+    if len(faces) == 0:
+        warnings.warn(
+            f"mesh {mesh.name!r}: its triangles enclose nothing (they have a rim, or parts of them turn "
+            "different sides out), so soft geometries meet its convex hull",
+            ModelWarning,
+            stacklevel=2,
+        )
+        points, faces = mesh.vertices, np.asarray(mesh.hull_faces)
+    used, numbers = np.unique(faces, return_inverse=True)
+    triangles = numbers.reshape(-1, 3).astype(np.int32)
+    return _RIGID, 0.0, points[used], triangles, np.zeros(len(used))
 
 
 def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _Field:
@@ -115,8 +136,50 @@ def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _F
         raise ValueError(
             f"geom {geom.name!r}: soft: vertex {worst} of the field lies {beyond[worst]:.3g} m outside of the {geom.type}"
         )
+    _warn_if_inside(geom, field, meshes)
     share = np.asarray(field.pressure) / np.max(field.pressure)
     return _SOFT, 0.0, points, np.asarray(field.tetrahedra, dtype=np.int32), share
+
+
+def _warn_if_inside(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> None:
+    """Contacts of the shape keep a step from going deeper than half of the field's depth, whether the field is there or
+    not: one that ends farther below some side of its shape is reached in short steps only."""
+    points = np.asarray(field.vertices)[np.unique(field.tetrahedra)]
+    low, high = _bounds(geom, meshes)
+    below = np.r_[points.min(axis=0) - low, high - points.max(axis=0)]
+    worst, depth = int(below.argmax()), _depth(field)
+    if below[worst] > 0.5 * depth:
+        side = "-+"[worst // 3] + "xyz"[worst % 3]
+        warnings.warn(
+            f"geom {geom.name!r}: soft: the field ends {below[worst]:.3g} m inside of the {geom.type} on its side "
+            f"{side}, more than half of its depth ({depth:.3g} m): steps toward it are cut short; make the "
+            f"{geom.type} smaller",
+            ModelWarning,
+            stacklevel=2,
+        )
+
+
+def _depth(field: FieldArrays) -> float:
+    """Over which pressure would go from zero to the largest where it is steepest, m."""
+    cells = np.asarray(field.tetrahedra)
+    corners, pressure = np.asarray(field.vertices)[cells], np.asarray(field.pressure)
+    edges, rises = corners[:, 1:] - corners[:, :1], pressure[cells][:, 1:] - pressure[cells][:, :1]
+    slopes = np.linalg.norm(np.linalg.solve(edges, rises[..., None]), axis=(1, 2))
+    return float(pressure.max() / slopes.max())
+
+
+def _bounds(geom: Geom, meshes: Mapping[str, Mesh]) -> tuple[Array, Array]:
+    """Least and largest coordinates of a shape, m."""
+    if geom.type == "mesh":
+        vertices = meshes[geom.mesh or ""].vertices
+        return vertices.min(axis=0), vertices.max(axis=0)
+    r = geom.size[0]
+    half = {
+        "sphere": (r, r, r),
+        "capsule": (r, r, r + geom.size[1]),
+        "cylinder": (r, r, geom.size[1]),
+    }.get(geom.type, geom.size)
+    return -np.array(half), np.array(half)
 
 
 def _beyond(geom: Geom, points: Array, meshes: Mapping[str, Mesh]) -> Array:

@@ -7,11 +7,14 @@ below the surface as a share of the deepest one, 0 to 1.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from qdsim.description.elements import ModelWarning
 
 __all__ = [
     "Tessellation",
@@ -19,8 +22,10 @@ __all__ = [
     "capsule",
     "cylinder",
     "ellipsoid",
+    "finest",
     "hull",
     "is_closed",
+    "outward",
     "surface_of",
 ]
 
@@ -33,6 +38,9 @@ _MOST_AROUND = 706
 
 _FINEST = 8
 """Levels of a sphere."""
+
+_FLAT = 2e-12
+"""Twice the area of a triangle that has none, beside the square of its edges: twice what the core refuses."""
 
 _SAME = 1e-14
 """Sizes that differ by less, beside the largest, are equal: their medial axis is a point or a line."""
@@ -76,6 +84,21 @@ class _Cells:
         return points, tetrahedra[kept], np.array(self.depth)
 
 
+def finest(kind: str, size: Sequence[float]) -> float:
+    """The smallest hint of a round shape that is followed, m."""
+    if kind in ("sphere", "ellipsoid"):
+        return 2.0 * max(size) * math.sin(math.pi / 2.0 ** (_FINEST + 2)) * (1.0 + 1e-9)
+    return 2.0 * math.pi * size[0] / _MOST_AROUND * (1.0 + 1e-9)
+
+
+def _warn_of_hint(hint: float, reached: float) -> None:
+    warnings.warn(
+        f"hint: {hint:g} m is finer than this shape can be; its longest edges are {reached:.3g} m",
+        ModelWarning,
+        stacklevel=3,
+    )
+
+
 def _without_repeats(face: Sequence[int]) -> list[int]:
     return [a for a, b in zip(face, [*face[1:], face[0]]) if a != b]
 
@@ -84,7 +107,10 @@ def ellipsoid(semi_axes: Array, hint: float) -> Tessellation:
     """Eight tetrahedra about the centre, their outer faces halved ``level`` times; depth ``1 - |x / semi_axes|``."""
     radius = float(np.max(semi_axes))
     half = math.asin(min(hint, 2.0 * radius) / (2.0 * radius))
-    level = min(max(0, math.ceil(math.log2(math.pi / half)) - 2), _FINEST)
+    level = max(0, math.ceil(math.log2(math.pi / half)) - 2)
+    if level > _FINEST:
+        level = _FINEST
+        _warn_of_hint(hint, 2.0 * radius * math.sin(math.pi / 2.0 ** (level + 2)))
     points, triangles = _octahedron(level)
     tetrahedra = np.column_stack([np.zeros(len(triangles), dtype=np.int32), triangles + 1])
     vertices = np.vstack([np.zeros(3), points]) * semi_axes
@@ -155,7 +181,10 @@ def _ring(axis: int, side: float) -> list[tuple[float, float, float]]:
 def _around(
     radius: float, hint: float, whole: Callable[[float], int] = math.ceil
 ) -> list[tuple[float, float]]:
-    count = min(max(3, whole(2.0 * math.pi * radius / hint)), _MOST_AROUND)
+    count = max(3, whole(2.0 * math.pi * radius / hint))
+    if count > _MOST_AROUND:
+        count = _MOST_AROUND
+        _warn_of_hint(hint, 2.0 * math.pi * radius / count)
     angles = 2.0 * math.pi * np.arange(count) / count
     return [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
 
@@ -266,3 +295,17 @@ def is_closed(points: Array, triangles: Indices) -> bool:
     _, index = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True)
     ways = np.bincount(index.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0]))
     return not ways.any()
+
+
+def outward(points: Array, triangles: Indices) -> tuple[Array, Indices]:
+    """Those of a closed surface, anticlockwise from outside, without ones that have no area; points at one place are
+    one. No triangles if the surface has a rim, or parts of it turn different sides out."""
+    places, same = np.unique(points, axis=0, return_inverse=True)
+    faces = same.reshape(-1)[triangles].astype(np.int32)
+    if not is_closed(places, faces):
+        return places, faces[:0]
+    a, b = np.swapaxes(places[faces[:, 1:]] - places[faces[:, :1]], 0, 1)
+    areas = np.linalg.norm(np.cross(a, b), axis=1)
+    faces = faces[areas > _FLAT * np.maximum((a**2).sum(axis=1), (b**2).sum(axis=1))]
+    corners = places[faces] - places.mean(axis=0)
+    return places, faces if np.linalg.det(corners).sum() >= 0.0 else faces[:, ::-1]
