@@ -228,7 +228,7 @@ def measure(scene: Scene, count: int, seed: int = 0) -> tuple[list[int], int, in
     return programs, open_ends, failed, spent / count
 
 
-def main(count: int = 40) -> None:
+def main(count: int = 80) -> None:
     print("| scene | steps | within 10 | converged | failed | programs | most | us |")
     print("|" + " --- |" * 8)
     total = np.zeros(4, dtype=int)

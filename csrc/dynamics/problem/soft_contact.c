@@ -28,6 +28,7 @@ void soft_contact_begin(soft_contact *s, const qd_model *model, const collision 
                         const double *bristle) {
   s->count = s->element_count = s->programs = s->bounded = s->refined = s->holds = 0;
   s->converged = 1;
+  s->led_back = 0.0;
   if (model->soft_pair_count == 0) {
     return;
   }

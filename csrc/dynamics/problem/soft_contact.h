@@ -88,8 +88,9 @@ typedef struct soft_contact {
   double *step, *from, *jump; /* (nv) the last program's step, where it began; scratch */
   soft_thought *thought;      /* (soft pairs) scratch */
   int programs, converged, bounded;
-  int holds;   /* programs whose answer was refused */
-  int refined; /* 1: the program at hand is one more, from where they converged */
+  double led_back; /* how far the last program's step went, if its jump led back; else 0 */
+  int holds;       /* programs whose answer was refused */
+  int refined;     /* 1: the program at hand is one more, from where they converged */
 } soft_contact;
 
 void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_capacity, arena *a);
