@@ -97,14 +97,25 @@ class DrakeWorld(World):
 
 
 class DrakeScene:
-    """Plant, scene graph and simulator; where each coordinate of the model is in Drake's."""
+    """Plant, scene graph and simulator; where each coordinate of the model is in Drake's.
 
-    def __init__(self, model: Model, damping: Array, h: float, compensated: bool) -> None:
+    Args:
+        model: hinges, slides and free joints; spheres, boxes and planes; actuators of gear 1.
+        damping: (nv,), of the joints.
+        h: s, the time step.
+        compensated: whether the robot has no gravity.
+        sampled: whether outputs are of the last step, as Drake has it by default; derivatives of a step need False.
+    """
+
+    def __init__(
+        self, model: Model, damping: Array, h: float, compensated: bool, sampled: bool = True
+    ) -> None:
         import pydrake.all as drake
 
         self._drake, self.model = drake, model
         builder = drake.DiagramBuilder()
         self.plant, graph = drake.AddMultibodyPlantSceneGraph(builder, time_step=h)
+        self.plant.SetUseSampledOutputPorts(sampled)
         self.plant.set_contact_model(drake.ContactModel.kHydroelasticWithFallback)
         self.plant.mutable_gravity_field().set_gravity_vector(np.array(model.parameters.gravity))
         self._damping = damping

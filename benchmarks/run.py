@@ -14,7 +14,17 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-PACKAGES = ["qdsim", "numpy", "mujoco", "clarabel", "qoco", "daqp", "piqp", "drake"]
+PACKAGES = [
+    "qdsim",
+    "numpy",
+    "mujoco",
+    "clarabel",
+    "qoco",
+    "daqp",
+    "piqp",
+    "drake",
+    "nimblephysics",
+]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 

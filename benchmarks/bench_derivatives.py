@@ -1,0 +1,184 @@
+"""State and input derivatives of a second-order step beside those of other simulators, from the same state in contact.
+
+- qdsim: `linearize_dynamic`, exact, the convex law on the cone; and smoothed.
+- MuJoCo: `mjd_transitionFD`, centred differences, elliptic cones.
+- Drake: its discrete plant (SAP) on automatic differentiation, where `drake` is installed.
+- nimblephysics: its analytic Jacobians, where `nimblephysics` is (it needs NumPy 1).
+
+qdsim's quasi-dynamic steps bring the robot to rest against the object, with commands along the way on which their
+distances fall fastest, and a last move of 10 um on that way presses the geometries into each other, since other
+simulators count only what overlaps. CPU time of one thread, the least of seven rounds in which the contenders take turns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import mujoco
+import numpy as np
+from bench_dynamics import SMALL
+from drake_world import DrakeScene
+from nimble_world import NimbleWorld
+from timing import race
+
+import qdsim
+from qdsim import systems
+from qdsim.model import Model
+
+H = 0.01
+STEPS, PRESS, REACH, NEAREST = 40, 0.1, 0.2, 4
+"""Quasi-dynamic steps; m or rad, how far the commands lie ahead; m, and number, of the distances that shall fall."""
+OVERLAP = 1e-5
+ROUNDS = 7
+LEAST_TIME = 0.01
+"""s, that one measurement takes at least."""
+
+Jacobians = Callable[[], object]
+
+
+def scenes() -> dict[str, tuple[Model, np.ndarray, np.ndarray]]:
+    """Models in contact: state and commands."""
+    found = {}
+    for name, text in SMALL.items():
+        model = qdsim.load(text)
+        q = np.array(model.default_q)
+        q[2:3] -= OVERLAP  # the box, into its plane
+        found[name] = model, q, model.command_from(q)
+    for name in ("planar_pushing", "planar_hand", "allegro_sphere"):
+        found[name] = pressed(systems.load(name))
+    return found
+
+
+def pressed(system: systems.System) -> tuple[Model, np.ndarray, np.ndarray]:
+    """The robot at rest against the object."""
+    model, o = system.model, system.options
+    q = np.array(model.keyframes["start"].q)
+    for _ in range(STEPS):
+        way = nearer(model, q)
+        u = model.command_from(q + PRESS * way)
+        q = np.array(qdsim.step(model, q, u, o).q_next)
+    return model, q + OVERLAP * nearer(model, q), u
+
+
+def nearer(model: Model, q: np.ndarray) -> np.ndarray:
+    """The direction of the robot's joints along which the sum of distances within reach falls fastest, of length one."""
+    joints = {a.joint for a in model.description.actuators}
+    columns = [model.slice_q(joint).start for joint in joints]
+    way = np.zeros(model.nq)
+    for k in columns:
+        move = np.eye(model.nq)[k] * 1e-6
+        way[k] = gap(model, q - move) - gap(model, q + move)
+    return way / np.linalg.norm(way)
+
+
+def gap(model: Model, q: np.ndarray) -> float:
+    return float(np.sort(model.collide(q, REACH)["dist"])[:NEAREST].sum())
+
+
+def ours(
+    model: Model, q: np.ndarray, u: np.ndarray, planar: bool, kappa: float | None
+) -> Jacobians:
+    law = {"friction": "pyramid", "rays": 2} if planar else {}
+    o = qdsim.DynamicOptions(h=H, kappa=kappa, **law)
+    v = np.zeros(model.nv)
+    return lambda: qdsim.linearize_dynamic(model, q, v, u, o)
+
+
+def mujocos(model: Model, q: np.ndarray, u: np.ndarray) -> Jacobians:
+    mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
+    mj.opt.timestep, mj.opt.cone = H, mujoco.mjtCone.mjCONE_ELLIPTIC
+    data = mujoco.MjData(mj)
+    data.qpos[:], data.ctrl[:] = q, u
+    A, B = np.zeros((2 * mj.nv, 2 * mj.nv)), np.zeros((2 * mj.nv, mj.nu))
+    return lambda: mujoco.mjd_transitionFD(mj, data, 1e-6, True, A, B, None, None)
+
+
+def drakes(model: Model, q: np.ndarray, u: np.ndarray) -> Jacobians:
+    import pydrake.all as drake
+
+    scene = DrakeScene(model, np.zeros(model.nv), H, False, sampled=False)
+    diagram = scene.simulator.get_system().ToAutoDiffXd()
+    context = diagram.CreateDefaultContext()
+    plant = diagram.GetSubsystemByName("plant")
+    own = plant.GetMyMutableContextFromRoot(context)
+    x, many = np.zeros(model.nq + model.nv), model.nq + model.nv + model.nu
+    x[: model.nq][scene.columns] = q
+    state = drake.InitializeAutoDiff(x, many, 0)
+    if model.nu:
+        desired = np.concatenate((u[scene.order], np.zeros(model.nu)))
+        wanted = drake.InitializeAutoDiff(desired, many + model.nu, len(x))[:, 0]
+        wanted = [drake.AutoDiffXd(w.value(), w.derivatives()[:many]) for w in wanted]
+        robot = plant.GetModelInstanceByName("robot")
+        plant.get_desired_state_input_port(robot).FixValue(own, wanted)
+
+    def jacobians() -> object:
+        plant.SetPositionsAndVelocities(own, state)
+        after = diagram.EvalUniquePeriodicDiscreteUpdate(context)
+        return drake.ExtractGradient(after.get_vector().CopyToVector())
+
+    return jacobians
+
+
+def nimbles(model: Model, q: np.ndarray, u: np.ndarray) -> Jacobians:
+    return NimbleWorld(model, q, u, H).jacobians
+
+
+def seconds(call: Jacobians) -> Callable[[], float]:
+    """A call that says how many CPU seconds one of these takes, as the mean of enough of them."""
+    start = time.process_time()
+    call()
+    repeat = max(1, math.ceil(LEAST_TIME / max(time.process_time() - start, 1e-7)))
+
+    def timed() -> float:
+        start = time.process_time()
+        for _ in range(repeat):
+            call()
+        return (time.process_time() - start) / repeat
+
+    return timed
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without what libraries write to the standard error (nimblephysics: a line per contact along z)."""
+    with open(os.devnull, "w", encoding="utf-8") as nothing:
+        kept = os.dup(2)
+        os.dup2(nothing.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def main() -> None:
+    names = ["qdsim", "qdsim, smoothed", "MuJoCo", "Drake", "nimblephysics"]
+    print("Microseconds; in brackets how many times as long as qdsim's exact ones.\n")
+    print(f"| scene | degrees of freedom | contacts | {' | '.join(names)} |")
+    print("| --- |" + " ---: |" * (len(names) + 2))
+    for scene, (model, q, u) in scenes().items():
+        planar = scene.startswith("planar")
+        calls: dict[str, Callable[[], float]] = {}
+        with quiet():
+            calls["qdsim"] = seconds(ours(model, q, u, planar, None))
+            calls["qdsim, smoothed"] = seconds(ours(model, q, u, planar, 1e3))
+            calls["MuJoCo"] = seconds(mujocos(model, q, u))
+            for name, make in (("Drake", drakes), ("nimblephysics", nimbles)):
+                # Drake has no derivatives between some shapes, a box and a half space for one, and says so.
+                with contextlib.suppress(ImportError, RuntimeError):
+                    calls[name] = seconds(make(model, q, u))
+            least = {name: 1e6 * min(times) for name, times in race(calls, ROUNDS).items()}
+        cells = [f"{least['qdsim']:.1f}"]
+        for name in names[1:]:
+            us = least.get(name, math.nan)
+            cells.append("none" if math.isnan(us) else f"{us:.0f} ({us / least['qdsim']:.1f})")
+        touching = int((model.collide(q, 0.0)["dist"] < 0.0).sum())
+        print(f"| {scene} | {model.nv} | {touching} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
