@@ -5,8 +5,11 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/shifted.h"
 
-/* Beside the length: contacts that slide by less have no direction. */
-#define SLIDES 1e-12
+/* Beside the length: contacts that slide by less stick. A box that settles on four corners slides
+ * at some of them by 1e-12 to 1e-9 of its size, since no motion has them all at rest. Derivatives
+ * through the least of these slips, ratios of roundings, were wrong by up to 5 %; without all of
+ * them 0.4 % would be missing. */
+#define SLIDES 1e-10
 /* Beside the largest force of all: less is none. */
 #define LOADED 1e-12
 /* Pivots of less, beside the largest entry, are none. */
