@@ -36,7 +36,7 @@ static int settings_check(const step_call *call) {
   return 0;
 }
 
-int patch_law_check(const step_call *call, int derivatives, int keeps_state) {
+int patch_law_check(const step_call *call, int derivatives) {
   const int law = call->settings.patch_law;
   if (call->model->soft_pair_count == 0) {
     return 0;
@@ -48,17 +48,11 @@ int patch_law_check(const step_call *call, int derivatives, int keeps_state) {
                  law == QD_PATCH_BRISTLE ? "bristle" : "elastic");
     return -1;
   }
-  if (!keeps_state && law == QD_PATCH_BRISTLE) {
-    PyErr_SetString(PyExc_ValueError,
-                    "patch_law: 'bristle' has a state, which batches and rollouts do not carry "
-                    "from step to step; use step_dynamic or simulate");
-    return -1;
-  }
   return 0;
 }
 
 int step_call_derivatives(step_call *call) {
-  if (patch_law_check(call, 1, 1) < 0) {
+  if (patch_law_check(call, 1) < 0) {
     step_call_end(call);
     return -1;
   }

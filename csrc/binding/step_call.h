@@ -31,7 +31,7 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
                     PyObject *wrench, PyObject *mocap);
 /* -1 with an exception where the law of patches has no derivatives though they are wanted, or a
  * state that nothing keeps. */
-int patch_law_check(const step_call *call, int derivatives, int keeps_state);
+int patch_law_check(const step_call *call, int derivatives);
 /* -1 with an exception, and then nothing is left to end: where there are no derivatives; bristles
  * (None, NULL: as they are) that are no array of the right shape. */
 int step_call_derivatives(step_call *call);

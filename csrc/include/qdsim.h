@@ -1093,15 +1093,16 @@ typedef struct qd_feedback {
 /* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
 typedef struct qd_batch_input {
   int64_t sample_count;
-  const double *q;      /* (nq) a sample */
-  const double *v;      /* (nv) a sample, of the second-order step, as options say; else NULL */
-  const double *u;      /* (nu) a sample */
-  const double *tau;    /* (nv) a sample, N or Nm; NULL: none */
-  const double *wrench; /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
-  const double *mocap;  /* (mocap_count, 7) a sample; NULL: where the model has them */
+  const double *q;       /* (nq) a sample */
+  const double *v;       /* (nv) a sample, of the second-order step, as options say; else NULL */
+  const double *u;       /* (nu) a sample */
+  const double *tau;     /* (nv) a sample, N or Nm; NULL: none */
+  const double *wrench;  /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
+  const double *mocap;   /* (mocap_count, 7) a sample; NULL: where the model has them */
+  const double *bristle; /* (soft_pair_count, 6) a sample, as in qd_step_input; NULL: zero */
   ptrdiff_t q_stride, v_stride, u_stride, tau_stride,
       wrench_stride;                                   /* doubles from sample to sample */
-  ptrdiff_t mocap_stride;                              /* likewise */
+  ptrdiff_t mocap_stride, bristle_stride;              /* likewise */
   ptrdiff_t u_step, tau_step, wrench_step, mocap_step; /* of rollouts: from step to step */
   const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
                                                   qd_parameter_check; NULL: the model's */
@@ -1112,12 +1113,16 @@ typedef struct qd_batch_input {
   const qd_feedback *feedback; /* of rollouts; NULL: the commands as they are */
   double *v_path; /* of rollouts of the second-order step: (sample_count, step_count + 1, nv) the
                      velocities, filled as q is; else NULL */
+  double *bristle_path; /* likewise of QD_PATCH_BRISTLE: (sample_count, step_count + 1,
+                           soft_pair_count, 6), else NULL */
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */
 typedef struct qd_batch_output {
   double *q_next;           /* (sample_count, nq) */
   double *v_next;           /* (sample_count, nv) of the second-order step */
+  double *bristle;          /* (sample_count, soft_pair_count, 6) as in qd_step_result; where a
+                               sample failed, what it began with */
   double *delta;            /* (sample_count, nv), zero where a sample failed */
   double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
   double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */

@@ -11,8 +11,9 @@ participant *participant_create(const qd_model *model) {
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
   const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
   const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
+  const size_t nb = QD_BRISTLES * (size_t)model->soft_pair_count;
   participant *p =
-      calloc(1, sizeof *p + (nq + nu + 6 * nv + nw + nm + 2 * (nf + nt)) * sizeof(double));
+      calloc(1, sizeof *p + (nq + nu + 6 * nv + nw + nm + nb + 2 * (nf + nt)) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(p);
     return NULL;
@@ -27,7 +28,8 @@ participant *participant_create(const qd_model *model) {
   p->limit_force = p->delta + nv;
   p->constraint_force = p->limit_force + nv;
   p->tendon_force = p->constraint_force + nf;
-  p->kept = p->tendon_force + nt;
+  p->bristle = p->tendon_force + nt;
+  p->kept = p->bristle + nb;
   return p;
 }
 

@@ -17,6 +17,7 @@ typedef struct participant {
   double *q, *v, *u, *tau, *wrench, *mocap;       /* copies: what was checked is what is used */
   double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
   double *tendon_force;                           /* likewise */
+  double *bristle;                                /* copy, as q */
   qd_step_start start;                            /* the step before, see participant_keep */
   double *kept;                                   /* its numbers */
   tape *tape; /* of rollouts that are differentiated; NULL until wanted */

@@ -10,6 +10,13 @@ double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t) {
   return path != NULL ? path + (i * (job->step_count + 1) + t) * job->steps.model->nv : NULL;
 }
 
+/* Likewise of bristles. */
+static double *rollout_bristles(const rollout_job *job, int64_t i, int64_t t) {
+  double *path = job->steps.input->bristle_path;
+  const int64_t size = QD_BRISTLES * (int64_t)job->steps.model->soft_pair_count;
+  return path != NULL ? path + (i * (job->step_count + 1) + t) * size : NULL;
+}
+
 /* Step t of sample i from its row of the path to the next one. */
 static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i, int64_t t,
                               const qd_model *stepped, const qd_step_start *start, double *path,
@@ -17,11 +24,13 @@ static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i,
   const int64_t nq = stepped->nq, taped = t - (job->step_count - job->taped_count);
   result->q_next = path + (t + 1) * nq;
   result->v_next = rollout_velocity(job, i, t + 1);
+  result->bristle = rollout_bristles(job, i, t + 1);
   result->delta = p->delta;
   result->limit_force = p->limit_force;
   result->constraint_force = p->constraint_force;
   result->tendon_force = p->tendon_force;
   result->actuator_force = NULL;
+  sample_read_bristles(p, stepped, rollout_bristles(job, i, t));
   qd_status status = sample_read(&job->steps, p, i, t, path + t * nq, rollout_velocity(job, i, t));
   if (status != QD_OK) {
     return status;
@@ -48,6 +57,7 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
   const qd_batch_input *in = job->steps.input;
   participant *p = r->batch->participants[k];
   const int64_t nq = model->nq;
+  const size_t bristle_size = QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double);
   double *path = job->q + i * (job->step_count + 1) * nq;
   int joint;
   qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
@@ -61,6 +71,11 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
   if (in->v_path != NULL) {
     memcpy(rollout_velocity(job, i, 0), in->v + i * in->v_stride,
            (size_t)model->nv * sizeof(double));
+  }
+  if (in->bristle_path != NULL) {
+    sample_read_bristles(p, model,
+                         in->bristle != NULL ? in->bristle + i * in->bristle_stride : NULL);
+    memcpy(rollout_bristles(job, i, 0), p->bristle, bristle_size);
   }
   while (status == QD_OK && t < job->step_count && !run_is_stopped(r, k)) {
     status = rollout_step(job, p, i, t, stepped, start, path, &result);
@@ -84,6 +99,9 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
     if (in->v_path != NULL) {
       memcpy(rollout_velocity(job, i, t + 1), rollout_velocity(job, i, t),
              (size_t)model->nv * sizeof(double));
+    }
+    if (in->bristle_path != NULL) {
+      memcpy(rollout_bristles(job, i, t + 1), rollout_bristles(job, i, t), bristle_size);
     }
   }
   return status;

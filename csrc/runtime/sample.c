@@ -57,6 +57,15 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
   return status; /* the step looks at the rest */
 }
 
+void sample_read_bristles(participant *p, const qd_model *model, const double *bristle) {
+  const size_t size = QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double);
+  if (bristle != NULL) {
+    memcpy(p->bristle, bristle, size);
+  } else {
+    memset(p->bristle, 0, size);
+  }
+}
+
 static int result_is_finite(const qd_model *model, const qd_step_result *result) {
   return all_finite(result->q_next, model->nq) && all_finite(result->delta, model->nv) &&
          all_finite(result->limit_force, model->nv) &&
@@ -79,6 +88,10 @@ void sample_leave_failed(const qd_model *model, const participant *p, qd_step_re
   memmove(result->q_next, p->q, (size_t)model->nq * sizeof(double));
   if (result->v_next != NULL) {
     memmove(result->v_next, p->v, (size_t)model->nv * sizeof(double));
+  }
+  if (result->bristle != NULL) {
+    memcpy(result->bristle, p->bristle,
+           QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double));
   }
   numbers_fill(result->delta, model->nv, 0.0);
   numbers_fill(result->limit_force, model->nv, 0.0);
@@ -148,6 +161,7 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
                                .tau = job->input->tau != NULL ? p->tau : NULL,
                                .wrench = job->input->wrench != NULL ? p->wrench : NULL,
                                .mocap = job->input->mocap != NULL ? p->mocap : NULL,
+                               .bristle = result->bristle != NULL ? p->bristle : NULL,
                                .start = start};
   qd_status status;
   do {

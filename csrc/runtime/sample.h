@@ -21,6 +21,8 @@ step_job step_job_of(const qd_model *model, const qd_step_options *options,
  * on the way. */
 qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q,
                       const double *v);
+/* Likewise stretches of bristles, NULL: zero. */
+void sample_read_bristles(participant *p, const qd_model *model, const double *bristle);
 /* The model that a sample is stepped with. */
 const qd_model *sample_model(const step_job *job, participant *p, int64_t i);
 /* The guess that a sample is given. */

@@ -375,6 +375,7 @@ def _batch(
     wrt: int,
     contacts: bool,
     warm_start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
+    bristles: _Vector | None,
 ) -> dict[str, Any]: ...
 def _rollout(
     model: Model,
@@ -392,6 +393,7 @@ def _rollout(
     warm_start: bool,
     start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
     feedback: dict[str, _Vector] | None,
+    bristles: _Vector | None,
 ) -> dict[str, Any]: ...
 def _rollout_derivative(
     model: Model,

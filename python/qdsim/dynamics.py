@@ -100,7 +100,7 @@ class DynamicOptions:
         patch_law: How that friction answers to sliding. "disc" and "elastic" as in `Options`. "regularized" (Elandt et
             al. 2019): in proportion to the speed up to `slip_speed`, so that what is pushed creeps, and friction times
             the force beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given
-            as `bristles` and returned; friction is minus that stiffness times the force of a polygon times (stretch +
+            as `bristles` and returned, by single steps, batches and rollouts; friction is minus that stiffness times the force of a polygon times (stretch +
             `bristle_time` times speed), at most friction times the force, and the stretch follows the force that is
             left with `bristle_time` (Elandt's published program). Both of exact steps only; "bristle" and "elastic" are
             without derivatives.

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import qdsim
+from qdsim.systems import load_dynamic
 
 MU, G = 0.5, 9.81
 
@@ -163,10 +164,16 @@ def test_what_has_no_derivatives_or_keeps_no_state_says_so():
             qdsim.differentiate_dynamic(model, q, v, [], options)
     with pytest.raises(ValueError, match="patch_law"):
         qdsim.linearize(model, q, [], qdsim.Options(patch_law="elastic"))
-    with pytest.raises(ValueError, match="patch_law: 'bristle' has a state"):
-        qdsim.step_dynamic_batch(
-            model, q[None], v[None], np.zeros((1, 0)), qdsim.DynamicOptions(patch_law="bristle")
+    options = qdsim.DynamicOptions(patch_law="bristle")
+    with pytest.raises(ValueError, match=r"patch_law: .*'bristle'"):
+        qdsim.rollout_dynamic_vjp(
+            model, q, v, np.zeros((2, 0)), options, q_cotangent=np.zeros((3, 6))
         )
+    for bad in (np.zeros(6), np.zeros((2, 6)), np.full((1, 6), np.nan)):
+        with pytest.raises(ValueError, match="bristles"):
+            qdsim.step_dynamic_batch(model, q, v, [], options, bristles=bad)
+        with pytest.raises(ValueError, match="bristles"):
+            qdsim.rollout_dynamic(model, q, v, np.zeros((2, 0)), options, bristles=bad)
     with pytest.raises(ValueError, match="bristles"):
         qdsim.step_dynamic(model, q, v, [], bristles=np.zeros(6))
     with pytest.raises(ValueError, match="bristles"):
@@ -191,3 +198,101 @@ def test_batches_have_the_bits_of_single_steps():
         for i in range(3):
             one = qdsim.step_dynamic(model, q[i], v[i], [], options)
             np.testing.assert_array_equal(batch.v_next[i], one.v_next)
+
+
+def test_batches_and_rollouts_carry_bristles():
+    """Stretches go from batch to batch as from step to step, with the same bits, along rollouts and for any threads; of
+    a box that sticks they are force over stiffness."""
+    model, steps = soft_box(), 80
+    options = qdsim.DynamicOptions(h=5e-3, patch_law="bristle")
+    tau = np.zeros((4, 6))
+    tau[:, 0] = (0.0, 1.0, 3.0, 20.0)
+    q, v = np.repeat(model.default_q[None], 4, axis=0), np.zeros((4, 6))
+    course = qdsim.rollout_dynamic(
+        model, q, v, np.zeros((4, steps, 0)), options, tau=tau[:, None], threads=2
+    )
+    assert course.bristles.shape == (4, steps + 1, 1, 6) and not course.bristles[:, 0].any()
+    found, stretch = (q, v), None
+    for k in range(steps):
+        batch = qdsim.step_dynamic_batch(
+            model, *found, np.zeros((4, 0)), options, tau=tau, bristles=stretch
+        )
+        one = qdsim.step_dynamic(
+            model,
+            found[0][2],
+            found[1][2],
+            [],
+            options,
+            tau=tau[2],
+            bristles=None if stretch is None else stretch[2],
+        )
+        np.testing.assert_array_equal(batch.bristles[2], one.bristles)
+        np.testing.assert_array_equal(batch.v_next[2], one.v_next)
+        found, stretch = (batch.q_next, batch.v_next), batch.bristles
+        np.testing.assert_array_equal(stretch, course.bristles[:, k + 1])
+    np.testing.assert_array_equal(found[0], course.q[:, -1])
+    sticks = np.array([0.0, 1.0, 3.0]) / (options.bristle_stiffness * G)
+    np.testing.assert_allclose(stretch[:3, 0, 0], sticks, rtol=1e-2, atol=1e-12)
+    again = qdsim.rollout_dynamic(
+        model,
+        course.q[:, 20],
+        course.v[:, 20],
+        np.zeros((4, steps - 20, 0)),
+        options,
+        tau=tau[:, None],
+        bristles=course.bristles[:, 20],
+    )
+    np.testing.assert_array_equal(again.bristles, course.bristles[:, 20:])
+    plain = qdsim.step_dynamic_batch(model, q, v, np.zeros((4, 0)), bristles=stretch)
+    assert plain.bristles is None
+
+
+def test_samples_that_fail_keep_their_bristles():
+    model = soft_box()
+    options = qdsim.DynamicOptions(h=5e-3, patch_law="bristle")
+    q, v = np.repeat(model.default_q[None], 2, axis=0), np.zeros((2, 6))
+    tau = np.zeros((2, 6))
+    tau[1] = 1e300
+    begun = np.full((2, 1, 6), 1e-6)
+    found = qdsim.step_dynamic_batch(
+        model, q, v, np.zeros((2, 0)), options, tau=tau, bristles=begun, errors="mark"
+    )
+    assert (found.status != 0).tolist() == [False, True]
+    for i in np.flatnonzero(found.status):
+        np.testing.assert_array_equal(found.bristles[i], begun[i])
+    course = qdsim.rollout_dynamic(
+        model, q, v, np.zeros((2, 3, 0)), options, tau=tau[:, None], bristles=begun, errors="mark"
+    )
+    for i, done in enumerate(course.steps_done):
+        for t in range(done, 3):
+            np.testing.assert_array_equal(course.bristles[i, t + 1], course.bristles[i, done])
+
+
+@pytest.mark.parametrize("law", ["disc", "regularized", "bristle"])
+def test_a_spinning_disc_slows_alike_under_all_laws(law):
+    """By 4 mu g / (3 R): all of it slides, so that what laws do below the rim of friction does not show."""
+    system = load_dynamic("spinning_disc", speed=20.0, friction=MU)
+    motion = system.simulate(0.1, system.options.replace(h=5e-3, patch_law=law))
+    rate = (motion.v[0, 5] - motion.v[-1, 5]) / motion.t[-1]
+    assert rate == pytest.approx(4 * MU * G / (3 * 0.05), rel=3e-3)
+    assert np.abs(motion.v[-1, :5]).max() < 1e-6
+
+
+@pytest.mark.parametrize("speed", [0.02, 1.0])
+def test_a_spinning_disc_is_lifted_by_the_elastic_cone(speed):
+    """Where it slides by less in a step than it is deep, it slows by 4 mu g / (3 R), too, and presses by k A times its
+    depth and mu times how far its polygons slide, two thirds of the radius from the middle."""
+    system = load_dynamic("spinning_disc", speed=speed, friction=MU)
+    h, radius, modulus, half = 1e-5, 0.05, 1e7, 0.01
+    options = system.options.replace(h=h, patch_law="elastic")
+    step = qdsim.step_dynamic(system.model, system.q, system.v, [], options)
+    (patch,) = (c for c in step.contacts if c["dim"] == 6)
+    force, torque = patch["force"][0], abs(patch["force"][3])
+    depth, slid = half - step.q_next[2], 2 * radius / 3 * step.v_next[5] * h
+    assert force == pytest.approx(
+        modulus / half * np.pi * radius**2 * (depth + MU * slid), rel=5e-3
+    )
+    slows = (speed - step.v_next[5]) / h
+    assert slows == pytest.approx(torque / (0.5 * radius**2), rel=1e-6)
+    assert slows == pytest.approx(4 * MU * force / (3 * radius), rel=4e-3)
+    assert step.info.soft_converged

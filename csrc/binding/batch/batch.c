@@ -5,14 +5,17 @@
 
 const char batch_doc[] =
     "_batch($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters, out, threads,\n"
-    "       wrt, contacts, warm_start)\n--\n\n"
+    "       wrt, contacts, warm_start, bristles)\n--\n\n"
     "Steps (wrt -1), or linearizations by the arguments whose bits are set in wrt, of the rows of\n"
     "q, u, tau, wrench and mocap (or None), and v, None of quasi-dynamic steps, with parameters "
     "(None, or a tuple of rows or None). "
     "out: "
     "None,\n"
     "or a dict of arrays of the right size to write results of these names to. warm_start: see\n"
-    "batch_start.h. Returns a dict of q_next, v_next of the second-order step, delta, limit_force, "
+    "batch_start.h. bristles: rows (samples, 6 soft_pair_count) or None; under their law they are "
+    "among\n"
+    "the results, of that width. Returns a dict of q_next, v_next of the second-order step, delta, "
+    "limit_force, "
     "constraint_force, tendon_force, "
     "softened, status; of\n"
     "derivative_exact, and the derivatives (samples, nv, size) as A, B and by the arguments' "
@@ -24,12 +27,12 @@ const char batch_doc[] =
 /* The arguments of _batch, borrowed, in the order of BATCH_NAMES. */
 typedef struct batch_job {
   PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *out, *threads, *wrt,
-      *contacts, *warm_start;
+      *contacts, *warm_start, *bristles;
 } batch_job;
 
-static const char *const BATCH_NAMES[] = {"model",   "options", "q",        "v",          "u",
-                                          "tau",     "wrench",  "mocap",    "parameters", "out",
-                                          "threads", "wrt",     "contacts", "warm_start"};
+static const char *const BATCH_NAMES[] = {
+    "model",      "options", "q",       "v",   "u",        "tau",        "wrench",  "mocap",
+    "parameters", "out",     "threads", "wrt", "contacts", "warm_start", "bristles"};
 enum { BATCH_ARGUMENTS = sizeof(batch_job) / sizeof(PyObject *) };
 
 /* What qdsim.batch calls the derivative by an argument. */
@@ -37,13 +40,18 @@ static const char *derivative_name(int argument) {
   return argument == QD_BY_Q ? "A" : (argument == QD_BY_U ? "B" : qd_argument_name(argument));
 }
 
-static int output_create(PyObject *results, PyObject *given, const model_object *model,
-                         npy_intp count, int dynamic, int wrt, int contacts, qd_batch_output *out) {
-  npy_intp nq = model->nq, nv = model->nv;
+static int output_create(PyObject *results, PyObject *given, const batch_call *call, int wrt,
+                         int contacts, qd_batch_output *out) {
+  const model_object *model = call->step.model;
+  const npy_intp count = (npy_intp)call->input.sample_count, nq = model->nq, nv = model->nv;
   memset(out, 0, sizeof *out);
   out->q_next = result_create(results, given, "q_next", NPY_DOUBLE, count, nq, -1);
-  if (dynamic) {
+  if (call->input.v) {
     out->v_next = result_create(results, given, "v_next", NPY_DOUBLE, count, nv, -1);
+  }
+  if (has_bristles(call)) {
+    out->bristle = result_create(results, Py_None, "bristles", NPY_DOUBLE, count,
+                                 QD_BRISTLES * model->soft_pair_count, -1);
   }
   out->delta = result_create(results, given, "delta", NPY_DOUBLE, count, nv, -1);
   out->limit_force = result_create(results, given, "limit_force", NPY_DOUBLE, count, nv, -1);
@@ -109,7 +117,8 @@ static int input_read(batch_call *call, const batch_job *job) {
                                 &in->wrench_stride))) ||
       (job->mocap != Py_None &&
        !(in->mocap =
-             rows_read(job->mocap, "mocap", &count, 7 * model->mocap_count, &in->mocap_stride)))) {
+             rows_read(job->mocap, "mocap", &count, 7 * model->mocap_count, &in->mocap_stride))) ||
+      bristles_read(call, job->bristles, &count) < 0) {
     return -1;
   }
   in->sample_count = count;
@@ -122,8 +131,7 @@ static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int conta
     return NULL;
   }
   qd_batch_output out;
-  if (output_create(results, given, call->step.model, (npy_intp)call->input.sample_count,
-                    call->input.v != NULL, wrt, contacts, &out) < 0) {
+  if (output_create(results, given, call, wrt, contacts, &out) < 0) {
     Py_DECREF(results);
     return NULL;
   }
@@ -155,7 +163,7 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
   }
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
                   job.model, job.options, job.threads, job.v != Py_None) == 0 &&
-      patch_law_check(&call.step, wrt >= 0, 0) == 0 && input_read(&call, &job) == 0 &&
+      patch_law_check(&call.step, wrt >= 0) == 0 && input_read(&call, &job) == 0 &&
       parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&
       batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0) {
     out = batch_run(&call, job.out, wrt, contacts);

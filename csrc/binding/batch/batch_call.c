@@ -66,6 +66,20 @@ int velocities_read(batch_call *call, PyObject *v, const char *name, npy_intp *c
   return in->v ? 0 : -1;
 }
 
+int bristles_read(batch_call *call, PyObject *bristles, npy_intp *count) {
+  qd_batch_input *in = &call->input;
+  if (bristles == Py_None) {
+    return 0;
+  }
+  in->bristle = rows_read(bristles, "bristles", count,
+                          QD_BRISTLES * call->step.model->soft_pair_count, &in->bristle_stride);
+  return in->bristle ? 0 : -1;
+}
+
+int has_bristles(const batch_call *call) {
+  return call->input.v && call->step.settings.patch_law == QD_PATCH_BRISTLE;
+}
+
 int parameters_read(batch_call *call, PyObject *object) {
   qd_batch_input *in = &call->input;
   if (object == Py_None) {

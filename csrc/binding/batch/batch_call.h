@@ -35,6 +35,10 @@ const double *rows_read(PyObject *object, const char *name, npy_intp *count, int
                         ptrdiff_t *stride);
 /* Velocities of the second-order step: rows, or None of the other one. -1 with an exception. */
 int velocities_read(batch_call *call, PyObject *v, const char *name, npy_intp *count);
+/* Stretches of bristles: rows, or None. -1 with an exception. */
+int bristles_read(batch_call *call, PyObject *bristles, npy_intp *count);
+/* Whether the steps have bristles, whose stretches are among the results. */
+int has_bristles(const batch_call *call);
 /* courses.c: u, and tau, wrench and mocap or None, of rollouts (samples, steps, width). */
 int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench, PyObject *mocap,
                  npy_intp *step_count);

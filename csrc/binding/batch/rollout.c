@@ -3,7 +3,7 @@
 
 const char rollout_doc[] =
     "_rollout($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters, out,\n"
-    "         threads, warm_start, start, feedback)\n--\n\n"
+    "         threads, warm_start, start, feedback, bristles)\n--\n\n"
     "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau, wrench and "
     "mocap of\n"
     "that kind or None, rows contiguous; parameters and out (q, status, steps_done) as in _batch.\n"
@@ -13,20 +13,21 @@ const char rollout_doc[] =
     "nv), lower and upper (samples, steps, nu) as in qd_feedback, and where they are wanted u_gain "
     "(samples, steps, nu, nu),\n"
     "v_nominal (steps, nv) and v_gain like x_gain.\n"
-    "v: (samples, nv) of the second-order step, else None.\n"
-    "Returns a dict of q (samples, steps + 1, nq), v of that step, status, steps_done, the "
+    "v: (samples, nv) of the second-order step, else None. bristles: as in _batch.\n"
+    "Returns a dict of q (samples, steps + 1, nq), v and bristles of that step, status, "
+    "steps_done, the "
     "commands that feedback\n"
     "gave if there is one, and failure as in _batch.";
 
 /* The arguments of _rollout, borrowed, in the order of ROLLOUT_NAMES. */
 typedef struct rollout_job {
   PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *out, *threads,
-      *warm_start, *start, *feedback;
+      *warm_start, *start, *feedback, *bristles;
 } rollout_job;
 
-static const char *const ROLLOUT_NAMES[] = {"model",   "options",    "q",     "v",          "u",
-                                            "tau",     "wrench",     "mocap", "parameters", "out",
-                                            "threads", "warm_start", "start", "feedback"};
+static const char *const ROLLOUT_NAMES[] = {
+    "model",      "options", "q",       "v",          "u",     "tau",      "wrench",  "mocap",
+    "parameters", "out",     "threads", "warm_start", "start", "feedback", "bristles"};
 enum { ROLLOUT_ARGUMENTS = sizeof(rollout_job) / sizeof(PyObject *) };
 
 static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_count,
@@ -41,6 +42,10 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
   if (call->input.v) {
     call->input.v_path =
         result_create(results, out, "v", NPY_DOUBLE, count, step_count + 1, model->nv);
+  }
+  if (has_bristles(call)) {
+    call->input.bristle_path = result_create(results, Py_None, "bristles", NPY_DOUBLE, count,
+                                             step_count + 1, QD_BRISTLES * model->soft_pair_count);
   }
   int32_t *statuses = result_create(results, out, "status", NPY_INT32, count, -1, -1);
   int64_t *steps_done = result_create(results, out, "steps_done", NPY_INT64, count, -1, -1);
@@ -73,9 +78,9 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
   }
   if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options, job.threads,
                   job.v != Py_None) == 0 &&
-      patch_law_check(&call.step, 0, 0) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride)) &&
-      velocities_read(&call, job.v, "v0", &count) == 0) {
+      velocities_read(&call, job.v, "v0", &count) == 0 &&
+      bristles_read(&call, job.bristles, &count) == 0) {
     call.input.sample_count = count;
     if (courses_read(&call, job.u, job.tau, job.wrench, job.mocap, &step_count) == 0 &&
         parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&

@@ -224,7 +224,7 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
   qd_batch_input *in = &call.batch.input;
   if (batch_begin(&call.batch, state, "rollout", job.model, job.options, job.threads,
                   job.v != Py_None) == 0 &&
-      patch_law_check(&call.batch.step, 1, 0) == 0 && way_read(&call, state, &job) == 0 &&
+      patch_law_check(&call.batch.step, 1) == 0 && way_read(&call, state, &job) == 0 &&
       (in->q = rows_read(job.q, "q0", &count, call.batch.step.model->nq, &in->q_stride)) &&
       velocities_read(&call.batch, job.v, "v0", &count) == 0) {
     in->sample_count = count;

@@ -7,7 +7,7 @@ threads, and a sample that fails is raised or marked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ class BatchDynamicSteps(BatchSteps):
 
     v_next: _Vector
     """(..., nv) velocities after the step."""
+    bristles: _Vector | None = field(default=None, kw_only=True)
+    """(..., soft_pair_count, 6) their stretch after the step, as in `DynamicStep`; None unless patch_law="bristle"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,6 +53,9 @@ class DynamicRollouts(Rollouts):
 
     v: _Vector
     """(..., T + 1, nv) velocities, the first one included."""
+    bristles: _Vector | None = field(default=None, kw_only=True)
+    """(..., T + 1, soft_pair_count, 6) the stretch of bristles, the first one included; None unless
+    patch_law="bristle"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -93,12 +98,15 @@ def step_dynamic_batch(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchDynamicSteps | None = None,
     warm_start: WarmStart | None = None,
+    bristles: npt.ArrayLike | None = None,
 ) -> BatchDynamicSteps:
     """Step every sample of a batch: `step_dynamic` over the leading dimensions of q, v, u, tau and wrench.
 
     Args:
         v: Velocities (..., nv).
         options: qdsim.DynamicOptions, None for the defaults.
+        bristles: Stretches (..., soft_pair_count, 6) as in `step_dynamic`: the `bristles` of the batch before. None:
+            none is stretched. No effect unless patch_law="bristle".
         model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
 
     Raises:
@@ -119,6 +127,7 @@ def step_dynamic_batch(
         parameters,
         out,
         warm_start,
+        bristles,
     )
     return BatchDynamicSteps(**fields)
 
@@ -139,6 +148,7 @@ def rollout_dynamic(
     out: Mapping[str, npt.NDArray[Any]] | DynamicRollouts | None = None,
     warm_start: bool | WarmStep = False,
     feedback: Feedback | None = None,
+    bristles: npt.ArrayLike | None = None,
 ) -> DynamicRollouts:
     """Second-order steps, T in a row from (q0, v0), for every sample of a batch.
 
@@ -146,6 +156,7 @@ def rollout_dynamic(
         v0: First velocities (..., nv).
         options: qdsim.DynamicOptions, None for the defaults.
         feedback: How commands react to the state in which each step begins; None: they do not.
+        bristles: Stretches (..., soft_pair_count, 6) with which the rollouts begin, as in `step_dynamic_batch`.
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in `rollout`.
 
     Raises:
@@ -166,6 +177,7 @@ def rollout_dynamic(
         out,
         warm_start,
         feedback,
+        bristles,
     )
     return DynamicRollouts(**fields)
 

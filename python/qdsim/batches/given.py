@@ -13,6 +13,7 @@ from qdsim import _core
 from qdsim.batches.inputs import (
     Mocap,
     Wrench,
+    bristles_of,
     check_finite,
     check_model,
     check_parameters,
@@ -36,7 +37,7 @@ class Given:
     model: _core.Model
     steps: int
     begin: dict[str, _Vector]
-    """q, and v in dynamics, by the names that the caller gave them."""
+    """q, and in dynamics v and perhaps bristles, by the names that the caller gave them."""
     courses: dict[str, _Vector]
     """(..., steps, width) of every step."""
     values: dict[str, _Vector]
@@ -72,6 +73,11 @@ class Given:
             "parameters": parameter_rows(own),
         }
 
+    def bristles(self, lead: tuple[int, ...]) -> _Vector | None:
+        """Rows of the stretches with which rollouts begin, if they were given."""
+        own = self.begin.get("bristles")
+        return None if own is None else in_rows(own, lead, 1)
+
 
 def courses_of(
     model: _core.Model,
@@ -82,12 +88,15 @@ def courses_of(
     wrench: Wrench | None,
     mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
+    bristles: npt.ArrayLike | None = None,
 ) -> Given:
     """Arguments of rollouts."""
     check_model(model)
     begin = {"q0": numbers("q0", q0, (model.nq,))}
     if v0 is not None:
         begin["v0"] = numbers("v0", v0, (model.nv,))
+    if bristles is not None:
+        begin["bristles"] = bristles_of(model, bristles)
     given = inputs_of(model, u, tau, wrench, mocap, (-1,))
     steps = given["u"].shape[-2]
     courses = {name: every_step(name, course, steps) for name, course in given.items()}

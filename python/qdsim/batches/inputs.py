@@ -16,6 +16,7 @@ from qdsim.description.checks import QUATERNION_TOLERANCE
 __all__ = [
     "Mocap",
     "Wrench",
+    "bristles_of",
     "broadcast",
     "check_errors",
     "check_finite",
@@ -188,6 +189,12 @@ def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> _
     return array.reshape(*array.shape[:-2], 7 * count)
 
 
+def bristles_of(model: _core.Model, bristles: npt.ArrayLike) -> _Vector:
+    """Stretches (..., 6 soft_pair_count)."""
+    array = numbers("bristles", bristles, (model.soft_pair_count, 6))
+    return array.reshape(*array.shape[:-2], 6 * model.soft_pair_count)
+
+
 def every_step(name: str, course: _Vector, step_count: int) -> _Vector:
     """A course (..., T or 1, n) for every step."""
     if course.shape[-2] not in (1, step_count):
@@ -225,12 +232,15 @@ def rows_of(
     mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
     v: npt.ArrayLike | None = None,
+    bristles: npt.ArrayLike | None = None,
 ) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     check_model(model)
     arrays = {"q": numbers("q", q, (model.nq,))}
     if v is not None:
         arrays["v"] = numbers("v", v, (model.nv,))
+    if bristles is not None:
+        arrays["bristles"] = bristles_of(model, bristles)
     arrays |= inputs_of(model, u, tau, wrench, mocap)
     values = parameters_of(model, parameters)
     both = {**arrays, **values}

@@ -258,6 +258,7 @@ def _after_rollout(
         warm_start=False,
         start=None,
         feedback=products.reaction(lead),
+        bristles=None,
     )
     settle(
         caller, given.model, "q0", arguments["q"], found["status"], found["failure"], lead, errors

@@ -24,7 +24,7 @@ from qdsim.batches.inputs import (
 )
 from qdsim.batches.marks import BatchMarks, Errors, settle
 from qdsim.batches.outputs import Wanted, outputs
-from qdsim.batches.steps import WarmStep
+from qdsim.batches.steps import WarmStep, bristles_in
 
 __all__ = ["Rollouts", "checked_rollout", "feedback_rollout", "roll", "rollout"]
 
@@ -117,10 +117,11 @@ def roll(
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: bool | WarmStep,
     feedback: Feedback | None,
+    bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback."""
+    """Fields of rollouts, with "v" and "bristles" where v0 is given, and "commands" with feedback."""
     check_errors(errors)
-    begun = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    begun = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters, bristles)
     reaction = feedback_arrays(model, feedback, begun.steps, v0 is not None)
     lead = broadcast(begun.leads() | feedback_leads(reaction))
     arguments = begun.arguments(lead)
@@ -143,10 +144,13 @@ def roll(
         warm_start=warm_start is not False,
         start=None if isinstance(warm_start, bool) else warm_start,
         feedback=feedback_rows(reaction, lead, begun.steps),
+        bristles=begun.bristles(lead),
     )
     caller = "rollout" if v0 is None else "rollout_dynamic"
     settle(caller, model, "q0", arguments["q"], found["status"], found["failure"], lead, errors)
     fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
+    if v0 is not None:
+        fields["bristles"] = bristles_in(model, found, (*lead, begun.steps + 1))
     if feedback is not None:
         fields["commands"] = found["commands"].reshape(*lead, begun.steps, model.nu)
     return {**fields, **given}
@@ -233,4 +237,5 @@ def _rolled(
         warm_start=False,
         start=None,
         feedback=feedback,
+        bristles=None,
     )

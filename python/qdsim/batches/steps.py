@@ -35,6 +35,7 @@ from qdsim.batches.outputs import Wanted, outputs
 __all__ = [
     "BatchLinearizations",
     "BatchSteps",
+    "bristles_in",
     "linearize_batch",
     "step_all",
     "step_batch",
@@ -201,10 +202,11 @@ def step_all(
     parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: WarmStart | None,
+    bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of a batch of steps, with "v_next" where v is given."""
+    """Fields of a batch of steps, with "v_next" and "bristles" where v is given."""
     check_errors(errors)
-    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters, v)
+    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters, v, bristles)
     given = outputs(out, _wanted(model, lead, None, v is not None), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, None, warm_start)
     return {**fields, **given}
@@ -285,6 +287,14 @@ def _wanted(
     return wanted
 
 
+def bristles_in(
+    model: _core.Model, found: Mapping[str, Any], lead: tuple[int, ...]
+) -> _Vector | None:
+    """Those among the results, None without."""
+    own = found.get("bristles")
+    return None if own is None else own.reshape(*lead, model.soft_pair_count, 6)
+
+
 def _start(
     warm_start: WarmStart | None, lead: tuple[int, ...]
 ) -> WarmStep | tuple[npt.NDArray[Any], ...] | None:
@@ -343,6 +353,7 @@ def _run(
         wrt=mask,
         contacts=flag("contacts", contacts),
         warm_start=_start(warm_start, lead),
+        bristles=rows.get("bristles"),
     )
     dynamic = "v" in rows
     caller = "step_dynamic_batch" if dynamic else "step_batch" if wrt is None else "linearize_batch"
@@ -350,4 +361,6 @@ def _run(
     fields = {name: found.get(name) for name in ("contact_start", "contacts")}
     for name, (shape, _) in _wanted(model, lead, wrt, dynamic).items():
         fields[name] = found[name].reshape(shape)
+    if dynamic:
+        fields["bristles"] = bristles_in(model, found, lead)
     return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES), **fields}
