@@ -51,6 +51,18 @@ static void weld_turn(double turn[3], const kinematics *k, const int *body,
   quat_log(turn, quat);
 }
 
+/* The nearest body that carries both: parents come before children. */
+static int carrier_of(const qd_model *model, int a, int b) {
+  while (a != b) {
+    if (a > b) {
+      a = model->body_parent[a];
+    } else {
+      b = model->body_parent[b];
+    }
+  }
+  return a;
+}
+
 void constraint_compute(constraint_state *s, const qd_model *model, const kinematics *k,
                         const tendons *t, const double *q, int index) {
   const int type = model->constraint_type[index];
@@ -73,6 +85,7 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
     mat3_mul_vec(s->anchor[side], k->body_rot + 9 * body, data + 3 * side);
     vec3_axpy(s->anchor[side], 1.0, k->body_pos + 3 * body);
   }
+  s->body[2] = carrier_of(model, s->body[0], s->body[1]);
   vec3_sub(s->violation, s->anchor[1], s->anchor[0]);
   if (type == QD_WELD) {
     weld_turn(s->turn, k, s->body, data + 6);
@@ -140,6 +153,9 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
     column[0] = dof == s->dof[0] ? 1.0 : (dof == s->dof[1] ? -s->slope : 0.0);
     return;
   }
+  if (on_path(model, s->body[2], dof)) {
+    return; /* what carries both moves neither against the other */
+  }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     if (on_path(model, s->body[side], dof)) {
@@ -165,6 +181,13 @@ static void add_turn_derivative(double out[3], const constraint_state *s, const 
   vec3_axpy(out, side == 0 ? -1.0 : 1.0, part);
 }
 
+/* What DOF j does to the twist of a body that it moves: it turns what is behind it. */
+static void change_twist(screw *out, const kinematics *k, const constraint_motion *m, int body,
+                         int j) {
+  screw_sub(out, m->body_twist + body, m->unmoved_twist + j);
+  screw_bracket(out, k->dof_screw + j, out);
+}
+
 void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
                                   const kinematics *k, const constraint_motion *m, int j) {
   const screw *S = k->dof_screw + j;
@@ -177,20 +200,25 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
     }
     return;
   }
+  screw carrier = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+  if (on_path(model, s->body[2], j)) {
+    change_twist(&carrier, k, m, s->body[2], j);
+  }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
-    const screw *twist = m->body_twist + s->body[side];
     if (!on_path(model, s->body[side], j)) {
       continue;
     }
     screw behind;
-    double d_anchor[3], part[3];
-    screw_sub(&behind, twist, m->unmoved_twist + j);
-    screw_bracket(&behind, S, &behind);
+    double d_anchor[3], part[3], relative[3];
+    change_twist(&behind, k, m, s->body[side], j);
     screw_point_velocity(d_anchor, S, s->anchor[side]);
     screw_point_velocity(part, &behind, s->anchor[side]);
     vec3_axpy(column, sign, part);
-    vec3_cross(part, twist->w, d_anchor);
+    vec3_cross(part, carrier.w, s->anchor[side]);
+    vec3_axpy(column, -sign, part);
+    vec3_sub(relative, m->body_twist[s->body[side]].w, m->body_twist[s->body[2]].w);
+    vec3_cross(part, relative, d_anchor);
     vec3_axpy(column, sign, part);
     constraint_cap_change(s, 0, d_anchor);
     vec3_axpy(column, sign, d_anchor);
@@ -219,13 +247,15 @@ void constraint_turn_pull(double out[3], const constraint_state *s, const double
   }
 }
 
-void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force) {
-  memset(W, 0, 2 * sizeof *W);
+void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
+                         const double *force) {
+  memset(W, 0, CONSTRAINT_BODIES * sizeof *W);
   for (int side = 0; side < 2 && s->rows > 1; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     vec3_cross(W[side].m, s->anchor[side], force);
     vec3_scale(W[side].m, W[side].m, sign);
     vec3_axpy(W[side].f, sign, force);
+    vec3_axpy(W[2].m, -1.0, W[side].m);
     if (s->rows == 6) {
       vec3_axpy(W[side].m, sign, force + 3);
     }
@@ -250,8 +280,10 @@ void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_
       screw_point_velocity(d_anchor, k->dof_screw + chain[c], s->anchor[side]);
       vec3_cross(d_moment, d_anchor, force);
       for (int i = 0; i < count; ++i) {
-        *dof_matrix_at(D, chain[i], chain[c]) -=
-            sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+        if (!on_path(model, s->body[2], chain[i])) {
+          *dof_matrix_at(D, chain[i], chain[c]) -=
+              sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+        }
       }
     }
   }

@@ -1,6 +1,9 @@
 /* Bilateral constraints (connect, weld, couplings of joints and of tendons): C delta + c = 0 with c
  * the violation at q. The violation is the second body's anchor minus the first's, and the rotation
- * vector from where the weld wants the second body to where it is, both in world axes. */
+ * vector from where the weld wants the second body to where it is, both in world axes. C is how
+ * they change as the nearest body sees them that carries both: what moves that one has columns of
+ * zeros, also where the anchors are the last digits of a file apart (a gripper's loop on an arm).
+ */
 #ifndef QD_MECHANICS_CONSTRAINT_H
 #define QD_MECHANICS_CONSTRAINT_H
 
@@ -10,19 +13,20 @@
 
 #define CONSTRAINT_DATA 10
 #define CONSTRAINT_ROWS_MAX 6
+#define CONSTRAINT_BODIES 3
 
 int constraint_row_count(int constraint_type);
 
 /* What a constraint is at a configuration. */
 typedef struct constraint_state {
   int rows;
-  int body[2];         /* connect and weld */
-  double anchor[2][3]; /* world */
-  double turn[3];      /* weld: rotation vector of the violation */
-  int dof[2];          /* coupling of joints; second -1: none; both -1 of others */
-  int tendon[2];       /* coupling of tendons, likewise */
-  double slope;        /* couplings: derivative of the polynomial */
-  double curvature;    /* couplings: its second derivative */
+  int body[CONSTRAINT_BODIES]; /* connect and weld: the two, and what carries both */
+  double anchor[2][3];         /* world */
+  double turn[3];              /* weld: rotation vector of the violation */
+  int dof[2];                  /* coupling of joints; second -1: none; both -1 of others */
+  int tendon[2];               /* coupling of tendons, likewise */
+  double slope;                /* couplings: derivative of the polynomial */
+  double curvature;            /* couplings: its second derivative */
   const tendons *t;
   double violation[CONSTRAINT_ROWS_MAX];
   int capped[2];     /* parts of the violation (position, turn) that a step undoes not at once: */
@@ -65,9 +69,10 @@ void constraint_turn_pull(double out[3], const constraint_state *s, const double
 /* out += d turn when body `side` turns with w */
 void constraint_turn_push(double out[3], const constraint_state *s, const double w[3], int side);
 
-/* W (2) = wrenches of the constraint on its two bodies about the world origin, zero for couplings
- */
-void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force);
+/* W = wrenches of the constraint on its bodies about the world origin, zero for couplings: what
+ * carries both takes the moment of forces that do not act in one point. */
+void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
+                         const double *force);
 
 /* D -= d (C' force) / dq by the motion of the anchors (not of the joint axes). */
 void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,

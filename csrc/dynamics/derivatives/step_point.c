@@ -50,9 +50,9 @@ static void compute_forces(wrench *forces, const solved_step *s) {
   }
   for (int i = 0; i < s->model->constraint_count; ++i) {
     const constraint_state *state = w->problem.constraint + i;
-    wrench W[2];
+    wrench W[CONSTRAINT_BODIES];
     constraint_wrenches(W, state, w->problem.constraint_force + QD_CONSTRAINT_FORCE * i);
-    for (int side = 0; side < 2 && state->rows > 1; ++side) {
+    for (int side = 0; side < CONSTRAINT_BODIES && state->rows > 1; ++side) {
       wrench_axpy(forces + state->body[side], 1.0, W + side);
     }
   }

@@ -42,34 +42,13 @@ static const int *constraint_dofs(const qd_model *model, const constraint_state 
   return body_chain(model, s->body[side], count);
 }
 
-/* Whether a DOF moves both sides: bodies behind it, whose distance it does not change. Its column
- * is what it turns their violation by, and leads where nothing else does: out of a loop's plane. */
-static int moves_both(const qd_model *model, const constraint_state *s, int dof) {
-  for (int side = 0; side < 2; ++side) {
-    int count, found = 0;
-    const int *dofs = constraint_dofs(model, s, side, &count);
-    for (int i = 0; i < count && !found; ++i) {
-      found = dofs[i] == dof;
-    }
-    if (!found) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
-/* Columns of a constraint's rows, for the DOFs given that are free; where last digits need not
- * agree, without those that move both sides. */
+/* Columns of a constraint's rows, for the DOFs given that are free. */
 static void write_constraint_columns(problem *p, const island *one, double *rows,
                                      const constraint_state *s, const qd_model *model,
                                      const kinematics *k, const int *dofs, int count) {
   for (int i = 0; i < count; ++i) {
     double column[CONSTRAINT_ROWS_MAX];
     if (dofs[i] < 0 || p->variable_of_dof[dofs[i]] < 0) {
-      continue;
-    }
-    if (p->rounding && moves_both(model, s, dofs[i])) {
-      ++p->relaxed_count;
       continue;
     }
     constraint_column(column, s, model, k, dofs[i]);

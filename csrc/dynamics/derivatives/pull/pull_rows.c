@@ -170,18 +170,23 @@ static void pull_constraint(const pullback *p, int index, const double *force,
     pull_coupling(p, state, force[0], cotangent[0], of_violation[0]);
     return;
   }
-  wrench W[2], M[2];
+  const int carrier = state->body[2];
+  wrench W[CONSTRAINT_BODIES], M[CONSTRAINT_BODIES];
   constraint_wrenches(W, state, force);
   constraint_wrenches(M, state, cotangent);
+  for (int k = 0; k < CONSTRAINT_BODIES; ++k) {
+    pull_twist(d->pose, &d->by_z, state->body[k], 1.0, W + k);
+    pull_twist(d->pose, &p->point->delta, state->body[k], 1.0, M + k);
+    wrench_axpy(d->twist + state->body[k], 1.0, M + k);
+  }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     const int body = state->body[side];
-    double on_anchor[3], part[3], on_turn[3];
-    pull_twist(d->pose, &d->by_z, body, 1.0, W + side);
-    pull_twist(d->pose, &p->point->delta, body, 1.0, M + side);
-    wrench_axpy(d->twist + body, 1.0, M + side);
-    vec3_cross(on_anchor, force, d->by_z.body[body].w);
-    vec3_cross(part, cotangent, p->point->delta.body[body].w);
+    double on_anchor[3], part[3], relative[3], on_turn[3];
+    vec3_sub(relative, d->by_z.body[body].w, d->by_z.body[carrier].w);
+    vec3_cross(on_anchor, force, relative);
+    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
+    vec3_cross(part, cotangent, relative);
     vec3_axpy(on_anchor, 1.0, part);
     vec3_axpy(on_anchor, 1.0, of_violation);
     vec3_scale(on_anchor, on_anchor, sign);

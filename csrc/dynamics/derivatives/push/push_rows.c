@@ -131,15 +131,19 @@ static void push_constraint(const pushforward *p, int index, const double *force
     change[0] += d_violation[0];
     return;
   }
+  const int carrier = state->body[2];
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     const int body = state->body[side];
-    double d_anchor[3], part[3];
+    double d_anchor[3], part[3], relative[3];
     screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
     vec3_axpy(d_violation, sign, d_anchor);
     screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
     vec3_axpy(change, sign, part);
-    vec3_cross(part, p->point->delta.body[body].w, d_anchor);
+    vec3_cross(part, d->d_delta[carrier].w, state->anchor[side]);
+    vec3_axpy(change, -sign, part);
+    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
+    vec3_cross(part, relative, d_anchor);
     vec3_axpy(change, sign, part);
     if (state->rows == 6) {
       vec3_axpy(change + 3, sign, d->d_delta[body].w);
@@ -147,6 +151,7 @@ static void push_constraint(const pushforward *p, int index, const double *force
     }
     vec3_cross(part, d_anchor, force);
     vec3_axpy(d->pose[body].m, sign, part);
+    vec3_axpy(d->pose[carrier].m, -sign, part);
   }
   constraint_cap_change(state, 0, d_violation);
   vec3_axpy(change, 1.0, d_violation);

@@ -104,7 +104,9 @@ def _on_joint(model: Model, i: int, item: Actuator) -> Actuator:
     owner = f"model: actuator {item.name!r} pulls along tendon {tendon.name!r}"
     if len(slopes) != 1 or not all(slopes.values()):
         what = " and ".join(repr(name) for name in slopes) or "points"
-        raise ValueError(f"{owner}, which no one joint leads: it moves {what}")
+        raise ValueError(
+            f"{owner}, which no one joint leads: it moves {what}, and planners know no joints that share a tendon freely"
+        )
     if rest != 0.0:
         raise ValueError(f"{owner}, whose length is {rest:g} where its joint is at zero")
     ((joint, s),) = slopes.items()
