@@ -399,7 +399,8 @@ typedef enum qd_constraint_type {
 typedef enum qd_tendon_type {
   QD_TENDON_FIXED = 0, /* its length is a sum over hinge and slide joints */
   QD_TENDON_SPATIAL,   /* straight lines from point to point of bodies */
-  QD_TENDON_THRUST     /* no length: a force on a body that moves with it */
+  QD_TENDON_THRUST,    /* no length: a force on a body that moves with it */
+  QD_TENDON_REACH      /* how far a point lies from one of another body, along its direction */
 } qd_tendon_type;
 
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
@@ -539,7 +540,8 @@ typedef struct qd_model_spec {
   const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body */
   const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;
                                    or the point, body frame; thrust: point, force and moment of a
-                                   unit force along it, all of one body, in its frame */
+                                   unit force along it, all of one body, in its frame; reach: a
+                                   point, the other body's point and its direction */
 
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;

@@ -381,8 +381,9 @@ static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
       const int moved = points_moved(m, t, dof);
       if (moved > 0) {
         m->tendon_dof[m->tendon_dof_total] = dof;
-        m->tendon_dof_counts[m->tendon_dof_total++] =
-            m->tendon_type[t] != QD_TENDON_SPATIAL || moved < count;
+        m->tendon_dof_counts[m->tendon_dof_total++] = m->tendon_type[t] == QD_TENDON_FIXED ||
+                                                      m->tendon_type[t] == QD_TENDON_THRUST ||
+                                                      moved < count;
       }
     }
     m->tendon_dof_start[t + 1] = m->tendon_dof_total;

@@ -68,6 +68,34 @@ static int is_thrust(const qd_model *model, int tendon) {
   return model->tendon_type[tendon] == QD_TENDON_THRUST;
 }
 
+static int is_reach(const qd_model *model, int tendon) {
+  return model->tendon_type[tendon] == QD_TENDON_REACH;
+}
+
+/* The length of a reach: its two points, and its direction in the world (`along` of the first),
+ * which the second point's body carries. */
+static double place_reach(const tendons *t, const qd_model *model, const kinematics *k,
+                          int tendon) {
+  const int first = model->tendon_start[tendon];
+  const int *body = model->tendon_object + first;
+  const double *data = model->tendon_data + 3 * first;
+  tendon_point *point = t->point + first;
+  double way[3];
+  for (int i = 0; i < 2; ++i) {
+    mat3_mul_vec(point[i].pos, k->body_rot + 9 * body[i], data + 3 * i);
+    vec3_axpy(point[i].pos, 1.0, k->body_pos + 3 * body[i]);
+  }
+  mat3_mul_vec(point->along, k->body_rot + 9 * body[1], data + 6);
+  vec3_sub(way, point[0].pos, point[1].pos);
+  return vec3_dot(point->along, way);
+}
+
+void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
+  const tendon_point *point = t->point + model->tendon_start[tendon];
+  vec3_copy(W->f, point->along);
+  vec3_cross(W->m, point->pos, W->f);
+}
+
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
   const tendon_point *point = t->point + model->tendon_start[tendon];
   vec3_copy(W->f, point->along);
@@ -86,6 +114,12 @@ static int on_path(const qd_model *model, int body, int dof) {
   return 0;
 }
 
+/* 1 if a DOF moves the first point of a reach alone, -1 the second alone, else 0. */
+static double reach_share(const qd_model *model, int tendon, int dof) {
+  const int *body = model->tendon_object + model->tendon_start[tendon];
+  return on_path(model, body[0], dof) - on_path(model, body[1], dof);
+}
+
 static double rate_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                       int dof) {
   double rate = 0.0;
@@ -93,6 +127,11 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
     wrench W;
     tendon_thrust_wrench(&W, t, model, tendon);
     return screw_dot(k->dof_screw + dof, &W);
+  }
+  if (is_reach(model, tendon)) {
+    wrench W;
+    tendon_reach_wrench(&W, t, model, tendon);
+    return reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &W);
   }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
     const int object = model->tendon_object[i];
@@ -114,6 +153,8 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
     t->length[tendon] = 0.0;
     if (is_thrust(model, tendon)) {
       place_thrust(t, model, k, tendon);
+    } else if (is_reach(model, tendon)) {
+      t->length[tendon] = place_reach(t, model, k, tendon);
     } else {
       t->length[tendon] = model->tendon_type[tendon] == QD_TENDON_FIXED
                               ? fixed_length(model, q, tendon)
@@ -152,6 +193,13 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
   if (is_thrust(model, tendon)) {
     tendon_thrust_wrench(&on_body, t, model, tendon);
     wrench_axpy(W + model->tendon_object[model->tendon_start[tendon]], force, &on_body);
+    return;
+  }
+  if (is_reach(model, tendon)) {
+    const int *body = model->tendon_object + model->tendon_start[tendon];
+    tendon_reach_wrench(&on_body, t, model, tendon);
+    wrench_axpy(W + body[0], force, &on_body);
+    wrench_axpy(W + body[1], -force, &on_body);
     return;
   }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
@@ -266,11 +314,60 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
   }
 }
 
+/* dW as the point of a reach moves with one screw, and its direction with another one. */
+static void turn_reach(wrench *dW, const tendon_point *point, const screw *with_point,
+                       const screw *with_direction) {
+  double d_pos[3], part[3];
+  vec3_cross(dW->f, with_direction->w, point->along);
+  vec3_cross(dW->m, point->pos, dW->f);
+  screw_point_velocity(d_pos, with_point, point->pos);
+  vec3_cross(part, d_pos, point->along);
+  vec3_axpy(dW->m, 1.0, part);
+}
+
+/* What is behind DOF j of each body moves with it, and so do point and direction. */
+static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_model *model,
+                            const kinematics *k, const tendon_twists *twists, int tendon,
+                            double force) {
+  static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int *body = model->tendon_object + model->tendon_start[tendon];
+  wrench W;
+  tendon_reach_wrench(&W, t, model, tendon);
+  for (int d = first; d < end; ++d) {
+    const int j = model->tendon_dof[d];
+    const screw *with[2];
+    double change = 0.0;
+    wrench dW;
+    for (int side = 0; side < 2; ++side) {
+      with[side] = on_path(model, body[side], j) ? k->dof_screw + j : &still;
+    }
+    turn_reach(&dW, t->point + model->tendon_start[tendon], with[0], with[1]);
+    for (int side = 0; side < 2; ++side) {
+      const double sign = side == 0 ? 1.0 : -1.0;
+      screw behind;
+      screw_sub(&behind, twists->body + body[side], twists->unmoved + j);
+      screw_bracket(&behind, with[side], &behind);
+      change += sign * (screw_dot(twists->body + body[side], &dW) + screw_dot(&behind, &W));
+    }
+    t->change[d - first] = model->tendon_dof_counts[d] ? change : 0.0;
+    for (int c = first; c < end && force != 0.0; ++c) {
+      const int dof = model->tendon_dof[c];
+      *dof_matrix_at(D, dof, j) -=
+          force * reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &dW);
+    }
+  }
+}
+
 void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
                       const kinematics *k, const tendon_twists *twists, int tendon, double force) {
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
   if (is_thrust(model, tendon)) {
     linearize_thrust(t, D, model, k, twists, tendon, force);
+    return;
+  }
+  if (is_reach(model, tendon)) {
+    linearize_reach(t, D, model, k, twists, tendon, force);
     return;
   }
   for (int d = first; d < end; ++d) {
@@ -288,6 +385,22 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
   }
 }
 
+static void push_reach(double out[2], wrench *W, const tendons *t, const qd_model *model,
+                       int tendon, double force, const screw *delta, const screw *motion,
+                       const screw *d_delta) {
+  const int *body = model->tendon_object + model->tendon_start[tendon];
+  wrench own, dW;
+  tendon_reach_wrench(&own, t, model, tendon);
+  turn_reach(&dW, t->point + model->tendon_start[tendon], motion + body[0], motion + body[1]);
+  out[0] = out[1] = 0.0;
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? 1.0 : -1.0;
+    out[0] += sign * screw_dot(motion + body[side], &own);
+    out[1] += sign * (screw_dot(delta + body[side], &dW) + screw_dot(d_delta + body[side], &own));
+    wrench_axpy(W + body[side], sign * force, &dW);
+  }
+}
+
 void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
                  double force, const screw *delta, const screw *motion, const screw *d_delta) {
   const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
@@ -299,6 +412,10 @@ void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *mod
     out[0] = 0.0;
     out[1] = screw_dot(delta + body, &dW) + screw_dot(d_delta + body, &own);
     wrench_axpy(W + body, force, &dW);
+    return;
+  }
+  if (is_reach(model, tendon)) {
+    push_reach(out, W, t, model, tendon, force, delta, motion, d_delta);
     return;
   }
   for (int i = first; i < end; ++i) {

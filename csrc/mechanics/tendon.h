@@ -38,6 +38,9 @@ double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof)
 
 /* W = wrench about the world origin of a unit force along a thrust, which moves with its body */
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
+/* W = wrench about the world origin of a unit force along a reach on the first point's body; the
+ * second one's has the opposite one. */
+void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
 /* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
  */
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);

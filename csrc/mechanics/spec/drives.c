@@ -141,17 +141,24 @@ static qd_status check_tendon_objects(const qd_model_spec *s, int t, int first, 
     if (thrust && object != s->tendon_object[first]) {
       return spec_fail(r, "tendon_object", i, "a thrust is of one body");
     }
+    if (s->tendon_type[t] == QD_TENDON_REACH && i == first + 2 &&
+        object != s->tendon_object[i - 1]) {
+      return spec_fail(r, "tendon_object", i, "a reach has its direction in the second body");
+    }
   }
   return QD_OK;
 }
 
 static qd_status check_tendon(const qd_model_spec *s, int t, int first, const report *r) {
   const int count = s->tendon_point_count[t], type = s->tendon_type[t];
-  if (type < QD_TENDON_FIXED || type > QD_TENDON_THRUST) {
+  if (type < QD_TENDON_FIXED || type > QD_TENDON_REACH) {
     return spec_fail(r, "tendon_type", t, "unknown tendon");
   }
   if (type == QD_TENDON_THRUST && count != 3) {
     return spec_fail(r, "tendon_point_count", t, "a thrust has a point, a force and a moment");
+  }
+  if (type == QD_TENDON_REACH && count != 3) {
+    return spec_fail(r, "tendon_point_count", t, "a reach has two points and a direction");
   }
   if (count < (type == QD_TENDON_FIXED ? 1 : 2) || count > s->tendon_point_total - first) {
     return spec_fail(r, "tendon_point_count", t,

@@ -159,7 +159,7 @@ def _tendon_arrays(
 
 
 def _tendon_type(tendon: Tendon) -> int:
-    return 0 if tendon.joints else 2 if tendon.thrust else 1
+    return 0 if tendon.joints else 2 if tendon.thrust else 3 if tendon.reach else 1
 
 
 def _tendon_path(

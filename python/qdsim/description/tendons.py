@@ -21,7 +21,9 @@ class Tendon:
     numbers: at one length). ``frictionloss``, N: dry friction along the tendon. ``damping``, Ns/m:
     counts with ``Options.damping``. ``thrust``: it has no length (0), and ``points`` are three of
     one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m;
-    a rotor's actuator pulls along one.
+    a rotor's actuator pulls along one. ``reach``: ``points`` are a point of one body, a point of another,
+    and a direction (3) in the frame of the latter, which is named twice: the length is how far the first lies
+    from the second along that direction, times its own length (the actuator of a site with a reference site).
     """
 
     name: str
@@ -33,6 +35,7 @@ class Tendon:
     frictionloss: float = 0.0
     damping: float = 0.0
     thrust: bool = False
+    reach: bool = False
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -52,6 +55,10 @@ class Tendon:
             raise ValueError(f"{owner}: points of a thrust must be three of one body")
         if self.thrust and (self.range is not None or self.stiffness):
             raise ValueError(f"{owner}: a thrust has no length, and so neither range nor stiffness")
+        if self.reach and (len(points) != 3 or points[1][0] != points[2][0]):
+            raise ValueError(f"{owner}: points of a reach must be three, the last two of one body")
+        if self.reach and self.thrust:
+            raise ValueError(f"{owner}: give thrust or reach, and not both")
         low, high = checks.vector(owner, "springrange", self.springrange, 2)
         if low > high:
             raise ValueError(

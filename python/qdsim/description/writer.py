@@ -249,7 +249,7 @@ def _write_tendons(root: Element, description: Elements) -> None:
         return
     parent = ElementTree.SubElement(root, "tendon")
     for tendon in description.tendons:
-        if tendon.thrust:
+        if tendon.thrust or tendon.reach:
             continue  # with its actuators
         element = ElementTree.SubElement(
             parent, "fixed" if tendon.joints else "spatial", name=tendon.name
@@ -283,7 +283,7 @@ def _write_actuators(root: Element, description: Elements) -> None:
     if not description.actuators:
         return
     parent = ElementTree.SubElement(root, "actuator")
-    thrusts = {tendon.name: tendon for tendon in description.tendons if tendon.thrust}
+    at_sites = {item.name: item for item in description.tendons if item.thrust or item.reach}
     for actuator in description.actuators:
         element = _actuator(parent, actuator)
         if actuator.range is not None:
@@ -294,18 +294,27 @@ def _write_actuators(root: Element, description: Elements) -> None:
             force = np.sort(np.clip(actuator.force_range, -1e10, 1e10) / gear)
             element.set("forcelimited", "true")
             element.set("forcerange", _text(force))
-        if actuator.tendon in thrusts:
-            _write_thrust(root, element, thrusts[actuator.tendon])
+        if actuator.tendon in at_sites:
+            _write_at_site(root, element, at_sites[actuator.tendon])
 
 
-def _write_thrust(root: Element, element: Element, thrust: Tendon) -> None:
-    """The actuator is that of a site, with force and moment as its gear."""
-    (body, point), (_, force), (_, moment) = thrust.points
-    owner = next(item for item in root.iter("body") if item.get("name") == body)
-    ElementTree.SubElement(owner, "site", name=thrust.name, pos=_text(point))
+def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
+    """The actuator is that of a site, with force and moment as its gear; of a reach, with the other point as
+    its reference site and the direction as its gear."""
+    owners = {item.get("name"): item for item in root.iter("body")}
+    (body, point), (other, second), (_, third) = tendon.points
+    sites = [("site", tendon.name, body, point)]
+    gear = np.array((*second, *third))
+    if tendon.reach:
+        sites.append(("refsite", f"{tendon.name} reference", other, second))
+        gear = float(element.get("gear", "1")) * np.array((*third, 0.0, 0.0, 0.0))
+    for kind, name, on, place in sites:
+        owner = root.find("worldbody") if on == WORLD else owners[on]
+        assert owner is not None
+        ElementTree.SubElement(owner, "site", name=name, pos=_text(place))
+        element.set(kind, name)
     del element.attrib["tendon"]
-    element.set("site", thrust.name)
-    element.set("gear", _text((*force, *moment)))
+    element.set("gear", _text(gear))
 
 
 def _actuator(parent: Element, actuator: Actuator) -> Element:

@@ -69,11 +69,11 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
     if kind == _TENDON:
         tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
         return FileActuator(name, control, None, tendon=tendon)
-    if kind == _SITE and int(m.actuator_trnid[i, 1]) < 0:
-        return FileActuator(name, control, None, tendon=_thrust_name(r, i), thrust=True)
-    if kind == _SITE:
-        problem = "site transmission with a reference site is not supported"
+    if kind == _SITE and _has_reference(r, i) and np.any(m.actuator_gear[i, 3:]):
+        problem = "it turns its site against a reference site, only moving it along is supported"
         return FileActuator(name, control, None, problem=problem)
+    if kind == _SITE:
+        return FileActuator(name, control, None, tendon=_thrust_name(r, i), thrust=True)
     if kind not in (0, 1):
         what = _TRANSMISSIONS.get(kind, "this kind of")
         return FileActuator(name, control, None, problem=f"{what} transmission is not supported")
@@ -86,21 +86,31 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
 
 
 def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
-    """Tendons without length for the actuators of sites: forces and moments that move with their bodies, gear and
-    all."""
+    """Tendons for the actuators of sites: without length, forces and moments that move with their bodies; with a
+    reference site, how far the site lies from it. Gear and all."""
     m, found = r.m, []
     for i in range(len(m.actuator_trntype)):  # some have several controls
-        if int(m.actuator_trntype[i]) != _SITE or int(m.actuator_trnid[i, 1]) >= 0:
+        if int(m.actuator_trntype[i]) != _SITE:
             continue
-        site = int(m.actuator_trnid[i, 0])
-        body = int(m.site_bodyid[site])
-        owner = r.body_names[body] if body else "world"
-        axes = rotation_matrix(m.site_quat[site])
+        reach = _has_reference(r, i)
+        site, other = (int(m.actuator_trnid[i, k]) for k in (0, int(reach)))
+        axes = rotation_matrix(m.site_quat[other])
         gear = np.asarray(m.actuator_gear[i])
-        parts = (m.site_pos[site], axes @ gear[:3], axes @ gear[3:])
-        points = tuple((owner, tuple(map(float, part))) for part in parts)
-        found.append(Tendon(_thrust_name(r, i), points=points, thrust=True))
+        parts = [axes @ gear[:3]] if reach else [axes @ gear[:3], axes @ gear[3:]]
+        places = [(site, m.site_pos[site])] + [(other, m.site_pos[other])] * reach
+        places += [(other, part) for part in parts]
+        points = tuple((_owner(r, at), tuple(map(float, part))) for at, part in places)
+        found.append(Tendon(_thrust_name(r, i), points=points, thrust=not reach, reach=reach))
     return tuple(found)
+
+
+def _has_reference(r: Reading, i: int) -> bool:
+    return int(r.m.actuator_trnid[i, 1]) >= 0
+
+
+def _owner(r: Reading, site: int) -> str:
+    body = int(r.m.site_bodyid[site])
+    return r.body_names[body] if body else "world"
 
 
 def _thrust_name(r: Reading, i: int) -> str:
@@ -111,7 +121,7 @@ def _thrust_name(r: Reading, i: int) -> str:
 
 
 def _gear(r: Reading, i: int) -> float:
-    """That of a thrust is in its force and moment."""
+    """That of a site's actuator is in its force and moment, or its direction."""
     return 1.0 if int(r.m.actuator_trntype[i]) == _SITE else float(r.m.actuator_gear[i, 0])
 
 
@@ -162,7 +172,7 @@ def _law(r: Reading, i: int, where: FileActuator) -> Actuator:
     if int(m.actuator_gaintype[i]) == 0:
         g1 = g2 = 0.0
     b0, b1, b2 = (float(value) for value in m.actuator_biasprm[i, :3])
-    if int(m.actuator_trntype[i]) == _SITE:
+    if int(m.actuator_trntype[i]) == _SITE and not _has_reference(r, i):
         g1 = b1 = 0.0  # times a length of zero
     if int(m.actuator_biastype[i]) == 0:
         b0 = b1 = b2 = 0.0

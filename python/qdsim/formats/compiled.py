@@ -184,7 +184,7 @@ class _Reader(Reading):
     def drop_thrusts(self, plan: Plan) -> None:
         """Of actuators that were left out."""
         used = {item.tendon for item in plan.actuators}
-        self.tendons = tuple(t for t in self.tendons if not t.thrust or t.name in used)
+        self.tendons = tuple(t for t in self.tendons if not (t.thrust or t.reach) or t.name in used)
 
     # ------------------------------------------------------------ bodies
 

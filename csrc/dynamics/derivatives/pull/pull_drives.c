@@ -41,6 +41,39 @@ void pull_tendon_actuators(const pullback *p) {
   }
 }
 
+/* Its wrench goes with its point, and with the body that its direction belongs to. */
+static void pull_reach(const pullback *p, int tendon, const double cotangent[2]) {
+  const qd_model *model = p->s->model;
+  const problem *program = &p->s->w->problem;
+  const double force = program->tendon_force[tendon];
+  const int first = model->tendon_start[tendon];
+  const tendon_point *point = program->tendons.point + first;
+  const int *body = model->tendon_object + first;
+  differential *d = p->d;
+  double relative[3] = {0.0}, moving[3] = {0.0}, part[3];
+  wrench W;
+  tendon_reach_wrench(&W, &program->tendons, model, tendon);
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? 1.0 : -1.0, by_z = sign * force, by_delta = sign * cotangent[1];
+    const screw *z = d->by_z.body + body[side], *delta = p->point->delta.body + body[side];
+    pull_twist(d->pose, &d->by_z, body[side], by_z, &W);
+    pull_twist(d->pose, &p->point->delta, body[side], by_delta, &W);
+    wrench_axpy(d->twist + body[side], by_delta, &W);
+    vec3_scale(part, point->along, sign * cotangent[0]);
+    add_pose_force(d->pose, body[side], point->pos, part);
+    vec3_axpy(relative, by_z, z->w);
+    vec3_axpy(relative, by_delta, delta->w);
+    screw_point_velocity(part, z, point->pos);
+    vec3_axpy(moving, by_z, part);
+    screw_point_velocity(part, delta, point->pos);
+    vec3_axpy(moving, by_delta, part);
+  }
+  vec3_cross(part, point->along, relative);
+  add_pose_force(d->pose, body[0], point->pos, part);
+  vec3_cross(part, point->along, moving);
+  vec3_axpy(d->pose[body[1]].m, 1.0, part);
+}
+
 /* The cotangents of length and of rate.delta, and the force along the tendon. */
 static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]) {
   const qd_model *model = p->s->model;
@@ -59,6 +92,10 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
     wrench W;
     tendon_thrust_wrench(&W, t, model, tendon);
     wrench_axpy(d->twist + model->tendon_object[model->tendon_start[tendon]], cotangent[1], &W);
+    return;
+  }
+  if (model->tendon_type[tendon] == QD_TENDON_REACH) {
+    pull_reach(p, tendon, cotangent);
     return;
   }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
