@@ -111,7 +111,11 @@ void culprits_of_motion(const qd_model *model, const qd_workspace *w, const isla
   const problem *p = &w->problem;
   result->culprit_count = 0;
   for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], body = model->dof_body[dof];
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      continue;
+    }
+    const int body = model->dof_body[dof];
     const qd_culprit culprit = {QD_CULPRIT_MOTION, dof, body, body, fabs(direction[i])};
     note(result, &culprit);
   }

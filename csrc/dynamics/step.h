@@ -10,10 +10,6 @@ typedef struct step_columns {
   int moves; /* 1: of the second-order step */
 } step_columns;
 
-/* Variables of an island whose programs are first solved roughly, and go on from what the ones
- * before have found. The solution of smaller ones costs less than a second look at it saves. */
-#define LARGE_ISLAND 192
-
 static inline int step_failed(qd_status status) {
   return status != QD_OK && status != QD_OUT_OF_CAPACITY;
 }

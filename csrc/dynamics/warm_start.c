@@ -302,7 +302,7 @@ static void fill_ball_limit(problem *p, const ball_limit *limit, const double *l
 void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p) {
   const qd_step_start *from = w->from;
   for (int i = 0; i < p->n; ++i) {
-    p->x[i] = from->delta[p->dof_of_variable[i]];
+    p->x[i] = p->dof_of_variable[i] >= 0 ? from->delta[p->dof_of_variable[i]] : 0.0;
   }
   for (int i = 0; i < p->islands.count; ++i) {
     const island *one = p->islands.island + i;

@@ -228,3 +228,73 @@ def test_a_hundred_objects_need_little_memory_and_no_more_each() -> None:
         others = np.delete(blocks[i], i, axis=1)
         assert np.all(others == 0.0)
         np.testing.assert_allclose(blocks[i, 2, i, 2], 0.0, atol=1e-9)
+
+
+def tray(count: int, kinds: tuple[int, ...]) -> str:
+    """A tray on three driven slides, one of them near its limit, with things on it and two tips
+    beside: one island of trees of 1 to 6 DOFs, whose blocks do not fill the solver's tiles."""
+    side = 6
+    bodies = "".join(
+        body(
+            f"b{i}", 0.13 * (i % side), (0.031, 0.05)[kinds[i % len(kinds)]], kinds[i % len(kinds)]
+        ).replace("0.003", str(0.13 * (i // side) + 0.003))
+        for i in range(count)
+    )
+    tips = "".join(
+        f'<body name="tip{i}" pos="{x} {y} 0.05"><joint name="t{i}x" type="slide" axis="1 0 0"/>'
+        f'<joint name="t{i}y" type="slide" axis="0 1 0"/><geom type="sphere" size="0.03"/></body>'
+        for i, (x, y) in enumerate([(-0.08, 0.003), (0.003, -0.075)])
+    )
+    return f"""<mujoco><option gravity="0 0 -9.81"/><worldbody>
+      <body name="tray" pos="0.3 0.3 -0.02"><joint name="px" type="slide" axis="1 0 0" range="-1 0.001"/>
+        <joint name="py" type="slide" axis="0 1 0"/><joint name="pz" type="slide" axis="0 0 1"/>
+        <geom type="box" size="2 2 0.02" mass="2"/></body>{bodies}{tips}</worldbody><actuator>
+      <position joint="px" kp="3000"/><position joint="py" kp="3000"/><position joint="pz" kp="9000"/>
+      <position joint="t0x" kp="300"/><position joint="t0y" kp="300"/><position joint="t1x" kp="300"/>
+      <position joint="t1y" kp="300"/></actuator></mujoco>"""
+
+
+def laden_tray(*kinds: int) -> tuple[qdsim.Model, np.ndarray, np.ndarray]:
+    model = qdsim.load(tray(36, kinds))
+    u = model.command_from(model.default_q) + [0.02, 0.01, 0.003, 0.03, 0.0, 0.0, 0.02]
+    return model, np.array(model.default_q), u
+
+
+@pytest.mark.parametrize("held", [(), ("b7", "t0y", "b20")])
+def test_a_large_island_of_many_kinds_of_trees_solves_its_program(held) -> None:
+    """Its columns stand in blocks of whole tiles, with padding between: none of it shows."""
+    model, q, u = laden_tray(0, 1)
+    options = OPTIONS.replace(held=held, margin=0.02)
+    step = qdsim.step(model, q, u, options)
+    assert groups(model, step.contacts, held=held) == 1
+    program = assemble(model, q, u, options, step.contacts)
+    reference = clarabel_solution(program)
+    free = program.free
+    x = step.delta[free]
+    cost = 0.5 * x @ program.Q[np.ix_(free, free)] @ x + program.b[free] @ x
+    assert step.info.objective == pytest.approx(cost, rel=1e-9)
+    assert cost == pytest.approx(reference.obj_val, rel=1e-6)
+    assert step.info.primal_residual < 1e-10
+    assert np.all(step.delta[~free] == 0.0)
+    again = qdsim.step(model, q, u, options, warm_start=step)
+    assert np.abs(again.delta - step.delta).max() < 1e-9
+
+
+def test_derivatives_of_a_large_island() -> None:
+    model, q, u = laden_tray(1)
+    options = OPTIONS.replace(kappa=300.0, margin=0.1)
+    rng = np.random.default_rng(2)
+    dq, du, y = (rng.standard_normal(n) for n in (model.nv, model.nu, model.nv))
+    lin = qdsim.linearize(model, q, u, options)
+    differential = qdsim.differentiate(model, q, u, options)
+    pushed = differential.jvp({"q": dq, "u": du})
+    assert np.allclose(lin.A @ dq + lin.B @ du, pushed, rtol=0, atol=1e-9 * np.abs(pushed).max())
+    gradient = differential.vjp(y)
+    assert gradient["q"] @ dq + gradient["u"] @ du == pytest.approx(y @ pushed, rel=1e-9)
+    eps = 1e-6
+    ends = [
+        qdsim.step(model, model.integrate(q, s * eps * dq), u + s * eps * du, options).q_next
+        for s in (1.0, -1.0)
+    ]
+    difference = model.difference(ends[0], ends[1]) / (2 * eps)
+    assert np.abs(difference - pushed).max() < 1e-5 * np.abs(pushed).max()

@@ -30,8 +30,8 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->by_coasting = arena_doubles(a, nv);
   d->axis_motion = arena_take(a, nv * sizeof(screw));
   d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
-  d->four_r = arena_doubles(a, DIRECTIONS * nv);
-  d->four_x = arena_doubles(a, DIRECTIONS * nv);
+  d->four_r = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
+  d->four_x = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
   d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);
 }
 

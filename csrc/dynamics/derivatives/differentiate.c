@@ -139,7 +139,8 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
     }
     soft_derivative_correct_back(s, d->by_delta);
     for (int i = 0; i < p->n; ++i) {
-      d->four_r[i * width + k] = -d->by_delta[p->dof_of_variable[i]];
+      const int dof = p->dof_of_variable[i];
+      d->four_r[i * width + k] = dof >= 0 ? -d->by_delta[dof] : 0.0;
     }
   }
   for (int i = 0; i < p->islands.count; ++i) {

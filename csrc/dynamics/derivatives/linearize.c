@@ -63,8 +63,9 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
   s->D.dofs = s->V.dofs = s->dofs;
   s->D.place = s->V.place = s->place;
   for (int i = one->variable; i < one->variable + one->variable_count && wanted->u > 0; ++i) {
-    int count;
-    const int *actuator = dof_actuators(model, p->dof_of_variable[i], &count);
+    int count = 0;
+    const int *actuator =
+        p->dof_of_variable[i] >= 0 ? dof_actuators(model, p->dof_of_variable[i], &count) : NULL;
     for (int k = 0; k < count; ++k) {
       add_input(s, actuator[k]);
     }
@@ -105,8 +106,13 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
   const size_t columns = (size_t)s->columns, moving = (size_t)s->q_count;
   const size_t width = (size_t)(s->q_count + s->v_count);
   for (int i = 0; i < one->variable_count; ++i) {
-    const size_t at = (size_t)s->place[p->dof_of_variable[one->variable + i]] * moving;
+    const int dof = p->dof_of_variable[one->variable + i];
     double *row = s->d_stationarity + (size_t)i * columns;
+    if (dof < 0) {
+      memset(row, 0, columns * sizeof(double));
+      continue;
+    }
+    const size_t at = (size_t)s->place[dof] * moving;
     if (moving > 0) {
       memcpy(row, s->D.values + at, moving * sizeof(double));
     }
@@ -132,6 +138,9 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
                          const step_derivatives *out) {
   const sensitivity *s = &w->sensitivity;
   for (int i = 0; i < one->variable_count; ++i) {
+    if (w->problem.dof_of_variable[one->variable + i] < 0) {
+      continue;
+    }
     const size_t dof = (size_t)w->problem.dof_of_variable[one->variable + i];
     const double *row = s->d_x + (size_t)i * (size_t)s->columns;
     for (int k = 0; k < s->q_count && out->by_q != NULL; ++k) {

@@ -22,12 +22,13 @@ static double largest_violation(const problem *p, const island *one) {
 void bound_rows_assemble(problem *p, const kinematics *k, island *one) {
   const double travel = TRAVEL_MOST * largest_violation(p, one);
   for (int i = 0; i < one->variable_count; ++i) {
-    const double *axis = k->dof_screw[p->dof_of_variable[one->variable + i]].w;
+    const int dof = p->dof_of_variable[one->variable + i];
+    const int turns = dof >= 0 && vec3_dot(k->dof_screw[dof].w, k->dof_screw[dof].w) > 0.0;
     const int tile = i / 4;
     const tile_list list = {1, (int *)&tile};
     for (int side = 0; side < 2; ++side) {
       tile_rows_append(&one->G, &list)[i % 4] = side ? -1.0 : 1.0;
-      p->g[p->row_count++] = vec3_dot(axis, axis) > 0.0 ? TURN_MOST : travel;
+      p->g[p->row_count++] = turns ? TURN_MOST : travel;
     }
   }
   one->bound_count = 2 * one->variable_count;

@@ -10,7 +10,11 @@ static void place_screws(column_table *columns, const problem *p, const kinemati
   column_tile *tile = columns->tile + one->tile;
   memset(tile, 0, (size_t)((one->variable_count + 3) / 4) * sizeof *tile);
   for (int i = 0; i < one->variable_count; ++i) {
-    const screw *s = k->dof_screw + p->dof_of_variable[one->variable + i];
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      continue;
+    }
+    const screw *s = k->dof_screw + dof;
     for (int axis = 0; axis < 3; ++axis) {
       tile[i / 4].w[axis][i % 4] = s->w[axis];
       tile[i / 4].v[axis][i % 4] = s->v[axis];

@@ -1,5 +1,6 @@
 /* The cost of a step: masses over h^2, springs, gravity and applied forces; of the second-order
  * step what velocities and dampers add (formulation 7). */
+#include <limits.h>
 #include <math.h>
 
 #include "dynamics/problem/parts.h"
@@ -28,15 +29,19 @@ static void fill_epsilon(problem *p, const qd_model *model, const qd_step_option
 /* The columns that mass couples: of each tree, from the first unactuated one to the last. */
 static void find_tree_columns(problem *p, const qd_model *model, const qd_step_options *o) {
   for (int tree = 0; tree < model->tree_count; ++tree) {
-    p->tree_first[tree] = model->nv;
+    p->tree_first[tree] = INT_MAX;
     p->tree_last[tree] = -1;
   }
-  for (int i = 0; i < p->n; ++i) {
-    const int dof = p->dof_of_variable[i], tree = model->dof_tree[dof];
-    if (dof_has_mass(model, o, dof)) {
-      const int column = column_of(p, p->islands.island + p->islands.parent[tree], dof);
-      p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
-      p->tree_last[tree] = column > p->tree_last[tree] ? column : p->tree_last[tree];
+  for (int index = 0; index < p->islands.count; ++index) {
+    const island *one = p->islands.island + index;
+    const int *dofs = p->dof_of_variable + one->variable;
+    for (int column = 0; column < one->variable_count; ++column) {
+      const int dof = dofs[column];
+      if (dof >= 0 && dof_has_mass(model, o, dof)) {
+        const int tree = model->dof_tree[dof];
+        p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
+        p->tree_last[tree] = column;
+      }
     }
   }
 }
@@ -46,8 +51,9 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
                            island *one) {
   tile_rows_clear(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
-    const int alone = !dof_has_mass(model, o, dof);
+    const int dof = p->dof_of_variable[one->variable + i];
+    const int alone = dof < 0 || !dof_has_mass(model, o, dof);
+    const int tree = alone ? -1 : model->dof_tree[dof];
     const int whole = one->soft_pairs > 0;
     const int first = whole ? 0 : (alone ? i : p->tree_first[tree]) / 4;
     const int last = (whole ? one->variable_count - 1 : alone ? i : p->tree_last[tree]) / 4;
@@ -59,63 +65,85 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
   }
 }
 
-static void fill_mass_block(problem *p, const qd_model *model, const qd_step_options *o,
-                            const kinematics *k, const inertia *I, const island *one) {
-  for (int i = 0; i < one->variable_count; ++i) {
-    const int di = p->dof_of_variable[one->variable + i];
-    if (!dof_has_mass(model, o, di)) {
-      continue;
-    }
-    int count;
-    const int *chain = body_chain(model, model->dof_body[di], &count);
-    const double factor = p->epsilon[di] / (o->h * o->h);
-    count = inertia_mass_row(p->mass_row, model, k, I, di);
-    for (int c = 0; c < count; ++c) {
-      const int j = column_of(p, one, chain[c]);
-      if (p->variable_of_dof[chain[c]] >= 0 && dof_has_mass(model, o, chain[c])) {
-        *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
-      }
+static void fill_mass_row(problem *p, const qd_model *model, const qd_step_options *o,
+                          const kinematics *k, const inertia *I, const island *one, int i) {
+  const int di = p->dof_of_variable[one->variable + i];
+  if (!dof_has_mass(model, o, di)) {
+    return;
+  }
+  int count;
+  const int *chain = body_chain(model, model->dof_body[di], &count);
+  const double factor = p->epsilon[di] / (o->h * o->h);
+  count = inertia_mass_row(p->mass_row, model, k, I, di);
+  for (int c = 0; c < count; ++c) {
+    const int j = column_of(p, one, chain[c]);
+    if (p->variable_of_dof[chain[c]] >= 0 && dof_has_mass(model, o, chain[c])) {
+      *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
     }
   }
 }
 
-/* Actuators, springs and dampers of the joints, but those that have rows. */
+/* Actuators, springs and dampers of a joint, but those that have rows. */
 static void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
-                        const island *one, const double *q, const double *u) {
+                        const island *one, int i, const double *q, const double *u) {
   const model_parameters *par = &model->parameters;
   const double rate = damping_rate(o);
   const int clamps = o->force_limits && model->bounded_forces > 0;
-  double *b = p->b + one->variable;
-  for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
-    int count;
-    const int *actuator = dof_actuators(model, dof, &count);
-    double *diagonal = cost_entry(one, i, i);
-    for (int k = 0; k < count; ++k) {
-      const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
-      const actuator_force force = actuator_force_at(model, actuator[k], &at);
-      if (actuator_has_row(model, o, actuator[k], &force)) {
-        continue;
-      }
-      *diagonal += force.stiffness;
-      b[i] -= clamps ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
+  const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+  double *b = p->b + one->variable + i, *diagonal = cost_entry(one, i, i);
+  int count;
+  const int *actuator = dof_actuators(model, dof, &count);
+  for (int k = 0; k < count; ++k) {
+    const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
+    const actuator_force force = actuator_force_at(model, actuator[k], &at);
+    if (actuator_has_row(model, o, actuator[k], &force)) {
+      continue;
     }
-    if (par->joint_stiffness[joint] > 0.0) {
-      *diagonal += par->joint_stiffness[joint];
-      b[i] += par->joint_stiffness[joint] * joint_stretch(model, dof, q);
-    }
-    *diagonal += rate * par->joint_damping[joint];
+    *diagonal += force.stiffness;
+    *b -= clamps ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
   }
+  if (par->joint_stiffness[joint] > 0.0) {
+    *diagonal += par->joint_stiffness[joint];
+    *b += par->joint_stiffness[joint] * joint_stretch(model, dof, q);
+  }
+  *diagonal += rate * par->joint_damping[joint];
 }
 
 /* What moves already: M coasting / h - c is a force; rotors stand on the diagonal. */
-static void add_velocities(problem *p, const qd_model *model, const island *one, double h) {
-  const model_parameters *par = &model->parameters;
+static void add_velocity(problem *p, const qd_model *model, const island *one, int i, double h) {
+  const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+  const double rotor = model->parameters.joint_armature[joint] / h;
+  *cost_entry(one, i, i) += rotor / h;
+  p->b[one->variable + i] += p->inertial[dof] - rotor * p->coasting[dof];
+}
+
+/* A column of padding has the curvature of the one before, and no force. */
+static void fill_padding(problem *p, const island *one, int i) {
+  *cost_entry(one, i, i) = *cost_entry(one, i - 1, i - 1);
+  p->b[one->variable + i] = 0.0;
+}
+
+static double force_at_rest(const problem *p, const qd_model *model, const qd_step_options *o,
+                            int dof) {
+  const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
+  return (falls ? p->gravity[dof] : 0.0) + p->applied[dof];
+}
+
+static void fill_cost(problem *p, const qd_model *model, const qd_step_options *o,
+                      const kinematics *k, const inertia *I, const qd_step_input *input,
+                      const island *one) {
   for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
-    const double rotor = par->joint_armature[joint] / h;
-    *cost_entry(one, i, i) += rotor / h;
-    p->b[one->variable + i] += p->inertial[dof] - rotor * p->coasting[dof];
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      fill_padding(p, one, i);
+      continue;
+    }
+    p->b[one->variable + i] = -force_at_rest(p, model, o, dof);
+    fill_mass_row(p, model, o, k, I, one, i);
+    add_springs(p, model, o, one, i, input->q, input->u);
+    if (o->dynamic) {
+      add_velocity(p, model, one, i, o->h);
+    }
   }
 }
 
@@ -182,19 +210,10 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
     }
     p->loads_are_known = 1;
   }
-  for (int i = 0; i < p->n; ++i) {
-    const int dof = p->dof_of_variable[i];
-    const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
-    p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
-  }
   find_tree_columns(p, model, o);
   for (int i = 0; i < p->islands.count; ++i) {
     open_cost_rows(p, model, o, p->islands.island + i);
-    fill_mass_block(p, model, o, k, I, p->islands.island + i);
-    add_springs(p, model, o, p->islands.island + i, input->q, input->u);
-    if (o->dynamic) {
-      add_velocities(p, model, p->islands.island + i, o->h);
-    }
+    fill_cost(p, model, o, k, I, input, p->islands.island + i);
   }
   drop_nothing(p->b, p->n);
 }

@@ -63,8 +63,10 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
   one->force_row = p->force_row_count;
   for (int i = 0; model->bounded_forces > 0 && i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    add_friction(p, model, one, dof);
-    add_actuators(p, model, o, one, input, dof);
+    if (dof >= 0) {
+      add_friction(p, model, one, dof);
+      add_actuators(p, model, o, one, input, dof);
+    }
   }
   if (one->force_row_count > 0) {
     add_cone(p, one, QD_INTERVAL, one->force_row_count, barrier_target(o, 1));

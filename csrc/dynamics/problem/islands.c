@@ -9,6 +9,9 @@
 /* DOFs of a model that is one program whatever it touches: two tiles of the solver cost less than
  * two solves. */
 #define DOFS_TOGETHER 8
+/* DOFs of the largest tree in an island that is ordered in blocks: what is sparse inside a tree (a
+ * trunk with many limbs) has to be ordered by tiles. */
+#define BLOCK_TREE_MOST 48
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
   const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
@@ -25,6 +28,8 @@ void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, ar
   s->tree_place = arena_ints(a, trees);
   s->tree_seen = arena_ints(a, trees);
   s->tree_list = arena_ints(a, trees);
+  s->tree_width = arena_ints(a, trees);
+  s->tree_opens = arena_take(a, trees);
   tree_graph_lay_out(&s->graph, model->tree_count, a);
 }
 
@@ -414,8 +419,60 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
   }
 }
 
+/* DOFs of the trees in tree_list that are variables; 1 if blocks of whole tiles suit the island. */
+static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
+                         const island *one) {
+  int suits = one->variable_count >= LARGE_ISLAND && one->soft_pairs == 0;
+  for (int k = 0; k < one->tree_count && suits; ++k) {
+    const int tree = s->tree_list[one->tree + k];
+    s->tree_width[k] = 0;
+    for (int d = model->tree_dof_start[tree]; d < model->tree_dof_start[tree + 1]; ++d) {
+      s->tree_width[k] += held == NULL || !held[model->tree_dofs[d]];
+    }
+    suits = s->tree_width[k] <= BLOCK_TREE_MOST;
+  }
+  return suits;
+}
+
+/* Columns in front of each block that fill up the tile before, which count as variables. */
+static void count_padding(islands *s, island *one) {
+  int column = 0;
+  for (int k = 0; k < one->tree_count; ++k) { /* widths by position */
+    s->tree_list[one->tree + s->tree_place[k]] = s->tree_width[k];
+  }
+  for (int at = one->tree; at < one->tree + one->tree_count; ++at) {
+    column = (s->tree_opens[at] ? (column + 3) / 4 * 4 : column) + s->tree_list[at];
+  }
+  one->Q_tiles += (size_t)(column - one->variable_count);
+  one->variable_count = one->size.variables = column;
+}
+
+static void order_island(islands *s, const qd_model *model, const qd_step_options *o,
+                         const collision *c, int index) {
+  island *one = s->island + index;
+  if (!tree_graph_fits(&s->graph, one->tree_count)) {
+    return;
+  }
+  one->in_blocks = measure_trees(s, model, o->held, one);
+  tree_graph_clear(&s->graph, one->tree_count);
+  fill_graph(s, model, c, index);
+  if (one->in_blocks) {
+    tree_graph_order_blocks(&s->graph, one->tree_count, s->tree_width, s->tree_place,
+                            s->tree_opens + one->tree);
+  } else {
+    tree_graph_order(&s->graph, one->tree_count, s->tree_place);
+  }
+  for (int k = 0; k < one->tree_count; ++k) {
+    s->tree_order[one->tree + s->tree_place[k]] = s->tree_list[one->tree + k];
+  }
+  if (one->in_blocks) {
+    count_padding(s, one);
+  }
+}
+
 /* The trees of each island in an order of its own; all others as they come. */
-static void order_trees(islands *s, const qd_model *model, const collision *c) {
+static void order_trees(islands *s, const qd_model *model, const qd_step_options *o,
+                        const collision *c) {
   int placed = 0;
   for (int i = 0; i < s->count; ++i) {
     s->island[i].tree_count = 0;
@@ -435,15 +492,7 @@ static void order_trees(islands *s, const qd_model *model, const collision *c) {
     s->tree_list[at] = s->tree_order[at] = tree;
   }
   for (int i = 0; i < s->count; ++i) {
-    const island *one = s->island + i;
-    if (tree_graph_fits(&s->graph, one->tree_count)) {
-      tree_graph_clear(&s->graph, one->tree_count);
-      fill_graph(s, model, c, i);
-      tree_graph_order(&s->graph, one->tree_count, s->tree_place);
-      for (int k = 0; k < one->tree_count; ++k) {
-        s->tree_order[one->tree + s->tree_place[k]] = s->tree_list[one->tree + k];
-      }
-    }
+    order_island(s, model, o, c, i);
   }
 }
 
@@ -460,13 +509,9 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   int variable = 0, tile = 0, contact = 0, constraint = 0, tendon = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;
-    one->variable = variable;
-    one->tile = tile;
     one->contact = contact;
     one->constraint = constraint;
     one->tendon = tendon;
-    variable += one->variable_count;
-    tile += (one->variable_count + 3) / 4;
     contact += one->contact_count;
     constraint += one->constraint_count;
     tendon += one->tendon_count;
@@ -479,7 +524,14 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   sort_contacts(s, c);
   sort_constraints(s, model);
   sort_tendons(s, model);
-  order_trees(s, model, c);
+  order_trees(s, model, options, c);
+  for (int i = 0; i < s->count; ++i) {
+    island *one = s->island + i;
+    one->variable = variable;
+    one->tile = tile;
+    variable += one->variable_count;
+    tile += (one->variable_count + 3) / 4;
+  }
   for (int tree = 0; tree < model->tree_count; ++tree) {
     s->tree_seen[tree] = NO_ISLAND;
   }
@@ -505,7 +557,9 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
   const island *one = s->island + index;
   int trees = 0, count = 0;
   for (int i = one->variable; i < one->variable + one->variable_count; ++i) {
-    see_tree(s, model->dof_tree[variable_dof[i]], index, &trees);
+    if (variable_dof[i] >= 0) {
+      see_tree(s, model->dof_tree[variable_dof[i]], index, &trees);
+    }
   }
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const qd_contact *contact = c->contact + s->contact_order[i];

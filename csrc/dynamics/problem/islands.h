@@ -18,9 +18,14 @@
 #include "numerics/coulomb/shifted.h"
 
 #define BALL_ROWS 4 /* of the limit of a ball joint */
+/* Variables of an island whose trees stand in blocks of whole tiles, and whose programs are first
+ * solved roughly, and go on from what the ones before have found. The solution of smaller ones
+ * costs less than a second look at it saves. */
+#define LARGE_ISLAND 192
 
 typedef struct island {
-  int variable, variable_count;     /* of the problem's variables */
+  int variable, variable_count;     /* of the problem's variables, padding included */
+  int in_blocks;                    /* 1: of trees, each block at a tile of its own */
   int tree, tree_count;             /* of islands.tree_order */
   int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
@@ -60,9 +65,15 @@ typedef struct islands {
   int *of_tendon;             /* (tendons) likewise; -1 also where it exerts no force */
   int *tree_order;            /* (tree_count) of all trees, in which variables are numbered */
   int *tree_seen, *tree_list; /* (tree_count) scratch */
-  int *tree_place;            /* (tree_count) scratch */
-  tree_graph graph;           /* scratch */
+  uint8_t *tree_opens; /* (tree_count) by tree_order, of islands in blocks: 1: a block begins */
+  int *tree_place, *tree_width; /* (tree_count) scratch */
+  tree_graph graph;             /* scratch */
 } islands;
+
+/* Variables of all islands at most: DOFs, and what fills up the tile before each block. */
+static inline size_t islands_variable_capacity(const qd_model *model) {
+  return (size_t)model->nv + (model->nv < LARGE_ISLAND ? 0 : 3 * (size_t)model->tree_count);
+}
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
 /* Entries of tendon_order: of all islands. */

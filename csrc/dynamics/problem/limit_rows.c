@@ -19,11 +19,11 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
                          const working_set *set, const double *q, island *one) {
   one->limit = p->limit_count;
   for (int i = 0; o->joint_limits && i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
-    const double *range = model->joint_range + 2 * joint;
-    if (model->dof_q[dof] < 0) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0 || model->dof_q[dof] < 0) {
       continue;
     }
+    const double *range = model->joint_range + 2 * model->dof_joint[dof];
     const double position = q[model->dof_q[dof]];
     if (isfinite(range[0]) && set->limit[2 * dof]) {
       add_limit(p, o, one, dof, 1.0, position - range[0]);
@@ -93,7 +93,11 @@ void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_o
   one->ball_limit = p->ball_limit_count;
   one->ball_limit_count = 0;
   for (int i = 0; any && i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      continue;
+    }
+    const int joint = model->dof_joint[dof];
     const int seen =
         one->ball_limit_count > 0 && p->ball_limit[p->ball_limit_count - 1].joint == joint;
     if (!seen && joint_ball_range(model, joint) > 0.0) {

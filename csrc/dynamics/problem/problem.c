@@ -6,13 +6,13 @@
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
   const size_t nv = (size_t)model->nv;
-  const size_t nc = (size_t)model->constraint_count;
+  const size_t nc = (size_t)model->constraint_count, n = islands_variable_capacity(model);
   const size_t equalities = (size_t)model->constraint_row_count;
   islands_lay_out(&p->islands, model, contact_capacity, a);
   p->variable_of_dof = arena_ints(a, nv);
-  p->dof_of_variable = arena_ints(a, nv);
+  p->dof_of_variable = arena_ints(a, n);
   p->epsilon = arena_doubles(a, nv);
-  p->mass_row = arena_doubles(a, nv);
+  p->mass_row = arena_doubles(a, n);
   p->gravity = arena_doubles(a, nv);
   p->applied = arena_doubles(a, nv);
   p->v = arena_doubles(a, nv);
@@ -22,8 +22,8 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->rate = arena_doubles(a, nv);
   p->inertial = arena_doubles(a, nv);
   body_motion_lay_out(&p->motion_in_time, model, a);
-  p->b = arena_doubles(a, nv);
-  p->x = arena_doubles(a, nv);
+  p->b = arena_doubles(a, n);
+  p->x = arena_doubles(a, n);
   p->c = arena_doubles(a, equalities);
   p->compliance_eq = arena_doubles(a, equalities);
   p->dual_eq = arena_doubles(a, equalities);
@@ -46,10 +46,10 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
   p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
   p->columns.body_mask = arena_doubles(a, 4 * (size_t)model->chain_start[model->body_count]);
-  p->sign = arena_doubles(a, 4 * (nv / 4 + 1));
-  p->motion = arena_doubles(a, 4 * MOTION_MAX * (nv / 4 + 1));
-  p->list.tiles = arena_ints(a, nv + 1);
-  p->tile_place = arena_ints(a, nv / 4 + 1);
+  p->sign = arena_doubles(a, 4 * (n / 4 + 1));
+  p->motion = arena_doubles(a, 4 * MOTION_MAX * (n / 4 + 1));
+  p->list.tiles = arena_ints(a, n + 1);
+  p->tile_place = arena_ints(a, n / 4 + 1);
   p->tree_first = arena_ints(a, (size_t)model->tree_count);
   p->tree_last = arena_ints(a, (size_t)model->tree_count);
 }
@@ -101,6 +101,14 @@ static void number_dof(problem *p, int dof, island *one) {
   ++p->n;
 }
 
+/* Fills up the last tile with columns of their own, which nothing knows. */
+static void pad_tile(problem *p, island *one) {
+  while (one->variable_count % 4 > 0) {
+    p->dof_of_variable[one->variable + one->variable_count++] = -1;
+    ++p->n;
+  }
+}
+
 void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held) {
   islands *s = &p->islands;
   for (int i = 0; i < s->count; ++i) {
@@ -109,9 +117,13 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
   p->n = 0;
   for (int at = 0; at < model->tree_count; ++at) {
     const int tree = s->tree_order[at];
+    island *one = s->parent[tree] >= 0 ? s->island + s->parent[tree] : NULL;
+    if (one != NULL && one->in_blocks && s->tree_opens[at]) {
+      pad_tile(p, one);
+    }
     for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
       const int dof = model->tree_dofs[k], is_held = held != NULL && held[dof];
-      number_dof(p, dof, is_held ? NULL : s->island + s->parent[tree]);
+      number_dof(p, dof, is_held ? NULL : one);
     }
   }
 }
@@ -222,6 +234,7 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.Q = &out->Q;
   out->program.G = &out->G;
   out->program.C = &out->C;
+  out->program.ordered = one->in_blocks;
   out->program.length = one->length;
   out->program.load = one->load;
 }

@@ -115,9 +115,9 @@ typedef struct problem {
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
   islands islands;
   int *variable_of_dof;        /* (nv) -1: held */
-  int *dof_of_variable;        /* (nv) */
+  int *dof_of_variable;        /* (n) -1: padding in front of a block (tree_order.h) */
   double *epsilon;             /* (nv) mass factor of each DOF's tree */
-  double *mass_row;            /* (nv) scratch */
+  double *mass_row;            /* (n) scratch */
   double *gravity;             /* (nv) generalised force of gravity */
   double *applied;             /* (nv) that of tau and the wrenches */
   double *v;                   /* (nv) velocity, of the second-order step, with what follows */

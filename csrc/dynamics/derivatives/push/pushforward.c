@@ -75,7 +75,12 @@ static void push_joints(const pushforward *p, double *r) {
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   for (int i = 0; i < program->n; ++i) {
-    const int j = program->dof_of_variable[i], b = model->dof_body[j];
+    const int j = program->dof_of_variable[i];
+    if (j < 0) {
+      r[i * p->stride] = 0.0;
+      continue;
+    }
+    const int b = model->dof_body[j];
     const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
     r[i * p->stride] =
         joint_change(p, j) + (p->s->options->dynamic ? rotor_change(p, j) : 0.0) +

@@ -315,7 +315,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   }
   conic_make_groups(workspace, program);
   conic_place_cones(workspace, program);
-  if (!conic_find_structure(workspace, program)) {
+  if (!conic_find_structure(workspace, program, source->ordered)) {
     return QD_OUT_OF_CAPACITY;
   }
   scale_columns(workspace, program);

@@ -346,6 +346,33 @@ static size_t order_tiles(qd_cone_workspace *workspace) {
   return fill;
 }
 
+/* As they come: of what a tile knows behind itself, the first one gets to know all others. Returns
+ * the number of the factor's tiles. */
+static size_t keep_order(qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
+  size_t fill = 0;
+  for (int t = 0; t < tiles; ++t) {
+    uint64_t *own = tile_set(workspace, t);
+    int first = -1;
+    workspace->structure.tile_position[t] = workspace->structure.tile_original[t] = t;
+    memset(own, 0, (size_t)(t / MASK_BITS) * sizeof *own);
+    own[t / MASK_BITS] &= ~(uint64_t)0 << (t % MASK_BITS); /* not what went before */
+    own[t / MASK_BITS] |= (uint64_t)1 << (t % MASK_BITS);
+    for (int w = t / MASK_BITS; w < words; ++w) {
+      const uint64_t behind =
+          w == t / MASK_BITS ? own[w] & ~((uint64_t)1 << (t % MASK_BITS)) : own[w];
+      fill += (size_t)bit_count(own[w]);
+      if (first < 0 && behind != 0) {
+        first = MASK_BITS * w + lowest_bit(behind);
+      }
+    }
+    for (int w = t / MASK_BITS; first >= 0 && w < words; ++w) {
+      tile_set(workspace, first)[w] |= own[w];
+    }
+  }
+  return fill;
+}
+
 /* ------------------------------------------------------------ columns of the factor */
 
 /* Mask in the new order. */
@@ -401,7 +428,8 @@ static void make_columns(qd_cone_workspace *workspace) {
   system->Q_start[tiles] = Q_count;
 }
 
-int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program) {
+int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program,
+                         int ordered) {
   const int tiles = (program->variable_count + 3) / 4;
   workspace->system.tile_count = tiles;
   workspace->program.column_count = 4 * tiles;
@@ -410,8 +438,9 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
            (size_t)tiles * (size_t)workspace->structure.mask_words * sizeof(uint64_t));
     couple_all(workspace, program);
   }
-  workspace->wanted.fill =
-      tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace) : order_tiles(workspace);
+  workspace->wanted.fill = tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace)
+                           : ordered                                    ? keep_order(workspace)
+                                                                        : order_tiles(workspace);
   if (workspace->wanted.fill > workspace->capacity.fill) {
     return 0;
   }
