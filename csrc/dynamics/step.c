@@ -77,7 +77,10 @@ static qd_status solve_program(problem *p, island *one, const qd_step_options *o
                                const qd_cone_options *cone_options, const island_program *program,
                                double *direction) {
   const qd_status status = law_solve(p, one, options, cone_options, program);
-  return program->program.rough ? status : find_direction(p, one, status, direction);
+  const conic_look *look = program->program.look;
+  return program->program.rough || (look != NULL && look->stopped)
+             ? status
+             : find_direction(p, one, status, direction);
 }
 
 /* Keeps a proof that an island has no solution: what softens it has all its rows, and more. */
@@ -131,6 +134,35 @@ static int is_large(const island *one) {
          one->soft_pairs == 0;
 }
 
+/* What a look at an island's motion is about. */
+typedef struct island_look {
+  const qd_model *model;
+  qd_workspace *w;
+  const qd_step_options *options;
+  const island *one;
+  double *delta; /* of all, as far as it is known */
+} island_look;
+
+/* 1 if contacts are missing. */
+static int misses_contacts(void *of, const double *x) {
+  const island_look *at = of;
+  const int *dof = at->w->problem.dof_of_variable + at->one->variable;
+  for (int i = 0; i < at->one->variable_count; ++i) {
+    if (dof[i] >= 0) {
+      at->delta[dof[i]] = x[i];
+    }
+  }
+  return working_set_misses(&at->w->set, at->model, at->options, &at->w->kinematics,
+                            &at->w->collision, at->delta) > 0;
+}
+
+/* Programs that go on from the last round's with more contacts, while some are still left out. */
+static int may_look(const qd_workspace *w) {
+  const problem *p = &w->problem;
+  return w->looks && !w->rough && w->warm.goes_on && w->set.left_out > 0 && !p->coulomb &&
+         !p->softening && !p->crowded && !p->rounding && !p->resisting;
+}
+
 /* How an island's program is solved, and from where. */
 static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
                           island_program *program, qd_cone_options *options) {
@@ -146,6 +178,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        int derivatives, qd_step_result *result) {
   problem *p = &w->problem;
+  w->unfinished = w->rough;
   if (p->n == 0) {
     nothing_moves(model, w, result);
     return QD_OK;
@@ -164,6 +197,9 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island_program program;
     problem_program(p, one, &program);
     choose_effort(w, one, derivatives, &program, &cone_options);
+    island_look look = {model, w, options, one, result->delta};
+    w->look = (conic_look){misses_contacts, &look, 0};
+    program.program.look = program.program.midway && may_look(w) ? &w->look : NULL;
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
@@ -181,6 +217,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     if (status != QD_OK) {
       return status;
     }
+    w->unfinished |= w->look.stopped;
   }
   problem_forces(p, model, &w->collision, result->limit_force);
   result->softened = p->softening || p->crowded ? soften_mark(w, options->tolerance) : 0;
@@ -294,11 +331,11 @@ static int extend(const qd_model *model, qd_workspace *w, const qd_step_options 
   for (int rough = w->rough; rough < 2; ++rough) {
     added += working_set_extend(&w->set, model, options, &w->kinematics, &w->collision, input->q,
                                 result->delta, rough);
-    if (!large || (added == 0 && !w->rough)) {
+    if (!large || (added == 0 && !w->unfinished)) {
       break;
     }
   }
-  return added == 0 && !w->rough ? -1 : added;
+  return added == 0 && !w->unfinished ? -1 : added;
 }
 
 /* 1 if the first round is rough: of large models that move, most contacts come in before any
@@ -332,6 +369,7 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
                               const step_columns *kept, qd_step_result *result) {
   const int large = model->nv >= LARGE_ISLAND && isinf(options->kappa);
   w->rough = begins_rough(model, w, options, large);
+  w->looks = large;
   for (int round = 1;; ++round) {
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
     if (large && status != QD_OK) {
@@ -345,6 +383,7 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
       return QD_OK;
     }
     const int most = most_rounds(w, large);
+    w->looks &= added > 0; /* where one was wrong, the rounds that follow are whole */
     w->rough = is_rough_again(w, round, added);
     if (large && status == QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, result);

@@ -17,6 +17,8 @@
 /* The same of contacts where delta is not the solution. A tenth leaves more contacts of shaken
  * spheres for another round, twice as much brings in a twentieth of all that carry nothing. */
 #define ROUGHLY_NEAR 0.2
+/* The same, negative, of contacts that such a motion has reached for certain. */
+#define CLEARLY_REACHED (-1e-2)
 
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a) {
   s->contact = arena_take(a, (size_t)contact_capacity);
@@ -260,6 +262,22 @@ static int extend_contacts(working_set *s, const qd_step_options *options, const
     }
   }
   return added;
+}
+
+QD_CLONES
+static int count_reached(const working_set *s, const qd_step_options *options, const collision *c,
+                         double near) {
+  int count = 0;
+  for (int i = 0; i < s->chosen; ++i) {
+    count += !s->contact[i] && is_reached(s, options, c->contact + i, near);
+  }
+  return count;
+}
+
+int working_set_misses(working_set *s, const qd_model *model, const qd_step_options *options,
+                       const kinematics *k, const collision *c, const double *delta) {
+  fill_twists(s, model, k, delta);
+  return count_reached(s, options, c, CLEARLY_REACHED);
 }
 
 /* Pairs of which the motion reaches a contact come in, with all contacts that they have. */

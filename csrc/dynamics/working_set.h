@@ -39,6 +39,9 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, collision *c, const double *q, const double *delta,
                        int rough);
+/* How many contacts that are left out a motion that is known roughly has clearly reached. */
+int working_set_misses(working_set *s, const qd_model *model, const qd_step_options *options,
+                       const kinematics *k, const collision *c, const double *delta);
 
 static inline int working_set_has_contact(const working_set *s, int contact) {
   return contact >= s->chosen || s->contact[contact];

@@ -59,6 +59,9 @@ struct qd_workspace {
   working_set set;
   warm_start warm;
   int rough; /* 1: large islands are solved roughly, to find out which contacts they need */
+  int looks; /* 1: and later on left where their motion reaches contacts that are still left out */
+  conic_look look;
+  int unfinished; /* 1: for one or the other, the last round is no answer yet */
   problem problem;
   step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;

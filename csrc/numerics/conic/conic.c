@@ -17,6 +17,7 @@ typedef enum outcome {
   UNPROVEN, /* a set that only its proof is missing of: other guesses are not better */
   NEAR,     /* x, slack and dual solve the program up to the tolerance */
   SOLVED,   /* polished, to rounding, with the set of active rows */
+  STOPPED,  /* the caller has seen enough; the iterate is handed out */
   INFEASIBLE,
   UNBOUNDED
 } outcome;
@@ -26,6 +27,7 @@ typedef struct conic_task {
   qd_cone_workspace *workspace;
   const qd_cone_options *options;
   const conic_answer *guess; /* NULL: there is none */
+  conic_look *look;          /* NULL: nobody asks */
   int strict;                /* of the guess, only a strict active set counts */
   int polish;                /* 1: an exact program, whose active set is wanted */
   int units;                 /* the natural ones (0), or others (conic_change_units) */
@@ -47,6 +49,25 @@ const char *qd_cone_method_name(qd_cone_method method) {
       "none", "separable", "free minimum", "warm start",    "cuts",           "rest",
       "path", "path end",  "multipliers",  "contradiction", "coulomb newton", "coulomb mixing"};
   return method >= QD_METHOD_NONE && method <= QD_METHOD_COULOMB_MIXING ? names[method] : "unknown";
+}
+
+/* In the caller's numbers. */
+static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
+                     const double *dual, const conic_answer *out) {
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
+      out->x[workspace->program.column_of[k]] = workspace->program.column_scale[k] * x[k];
+    }
+  }
+  for (int i = 0; i < workspace->program.row_count; ++i) {
+    const int slot = workspace->program.slot_of[i];
+    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->program.row_scale[i];
+    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->program.row_scale[i];
+  }
+  for (int i = 0; i < workspace->program.equality_count; ++i) {
+    const int at = workspace->program.row_count + i;
+    out->dual_eq[i] = workspace->program.row_scale[at] * dual[workspace->program.slot_of[at]];
+  }
 }
 
 /* ------------------------------------------------------------ methods */
@@ -134,8 +155,10 @@ static outcome polish_start(conic_task *task, double limit) {
 /* A barrier's path from where the guess shows; one from the cold start needs nothing of what this
  * overwrites. */
 static outcome follow_start(conic_task *task) {
-  const path_request path = {task->options->tolerance,
-                             task->info->iterations + task->options->iteration_limit, 0, PATH_WARM};
+  const path_request path = {.goal = task->options->tolerance,
+                             .iteration_limit =
+                                 task->info->iterations + task->options->iteration_limit,
+                             .from = PATH_WARM};
   conic_read_start(task->workspace, task->guess);
   return conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED ? NEAR : NO_HELP;
 }
@@ -204,17 +227,35 @@ static outcome path_failed(conic_task *task, path_end end) {
   return end == PATH_INFEASIBLE ? INFEASIBLE : end == PATH_UNBOUNDED ? UNBOUNDED : NO_HELP;
 }
 
+/* Whether the caller stops the path where it is. */
+static int is_stopped(const conic_task *task) {
+  const conic_point *at = &task->workspace->iterate;
+  hand_out(task->workspace, at->x, at->slack, at->dual, task->guess);
+  task->look->stopped = task->look->is_enough(task->look->of, task->guess->x);
+  return task->look->stopped;
+}
+
 /* With a polish wherever the active set begins to show. */
 static outcome follow_path(conic_task *task, path_start from) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
-  path_request path = {task->options->tolerance, 0, task->polish ? FIRST_WIDTH : 0, from};
+  path_request path = {.goal = task->options->tolerance,
+                       .wanted_width = task->polish ? FIRST_WIDTH : 0,
+                       .from = from};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
+  path.look_error = from == PATH_RESUMED && task->look != NULL ? LOOK_ERROR : 0.0;
   for (;; path.from = PATH_RESUMED) {
     const path_end end = conic_follow_path(workspace, &path, task->info);
+    if (end == PATH_AT_LOOK) {
+      path.look_error = 0.0;
+      if (is_stopped(task)) {
+        return STOPPED;
+      }
+      continue;
+    }
     if (end != PATH_ARRIVED && end != PATH_AT_WIDTH) {
       return path_failed(task, end);
     }
@@ -247,9 +288,10 @@ static int elsewhere_suits(const conic_task *task) { return task->units > 0; }
 
 /* The path alone, from a start in other units. */
 static outcome run_elsewhere(conic_task *task) {
-  const path_request path = {task->options->tolerance,
-                             task->info->iterations + task->options->iteration_limit, 0,
-                             PATH_ELSEWHERE};
+  const path_request path = {.goal = task->options->tolerance,
+                             .iteration_limit =
+                                 task->info->iterations + task->options->iteration_limit,
+                             .from = PATH_ELSEWHERE};
   const path_end end = conic_follow_path(task->workspace, &path, task->info);
   return end == PATH_ARRIVED ? NEAR : path_failed(task, end);
 }
@@ -323,6 +365,7 @@ static qd_status run_methods(conic_task *task) {
   switch (task->so_far) {
   case NEAR:
   case SOLVED:
+  case STOPPED:
     return QD_OK;
   case INFEASIBLE:
     return QD_INFEASIBLE;
@@ -334,24 +377,6 @@ static qd_status run_methods(conic_task *task) {
 }
 
 /* ------------------------------------------------------------ the way out */
-
-static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual, const conic_answer *out) {
-  for (int k = 0; k < workspace->program.column_count; ++k) {
-    if (workspace->program.column_of[k] >= 0) {
-      out->x[workspace->program.column_of[k]] = workspace->program.column_scale[k] * x[k];
-    }
-  }
-  for (int i = 0; i < workspace->program.row_count; ++i) {
-    const int slot = workspace->program.slot_of[i];
-    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->program.row_scale[i];
-    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->program.row_scale[i];
-  }
-  for (int i = 0; i < workspace->program.equality_count; ++i) {
-    const int at = workspace->program.row_count + i;
-    out->dual_eq[i] = workspace->program.row_scale[at] * dual[workspace->program.slot_of[at]];
-  }
-}
 
 /* The answer in the caller's numbers, judged. */
 static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
@@ -422,6 +447,10 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
       continue;
     }
     const qd_status found = run_methods(task);
+    if (task->so_far == STOPPED) {
+      info->status = found;
+      return;
+    }
     info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
   }
 }
@@ -463,7 +492,8 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
 
 /* A point of the path as it is; 0 if there is none. */
 static int solve_roughly(conic_task *task, const conic_answer *out) {
-  const path_request path = {ROUGH_GOAL, task->options->iteration_limit, 0, PATH_COLD};
+  const path_request path = {
+      .goal = ROUGH_GOAL, .iteration_limit = task->options->iteration_limit, .from = PATH_COLD};
   qd_cone_workspace *workspace = task->workspace;
   task->polish = 1;
   if (run_free_minimum(task) == NO_HELP &&
@@ -487,6 +517,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
                      .guess = options->warm_start ? out : NULL,
                      .strict = source->derivatives,
                      .midway = source->midway,
+                     .look = source->look,
                      .info = info};
   workspace->settled.is_known = 0;
   if (makes_sense &&
@@ -522,7 +553,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     workspace->soft.used = 0;
     status = solve_rigid(workspace, &o, source, &out, info);
   }
-  if (status == QD_OK && source->derivatives) {
+  if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {
     conic_settle(workspace, info);
   }
   return status;

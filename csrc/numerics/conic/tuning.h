@@ -197,6 +197,11 @@
  * iterations, where the new rows are far from holding; ten times: as many as without the guess. */
 #define MIDWAY_PRODUCT 1.0
 
+/* Relative error at which the caller may stop such a path, because its point moves into what has no
+ * rows yet. A tenth: two iterations more for the same rows; ten times: rows that the solution does
+ * without. */
+#define LOOK_ERROR 1e-2
+
 /* ------------------------------------------------------------ the path: its end */
 
 /* Of the natural energy: mean product from which on rounding counts and steps are refined. More

@@ -346,10 +346,12 @@ typedef struct path_request {
   int iteration_limit;
   int wanted_width; /* of the split at which it stops for a polish; 0: it does not */
   path_start from;
+  double look_error; /* relative, at which it stops for a look; 0: it does not */
 } path_request;
 typedef enum path_end {
   PATH_ARRIVED,
   PATH_AT_WIDTH,
+  PATH_AT_LOOK,
   PATH_INFEASIBLE, /* best.dual proves it */
   PATH_UNBOUNDED,  /* newton.x is far along */
   PATH_AT_LIMIT,

@@ -402,6 +402,9 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   if (iterations >= request->iteration_limit) {
     return PATH_AT_LIMIT;
   }
+  if (run->error * request->goal < request->look_error) {
+    return PATH_AT_LOOK;
+  }
   return shows_split(workspace, run) ? PATH_AT_WIDTH : PATH_GOES_ON;
 }
 
@@ -496,7 +499,7 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
   if (end == PATH_ARRIVED && workspace->ends.count > 0 && !workspace->program.exact) {
     conic_ends_settle(workspace);
   }
-  if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) {
+  if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_AT_LOOK || end == PATH_LEFT) {
     return end;
   }
   workspace->path.error = run.best * request->goal;
