@@ -10,6 +10,9 @@
 
 /* Tiles that near_rows have room for: more go along the path. */
 #define NEAR_TILES 512
+/* Pairs of tiles of a block that are noted, over those of its rows: cones of three rows in eight
+ * tiles need 1.5. Less: larger systems search for the tiles of some blocks in each assembly. */
+#define NOTED_PAIRS 2
 
 static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, size_t lanes_count) {
   operator->u = arena_doubles(a, slots);
@@ -41,7 +44,10 @@ static void lay_out_system(tile_system *system, const conic_size *size, const ex
   system->column_tiles = arena_ints(a, size->fill);
   system->Q_start = arena_ints(a, of->tiles + 1);
   system->Q_tiles = arena_ints(a, size->fill);
-  system->place = arena_ints(a, of->tiles * of->tiles);
+  const size_t few = of->tiles < PLACE_TILES ? of->tiles : PLACE_TILES;
+  system->place = arena_ints(a, few * few);
+  system->product_room = of->tiles > PLACE_TILES ? NOTED_PAIRS * size->row_tiles : 0;
+  system->product_tiles = arena_ints(a, system->product_room);
   system->G = arena_doubles(a, 4 * size->row_tiles + 4);
   system->S = arena_doubles(a, 4 * size->row_tiles + 4);
   system->dense_room = dense_tiles_scratch(of->columns, of->rows, size->fill);

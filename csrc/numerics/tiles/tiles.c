@@ -117,8 +117,27 @@ LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, i
   return first == rows;
 }
 
-/* Of a block_kernel: stiff rows into S, and their products into H. */
-LANES_INLINE void add_block(const block_call *call, int rows, int tile_count) {
+void tiles_note_products(tile_system *system) {
+  size_t noted = 0;
+  for (int b = 0; b < system->block_count && system->tile_count > PLACE_TILES; ++b) {
+    row_block *block = system->blocks + b;
+    const int *tiles = system->block_tiles + block->tile_start, count = block->tile_count;
+    const size_t pairs = (size_t)count * ((size_t)count + 1) / 2;
+    block->products = -1;
+    if (noted + pairs > system->product_room) {
+      continue;
+    }
+    block->products = (int)noted;
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j <= i; ++j) {
+        system->product_tiles[noted++] = (int)tile_find(system, tiles[i], tiles[j]);
+      }
+    }
+  }
+}
+
+/* Stiff rows into S, and their products into H, whose places stand in a table or not. */
+LANES_INLINE void add_block(const block_call *call, int rows, int tile_count, int by_table) {
   const tile_system *system = call->system;
   const row_block *block = call->block;
   const cone_operator *scaling = call->scaling;
@@ -139,20 +158,38 @@ LANES_INLINE void add_block(const block_call *call, int rows, int tile_count) {
   if (system->dense_products) {
     return;
   }
+  const int *noted =
+      by_table || block->products < 0 ? NULL : system->product_tiles + block->products;
   for (int i = 0; i < tile_count; ++i) {
     for (int j = 0; j <= i; ++j) {
-      tile_add_product(tile_at(system, tiles[i], tiles[j]), S + 4 * rows * i, S + 4 * rows * j,
-                       rows);
+      const size_t place = by_table        ? tile_place(system, tiles[i], tiles[j])
+                           : noted != NULL ? (size_t)*noted++
+                                           : tile_find(system, tiles[i], tiles[j]);
+      tile_add_product(system->H + 16 * place, S + 4 * rows * i, S + 4 * rows * j, rows);
     }
   }
+}
+
+/* Of a block_kernel. */
+LANES_INLINE void add_block_by_table(const block_call *call, int rows, int tile_count) {
+  add_block(call, rows, tile_count, 1);
+}
+
+LANES_INLINE void add_block_by_list(const block_call *call, int rows, int tile_count) {
+  add_block(call, rows, tile_count, 0);
 }
 
 QD_CLONES
 void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift) {
   start_from_Q(system, shift);
-  for (int b = 0; b < system->block_count; ++b) {
+  const int by_table = system->tile_count <= PLACE_TILES;
+  for (int b = 0; b < system->block_count && by_table; ++b) {
     const block_call call = {system, &system->blocks[b], NULL, NULL, NULL, scaling};
-    run_block_kernel(add_block, &call);
+    run_block_kernel(add_block_by_table, &call);
+  }
+  for (int b = 0; b < system->block_count && !by_table; ++b) {
+    const block_call call = {system, &system->blocks[b], NULL, NULL, NULL, scaling};
+    run_block_kernel(add_block_by_list, &call);
   }
   if (system->dense_products) {
     dense_tiles_add_products(system);

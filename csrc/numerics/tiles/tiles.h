@@ -21,7 +21,12 @@ typedef struct row_block {
   int slot;       /* row i lives at slot + i * slot_step of vectors over rows */
   int slot_step;  /* 1: rows of an orthant or equalities; else one Lorentz cone */
   int cone;       /* first index into vectors over cones */
+  int products;   /* into product_tiles, -1: none are noted */
 } row_block;
+
+/* Tiles of a system up to which a table says where each stands: its size grows with their square.
+ * Of larger ones each block of rows notes its own. */
+#define PLACE_TILES 128
 
 typedef struct tile_system {
   int tile_count;
@@ -41,7 +46,10 @@ typedef struct tile_system {
   int *column_tiles;                /* tiles i > j of the factor's column j, ascending */
   int *Q_start;                     /* (tile_count + 1) into Q_tiles: the same for Q */
   int *Q_tiles;
-  int *place; /* (tile_count, tile_count) where a tile of H stands; nothing for those it lacks */
+  int *place; /* (tile_count, tile_count) where a tile of H stands, nothing for those it lacks; of
+                 systems of at most PLACE_TILES */
+  int *product_tiles; /* the same of the pairs of tiles of a block, the lower triangle by rows */
+  size_t product_room;
 } tile_system;
 
 /* Symmetric operators on rows, one per cone: eigenvectors (1, u)/sqrt 2 and (1, -u)/sqrt 2 with
@@ -62,10 +70,32 @@ static inline size_t tile_offset_diagonal(const int *start, int j) {
   return tile_offset(j, start[j] - 1);
 }
 
-/* Tile (i, j) of H, i >= j, which the factor must have. */
-static inline double *tile_at(const tile_system *system, int i, int j) {
-  return system->H + 16 * (size_t)system->place[(size_t)i * (size_t)system->tile_count + (size_t)j];
+/* Where tile (i, j) of H stands, i >= j, which the factor must have: by the table, */
+static inline size_t tile_place(const tile_system *system, int i, int j) {
+  return (size_t)system->place[(size_t)i * (size_t)system->tile_count + (size_t)j];
 }
+
+/* or in the list of its column. */
+static inline size_t tile_find(const tile_system *system, int i, int j) {
+  int low = system->column_start[j] - 1, high = system->column_start[j + 1] - 1;
+  while (i > j && low < high) { /* the diagonal's is the one before the list */
+    const int middle = low + (high - low + 1) / 2;
+    if (system->column_tiles[middle] <= i) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return (size_t)(low + j + 1);
+}
+
+static inline double *tile_at(const tile_system *system, int i, int j) {
+  return system->H + 16 * (system->tile_count <= PLACE_TILES ? tile_place(system, i, j)
+                                                             : tile_find(system, i, j));
+}
+
+/* Notes where the products of a block's tiles go, where there is room. */
+void tiles_note_products(tile_system *system);
 
 /* S = operator G, H = Q + shift I + S'S */
 void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift);

@@ -326,6 +326,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   scale_equalities(workspace, program);
   const double squares = conic_make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
+  tiles_note_products(&workspace->system);
   conic_clear_rows(workspace);
   if (workspace->ends.count > 0) {
     conic_ends_find_push(workspace);

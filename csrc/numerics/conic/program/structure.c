@@ -419,6 +419,9 @@ static void make_columns(qd_cone_workspace *workspace) {
     count += list_from(mask, words, j + 1, system->column_tiles + count);
     reorder(workspace, workspace->structure.Q_mask + at, mask);
     Q_count += list_from(mask, words, j + 1, system->Q_tiles + Q_count);
+    if (tiles > PLACE_TILES) {
+      continue;
+    }
     system->place[(size_t)j * (size_t)tiles + (size_t)j] = system->column_start[j] + j;
     for (int k = system->column_start[j]; k < count; ++k) {
       system->place[(size_t)system->column_tiles[k] * (size_t)tiles + (size_t)j] = k + j + 1;
