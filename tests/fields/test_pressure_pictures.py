@@ -113,6 +113,52 @@ def test_planar_pictures_show_patches(tmp_path: Path) -> None:
     assert image.open(tmp_path / "flat.png").size == (180, 180)
 
 
+@pytest.mark.parametrize("backend", ["matplotlib", "mujoco"])
+def test_movies_show_patches_on_one_scale(backend: str, pinch: qdsim.Model, tmp_path: Path) -> None:
+    """One frame a configuration; the largest pressure of all of them is the brightest colour, smaller ones are not."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("imageio")
+    image = pytest.importorskip("PIL.Image")
+    from qdsim.planning.drawing.offscreen import is_available
+    from qdsim.planning.drawing.pictures import write_motion
+
+    if backend == "mujoco" and not is_available():
+        pytest.skip("no OpenGL")
+    path = np.repeat(pinch.default_q[None], 3, axis=0)
+    for k, apart in enumerate((0.05, 0.0005, 0.0)):
+        path[k, pinch.joint_names.index("l")] -= apart
+        path[k, pinch.joint_names.index("r")] += apart
+    write_motion(pinch, path, [tmp_path / "a.gif"], frames_per_second=5, backend=backend)
+    movie = image.open(tmp_path / "a.gif")
+    assert movie.n_frames == 3 and movie.info["duration"] == 200
+    dark, bright = np.round(255 * pressure_colours(np.array([0.3, 1.0])))
+    seen = []
+    for k in range(3):
+        movie.seek(k)
+        pixels = np.asarray(movie.convert("RGB"), dtype=float)
+        seen.append([(np.abs(pixels - c).max(axis=2) < 14).sum() for c in (dark, bright)])
+    assert seen[0][1] == seen[1][1] == 0 and seen[2][1] > 5
+
+
+def test_movies_name_what_is_wrong(pinch: qdsim.Model, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from qdsim.planning.drawing.pictures import write_motion
+
+    q, file = pinch.default_q[None], tmp_path / "a.gif"
+    with pytest.raises(ValueError, match="configurations: expected shape"):
+        write_motion(pinch, pinch.default_q, [file])
+    with pytest.raises(ValueError, match="configurations: expected shape"):
+        write_motion(pinch, q[:0], [file])
+    with pytest.raises(ValueError, match=r"paths: expected .gif or .mp4"):
+        write_motion(pinch, q, [tmp_path / "a.png"])
+    with pytest.raises(TypeError, match="paths: expected a list of files"):
+        write_motion(pinch, q, file)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="object: the model has no body 'nothing'"):
+        write_motion(pinch, q, [file], object="nothing")
+    with pytest.raises(ValueError, match="frames_per_second"):
+        write_motion(pinch, q, [file], frames_per_second=0)
+
+
 # ------------------------------------------------------------------------------------------------ viewer
 
 

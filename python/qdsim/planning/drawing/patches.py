@@ -14,7 +14,7 @@ from qdsim.model import Model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_patches", "pressure_colours"]
+__all__ = ["draw_patches", "most_pressure", "pressure_colours"]
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +31,17 @@ def pressure_colours(shares: Array) -> Array:
     return np.stack([np.interp(shares, at, _RAMP[:, k]) for k in range(3)], axis=1)
 
 
-def draw_patches(ax: Axes, model: Model, q: Array, view: Array, alpha: float = 1.0) -> None:
+def most_pressure(model: Model, configurations: Array) -> float:
+    """The largest mean pressure of a polygon in configurations ``(n, nq)``, Pa; 0 where nothing presses."""
+    if model.soft_pair_count == 0:
+        return 0.0
+    surfaces = [s for q in configurations for s in pressure_surface(model, q)]
+    return max((float(s.polygons["pressure"].max()) for s in surfaces), default=0.0)
+
+
+def draw_patches(
+    ax: Axes, model: Model, q: Array, view: Array, alpha: float = 1.0, most: float = 0.0
+) -> None:
     """Draw the pressure patches of a configuration over what is there; nothing for models without soft geometries.
 
     Args:
@@ -39,9 +49,10 @@ def draw_patches(ax: Axes, model: Model, q: Array, view: Array, alpha: float = 1
         model, q: ``(nq,)``.
         view: ``(2, 3)`` directions of the picture's axes.
         alpha: opacity.
+        most: Pa, of the brightest colour; 0: the largest pressure here.
     """
     surfaces = pressure_surface(model, q)
-    most = max((float(s.polygons["pressure"].max()) for s in surfaces), default=0.0)
+    most = most or max((float(s.polygons["pressure"].max()) for s in surfaces), default=0.0)
     for surface in surfaces:
         polygons = surface.polygons
         order = np.argsort(polygons["pressure"])

@@ -8,9 +8,8 @@ rounded link. Other models are seen from a corner, in parallel projection.
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,8 @@ import numpy as np
 from qdsim.arguments import instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.drawing.movies import framed, image_of, movie_files, save_movie, write_motion
+from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import (
     FORCE,
     GOAL,
@@ -42,7 +43,6 @@ from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.step import Step
-from qdsim.whole_files import replacing
 
 __all__ = [
     "PlanarScene",
@@ -55,11 +55,9 @@ __all__ = [
     "new_figure",
     "object_of",
     "scene_of",
+    "write_motion",
     "write_movie",
 ]
-
-_TALLEST, _WIDEST = 1.25, 0.6
-"""Height of a frame beside its width."""
 
 # -------------------------------------------------------------------- key frames
 
@@ -142,7 +140,7 @@ def draw_key_frames(
     frames = key_frames(plan, replay, model, most)
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
     scene = scene_of(model, plan.object, seen, plan.goal, backend=backend)
-    low, high = _framed(*scene.window(_everything(plan)))
+    low, high = framed(*scene.window(_everything(plan)))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
     width = 3.0
@@ -205,13 +203,6 @@ def draw_key_frames(
         va="bottom",
     )
     save_figure(figure, path)
-
-
-def _framed(low: Array, high: Array) -> tuple[Array, Array]:
-    """The window, made wider or higher where it is much longer than wide: frames of a size that can be read."""
-    width, height = high - low
-    more = 0.5 * np.maximum([height / _TALLEST - width, _WIDEST * width - height], 0.0)
-    return low - more, high + more
 
 
 def _how_grasps_change(plan: Plan) -> str:
@@ -413,30 +404,14 @@ def write_movie(
         backend: what draws views in space, as for :func:`scene_of`.
     """
     model = _checked(plan, replay, model)
-    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
-        raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
-    files = [path_of("paths", path) for path in paths]
-    for file in files:
-        if file.suffix not in (".gif", ".mp4"):
-            raise ValueError(f"paths: expected .gif or .mp4, got {os.fspath(file)!r}")
+    files = movie_files(paths)
     frames_per_second = integer("frames_per_second", frames_per_second, least=1)
     regrasp_frames = integer("regrasp_frames", regrasp_frames, least=1)
     size = number("size", size, above=0)
-    writer = need("imageio.v2")
+    need("imageio.v2")
     shots = _shots(plan, replay, regrasp_frames, frames_per_second)
     images = _images(plan, replay, model, shots, size, backend)
-    for path in files:
-        if path.suffix == ".mp4":
-            need("imageio_ffmpeg")
-        with replacing(path) as place:
-            if path.suffix == ".gif":
-                content = io.BytesIO()
-                duration = 1000.0 / frames_per_second
-                writer.mimsave(content, images, format="GIF", duration=duration, loop=0)
-                place.write(content.getbuffer())
-            else:  # by its name: ffmpeg is a program of its own
-                rate = frames_per_second
-                writer.mimsave(place.name, images, fps=rate, macro_block_size=2, quality=8)
+    save_movie(images, files, frames_per_second)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -487,7 +462,8 @@ def _images(
     """The shots as arrays of colours; what stands still is drawn once."""
     everything = _everything(plan)
     scene = scene_of(model, plan.object, everything, plan.goal, backend=backend)
-    low, high = _framed(*scene.window(everything))
+    scene.most_pressure = most_pressure(model, np.array([shot.q for shot in shots]))
+    low, high = framed(*scene.window(everything))
     typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))
     small = min(1.0, size / 4.5)
@@ -514,7 +490,5 @@ def _images(
         figure.text(0.02, top, shot.title, color=shot.colour, weight="bold", **font)
         said = pose_text(plan, model, shot.q)
         figure.text(0.98, top, said, color=QUIET, fontsize=11 * small, ha="right", va="top")
-        figure.canvas.draw()
-        rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
-        images.append(np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]))
+        images.append(image_of(figure))
     return images

@@ -188,6 +188,7 @@ class PlanarScene:
         drop = int(np.argmax(np.abs(normal)))
         self.axes = [k for k in range(3) if k != drop]
         self.model = model
+        self.most_pressure = 0.0  # Pa, of the brightest colour of patches; 0: of each picture alone
         if object not in model.body_names:
             raise ValueError(f"object: the model has no body {object!r}")
         self.object = model.body_names.index(object)
@@ -244,7 +245,7 @@ class PlanarScene:
         if robot != "none":
             self.draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
         if robot != "ghost":
-            draw_patches(ax, self.model, q, np.eye(3)[list(self.axes)], alpha)
+            draw_patches(ax, self.model, q, np.eye(3)[list(self.axes)], alpha, self.most_pressure)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outline of the object at the goal."""

@@ -92,7 +92,7 @@ class RenderedScene(SpatialScene):
         self._show(ax, pos, rot, kinds, 1.0, zorder=2)
         if robot != "none" and alpha < 1.0:
             self.draw_robot(ax, pos, rot, ghost=False, alpha=alpha)
-        draw_patches(ax, self.model, q, self.view[:2], alpha)
+        draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
         """Draw the robot alone, at poses of its bodies."""

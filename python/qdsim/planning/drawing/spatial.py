@@ -75,6 +75,7 @@ class SpatialScene:
         elevation: float | None = None,
     ) -> None:
         self.model = model
+        self.most_pressure = 0.0  # Pa, of the brightest colour of patches; 0: of each picture alone
         azimuth = None if azimuth is None else number("azimuth", azimuth)
         elevation = None if elevation is None else number("elevation", elevation)
         if object not in model.body_names:
@@ -161,7 +162,7 @@ class SpatialScene:
         if robot != "none":
             faces.add(self._faces(pos, rot, ("robot",), alpha))
         self._paint(ax, faces, zorder=2)
-        draw_patches(ax, self.model, q, self.view[:2], alpha)
+        draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outlines of the object at the goal."""

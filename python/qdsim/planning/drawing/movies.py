@@ -1,0 +1,121 @@
+"""Movies: images into files, and motions of any model as movies."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import instance, integer, number, path_of, reals
+from qdsim.array_type import Array
+from qdsim.model import Model
+from qdsim.planning.drawing.patches import most_pressure
+from qdsim.planning.drawing.planar import QUIET, need, new_figure
+from qdsim.planning.drawing.scenes import scene_of
+from qdsim.planning.drawing.still import object_of
+from qdsim.whole_files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["framed", "image_of", "movie_files", "save_movie", "write_motion"]
+
+_TALLEST, _WIDEST = 1.25, 0.6
+"""Height of a frame beside its width."""
+
+
+def framed(low: Array, high: Array) -> tuple[Array, Array]:
+    """The window, made wider or higher where it is much longer than wide: frames of a size that can be read."""
+    width, height = high - low
+    more = 0.5 * np.maximum([height / _TALLEST - width, _WIDEST * width - height], 0.0)
+    return low - more, high + more
+
+
+def image_of(figure: Figure) -> npt.NDArray[np.uint8]:
+    """What a figure shows, of even height and width, as movies want it."""
+    figure.canvas.draw()
+    rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
+    return np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3])
+
+
+def movie_files(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files, checked."""
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
+        raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
+    files = [path_of("paths", path) for path in paths]
+    for file in files:
+        if file.suffix not in (".gif", ".mp4"):
+            raise ValueError(f"paths: expected .gif or .mp4, got {os.fspath(file)!r}")
+    return files
+
+
+def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
+    """The same images into every file, so many a second."""
+    writer = need("imageio.v2")
+    for path in files:
+        if path.suffix == ".mp4":
+            need("imageio_ffmpeg")
+        with replacing(path) as place:
+            if path.suffix == ".gif":
+                content = io.BytesIO()
+                writer.mimsave(content, images, format="GIF", duration=1000.0 / rate, loop=0)
+                place.write(content.getbuffer())
+            else:  # by its name: ffmpeg is a program of its own
+                writer.mimsave(place.name, images, fps=rate, macro_block_size=2, quality=8)
+
+
+def write_motion(
+    model: Model,
+    configurations: npt.ArrayLike,
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    frames_per_second: int = 20,
+    object: str | None = None,
+    size: float = 5.0,
+    backend: str | None = None,
+) -> None:
+    """A movie of a motion, one frame a configuration. Where soft geometries press they are coloured by their pressure,
+    the largest of the whole movie brightest.
+
+    Args:
+        model: the model.
+        configurations: ``(n, nq)``; of a simulated motion ``motion.at(times)[0]``.
+        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs imageio-ffmpeg).
+        frames_per_second: of the movie.
+        object: the body that the movie is about; None: the last one that nothing drives.
+        size: width in inches at 100 dots an inch.
+        backend: what draws views in space, as for :func:`scene_of`.
+
+    Raises:
+        TypeError, ValueError: for arguments that are none of these, or if there is no such body.
+        ImportError: without Matplotlib or imageio.
+    """
+    instance("model", model, Model)
+    files = movie_files(paths)
+    path = reals("configurations", configurations)
+    if path.ndim != 2 or path.shape[1] != model.nq or len(path) == 0:
+        raise ValueError(f"configurations: expected shape (n, {model.nq}), got {path.shape}")
+    rate = integer("frames_per_second", frames_per_second, least=1)
+    size = number("size", size, above=0)
+    need("imageio.v2")
+    scene = scene_of(model, object_of(model) if object is None else object, path, backend=backend)
+    scene.most_pressure = most_pressure(model, path)
+    low, high = framed(*scene.window(path))
+    figure = new_figure(size, size * float((high[1] - low[1]) / (high[0] - low[0])), dpi=100)
+    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    if scene.most_pressure > 0.0:
+        said = f"brightest: {scene.most_pressure / 1e3:.3g} kPa"
+        figure.text(0.98, 0.98, said, color=QUIET, fontsize=2 * size, ha="right", va="top")
+    images = []
+    for q in path:
+        ax.clear()
+        ax.axis("off")
+        scene.prepare(ax, low, high)
+        scene.draw(ax, q)
+        images.append(image_of(figure))
+    save_movie(images, files, rate)
