@@ -44,10 +44,33 @@ typedef struct pressing {
   int first_element, second_element;
 } pressing;
 
+/* The same of a first row that points along z, as a half space's does. */
+static void tangent_add_upright(double K[36], const polygon_moments *m, double a,
+                                const double b[3]) {
+  const double *s = m->second, *x = m->first;
+  const double along[3] = {s[1], s[3], s[4]}, across[3] = {s[0], s[1], s[2]};
+  double xb[3], yb[3], turn[3]; /* integrals of x, y (x cross b) and of x cross b */
+  vec3_cross(xb, across, b);
+  vec3_cross(yb, along, b);
+  vec3_cross(turn, x, b);
+  for (int j = 0; j < 3; ++j) {
+    K[12 + j] += m->area * a * b[j];
+    K[15 + j] += a * turn[j];
+    K[18 + j] += x[1] * a * b[j];
+    K[24 + j] -= x[0] * a * b[j];
+    K[21 + j] += yb[j] * a;
+    K[27 + j] -= xb[j] * a;
+  }
+}
+
 /* The row [g; x cross g] integrated against another: four blocks of the tangent. */
 static void tangent_add(double K[36], const polygon_moments *m, const double a[3],
                         const double b[3], double scale) {
   const double *s = m->second;
+  if (a[0] == 0.0 && a[1] == 0.0) {
+    tangent_add_upright(K, m, scale * a[2], b);
+    return;
+  }
   const double S[3][3] = {{s[0], s[1], s[2]}, {s[1], s[3], s[4]}, {s[2], s[4], s[5]}};
   double sa[3], xa[3], xb[3], P[3][3];
   vec3_scale(sa, a, scale);
