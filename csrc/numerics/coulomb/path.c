@@ -41,84 +41,6 @@ typedef struct path_step {
   double share, length;
 } path_step;
 
-/* ------------------------------------------------------------ one cone */
-
-/* sqrt of the determinant, exact near the boundary; 0 outside */
-static double root_determinant(const double *a, int rows) {
-  double sum = 0.0;
-  for (int k = 1; k < rows; ++k) {
-    sum += a[k] * a[k];
-  }
-  const double tail = sqrt(sum);
-  return a[0] > tail ? sqrt((a[0] - tail) * (a[0] + tail)) : 0.0;
-}
-
-static int find_scaling(coulomb_cone *cone) {
-  const int rows = cone->tails + 1;
-  const double dv = root_determinant(cone->slack, rows), dl = root_determinant(cone->force, rows);
-  if (!(dv > 0.0) || !(dl > 0.0)) {
-    return 0;
-  }
-  double product = 0.0;
-  for (int k = 0; k < rows; ++k) {
-    product += (cone->slack[k] / dv) * (cone->force[k] / dl);
-  }
-  const double per = 0.5 / sqrt(0.5 * (1.0 + product));
-  for (int k = 0; k < rows; ++k) {
-    const double force = cone->force[k] / dl;
-    cone->middle[k] = per * (cone->slack[k] / dv + (k == 0 ? force : -force));
-  }
-  cone->eta = sqrt(dv / dl);
-  return 1;
-}
-
-/* out = W in, or W^-1 in with sign = -1 */
-static void scale(const coulomb_cone *cone, const double *in, double sign, double *out) {
-  const double *m = cone->middle, size = sign > 0.0 ? cone->eta : 1.0 / cone->eta;
-  double along = 0.0;
-  for (int k = 1; k <= cone->tails; ++k) {
-    along += m[k] * in[k];
-  }
-  const double first = in[0], share = along / (1.0 + m[0]) + sign * first;
-  for (int k = 1; k <= cone->tails; ++k) {
-    out[k] = size * (in[k] + share * m[k]);
-  }
-  out[0] = size * (m[0] * first + sign * along);
-}
-
-/* a of point o a = b, point o: the Jordan product */
-static void divide(const coulomb_cone *cone, double *b) {
-  const double *p = cone->point;
-  double along = 0.0, tail = 0.0;
-  for (int k = 1; k <= cone->tails; ++k) {
-    along += p[k] * b[k];
-    tail += p[k] * p[k];
-  }
-  tail = sqrt(tail);
-  const double first = (p[0] * b[0] - along) / ((p[0] - tail) * (p[0] + tail));
-  for (int k = 1; k <= cone->tails; ++k) {
-    b[k] = (b[k] - p[k] * first) / p[0];
-  }
-  b[0] = first;
-}
-
-/* Largest step along `by` that stays inside. */
-static double reach(const double *from, const double *by, int rows) {
-  double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
-  for (int k = 1; k < rows; ++k) {
-    a -= by[k] * by[k];
-    b -= from[k] * by[k];
-    tail += from[k] * from[k];
-  }
-  tail = sqrt(tail);
-  const double c = (from[0] - tail) * (from[0] + tail), root = b * b - a * c;
-  double step = HUGE_VAL;
-  if (root >= 0.0 && sqrt(root) - b > 0.0) {
-    step = c / (sqrt(root) - b);
-  }
-  return by[0] < 0.0 ? smaller(step, -from[0] / by[0]) : step;
-}
-
 /* ------------------------------------------------------------ the point */
 
 /* Every cone in the middle of itself, speeds this often the largest free one, forces what that asks
@@ -180,10 +102,10 @@ static double find_scalings(qd_coulomb_workspace *work) {
   double least = HUGE_VAL;
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
-    if (!find_scaling(cone)) {
+    if (!coulomb_find_scaling(cone)) {
       return -1.0;
     }
-    scale(cone, cone->force, 1.0, cone->point);
+    coulomb_scale(cone, cone->force, 1.0, cone->point);
     double tail = 0.0;
     for (int k = 1; k <= cone->tails; ++k) {
       tail += cone->point[k] * cone->point[k];
@@ -240,7 +162,7 @@ static void solve_step(qd_coulomb_workspace *work, double share, double keep) {
   }
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
-    scale(cone, cone->aim, 1.0, cone->dslack);
+    coulomb_scale(cone, cone->aim, 1.0, cone->dslack);
     double slope = 0.0;
     for (int k = 1; k <= cone->tails; ++k) {
       slope += cone->direction[k] * cone->dslack[k];
@@ -256,11 +178,11 @@ static void solve_step(qd_coulomb_workspace *work, double share, double keep) {
     for (int k = 1; k <= cone->tails; ++k) {
       cone->dforce[k] = x[cone->tail + k - 1];
     }
-    scale(cone, cone->dforce, 1.0, scaled);
+    coulomb_scale(cone, cone->dforce, 1.0, scaled);
     for (int k = 0; k <= cone->tails; ++k) {
       scaled[k] = cone->aim[k] - scaled[k];
     }
-    scale(cone, scaled, 1.0, cone->dslack);
+    coulomb_scale(cone, scaled, 1.0, cone->dslack);
   }
 }
 
@@ -268,8 +190,8 @@ static double step_length(const qd_coulomb_workspace *work) {
   double step = HUGE_VAL;
   for (int c = 0; c < work->cone_count; ++c) {
     const coulomb_cone *cone = work->cone + c;
-    step = smaller(reach(cone->slack, cone->dslack, cone->tails + 1), step);
-    step = smaller(reach(cone->force, cone->dforce, cone->tails + 1), step);
+    step = smaller(coulomb_reach(cone->slack, cone->dslack, cone->tails + 1), step);
+    step = smaller(coulomb_reach(cone->force, cone->dforce, cone->tails + 1), step);
   }
   return step;
 }
@@ -280,14 +202,14 @@ static void set_aims(qd_coulomb_workspace *work, double target, int corrected) {
     coulomb_cone *cone = work->cone + c;
     double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
     if (corrected) {
-      scale(cone, cone->dslack, -1.0, slack);
-      scale(cone, cone->dforce, 1.0, force);
+      coulomb_scale(cone, cone->dslack, -1.0, slack);
+      coulomb_scale(cone, cone->dforce, 1.0, force);
       for (int k = 0; k <= cone->tails; ++k) {
         aim[0] -= slack[k] * force[k];
         aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
       }
     }
-    divide(cone, aim);
+    coulomb_divide(cone, aim);
     for (int k = 0; k <= cone->tails; ++k) {
       cone->aim[k] = aim[k] - cone->point[k];
     }

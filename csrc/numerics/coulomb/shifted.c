@@ -14,11 +14,18 @@
 /* Steps that do not lower the error so far are halved, where they are at all, so often. */
 #define FALLS 0.9
 #define HALVINGS 4
-/* Variables of a large program: polishing the solution of the last one never leads to the next, the
- * path goes on from it; and */
-#define LARGE 192
-/* an error so many times the best is where Newton's steps run away: on to the next way. */
+/* Of large programs: an error so many times the best is where Newton's steps run away, on to the
+ * next way. */
 #define RUNS_AWAY 5.0
+/* The path of the law itself, in large programs: forces times slacks that end it, beside the
+ * largest force times the length; factors that it may take. */
+#define ARRIVED 1e-11
+#define PATH_FACTORS 250
+/* Where the caller wants no more than some programs: as many factors as they take. */
+#define PROGRAM_FACTORS 20
+/* Behind the path programs are polished from the last solution, which stops a little short: of such
+ * a part of the tolerance at the worst. */
+#define POLISHED 1e-2
 /* How far errors have to fall under mixing before Newton's next step. */
 #define AGAIN 0.1
 /* Shares of the way from a shift to its slip: where a miss turns round it falls, down to a least,
@@ -31,7 +38,7 @@
 /* Of a column of mixing, what the others leave of it: less is rounding. */
 #define PARALLEL 1e-8
 
-typedef enum way_from { FROM_START, FROM_BEST, FROM_OPEN } way_from;
+typedef enum way_from { FROM_START, FROM_BEST, FROM_OPEN, FROM_PATH } way_from;
 typedef enum way_by { BY_NEWTON, BY_HALVED_NEWTON, BY_MIXING, BY_DOUBLING, BY_SLIPS } way_by;
 
 /* Ways to the fixed point, each tried for so many programs. The first is the way of nearly all
@@ -48,13 +55,14 @@ static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},       {FROM_BEST, B
                                 {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
                                 {FROM_OPEN, BY_MIXING, 20},        {FROM_START, BY_SLIPS, 60},
                                 {FROM_BEST, BY_HALVED_NEWTON, 24}};
-/* Of large programs: heaps in which many contacts go over from sticking to sliding on the way. What
- * mixing remembers is of other contacts by then; plain slips lead past. */
-static const way_step LARGE_WAYS[] = {{FROM_START, BY_NEWTON, 10},
-                                      {FROM_START, BY_SLIPS, 60},
-                                      {FROM_BEST, BY_HALVED_NEWTON, 24},
-                                      {FROM_START, BY_MIXING, 20},
-                                      {FROM_BEST, BY_HALVED_NEWTON, 16}};
+/* Of large programs: heaps in which many contacts go over from sticking to sliding on the way,
+ * where Newton's steps from the convex program's solution run away. After the path of the law
+ * itself a few lead on. What mixing remembers is of other contacts by then; plain slips lead past.
+ */
+static const way_step LARGE_WAYS[] = {
+    {FROM_START, BY_NEWTON, 1},  {FROM_PATH, BY_NEWTON, 10},
+    {FROM_START, BY_SLIPS, 60},  {FROM_BEST, BY_HALVED_NEWTON, 24},
+    {FROM_START, BY_MIXING, 20}, {FROM_BEST, BY_HALVED_NEWTON, 16}};
 #define COUNT_OF(ways) ((int)(sizeof(ways) / sizeof *(ways)))
 
 /* A program while shifts are tried. */
@@ -66,6 +74,9 @@ typedef struct shifted_run {
   double *g;
   double *x, *slack, *dual, *dual_eq;
   qd_cone_info *info;
+  double tolerance; /* on the error */
+  int path_factors; /* that the law's own path may take */
+  int polishes;     /* 1: programs begin with the active set of the last solution */
   int programs, iterations, factorizations, tries; /* of all programs */
   double error, best, last;
   int at_best; /* 1: the solution at hand is the best one */
@@ -103,14 +114,14 @@ void shifted_use(shifted *s, double *g, const double *shift) {
 }
 
 static int is_large(const shifted_run *run) {
-  return run->program->program.variable_count >= LARGE;
+  return run->program->program.variable_count >= SHIFTED_LARGE;
 }
 
 static qd_status solve_program(shifted_run *run) {
   qd_cone_options options = *run->options;
   conic_program program = *run->program;
   options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
-  program.midway = run->programs > 0 ? is_large(run) : program.midway;
+  program.midway = run->programs > 0 ? is_large(run) && !run->polishes : program.midway;
   const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
                                        run->dual, run->dual_eq, run->info);
   ++run->programs;
@@ -302,16 +313,19 @@ static int judge(shifted_run *run) {
 
 /* 1 if no more programs are worth it. */
 static int is_enough(const shifted_run *run, const shifted_options *law) {
+  const double share = run->polishes ? POLISHED : 1.0;
   return (law->stop_after > 0 && run->programs >= law->stop_after) ||
          run->error <= ENOUGH * law->tolerance ||
-         (run->best <= law->tolerance && run->error > SETTLED * run->last);
+         (run->best <= share * law->tolerance && run->error > SETTLED * run->last);
 }
 
-/* 1 if the way has come to its end, or is leading nowhere. */
+/* 1 if the way has come to its end, or is leading nowhere. In large programs what is good enough
+ * only gets better. */
 static int way_is_over(const shifted_run *run, qd_status status) {
   const int runs_away =
       is_large(run) && run->way == run->ways && run->error > RUNS_AWAY * run->best;
-  return run->programs >= run->way_ends || status != QD_OK || runs_away;
+  const int gets_better = is_large(run) && run->best <= run->tolerance;
+  return (run->programs >= run->way_ends && !gets_better) || status != QD_OK || runs_away;
 }
 
 /* Shifts that the guess shows, of contacts without force too: those that are near would else be
@@ -332,17 +346,46 @@ static void step_back(shifted_run *run) {
   use_shifts(run, s->next);
 }
 
-/* Shifts that a way begins at. */
-static void begin_way(shifted_run *run, int index) {
+/* The path's end: its shifts, from its point. 0 if it has none. */
+static int start_on_path(shifted_run *run) {
   shifted *s = run->s;
+  memset(s->next, 0, (size_t)s->block_count * sizeof(double));
+  use_shifts(run, s->next);
+  if (!primal_path_follow(&s->path, run->program, ARRIVED * run->program->length, run->path_factors,
+                          &run->factorizations)) {
+    return 0;
+  }
+  const primal_path *path = &s->path;
+  memcpy(run->x, path->x, (size_t)path->variables * sizeof(double));
+  for (int c = 0; c < path->cones; ++c) {
+    const coulomb_cone *cone = path->cone + c;
+    memcpy(run->dual + cone->tail - 1, cone->force, (size_t)(cone->tails + 1) * sizeof(double));
+  }
+  shifted_slack_at(s, run->program, run->x, run->g, run->slack);
+  shifted_read(s, run->slack, run->dual, run->program->length);
+  use_shifts(run, s->slip);
+  run->polishes = 1;
+  return 1;
+}
+
+/* Shifts that a way begins at: of this one, or of the next where the path leads nowhere. Returns
+ * which. */
+static int begin_way(shifted_run *run, int index) {
+  shifted *s = run->s;
+  run->polishes = 0;
+  const int on_path = run->ways[index].from == FROM_PATH && start_on_path(run);
+  index += run->ways[index].from == FROM_PATH && !on_path;
   run->way = run->ways + index;
   run->way_ends = run->programs + run->way->programs;
   run->newton_below = newton_is_rare(run->way) ? AGAIN * run->best : HUGE_VAL;
   forget(run);
-  for (int i = 0; i < s->block_count; ++i) {
+  for (int i = 0; i < s->block_count && !on_path; ++i) {
     s->next[i] = run->way->from == FROM_OPEN ? OPEN * run->program->length : 0.0;
   }
-  use_shifts(run, run->way->from == FROM_BEST ? s->best_shift : s->next);
+  if (!on_path) {
+    use_shifts(run, run->way->from == FROM_BEST ? s->best_shift : s->next);
+  }
+  return index;
 }
 
 /* The next shifts on the way. */
@@ -355,6 +398,7 @@ static void go_on(shifted_run *run, int falls) {
     step_back(run);
     return;
   }
+  run->polishes &= run->error <= SETTLED * run->last;
   choose_next(run);
   if (run->way->by != BY_SLIPS) {
     note_change(run, -1.0);
@@ -408,7 +452,7 @@ static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
     }
     if (ends) {
       failures = 0;
-      begin_way(run, ++way);
+      way = begin_way(run, way + 1);
     } else {
       go_on(run, falls);
     }
@@ -453,6 +497,8 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
                      .dual = dual,
                      .dual_eq = dual_eq,
                      .info = info,
+                     .tolerance = law->tolerance,
+                     .path_factors = PATH_FACTORS,
                      .error = HUGE_VAL,
                      .best = HUGE_VAL,
                      .newton_below = HUGE_VAL,
@@ -461,6 +507,9 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
   const int large = is_large(&run);
   run.ways = run.way = large ? LARGE_WAYS : WAYS;
   run.way_count = large ? COUNT_OF(LARGE_WAYS) : COUNT_OF(WAYS);
+  if (law->stop_after > 0 && law->stop_after < PATH_FACTORS / PROGRAM_FACTORS) {
+    run.path_factors = PROGRAM_FACTORS * law->stop_after;
+  }
   shifted_begin(s, g);
   if (law->guessed) {
     start_guessed(&run);

@@ -19,9 +19,11 @@
 
 #include "base/arena.h"
 #include "numerics/conic/conic.h"
+#include "numerics/coulomb/primal_path.h"
 
 #define SHIFTED_MEMORY 3  /* iterations that mixing looks back on */
 #define SHIFTED_DENSE 512 /* contacts that slide under load, beyond which there is no matrix */
+#define SHIFTED_LARGE 192 /* variables from which on a program is solved as a heap */
 
 /* The rows of one contact in a program. */
 typedef struct shifted_block {
@@ -54,10 +56,12 @@ typedef struct shifted {
   double *four_x;
   double *four_equality, *four_dual_eq; /* (equalities, 4) */
   double *four_shift;                   /* (coupled, 4) */
+  primal_path path;                     /* of large programs */
 } shifted;
 
 typedef struct shifted_sizes {
   int blocks, rows, variables, equalities;
+  size_t entries, fill; /* tiles of the program's matrix and its factor, at most */
 } shifted_sizes;
 
 /* How a program was solved under the law. */

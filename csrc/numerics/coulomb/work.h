@@ -82,6 +82,17 @@ double coulomb_error(qd_coulomb_workspace *work, const double *force, const doub
 /* Keeps the force if its error is the smallest so far. */
 void coulomb_keep_best(qd_coulomb_workspace *work, double error);
 
+/* ---- cone.c */
+
+/* Nesterov and Todd's scaling of slack and force; 0 if one of them is not inside. */
+int coulomb_find_scaling(coulomb_cone *cone);
+/* out = W in, or W^-1 in with sign = -1 */
+void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, double *out);
+/* b = a of point o a = b, the Jordan product. */
+void coulomb_divide(const coulomb_cone *cone, double *b);
+/* Largest step along `by` that stays inside. */
+double coulomb_reach(const double *from, const double *by, int rows);
+
 /* ---- system.c */
 
 /* Factor of factor W + block (see above). */

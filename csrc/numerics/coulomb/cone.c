@@ -1,0 +1,78 @@
+/* One Lorentz cone of a path: scaling, Jordan product, way to the boundary. */
+#include <math.h>
+
+#include "base/lanes.h"
+#include "numerics/coulomb/work.h"
+
+/* sqrt of the determinant, exact near the boundary; 0 outside */
+static double root_determinant(const double *a, int rows) {
+  double sum = 0.0;
+  for (int k = 1; k < rows; ++k) {
+    sum += a[k] * a[k];
+  }
+  const double tail = sqrt(sum);
+  return a[0] > tail ? sqrt((a[0] - tail) * (a[0] + tail)) : 0.0;
+}
+
+int coulomb_find_scaling(coulomb_cone *cone) {
+  const int rows = cone->tails + 1;
+  const double dv = root_determinant(cone->slack, rows), dl = root_determinant(cone->force, rows);
+  if (!(dv > 0.0) || !(dl > 0.0)) {
+    return 0;
+  }
+  double product = 0.0;
+  for (int k = 0; k < rows; ++k) {
+    product += (cone->slack[k] / dv) * (cone->force[k] / dl);
+  }
+  const double per = 0.5 / sqrt(0.5 * (1.0 + product));
+  for (int k = 0; k < rows; ++k) {
+    const double force = cone->force[k] / dl;
+    cone->middle[k] = per * (cone->slack[k] / dv + (k == 0 ? force : -force));
+  }
+  cone->eta = sqrt(dv / dl);
+  return 1;
+}
+
+void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, double *out) {
+  const double *m = cone->middle, size = sign > 0.0 ? cone->eta : 1.0 / cone->eta;
+  double along = 0.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    along += m[k] * in[k];
+  }
+  const double first = in[0], share = along / (1.0 + m[0]) + sign * first;
+  for (int k = 1; k <= cone->tails; ++k) {
+    out[k] = size * (in[k] + share * m[k]);
+  }
+  out[0] = size * (m[0] * first + sign * along);
+}
+
+void coulomb_divide(const coulomb_cone *cone, double *b) {
+  const double *p = cone->point;
+  double along = 0.0, tail = 0.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    along += p[k] * b[k];
+    tail += p[k] * p[k];
+  }
+  tail = sqrt(tail);
+  const double first = (p[0] * b[0] - along) / ((p[0] - tail) * (p[0] + tail));
+  for (int k = 1; k <= cone->tails; ++k) {
+    b[k] = (b[k] - p[k] * first) / p[0];
+  }
+  b[0] = first;
+}
+
+double coulomb_reach(const double *from, const double *by, int rows) {
+  double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
+  for (int k = 1; k < rows; ++k) {
+    a -= by[k] * by[k];
+    b -= from[k] * by[k];
+    tail += from[k] * from[k];
+  }
+  tail = sqrt(tail);
+  const double c = (from[0] - tail) * (from[0] + tail), root = b * b - a * c;
+  double step = HUGE_VAL;
+  if (root >= 0.0 && sqrt(root) - b > 0.0) {
+    step = c / (sqrt(root) - b);
+  }
+  return by[0] < 0.0 ? smaller(step, -from[0] / by[0]) : step;
+}

@@ -1,0 +1,363 @@
+#include "numerics/coulomb/primal_path.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+
+/* Share of the way to the boundary. */
+#define BACK_OFF 0.9
+/* What a step that looks ahead aims at where it does not get far, beside mu; what of mu is gone
+ * behind a step that is worth taking; and behind one that is better than a turn of the path. */
+#define AHEAD 0.6
+#define WORTH 0.15
+#define TURNS 0.1
+/* Smallest eigenvalue of a product beside mu below which a step to the middle is worth more; and
+ * such a step has to come so far. */
+#define OFF_CENTRE 0.2
+#define TO_CENTRE 0.3
+/* Behind a turn: mu falls by this. 0.3, 0.1: transients that end somewhere else, if at all. */
+#define JUMP 0.6
+/* 1 / dt of the first step; a short step of the flow multiplies it, a long one takes it down, and
+ * below the least it is none. */
+#define HOLD_FIRST 1.0
+#define HOLD_RISES 4.0
+#define HOLD_FALLS 0.25
+#define HOLD_LEAST 1e-2
+#define HOLD_MOST 1e4
+#define SHORT 0.3
+#define NO_STEP 0.05
+#define LONG 0.8
+/* Eigenvalues of a product beside mu beyond which a cone is put back into its middle, in a flow. */
+#define ASTRAY 0.05
+/* A flow that has not come to rest after so many steps goes on from farther back. */
+#define FLOW_STEPS 40
+#define BACK 10.0
+/* Starts that are tried in turn: slacks beside the largest free one. */
+static const double STARTS[] = {1.0, 100.0};
+#define START_COUNT 2
+
+typedef struct primal_run {
+  primal_path *path;
+  const conic_program *program;
+  double mu, target, stiffness;
+  double reach; /* of the start */
+  double least; /* eigenvalue of a product */
+  int flows;    /* 1: past a turn, at mu = target */
+  int flow_steps;
+  int factors;
+} primal_run;
+
+/* ------------------------------------------------------------ the point */
+
+static double mean_product(const primal_path *p) {
+  double sum = 0.0;
+  for (int c = 0; c < p->cones; ++c) {
+    const coulomb_cone *cone = p->cone + c;
+    for (int k = 0; k <= cone->tails; ++k) {
+      sum += cone->slack[k] * cone->force[k];
+    }
+  }
+  return sum / p->cones;
+}
+
+static double largest_force(const primal_path *p) {
+  double most = 0.0;
+  for (int c = 0; c < p->cones; ++c) {
+    most = larger(p->cone[c].force[0], most);
+  }
+  return most;
+}
+
+/* The least and largest eigenvalue of a scaled product. */
+static void eigenvalues(const coulomb_cone *cone, double *low, double *high) {
+  double tail = 0.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    tail += cone->point[k] * cone->point[k];
+  }
+  tail = sqrt(tail);
+  *low = (cone->point[0] - tail) * (cone->point[0] - tail);
+  *high = (cone->point[0] + tail) * (cone->point[0] + tail);
+}
+
+static double determinant(const double *a, int tails) {
+  double sum = 0.0;
+  for (int k = 1; k <= tails; ++k) {
+    sum += a[k] * a[k];
+  }
+  const double tail = sqrt(sum);
+  return (a[0] - tail) * (a[0] + tail);
+}
+
+/* out = mu from^-1 */
+static void set_inverse(const double *from, int tails, double mu, double *out) {
+  const double per = mu / determinant(from, tails);
+  for (int k = 0; k <= tails; ++k) {
+    out[k] = (k == 0 ? per : -per) * from[k];
+  }
+}
+
+static int scale_cone(coulomb_cone *cone) {
+  if (!coulomb_find_scaling(cone)) {
+    return 0;
+  }
+  coulomb_scale(cone, cone->force, 1.0, cone->point);
+  return 1;
+}
+
+/* The smaller of slack and force, in units, gives way. */
+static int recentre(const primal_run *run, coulomb_cone *cone) {
+  const double unit = run->stiffness * run->stiffness;
+  if (determinant(cone->force, cone->tails) > unit * determinant(cone->slack, cone->tails)) {
+    set_inverse(cone->force, cone->tails, run->mu, cone->slack);
+  } else {
+    set_inverse(cone->slack, cone->tails, run->mu, cone->force);
+  }
+  return scale_cone(cone);
+}
+
+/* Scalings of all cones; in a flow those that have gone astray go back to their middle. 0 if one
+ * has no inside left. */
+static int read_cones(primal_run *run) {
+  run->least = HUGE_VAL;
+  for (int c = 0; c < run->path->cones; ++c) {
+    coulomb_cone *cone = run->path->cone + c;
+    double low, high;
+    if (!scale_cone(cone)) {
+      return 0;
+    }
+    eigenvalues(cone, &low, &high);
+    if (run->flows && (low < ASTRAY * run->mu || high > run->mu / ASTRAY)) {
+      if (!recentre(run, cone)) {
+        return 0;
+      }
+      low = run->mu;
+    }
+    run->least = smaller(low, run->least);
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------ steps */
+
+/* Aims at products of `target`; with ahead > 0 less those of the step at hand, of which so much
+ * can be taken. */
+static void set_aims(primal_path *p, double target, double ahead) {
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
+    if (ahead > 0.0) {
+      coulomb_scale(cone, cone->dslack, -1.0, slack);
+      coulomb_scale(cone, cone->dforce, 1.0, force);
+      for (int k = 0; k <= cone->tails; ++k) {
+        aim[0] -= slack[k] * force[k];
+        aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
+      }
+    }
+    coulomb_divide(cone, aim);
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->aim[k] = aim[k] - cone->point[k];
+    }
+  }
+}
+
+/* The gaps also of how shifts bend along so much of the step at hand. */
+static void add_bends(primal_path *p, double ahead) {
+  for (int c = 0; c < p->cones; ++c) {
+    const coulomb_cone *cone = p->cone + c;
+    double moved[CONE_ROWS], slope = 0.0;
+    if (cone->tails == 0) {
+      continue;
+    }
+    moved[0] = cone->slack[0] + ahead * cone->dslack[0];
+    for (int k = 1; k <= cone->tails; ++k) {
+      const double ratio = cone->slack[k] / cone->slack[0];
+      moved[k] = cone->slack[k] + ahead * cone->dslack[k];
+      slope += ratio * (2.0 * cone->dslack[k] - ratio * cone->dslack[0]);
+    }
+    p->gap[cone->tail - 1] +=
+        primal_shift(moved, cone->tails) - primal_shift(cone->slack, cone->tails) - ahead * slope;
+  }
+}
+
+static double reach(const primal_path *p) {
+  double step = HUGE_VAL;
+  for (int c = 0; c < p->cones; ++c) {
+    const coulomb_cone *cone = p->cone + c;
+    step = smaller(coulomb_reach(cone->slack, cone->dslack, cone->tails + 1), step);
+    step = smaller(coulomb_reach(cone->force, cone->dforce, cone->tails + 1), step);
+  }
+  return step;
+}
+
+/* The step to products of so many times mu; its length. */
+static double try_step(primal_run *run, double share) {
+  set_aims(run->path, share * run->mu, 0.0);
+  primal_system_solve(run->path, run->program);
+  return smaller(1.0, BACK_OFF * reach(run->path));
+}
+
+static void take(primal_path *p, double length) {
+  for (int i = 0; i < p->variables; ++i) {
+    p->x[i] += length * p->dx[i];
+  }
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->slack[k] += length * cone->dslack[k];
+      cone->force[k] += length * cone->dforce[k];
+    }
+  }
+}
+
+static void factor(primal_run *run) {
+  primal_system_factor(run->path, run->program, 0);
+  ++run->factors;
+}
+
+/* ------------------------------------------------------------ along the path */
+
+/* Mehrotra's step; what it takes off mu, as a share, and its length. */
+static double look_ahead(primal_run *run, double *length) {
+  primal_path *p = run->path;
+  set_aims(p, 0.0, 0.0);
+  primal_system_solve(p, run->program);
+  const double ahead = smaller(1.0, reach(p)), left = 1.0 - ahead;
+  const double share = ahead > 0.1 ? left * left : 0.8;
+  set_aims(p, share * run->mu, ahead);
+  add_bends(p, ahead);
+  primal_system_solve(p, run->program);
+  *length = smaller(1.0, BACK_OFF * reach(p));
+  return *length * (1.0 - share);
+}
+
+/* A step along the path, or the beginning of a flow where it turns. */
+static void step_along(primal_run *run) {
+  primal_path *p = run->path;
+  double length;
+  factor(run);
+  double falls = look_ahead(run, &length);
+  if (falls < WORTH) {
+    primal_system_measure(p, run->program); /* without bends */
+    const double first = falls;
+    length = try_step(run, AHEAD);
+    falls = (1.0 - AHEAD) * length;
+    if (larger(falls, first) < WORTH && run->least < OFF_CENTRE * run->mu) {
+      const double centring = try_step(run, 1.0);
+      if (centring > TO_CENTRE) {
+        take(p, centring);
+        return;
+      }
+    }
+    if (larger(falls, first) < TURNS) {
+      run->flows = 1;
+      run->flow_steps = 0;
+      run->target = JUMP * run->mu;
+      p->hold = HOLD_FIRST;
+      return;
+    }
+    if (first >= falls) {
+      look_ahead(run, &length);
+    } else {
+      length = try_step(run, AHEAD);
+    }
+  }
+  take(p, length);
+}
+
+/* ------------------------------------------------------------ past a turn */
+
+static void step_flow(primal_run *run) {
+  primal_path *p = run->path;
+  double length;
+  for (;;) {
+    factor(run);
+    length = try_step(run, 1.0);
+    if (length >= SHORT) {
+      break;
+    }
+    const double before = p->hold;
+    p->hold = smaller(larger(HOLD_RISES * p->hold, HOLD_FIRST), HOLD_MOST);
+    if (length >= NO_STEP || before == HOLD_MOST) {
+      break;
+    }
+  }
+  if (length > LONG) {
+    p->hold *= HOLD_FALLS;
+  }
+  if (p->hold < HOLD_LEAST) {
+    p->hold = 0.0;
+  }
+  take(p, length);
+  run->flows = p->hold > 0.0 || length < 1.0;
+  if (++run->flow_steps == FLOW_STEPS) {
+    run->target *= BACK;
+    run->flow_steps = 0;
+  }
+}
+
+/* ------------------------------------------------------------ the way */
+
+static void set_stiffness(primal_run *run) {
+  primal_path *p = run->path;
+  primal_system_factor(p, run->program, 1);
+  ++run->factors;
+  for (int i = 0; i < p->tiles; ++i) {
+    for (int e = p->A.row_start[i]; e < p->A.row_start[i + 1]; ++e) {
+      for (int k = 0; k < 4 && p->A.column[e] == i && 4 * i + k < p->variables; ++k) {
+        run->stiffness = larger(p->A.value[16 * (size_t)e + (size_t)(5 * k)], run->stiffness);
+      }
+    }
+  }
+}
+
+/* Where nothing touches, slacks in the middle of their cones, forces that they ask for. */
+static int start(primal_run *run) {
+  primal_path *p = run->path;
+  double speed = 0.0;
+  memcpy(p->x, run->program->program.b, (size_t)p->variables * sizeof(double));
+  p->hold = 0.0;
+  set_stiffness(run);
+  block_lu_solve(&p->lu, p->x);
+  for (int i = 0; i < p->variables; ++i) {
+    p->x[i] = -p->x[i];
+  }
+  primal_system_measure(p, run->program); /* slacks are zero */
+  speed = max_norm_or_infinity(p->gap, p->rows);
+  speed = run->reach * larger(speed, 1e-6 * run->program->length);
+  for (int c = 0; c < p->cones; ++c) {
+    p->cone[c].slack[0] = speed;
+    p->cone[c].force[0] = run->stiffness * speed;
+  }
+  return speed < HUGE_VAL && run->stiffness > 0.0;
+}
+
+static int follow(primal_run *run, double accuracy, int most_factors) {
+  int arrives = 0;
+  for (int goes = start(run); goes && !arrives && run->factors < most_factors;) {
+    run->mu = run->flows ? run->target : mean_product(run->path);
+    goes = run->mu > 0.0 && read_cones(run);
+    arrives = goes && !run->flows && run->mu <= accuracy * largest_force(run->path);
+    if (goes && !arrives) {
+      primal_system_measure(run->path, run->program);
+      if (run->flows) {
+        step_flow(run);
+      } else {
+        step_along(run);
+      }
+    }
+  }
+  return arrives && all_finite(run->path->x, run->path->variables);
+}
+
+int primal_path_follow(primal_path *p, const conic_program *program, double accuracy,
+                       int most_factors, int *factorizations) {
+  int arrives = primal_system_begin(p, program);
+  for (int k = 0, goes = arrives; k < START_COUNT && goes && (k == 0 || !arrives); ++k) {
+    primal_run run = {.path = p, .program = program, .reach = STARTS[k]};
+    memset(p->x, 0, 4 * (size_t)p->tiles * sizeof(double));
+    arrives = follow(&run, accuracy, most_factors);
+    *factorizations += run.factors;
+  }
+  return arrives;
+}

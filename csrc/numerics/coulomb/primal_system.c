@@ -1,0 +1,295 @@
+/* Newton's equations of the path in a program's own variables. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/coulomb/primal_path.h"
+
+#define MASK_BITS 64
+
+void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
+  const size_t rows = (size_t)sizes->rows, tiles = ((size_t)sizes->variables + 3) / 4;
+  const size_t entries = sizes->entries < tiles * tiles ? sizes->entries : tiles * tiles;
+  const size_t all = tiles * (tiles - 1) / 2, fill = sizes->fill < all ? sizes->fill : all;
+  p->entry_room = entries;
+  if (entries == 0) {
+    return;
+  }
+  p->cone = arena_take(a, rows * sizeof *p->cone);
+  p->A.row_start = arena_ints(a, tiles + 1);
+  p->A.column = arena_ints(a, entries);
+  p->A.value = arena_doubles(a, 16 * entries);
+  block_lu_lay_out(&p->lu, tiles, fill, a);
+  p->mask = arena_take(a, tiles * (tiles / MASK_BITS + 1) * sizeof(uint64_t));
+  double **vectors[] = {&p->x, &p->dx, &p->rhs, &p->pull};
+  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) {
+    *vectors[k] = arena_doubles(a, 4 * tiles);
+  }
+  p->gap = arena_doubles(a, rows);
+  p->row_tiles = arena_doubles(a, 16 * tiles);
+}
+
+/* ------------------------------------------------------------ the pattern */
+
+/* Cones as the path knows them: each row of an orthant is one. 0 if there are others. */
+static int list_cones(primal_path *p, const qd_cone_program *program) {
+  p->cones = 0;
+  for (int c = 0, row = 0; c < program->cone_count; ++c) {
+    const int dim = program->cone_dim[c], is_cone = program->cone_kind[c] == QD_LORENTZ;
+    if ((!is_cone && program->cone_kind[c] != QD_ORTHANT) || (is_cone && dim > CONE_ROWS) ||
+        (program->target_mu && program->target_mu[c] > 0.0)) {
+      return 0;
+    }
+    for (int r = row; r < row + dim; r += is_cone ? dim : 1) {
+      coulomb_cone *cone = p->cone + p->cones++;
+      memset(cone, 0, sizeof *cone);
+      cone->tail = r + 1;
+      cone->tails = is_cone ? dim - 1 : 0;
+    }
+    row += dim;
+  }
+  return 1;
+}
+
+static void note_pair(uint64_t *mask, size_t words, int i, int j) {
+  mask[(size_t)i * words + (size_t)(j / MASK_BITS)] |= (uint64_t)1 << (j % MASK_BITS);
+}
+
+static void note_entries(primal_path *p, const conic_program *program, size_t words) {
+  const sparse_rows *Q = program->Q, *G = program->G;
+  memset(p->mask, 0, (size_t)p->tiles * words * sizeof(uint64_t));
+  for (int i = 0; i < p->tiles; ++i) {
+    note_pair(p->mask, words, i, i);
+  }
+  for (int i = 0; i < p->variables; ++i) {
+    for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
+      note_pair(p->mask, words, i / 4, Q->tiles[t]);
+      note_pair(p->mask, words, Q->tiles[t], i / 4);
+    }
+  }
+  for (int c = 0; c < p->cones; ++c) {
+    const int row = p->cone[c].tail - 1;
+    for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
+      for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
+        note_pair(p->mask, words, G->tiles[t], G->tiles[u]);
+      }
+    }
+  }
+}
+
+static int read_entries(primal_path *p, size_t words) {
+  size_t count = 0;
+  for (int i = 0; i < p->tiles; ++i) {
+    p->A.row_start[i] = (int)count;
+    for (size_t w = 0; w < words; ++w) {
+      for (uint64_t left = p->mask[(size_t)i * words + w]; left; left &= left - 1) {
+        if (count < p->entry_room) {
+          p->A.column[count] = (int)w * MASK_BITS + __builtin_ctzll(left);
+        }
+        ++count;
+      }
+    }
+  }
+  p->A.row_start[p->tiles] = (int)count;
+  return count <= p->entry_room;
+}
+
+int primal_system_begin(primal_path *p, const conic_program *program) {
+  const qd_cone_program *sizes = &program->program;
+  if (p->entry_room == 0 || sizes->equality_count > 0 || sizes->compliance || !program->G ||
+      !program->Q || !list_cones(p, sizes)) {
+    return 0;
+  }
+  p->variables = sizes->variable_count;
+  p->rows = sizes->row_count;
+  p->tiles = (p->variables + 3) / 4;
+  p->A.count = p->tiles;
+  const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
+  note_entries(p, program, words);
+  return read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
+}
+
+/* ------------------------------------------------------------ products */
+
+double primal_shift(const double *slack, int tails) {
+  double sum = 0.0;
+  for (int k = 1; k <= tails; ++k) {
+    sum += slack[k] * slack[k];
+  }
+  return sum > 0.0 ? sum / slack[0] : 0.0;
+}
+
+static double row_product(const sparse_rows *rows, int r, const double *x) {
+  lanes sum = {0.0, 0.0, 0.0, 0.0};
+  for (int t = rows->start[r]; t < rows->start[r + 1]; ++t) {
+    sum += LANES_FROM(rows->values + 4 * (size_t)t) * LANES_AT(x + 4 * (size_t)rows->tiles[t]);
+  }
+  return lanes_sum(&sum);
+}
+
+/* out += factor times row r */
+LANES_INLINE void add_row(const sparse_rows *rows, int r, double factor, double *out) {
+  for (int t = rows->start[r]; t < rows->start[r + 1]; ++t) {
+    LANES_AT(out + 4 * (size_t)rows->tiles[t]) += factor * LANES_FROM(rows->values + 4 * (size_t)t);
+  }
+}
+
+void primal_system_measure(primal_path *p, const conic_program *program) {
+  memset(p->pull, 0, 4 * (size_t)p->tiles * sizeof(double));
+  for (int i = 0; i < p->variables; ++i) {
+    p->pull[i] = -program->program.b[i] - row_product(program->Q, i, p->x);
+  }
+  for (int c = 0; c < p->cones; ++c) {
+    const coulomb_cone *cone = p->cone + c;
+    const int row = cone->tail - 1;
+    for (int k = 0; k <= cone->tails; ++k) {
+      p->gap[row + k] =
+          row_product(program->G, row + k, p->x) + program->program.g[row + k] - cone->slack[k];
+      add_row(program->G, row + k, cone->force[k], p->pull);
+    }
+    p->gap[row] += primal_shift(cone->slack, cone->tails);
+  }
+}
+
+/* ------------------------------------------------------------ the matrix */
+
+/* a = T a, of dv = T dw: with r = v_tail / v_head, (1 + r'r) dv_head - 2 r'dv_tail = dw_head. */
+static void turn(const coulomb_cone *cone, double *a) {
+  double along = a[0], bend = 1.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    const double ratio = cone->slack[k] / cone->slack[0];
+    along += 2.0 * ratio * a[k];
+    bend += ratio * ratio;
+  }
+  a[0] = along / bend;
+}
+
+/* a = W^-2 a */
+static void unscale(const coulomb_cone *cone, double *a) {
+  double half[CONE_ROWS];
+  coulomb_scale(cone, a, -1.0, half);
+  coulomb_scale(cone, half, -1.0, a);
+}
+
+/* H = W^-2 T, (rows, rows) by columns of CONE_ROWS */
+static void set_contact_matrix(const coulomb_cone *cone, double *H) {
+  for (int j = 0; j <= cone->tails; ++j) {
+    double *column = H + (size_t)(CONE_ROWS * j);
+    memset(column, 0, CONE_ROWS * sizeof *column);
+    column[j] = 1.0;
+    turn(cone, column);
+    unscale(cone, column);
+  }
+}
+
+/* The entry of a row of tiles, from `at` on. */
+static int find_entry(const block_matrix *A, int column, int at) {
+  while (A->column[at] != column) {
+    ++at;
+  }
+  return at;
+}
+
+/* A += G' H G of one cone */
+LANES_INLINE void add_cone(primal_path *p, const sparse_rows *G, const coulomb_cone *cone) {
+  double H[CONE_ROWS * CONE_ROWS], product[4 * CONE_ROWS];
+  const int row = cone->tail - 1, count = G->start[row + 1] - G->start[row];
+  set_contact_matrix(cone, H);
+  for (int u = 0; u < count; ++u) {
+    const int column = G->tiles[G->start[row] + u];
+    for (int i = 0; i <= cone->tails; ++i) {
+      lanes sum = {0.0, 0.0, 0.0, 0.0};
+      for (int j = 0; j <= cone->tails; ++j) {
+        sum += H[CONE_ROWS * j + i] *
+               LANES_FROM(G->values + 4 * ((size_t)G->start[row + j] + (size_t)u));
+      }
+      LANES_ANYWHERE(product + 4 * (size_t)i) = sum;
+    }
+    for (int t = 0; t < count; ++t) {
+      const int tile = G->tiles[G->start[row] + t];
+      const int entry = find_entry(&p->A, column, p->A.row_start[tile]);
+      double *out = p->A.value + 16 * (size_t)entry;
+      for (int i = 0; i <= cone->tails; ++i) {
+        const lanes own = LANES_FROM(G->values + 4 * ((size_t)G->start[row + i] + (size_t)t));
+        for (int b = 0; b < 4; ++b) {
+          LANES_AT(out + (size_t)(4 * b)) += own * product[4 * i + b];
+        }
+      }
+    }
+  }
+}
+
+static void set_cost(primal_path *p, const sparse_rows *Q) {
+  memset(p->A.value, 0, 16 * (size_t)p->A.row_start[p->tiles] * sizeof(double));
+  for (int i = 0; i < 4 * p->tiles; ++i) {
+    int at = p->A.row_start[i / 4];
+    if (i >= p->variables) {
+      p->A.value[16 * (size_t)find_entry(&p->A, i / 4, at) + (size_t)(5 * (i % 4))] = 1.0;
+      continue;
+    }
+    for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
+      at = find_entry(&p->A, Q->tiles[t], at);
+      for (int k = 0; k < 4; ++k) {
+        p->A.value[16 * (size_t)at + (size_t)(4 * k + i % 4)] +=
+            (1.0 + p->hold) * Q->values[4 * (size_t)t + (size_t)k];
+      }
+    }
+  }
+}
+
+static void write_row(const void *context, int row, double *out) {
+  const block_matrix *A = context;
+  memcpy(out, A->value + 16 * (size_t)A->row_start[row],
+         16 * (size_t)(A->row_start[row + 1] - A->row_start[row]) * sizeof(double));
+}
+
+QD_CLONES
+static void add_cones(primal_path *p, const sparse_rows *G) {
+  for (int c = 0; c < p->cones; ++c) {
+    add_cone(p, G, p->cone + c);
+  }
+}
+
+void primal_system_factor(primal_path *p, const conic_program *program, int no_contacts) {
+  set_cost(p, program->Q);
+  if (!no_contacts) {
+    add_cones(p, program->G);
+  }
+  block_lu_factor(&p->lu, &p->A, write_row, &p->A, p->row_tiles);
+}
+
+/* ------------------------------------------------------------ the step */
+
+void primal_system_solve(primal_path *p, const conic_program *program) {
+  memcpy(p->dx, p->pull, 4 * (size_t)p->tiles * sizeof(double));
+  for (int c = 0; c < p->cones; ++c) { /* + G' (W^-1 aim - W^-2 T gap) */
+    const coulomb_cone *cone = p->cone + c;
+    const int row = cone->tail - 1;
+    double left[CONE_ROWS], push[CONE_ROWS];
+    memcpy(left, p->gap + row, (size_t)(cone->tails + 1) * sizeof(double));
+    turn(cone, left);
+    coulomb_scale(cone, left, -1.0, push);
+    for (int k = 0; k <= cone->tails; ++k) {
+      push[k] = cone->aim[k] - push[k];
+    }
+    coulomb_scale(cone, push, -1.0, left);
+    for (int k = 0; k <= cone->tails; ++k) {
+      add_row(program->G, row + k, left[k], p->dx);
+    }
+  }
+  block_lu_solve(&p->lu, p->dx);
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    const int row = cone->tail - 1;
+    double scaled[CONE_ROWS];
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->dslack[k] = row_product(program->G, row + k, p->dx) + p->gap[row + k];
+    }
+    turn(cone, cone->dslack);
+    coulomb_scale(cone, cone->dslack, -1.0, scaled);
+    for (int k = 0; k <= cone->tails; ++k) {
+      scaled[k] = cone->aim[k] - scaled[k];
+    }
+    coulomb_scale(cone, scaled, -1.0, cone->dforce);
+  }
+}
