@@ -197,9 +197,12 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island_program program;
     problem_program(p, one, &program);
     choose_effort(w, one, derivatives, &program, &cone_options);
-    island_look look = {model, w, options, one, result->delta};
-    w->look = (conic_look){misses_contacts, &look, 0};
-    program.program.look = program.program.midway && may_look(w) ? &w->look : NULL;
+    island_look look;
+    if (program.program.midway && may_look(w)) {
+      look = (island_look){model, w, options, one, result->delta};
+      w->look = (conic_look){misses_contacts, &look, 0};
+      program.program.look = &w->look;
+    }
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
@@ -217,7 +220,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     if (status != QD_OK) {
       return status;
     }
-    w->unfinished |= w->look.stopped;
+    w->unfinished |= program.program.look != NULL && w->look.stopped;
   }
   problem_forces(p, model, &w->collision, result->limit_force);
   result->softened = p->softening || p->crowded ? soften_mark(w, options->tolerance) : 0;

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "base/lanes.h"
 #include "dynamics/problem/parts.h"
 #include "mechanics/actuator.h"
 #include "mechanics/applied.h"
@@ -65,8 +66,8 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
   }
 }
 
-static void fill_mass_row(problem *p, const qd_model *model, const qd_step_options *o,
-                          const kinematics *k, const inertia *I, const island *one, int i) {
+LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step_options *o,
+                                const kinematics *k, const inertia *I, const island *one, int i) {
   const int di = p->dof_of_variable[one->variable + i];
   if (!dof_has_mass(model, o, di)) {
     return;
@@ -84,11 +85,11 @@ static void fill_mass_row(problem *p, const qd_model *model, const qd_step_optio
 }
 
 /* Actuators, springs and dampers of a joint, but those that have rows. */
-static void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
-                        const island *one, int i, const double *q, const double *u) {
+LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
+                              const island *one, int i, const qd_step_input *input, double rate,
+                              int clamps) {
   const model_parameters *par = &model->parameters;
-  const double rate = damping_rate(o);
-  const int clamps = o->force_limits && model->bounded_forces > 0;
+  const double *q = input->q, *u = input->u;
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
   double *b = p->b + one->variable + i, *diagonal = cost_entry(one, i, i);
   int count;
@@ -110,7 +111,8 @@ static void add_springs(problem *p, const qd_model *model, const qd_step_options
 }
 
 /* What moves already: M coasting / h - c is a force; rotors stand on the diagonal. */
-static void add_velocity(problem *p, const qd_model *model, const island *one, int i, double h) {
+LANES_INLINE void add_velocity(problem *p, const qd_model *model, const island *one, int i,
+                               double h) {
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
   const double rotor = model->parameters.joint_armature[joint] / h;
   *cost_entry(one, i, i) += rotor / h;
@@ -123,25 +125,28 @@ static void fill_padding(problem *p, const island *one, int i) {
   p->b[one->variable + i] = 0.0;
 }
 
-static double force_at_rest(const problem *p, const qd_model *model, const qd_step_options *o,
-                            int dof) {
+LANES_INLINE double force_at_rest(const problem *p, const qd_model *model, const qd_step_options *o,
+                                  int dof) {
   const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
   return (falls ? p->gravity[dof] : 0.0) + p->applied[dof];
 }
 
-static void fill_cost(problem *p, const qd_model *model, const qd_step_options *o,
-                      const kinematics *k, const inertia *I, const qd_step_input *input,
-                      const island *one) {
+/* All of an island's cost, without padding where there is none. */
+LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_options *o,
+                            const kinematics *k, const inertia *I, const qd_step_input *input,
+                            const island *one, int padded) {
+  const double rate = damping_rate(o);
+  const int clamps = o->force_limits && model->bounded_forces > 0, moves = o->dynamic;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    if (dof < 0) {
+    if (padded && dof < 0) {
       fill_padding(p, one, i);
       continue;
     }
     p->b[one->variable + i] = -force_at_rest(p, model, o, dof);
     fill_mass_row(p, model, o, k, I, one, i);
-    add_springs(p, model, o, one, i, input->q, input->u);
-    if (o->dynamic) {
+    add_springs(p, model, o, one, i, input, rate, clamps);
+    if (moves) {
       add_velocity(p, model, one, i, o->h);
     }
   }
@@ -213,7 +218,12 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
   find_tree_columns(p, model, o);
   for (int i = 0; i < p->islands.count; ++i) {
     open_cost_rows(p, model, o, p->islands.island + i);
-    fill_cost(p, model, o, k, I, input, p->islands.island + i);
+    const island *one = p->islands.island + i;
+    if (one->in_blocks) {
+      fill_cost(p, model, o, k, I, input, one, 1);
+    } else {
+      fill_cost(p, model, o, k, I, input, one, 0);
+    }
   }
   drop_nothing(p->b, p->n);
 }

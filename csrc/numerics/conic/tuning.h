@@ -198,8 +198,7 @@
 #define MIDWAY_PRODUCT 1.0
 
 /* Relative error at which the caller may stop such a path, because its point moves into what has no
- * rows yet. A tenth: two iterations more for the same rows; ten times: rows that the solution does
- * without. */
+ * rows yet. From 0.3 to 1e-3 as good (1001 spheres within a tenth); without, a fifth longer. */
 #define LOOK_ERROR 1e-2
 
 /* ------------------------------------------------------------ the path: its end */
