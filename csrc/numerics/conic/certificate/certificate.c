@@ -19,7 +19,8 @@
  *
  *     rows      outside by no more than s max(|g_i|, |G_i d| R_i), or e, or rounding of the
  *               largest |g|
- *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands
+ *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands; or
+ *               rounding of the forces that springs of intervals' rows are a difference of
  *     products  |dual o slack - target| <= s max(S_i R_i, target), and so |dual| |Gx + g - slack|
  *     duals     outside by no more than rounding, or |G_i d| times that <= s S_i
  *
@@ -260,6 +261,12 @@ static int equalities_are_satisfied(const qd_cone_workspace *workspace,
   return 1;
 }
 
+/* Of forces in column j that intervals' rows have with a compliance: small differences of numbers
+ * that are no terms of the column, of x or as far as offsets say that it might go. */
+static double spring_rounding(const qd_cone_workspace *workspace, int j, double far) {
+  return workspace->ends.count > 0 ? FORCE_ROUNDING * workspace->ends.spring[j] * far : 0.0;
+}
+
 /* Row by row and column by column; what it needs of scratch is free once conic_measure is done. */
 static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *program,
                            double share, const scales *s, const cone_point *at,
@@ -290,7 +297,9 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
   }
   find_local_scales(workspace, scale, at->x, term, reach, force, &local);
   for (int j = 0; j < n; ++j) {
-    if (!(fabs(residual[j]) * scale[j] <= share * local.column[j])) {
+    const double far = larger(fabs(at->x[j]), reach * scale[j]);
+    const double rounding = spring_rounding(workspace, j, far);
+    if (!(fabs(residual[j]) * scale[j] <= larger(share * local.column[j], rounding * scale[j]))) {
       return 0;
     }
   }

@@ -5,6 +5,8 @@
 
 #define TINIEST 1e-290 /* products below are not all there */
 #define NOTHING 1e-15  /* of the largest offset: what a row without entries may be outside */
+/* Of the numbers in a row, over R: what its spring's force is not known to. */
+#define FORCE_ROUNDING 1e-15
 /* Of scales: */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
 #define MOTION_SHARE 1e-3 /* of x, in R */

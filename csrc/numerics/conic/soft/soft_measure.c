@@ -8,8 +8,6 @@
 #include "numerics/conic/tuning.h"
 #include "numerics/conic/workspace.h"
 
-#define FORCE_ROUNDING                                                                             \
-  1e-15 /* of the numbers in a row, over R: what its spring's force is not known to */
 #define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
 #define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
 #define THOROUGH 0.1          /* of that, for an answer that nothing else has judged */
