@@ -338,6 +338,13 @@
  * go on to the next method; more: derivatives of sets that are not quite right. */
 #define ACCEPTED 1e-11
 
+/* The same where steps leave set and error as they are: what rows miss that contradict each other
+ * by rounding. More and less: as ACCEPTED. */
+#define SETTLED 1e-10
+
+/* Of such an error: what it may still change by. */
+#define SETTLED_SHARE 0.01
+
 /* ------------------------------------------------------------ cuts */
 
 /* Violated blocks at the minimiser of the cost: with more, cuts take longer than the path.

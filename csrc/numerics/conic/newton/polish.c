@@ -155,25 +155,32 @@ static void stiffen(qd_cone_workspace *workspace) {
   conic_set_equalities(workspace);
 }
 
-/* The other way: where the set is found, but held rows this stiff leave more rounding in the forces
- * than counts as polished, they get softer: 1, and more steps to come. */
-static int soften(qd_cone_workspace *workspace, double error, double last) {
-  if (workspace->active.changed || !(error >= last) || error > CLOSE ||
-      workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
-    return 0;
-  }
-  workspace->active.hard_penalty = HARD_ROW_PENALTY;
-  conic_set_equalities(workspace);
-  return 1;
-}
-
 /* Newton from a guess, while it runs. */
 typedef struct newton_run {
   const polish_guess *guess;
   double r;          /* force over length that parts held from free */
   double best, last; /* errors */
   int rises;         /* of the error */
+  int settled;       /* steps change nothing any more, and the best counts as polished */
 } newton_run;
+
+/* The other way: held rows this stiff leave more rounding in the forces than counts as polished, in
+ * the worst case enough to lose the set that was found. They get softer: 1, and more steps from the
+ * best point. */
+static int soften(qd_cone_workspace *workspace, double error, const newton_run *run) {
+  if (run->guess->origin != ORIGIN_PATH || !(error >= run->last) || run->best > CLOSE ||
+      run->best <= ACCEPTED || workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
+    return 0;
+  }
+  workspace->active.hard_penalty = HARD_ROW_PENALTY;
+  conic_set_equalities(workspace);
+  memcpy(workspace->newton.x, workspace->polished.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->newton.dual, workspace->polished.dual,
+         (size_t)workspace->program.slot_count * sizeof(double));
+  conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
+  return 1;
+}
 
 /* A start is left where it solves the program, or is so far off that the polish is not worth its
  * factors, or where steps hardly help and the best is within the tolerance: at rest, where contacts
@@ -199,13 +206,18 @@ static int patience(solution_origin origin) {
 }
 
 /* 1 if no more steps are worth it; notes the error. */
-static int ends_run(newton_run *run, int iteration, double error) {
+static int ends_run(newton_run *run, int iteration, double error, int changed) {
   const solution_origin origin = run->guess->origin;
   const int started = origin == ORIGIN_START, guessed = started || origin == ORIGIN_REST;
   if (guessed && iteration == 1 && error > FIRST_STEP) {
     return 1;
   }
   if (started && ends_start(run, iteration, error)) {
+    return 1;
+  }
+  run->settled =
+      !changed && run->best <= SETTLED && fabs(error - run->last) < SETTLED_SHARE * error;
+  if (run->settled) {
     return 1;
   }
   run->rises += error >= run->last;
@@ -256,13 +268,13 @@ LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best
 /* Newton from (newton); 1 if it arrives. */
 QD_CLONES
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
-  newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0};
+  newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0};
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
   double *projected = workspace->work.ddual_aim, penalty = workspace->active.hard_penalty;
   int best_is_last = 0;
   set_splits(workspace, run.r);
   for (int iteration = 0;; ++iteration) {
-    const double error = evaluate(workspace, run.r, x, dual, w, projected);
+    double error = evaluate(workspace, run.r, x, dual, w, projected);
     best_is_last = error < run.best;
     if (!(error < HUGE_VAL)) {
       break;
@@ -271,10 +283,11 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       run.best = error;
       keep_best(workspace, projected);
     }
-    if (run.best > ACCEPTED && guess->origin == ORIGIN_PATH && soften(workspace, error, run.last)) {
-      run.last = evaluate(workspace, run.r, x, dual, w, projected) * 2.0;
+    if (soften(workspace, error, &run)) {
+      error = evaluate(workspace, run.r, x, dual, w, projected);
+      run.last = 2.0 * error;
     }
-    if (ends_run(&run, iteration, error)) {
+    if (ends_run(&run, iteration, error, workspace->active.changed)) {
       break;
     }
     const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;
@@ -289,7 +302,7 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     }
   }
   leave_best(workspace, run.best, best_is_last, projected);
-  return run.best <= ACCEPTED;
+  return run.best <= ACCEPTED || run.settled;
 }
 
 /* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
