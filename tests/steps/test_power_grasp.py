@@ -68,3 +68,27 @@ def test_the_barrier_leads_there(grasp: tuple[qdsim.Model, Array, Array]) -> Non
         over.append((cost(delta) - cost(np.array(exact.delta))) * kappa)
     cones = len(exact.contacts) + 2 * model.nu
     assert all(0.0 < each <= 2.0 * cones for each in over)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_force_limits(grasp: tuple[qdsim.Model, Array, Array], share: float) -> None:
+    """With a share of the actuators at their limits: forces within them balance the grasp, from a start the
+    same as without, and a start takes no more factors than it may cost where it is of no use."""
+    model, q, hold = grasp
+    pull = np.abs(qdsim.step(model, q, hold, OPTIONS.replace(force_limits=False)).actuator_force)
+    most = 1.0001 * np.quantile(pull, 1.0 - share)
+    limited = model.with_parameters(actuator_force_range=[[-most, most]] * model.nu)
+    for _ in range(6):
+        q = np.array(qdsim.step(limited, q, hold, OPTIONS).q_next)
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        u = hold + 0.03 * rng.standard_normal(model.nu)
+        cold = qdsim.step(limited, q, u, OPTIONS)
+        before = qdsim.step(limited, q, hold + 0.9 * (u - hold), OPTIONS)
+        warm = qdsim.step(limited, q, u, OPTIONS, warm_start=before)
+        assert np.abs(cold.actuator_force).max() <= most * (1.0 + 1e-12)
+        assert cold.actuator_limited.any()
+        np.testing.assert_allclose(warm.delta, cold.delta, atol=1e-8)
+        np.testing.assert_allclose(warm.actuator_force, cold.actuator_force, atol=1e-7 * most)
+        assert warm.actuator_limited.tolist() == cold.actuator_limited.tolist()
+        assert warm.info.factorizations <= cold.info.factorizations + 2

@@ -235,18 +235,19 @@ static int is_stopped(const conic_task *task) {
   return task->look->stopped;
 }
 
-/* With a polish wherever the active set begins to show. */
-static outcome follow_path(conic_task *task, path_start from) {
+/* To a share of the tolerance, with a polish wherever the active set begins to show: held and free
+ * directions are 2^width apart. */
+static outcome follow_path(conic_task *task, path_start from, double share, int width) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
-  path_request path = {.goal = task->options->tolerance,
-                       .wanted_width = task->polish ? FIRST_WIDTH : 0,
+  path_request path = {.goal = share * task->options->tolerance,
+                       .wanted_width = task->polish ? width : 0,
                        .from = from};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
-  path.look_error = from == PATH_RESUMED && task->look != NULL ? LOOK_ERROR : 0.0;
+  path.look_error = from == PATH_RESUMED && share == 1.0 && task->look != NULL ? LOOK_ERROR : 0.0;
   for (;; path.from = PATH_RESUMED) {
     const path_end end = conic_follow_path(workspace, &path, task->info);
     if (end == PATH_AT_LOOK) {
@@ -272,16 +273,18 @@ static outcome follow_path(conic_task *task, path_start from) {
   }
 }
 
-static outcome run_path(conic_task *task) { return follow_path(task, PATH_COLD); }
+static outcome run_path(conic_task *task) { return follow_path(task, PATH_COLD, 1.0, FIRST_WIDTH); }
 
-static int midway_suits(const conic_task *task) {
-  return is_open(task) && task->guess && task->midway && task->workspace->program.exact;
+static int entry_suits(const conic_task *task) {
+  return is_open(task) && task->guess && task->workspace->program.exact;
 }
 
-static outcome run_midway(conic_task *task) {
+/* From where the guess shows: a point of the path with fewer rows, or a solution that no polish has
+ * led on from. */
+static outcome run_from_entry(conic_task *task) {
   conic_read_start(task->workspace, task->guess);
-  conic_enter_path(task->workspace, MIDWAY_PRODUCT);
-  return follow_path(task, PATH_RESUMED);
+  conic_enter_path(task->workspace, task->midway ? MIDWAY_PRODUCT : ENTRY_PRODUCT);
+  return follow_path(task, task->midway ? PATH_RESUMED : PATH_ENTERED, 1.0, FIRST_WIDTH);
 }
 
 static int elsewhere_suits(const conic_task *task) { return task->units > 0; }
@@ -333,12 +336,29 @@ static const struct {
     {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
     {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
     {QD_METHOD_START, late_start_suits, run_late_start},
-    {QD_METHOD_PATH, midway_suits, run_midway}, /* conic/path/start.c, path.c */
-    {QD_METHOD_PATH, is_open, run_path},        /* path.c, step.c; split.c, polish.c */
+    {QD_METHOD_PATH, entry_suits, run_from_entry}, /* conic/path/start.c, path.c */
+    {QD_METHOD_PATH, is_open, run_path},           /* path.c, step.c; split.c, polish.c */
     {QD_METHOD_PATH, elsewhere_suits, run_elsewhere},
     {QD_METHOD_PATH_END, path_end_suits, run_path_end},
     {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/newton/multipliers.c */
 };
+
+/* What was found so far. */
+static qd_status verdict(conic_task *task) {
+  task->info->polished = task->so_far == SOLVED;
+  switch (task->so_far) {
+  case NEAR:
+  case SOLVED:
+  case STOPPED:
+    return QD_OK;
+  case INFEASIBLE:
+    return QD_INFEASIBLE;
+  case UNBOUNDED:
+    return QD_UNBOUNDED;
+  default:
+    return task->failure;
+  }
+}
 
 /* All methods that suit, in turn, on the program as it was loaded; what they find stays in the
  * workspace. */
@@ -361,19 +381,7 @@ static qd_status run_methods(conic_task *task) {
       task->info->method = METHODS[k].name;
     }
   }
-  task->info->polished = task->so_far == SOLVED;
-  switch (task->so_far) {
-  case NEAR:
-  case SOLVED:
-  case STOPPED:
-    return QD_OK;
-  case INFEASIBLE:
-    return QD_INFEASIBLE;
-  case UNBOUNDED:
-    return QD_UNBOUNDED;
-  default:
-    return task->failure;
-  }
+  return verdict(task);
 }
 
 /* ------------------------------------------------------------ the way out */
@@ -401,19 +409,29 @@ static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *pr
 
 /* ------------------------------------------------------------ scalings */
 
-/* As given; then measured by the offsets of rows where the cost says too little of lengths, with
- * all rows alike where they are far apart, and from starts in other units. */
+/* As given; then measured by the offsets of rows where the cost says too little of lengths, from
+ * the end of that path to a smaller error, with all rows alike where they are far apart, and from
+ * starts in other units. */
 enum {
   AS_GIVEN,
   BY_OFFSETS,
+  AS_BEFORE,
   ALIKE,
   FIRST_OTHER_UNITS,
   SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
 };
 
+/* An exact path has ended that no polish has finished. */
+static int ended_near(const conic_task *task) {
+  return task->so_far == NEAR && task->polish && task->info->method == QD_METHOD_PATH_END;
+}
+
 /* Loads the program again if that scaling may help: 1. */
 static int rescale(conic_task *task, const conic_program *source, int scaling) {
   qd_cone_workspace *workspace = task->workspace;
+  if (scaling == AS_BEFORE) {
+    return ended_near(task);
+  }
   task->guess = NULL;
   task->strict = 0;
   if (scaling == BY_OFFSETS) {
@@ -435,6 +453,15 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
   return 1;
 }
 
+/* The path goes on from an end that does not hold: it may be too far from some cone in its own
+ * numbers. */
+static qd_status go_farther(conic_task *task) {
+  const int width = conic_find_split(task->workspace) + NEXT_WIDTH;
+  task->so_far = follow_path(task, PATH_RESUMED, FARTHER, width);
+  task->info->method = QD_METHOD_PATH;
+  return verdict(task);
+}
+
 /* All methods in one scaling after the other, up to a verdict that holds. */
 static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
   const qd_cone_options *options = task->options;
@@ -446,7 +473,7 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
     if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
       continue;
     }
-    const qd_status found = run_methods(task);
+    const qd_status found = scaling == AS_BEFORE ? go_farther(task) : run_methods(task);
     if (task->so_far == STOPPED) {
       info->status = found;
       return;

@@ -90,6 +90,10 @@
  * first; less: few paths get there. */
 #define NEARER_TOLERANCE 1e-5
 
+/* Of the tolerance: where an exact path goes on to whose end the certificate has refused. More:
+ * small contacts beside large ones are still too far off; less: rounding ends the path before. */
+#define FARTHER 1e-3
+
 /* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
  * to measure a force from it would take its digits, one for each ten times more. Less: ends that
  * are reached are found in a second solve. */
@@ -200,6 +204,14 @@
 /* Relative error at which the caller may stop such a path, because its point moves into what has no
  * rows yet. From 0.3 to 1e-3 as good (1001 spheres within a tenth); without, a fifth longer. */
 #define LOOK_ERROR 1e-2
+
+/* The same where a polish from the guess has failed: the active set is another one. More:
+ * iterations on the way back; less: steps that are short, up to the iteration limit with a
+ * hundredth. */
+#define ENTRY_PRODUCT 20.0
+
+/* Iterations without progress after which such a path is left for one from the cold start. */
+#define ENTRY_PATIENCE 5
 
 /* ------------------------------------------------------------ the path: its end */
 

@@ -340,7 +340,13 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor);
  * again if its first steps are short; or cold again after others have failed, when rounding may end
  * it) down to a complementarity of `goal` (relative), at most
  * iteration_limit iterations in all. Leaves x, slack, dual. */
-typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM, PATH_ELSEWHERE } path_start;
+typedef enum path_start {
+  PATH_COLD,
+  PATH_RESUMED,
+  PATH_WARM,    /* a barrier's, from where a guess shows */
+  PATH_ENTERED, /* an exact program's, from a point near a guess */
+  PATH_ELSEWHERE
+} path_start;
 typedef struct path_request {
   double goal;
   int iteration_limit;
@@ -356,7 +362,7 @@ typedef enum path_end {
   PATH_UNBOUNDED,  /* newton.x is far along */
   PATH_AT_LIMIT,
   PATH_IN_TROUBLE,
-  PATH_LEFT,   /* PATH_WARM: the guess is no help */
+  PATH_LEFT,   /* PATH_WARM, PATH_ENTERED: the guess is no help */
   PATH_GOES_ON /* not yet */
 } path_end;
 path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *request,

@@ -368,8 +368,11 @@ static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iteratio
   return PATH_GOES_ON;
 }
 
-/* A guess that the first iterations hardly better. */
+/* A guess that the first iterations hardly better, or one from which the path does not get on. */
 static int is_no_help(const path_run *run, int iterations) {
+  if (run->request->from == PATH_ENTERED) {
+    return run->stalled > ENTRY_PATIENCE;
+  }
   return run->request->from == PATH_WARM && iterations > run->first &&
          run->error > WARM_PROGRESS * run->best;
 }

@@ -13,7 +13,9 @@
  *
  * An exact program's path is entered so where the guess is a point of the path, or the solution, of
  * a program with fewer rows: with products of the natural energy, since what the new rows push away
- * has a long way to go. */
+ * has a long way to go. Where a polish from the guess has failed, too, with larger products, since
+ * the active set is another one: from there steps are long, and those of the cold start are short
+ * where forces at their limits leave directions without curvature. */
 #include <math.h>
 #include <string.h>
 
@@ -92,6 +94,7 @@ LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *gro
 
 void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   const cone_product *product = &workspace->product;
+  const int exact = workspace->program.exact;
   const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
   memcpy(workspace->iterate.x, workspace->newton.x,
@@ -117,6 +120,8 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
     }
   }
   if (workspace->ends.count > 0) {
-    conic_ends_start(workspace, workspace->work.row, 0.0, factor, 1, workspace->newton.dual);
+    conic_ends_start(workspace, workspace->work.row, 0.0,
+                     exact ? factor * workspace->units.energy : factor, !exact,
+                     workspace->newton.dual);
   }
 }

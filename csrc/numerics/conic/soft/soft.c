@@ -172,7 +172,8 @@ static int solve_by_states(soft_task *task, int rounds) {
   return 0;
 }
 
-/* 1 if an exact program's rows could stay what they are, and a polished answer was found. */
+/* 1 if an exact program's rows could stay what they are, and a polished answer was found, or from a
+ * guess one to the tolerance: that has its forces at ends, too. */
 static int solve_as_it_is(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
   soft_treat_rows(soft, task->source, 1, 0);
@@ -181,9 +182,11 @@ static int solve_as_it_is(soft_task *task) {
     return 0;
   }
   const qd_status status = solve_once(task);
+  const int polished = task->info->polished;
   task->options.warm_start = 0;
-  return status == QD_OK && task->info->polished &&
-         soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
+  return status == QD_OK && (polished || task->info->method == QD_METHOD_START) &&
+         soft_measure(soft, task->source, task->options.tolerance, !polished, task->out,
+                      task->info);
 }
 
 /* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
