@@ -39,6 +39,7 @@ HARD = [
         "soft_rows",
         "extreme_numbers",
         "barrier_scales",
+        "interval_barriers",
         "weak_costs",
         "equalities",
         "warm_start",
