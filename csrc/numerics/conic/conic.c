@@ -457,6 +457,7 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
  * numbers. */
 static qd_status go_farther(conic_task *task) {
   const int width = conic_find_split(task->workspace) + NEXT_WIDTH;
+  conic_clear_rows(task->workspace); /* the certificate has used them */
   task->so_far = follow_path(task, PATH_RESUMED, FARTHER, width);
   task->info->method = QD_METHOD_PATH;
   return verdict(task);
