@@ -332,7 +332,7 @@ static int extend(const qd_model *model, qd_workspace *w, const qd_step_options 
                   const qd_step_input *input, const qd_step_result *result, int large) {
   int added = 0;
   for (int rough = w->rough; rough < 2; ++rough) {
-    added += working_set_extend(&w->set, model, options, &w->kinematics, &w->collision, input->q,
+    added += working_set_extend(&w->set, model, options, &w->kinematics, &w->collision, input,
                                 result->delta, rough);
     if (!large || (added == 0 && !w->unfinished)) {
       break;
@@ -353,7 +353,8 @@ static int begins_rough(const qd_model *model, const qd_workspace *w,
  * what contradicts itself has no solution with more either. Distant pairs come in behind a solution
  * only. */
 static int is_last(const qd_workspace *w, qd_status status) {
-  const int waiting = w->set.left_out + (status == QD_OK ? w->collision.distant_count : 0);
+  const int waiting =
+      w->set.left_out + w->set.forces_left_out + (status == QD_OK ? w->collision.distant_count : 0);
   return status == QD_OUT_OF_CAPACITY || (waiting == 0 && !w->rough) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }

@@ -23,15 +23,17 @@
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a) {
   s->contact = arena_take(a, (size_t)contact_capacity);
   s->limit = arena_take(a, 2 * (size_t)model->nv);
+  s->force = arena_take(a, (size_t)model->nu);
   s->delta = arena_doubles(a, (size_t)model->nv);
   s->twist = arena_take(a, ((size_t)model->body_count + 1) * sizeof(screw));
-  s->chosen = s->left_out = 0;
+  s->chosen = s->left_out = s->forces_left_out = 0;
 }
 
 void working_set_complete(working_set *s, const qd_model *model) {
-  s->left_out = 0;
+  s->left_out = s->forces_left_out = 0;
   memset(s->contact, 1, (size_t)s->chosen);
   memset(s->limit, 1, 2 * (size_t)model->nv);
+  memset(s->force, 1, (size_t)model->nu);
 }
 
 void working_set_fill(working_set *s, const qd_model *model, const collision *c) {
@@ -170,6 +172,50 @@ static int extend_limits(working_set *s, const qd_model *model, const qd_step_op
   return added;
 }
 
+/* ---------------------------------------------------------------- limits of actuators */
+
+/* 1 if the spring of an actuator on a DOF pulls with a force within its limits, and not near them,
+ * after a displacement of d. */
+static int pulls_within(const qd_model *model, const qd_step_options *o, const qd_step_input *input,
+                        int actuator, double d) {
+  const double *range = model->parameters.actuator_force_range + 2 * actuator;
+  const int dof = model->actuator_dof[actuator];
+  const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator], damping_rate(o)};
+  const actuator_force found = actuator_force_at(model, actuator, &at);
+  const double force = found.at_rest - found.stiffness * d;
+  return found.stiffness > 0.0 && force - range[0] > NEAR * fabs(range[0]) &&
+         range[1] - force > NEAR * fabs(range[1]);
+}
+
+static void choose_forces(working_set *s, const qd_model *model, const qd_step_options *o,
+                          const qd_step_input *input) {
+  const double *guess = input->start != NULL ? input->start->delta : NULL;
+  if (!o->force_limits || model->bounded_forces == 0) {
+    return;
+  }
+  for (int i = 0; i < model->nu; ++i) {
+    const int dof = model->actuator_dof[i];
+    if (dof >= 0 && actuator_is_bounded(model, i) &&
+        pulls_within(model, o, input, i, guess != NULL ? guess[dof] : 0.0)) {
+      s->force[i] = 0;
+      ++s->forces_left_out;
+    }
+  }
+}
+
+static int extend_forces(working_set *s, const qd_model *model, const qd_step_options *o,
+                         const qd_step_input *input, const double *delta) {
+  int added = 0;
+  for (int i = 0; s->forces_left_out > 0 && i < model->nu; ++i) {
+    if (!s->force[i] && !pulls_within(model, o, input, i, delta[model->actuator_dof[i]])) {
+      s->force[i] = 1;
+      ++added;
+    }
+  }
+  s->forces_left_out -= added;
+  return added;
+}
+
 /* ---------------------------------------------------------------- contacts */
 
 /* The gap that is left when two things come nearer as they do: bounces are reached. */
@@ -207,6 +253,7 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
     }
   }
   choose_limits(s, model, options, input->q);
+  choose_forces(s, model, options, input);
 }
 
 /* How far a motion is inside the contact's cone (or over the nearest face of its pyramid). */
@@ -311,15 +358,16 @@ static int extend_distant(const working_set *s, const qd_model *model,
 }
 
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, collision *c, const double *q, const double *delta,
-                       int rough) {
+                       const kinematics *k, collision *c, const qd_step_input *input,
+                       const double *delta, int rough) {
+  const int forces = extend_forces(s, model, options, input, delta);
   if (s->left_out == 0 && c->distant_count == 0) {
-    return 0;
+    return forces;
   }
   fill_twists(s, model, k, delta);
   const double near = rough ? ROUGHLY_NEAR : NEAR;
   const int added =
-      extend_limits(s, model, options, q, delta) + extend_contacts(s, options, c, near);
+      extend_limits(s, model, options, input->q, delta) + extend_contacts(s, options, c, near);
   s->left_out -= added;
-  return added + (c->distant_count > 0 ? extend_distant(s, model, options, c, near) : 0);
+  return forces + added + (c->distant_count > 0 ? extend_distant(s, model, options, c, near) : 0);
 }

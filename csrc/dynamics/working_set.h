@@ -1,9 +1,11 @@
-/* The contacts and joint limits that an exact step's program has: those that the step may reach.
+/* The contacts, joint limits and limits of actuators that an exact step's program has: those that
+ * the step may reach.
  *
  * A row that holds with room to spare at the solution has no multiplier, and the program without it
  * has the same solution. So a step starts from contacts that touch or may soon, solves, and looks
  * at the rows left out: those that the solution violates or comes near to join, and it solves
- * again. What it ends with satisfies the optimality conditions of the whole program. */
+ * again. Actuators whose limits are left out are springs. What it ends with satisfies the
+ * optimality conditions of the whole program. */
 #ifndef QD_DYNAMICS_WORKING_SET_H
 #define QD_DYNAMICS_WORKING_SET_H
 
@@ -14,8 +16,10 @@
 typedef struct working_set {
   unsigned char *contact; /* (contacts) 1: in the program */
   unsigned char *limit;   /* (nv, 2) likewise, lower and upper limits */
+  unsigned char *force;   /* (nu) likewise, limits of actuators */
   int chosen;             /* contacts behind this one came later, and are in the program */
-  int left_out;  /* contacts and limits that are not; distant pairs are counted in their list */
+  int left_out; /* contacts and limits that are not; distant pairs are counted in their list */
+  int forces_left_out;
   double *delta; /* (nv) scratch */
   screw *twist;  /* (nb, and a number behind) scratch */
   double rays[2 * RAYS_MAX];
@@ -31,14 +35,15 @@ void working_set_complete(working_set *s, const qd_model *model);
 const screw *working_set_motion(working_set *s, const qd_model *model,
                                 const qd_step_options *options, const kinematics *k,
                                 const qd_step_input *input);
-/* Contacts and limits that this motion might bring into play. */
+/* Contacts and limits that this motion might bring into play, and limits of actuators that pull
+ * harder where they stand, or in the motion of the start. */
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
                         const collision *c, const qd_step_input *input);
 /* Adds what delta (nv) violates or comes near to, if that is a `rough` motion in a wide sense;
  * returns how many. Contacts of distant pairs come to the end of the list. */
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, collision *c, const double *q, const double *delta,
-                       int rough);
+                       const kinematics *k, collision *c, const qd_step_input *input,
+                       const double *delta, int rough);
 /* How many contacts that are left out a motion that is known roughly has clearly reached. */
 int working_set_misses(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, const collision *c, const double *delta);

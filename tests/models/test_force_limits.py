@@ -535,3 +535,36 @@ def test_dry_friction_of_joints_that_follow_each_other_holds_together() -> None:
     assert qdsim.step(model, q, [], tau=[1.95, 0, 0]).q_next[0] > 1e-4
     assert qdsim.step(model, q, [], tau=[0.2, 2.0, 0]).q_next[1] == pytest.approx(0.0, abs=1e-10)
     assert qdsim.step(model, q, [], tau=[0.0, 2.0, 0.0]).q_next[1] > 1e-4
+
+
+def test_limits_that_no_force_reaches_change_no_bit() -> None:
+    """Springs within their limits are springs."""
+    rng = np.random.default_rng(5)
+    for scene in (planar_hand(), arm()):
+        model = scene.model
+        far = model.with_parameters(actuator_force_range=[[-1e4, 1e4]] * model.nu)
+        free = model.with_parameters(actuator_force_range=[[-np.inf, np.inf]] * model.nu)
+        for _ in range(4):
+            q, u = scene.sample(rng)
+            a, b = qdsim.step(far, q, u), qdsim.step(free, q, u)
+            assert np.array_equal(a.q_next, b.q_next)
+            assert a.info.factorizations == b.info.factorizations
+
+
+def test_a_load_pulls_an_actuator_over_its_limit() -> None:
+    """At rest it pulls with nothing; under a load of 20 N with 10 N, and a floor carries what is left."""
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    scene.body("ball", mass=2.0, inertia=(1, 1, 1))
+    scene.joint("ball", "slide", axis=(0, 0, 1))
+    scene.geom("ball", "sphere", 0.1)
+    scene.geom("world", "plane", pos=(0, 0, -0.101))
+    scene.actuator("ball", stiffness=1e5)
+    model = qdsim.build(scene.build())
+    for limit, moved, force in ((30.0, -2e-4, 20.0), (10.0, -1e-3, 10.0)):
+        limited = model.with_parameters(actuator_force_range=[[-limit, limit]])
+        step = qdsim.step(limited, [0.0], [0.0], tau=[-20.0])
+        np.testing.assert_allclose(step.delta, moved, atol=1e-12)
+        np.testing.assert_allclose(step.actuator_force, force, atol=1e-9)
+        assert step.actuator_limited.tolist() == [limit == force]
+        carried = step.contacts["force"][:, 0].sum() if len(step.contacts) else 0.0
+        np.testing.assert_allclose(carried, 20.0 - force, atol=1e-9)

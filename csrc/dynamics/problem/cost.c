@@ -97,11 +97,12 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
   for (int k = 0; k < count; ++k) {
     const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
     const actuator_force force = actuator_force_at(model, actuator[k], &at);
-    if (actuator_has_row(model, o, actuator[k], &force)) {
+    if (actuator_has_row(p, model, o, actuator[k], &force)) {
       continue;
     }
     *diagonal += force.stiffness;
-    *b -= clamps ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
+    const int is_number = clamps && !(force.stiffness > 0.0);
+    *b -= is_number ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
   }
   if (par->joint_stiffness[joint] > 0.0) {
     *diagonal += par->joint_stiffness[joint];

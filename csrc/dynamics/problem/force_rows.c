@@ -51,7 +51,7 @@ static void add_actuators(problem *p, const qd_model *model, const qd_step_optio
     const double *range = model->parameters.actuator_force_range + 2 * actuator[k];
     const actuator_point at = actuator_point_at(p, model, o, input, actuator[k]);
     const actuator_force force = actuator_force_at(model, actuator[k], &at);
-    if (actuator_has_row(model, o, actuator[k], &force)) {
+    if (actuator_has_row(p, model, o, actuator[k], &force)) {
       const force_row row = {.dof = dof, .actuator = actuator[k], .stiffness = force.stiffness};
       add_force_row(p, one, &row, -force.at_rest / force.stiffness, range[0], range[1]);
     }

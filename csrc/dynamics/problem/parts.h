@@ -54,12 +54,13 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);
 
-/* 1 if an actuator's force has a row of its own, where limits bound it, instead of its spring in Q.
- * Without stiffness it is a number, and is clamped. */
-static inline int actuator_has_row(const qd_model *model, const qd_step_options *o, int actuator,
+/* 1 if an actuator's force has a row of its own, where limits bound it that are in the program,
+ * instead of its spring in Q. Without stiffness it is a number, and is clamped. */
+static inline int actuator_has_row(const problem *p, const qd_model *model,
+                                   const qd_step_options *o, int actuator,
                                    const actuator_force *force) {
   return model->bounded_forces > 0 && o->force_limits && force->stiffness > 0.0 &&
-         actuator_is_bounded(model, actuator);
+         p->bounded[actuator] && actuator_is_bounded(model, actuator);
 }
 
 /* Column of a DOF in the matrices of its island. */

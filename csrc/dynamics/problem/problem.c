@@ -183,6 +183,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
 void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                       const kinematics *k, inertia *I, const collision *c, const working_set *set,
                       const qd_step_input *input) {
+  p->bounded = set->force;
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
   p->tendon_row_count = p->force_row_count = p->ball_limit_count = 0;

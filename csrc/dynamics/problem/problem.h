@@ -148,10 +148,11 @@ typedef struct problem {
   limit_row *limit;             /* (2 nv) */
   ball_limit *ball_limit;       /* (joint_count) */
   tendons tendons;
-  tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count + nu) */
-  double *tendon_force;   /* (tendon_count) */
-  force_row *force_row;   /* (bounded_forces) */
-  int *row_of_actuator;   /* (nu) into force_row, or tendon_row; -1: it has none */
+  tendon_row *tendon_row;       /* (TENDON_ROWS_MAX tendon_count + nu) */
+  double *tendon_force;         /* (tendon_count) */
+  force_row *force_row;         /* (bounded_forces) */
+  const unsigned char *bounded; /* (nu) 1: limits in the program (working_set.h) */
+  int *row_of_actuator;         /* (nu) into force_row, or tendon_row; -1: it has none */
   column_table columns;
   soft_contact soft;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */

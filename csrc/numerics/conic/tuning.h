@@ -90,9 +90,9 @@
  * first; less: few paths get there. */
 #define NEARER_TOLERANCE 1e-5
 
-/* Of the tolerance: where an exact path goes on to whose end the certificate has refused, if rounding
- * does not end it before. More: small contacts beside large ones are still too far off for a polish;
- * less only adds iterations. */
+/* Of the tolerance: where an exact path goes on to whose end the certificate has refused, if
+ * rounding does not end it before. More: small contacts beside large ones are still too far off for
+ * a polish; less only adds iterations. */
 #define FARTHER 1e-6
 
 /* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
