@@ -157,3 +157,33 @@ def test_a_limit_that_slips_stops_a_barrier_by_its_force(limit: float) -> None:
     s = qdsim.solve_cone_program(**program, target_mu=mu)
     np.testing.assert_allclose(s.dual @ program["G"], [0.0, s.x[1]], atol=1e-9)
     assert -limit < s.dual[2] < limit
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0])
+@pytest.mark.parametrize("decades", [(3.0, 6.0), (6.0, 9.0)])
+def test_forces_far_from_zero(decades: tuple[float, float], mu: float) -> None:
+    """Intervals without zero: forces are up to 1e9 and all but at an end, nearer than their own rounding."""
+    rng = np.random.default_rng(3)
+    refused = 0
+    for _ in range(60):
+        P = limited_program(rng, int(rng.choice([2, 5, 12])), decades, (-6.0, 6.0))
+        size = 10.0 ** rng.uniform(*decades, len(P["lower"]))
+        middle = rng.choice([-1.0, 1.0], len(size))
+        P |= {"lower": size * (middle - 0.5), "upper": size * (middle + 0.5)}
+        try:
+            s = qdsim.solve_cone_program(**P, target_mu=mu)
+        except qdsim.SolverError:
+            refused += 1
+            continue
+        x, y, k = s.x, s.dual, len(size)
+        left = P["Q"] @ x + P["b"] - P["G"].T @ y
+        assert abs(left).max() < 1e-9 * (abs(P["Q"] @ x).max() + abs(P["G"].T @ y).max())
+        w = (P["G"] @ x + P["g"] + P["compliance"] * y)[:k]
+        to_lower, to_upper = y[:k] - P["lower"], P["upper"] - y[:k]
+        near, far = np.minimum(to_lower, to_upper), np.maximum(to_lower, to_upper)
+        away = np.where(to_lower < to_upper, w, -w)
+        size = (abs(P["G"]) @ abs(x) + abs(P["g"]) + P["compliance"] * abs(y))[:k]
+        at_end = abs(near - mu / (away + mu / far)) <= 1e-5 * near + 1e-15 * abs(y[:k])
+        between = abs(away * near + mu * near / far - mu) <= 1e-9 * size * near
+        assert (at_end | between).all()
+    assert refused <= 3

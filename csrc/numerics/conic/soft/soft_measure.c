@@ -123,18 +123,22 @@ static void measure_interval(const qd_cone_program *program, int i, double slack
   const double above = dual - program->lower[i], below = program->upper[i] - dual;
   double error;
   if (target > 0.0) {
-    const double nearest = smaller(above, below);
-    const double wanted =
-        (above < HUGE_VAL ? target / above : 0.0) - (below < HUGE_VAL ? target / below : 0.0);
-    error = program->lower[i] < program->upper[i] ? fabs(slack - wanted) : 0.0;
-    const double rounding = FORCE_ROUNDING * fabs(slack * dual); /* of the way to the end */
-    if (nearest < HUGE_VAL) {
-      found->gap = larger(found->gap, error * nearest);
-      found->hold &= error * nearest <= larger(share * size * nearest, share * target + rounding);
-    } else {
-      found->primal = larger(found->primal, error);
-      found->hold &= error <= share * size;
+    if (program->lower[i] == program->upper[i]) {
+      return;
     }
+    if (!(smaller(above, below) < HUGE_VAL)) {
+      found->primal = larger(found->primal, fabs(slack));
+      found->hold &= fabs(slack) <= share * size;
+      return;
+    }
+    /* as a product with the nearer distance, which rounding may have left nothing of */
+    const double nearest = smaller(above, below), other = larger(above, below);
+    const double towards = above <= below ? slack : -slack;
+    error = fabs(towards * nearest - target * (1.0 - nearest / other));
+    /* of the way to the end */
+    const double rounding = towards > 0.0 ? FORCE_ROUNDING * fabs(slack * dual) : 0.0;
+    found->gap = larger(found->gap, error);
+    found->hold &= error <= larger(share * size * nearest, share * target + rounding);
     return;
   }
   const double room = slack > 0.0 ? above : below;
