@@ -55,6 +55,8 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
   if (status == QD_LAW_NOT_MET) {
     PyOS_snprintf(law, sizeof law, "law residual %.1e m of %d convex programs, ",
                   info->law_residual, info->convex_programs);
+  } else if (status == QD_INFEASIBLE && info->convex_programs > 0) {
+    PyOS_snprintf(law, sizeof law, "the convex program that Coulomb's law begins with, ");
   }
   PyOS_snprintf(residuals, sizeof residuals,
                 "%sprimal residual %.1e, dual residual %.1e, complementarity %.1e", law,

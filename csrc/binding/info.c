@@ -180,9 +180,10 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
                 "Contacts, limits and parts of constraints that the recovery speed kept from being "
                 "undone\nin this step."),
-    INFO_MEMBER("convex_programs", T_INT, convex_programs,
-                "Under Coulomb's law, convex programs of the island that took most; 0 under the "
-                "convex law."),
+    INFO_MEMBER(
+        "convex_programs", T_INT, convex_programs,
+        "Under Coulomb's law, convex programs of the island that took most, in the last of the "
+        "rounds in which\ncontacts come in; 0 under the convex law."),
     INFO_MEMBER("law_residual", T_DOUBLE, law_residual,
                 "Under Coulomb's law, the largest of: how far a contact with force slides "
                 "(friction times way) less\nwhat its normal was let close for that; closing of "

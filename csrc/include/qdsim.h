@@ -906,7 +906,8 @@ typedef struct qd_step_result {
                           less where contacts would otherwise make energy of their own */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */
-  int convex_programs;  /* solved for it, of the island that took most */
+  int convex_programs;  /* solved for it in the last round of contacts that came in, of the island
+                           that took most */
   double law_residual;  /* largest difference between how far a contact with force slides (weighted
                            by its friction) and how far its normal was let close for that; closing of
                            contacts without force. m */

@@ -72,8 +72,8 @@ class DynamicOptions:
             Coulomb's law may have other answers.
         stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual`
             within the tolerance times the size of the smallest thing in contact), or raises
-            SolverError. A number, >= 1: the best of so many convex programs counts, whatever its
-            residual.
+            SolverError. A number, >= 1: the best of so many convex programs counts in each round in which contacts
+            come in, whatever its residual.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
