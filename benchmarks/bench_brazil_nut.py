@@ -41,7 +41,8 @@ def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.nda
     """The share below the large body before and after each shake; CPU seconds per step."""
     system = systems.load_dynamic(name, seed=seed)
     model = system.model
-    o = system.options.replace(h=h, law=law, stop_after=PROGRAMS if law == "coulomb" else None)
+    stop = PROGRAMS if law == "coulomb" else None
+    o = system.options.replace(h=h, law=law, stop_after=stop, infeasible="soften")
     amplitude, period = SHAKING[name]
     tau = shaking(model, amplitude, period, h)
     bodies = [k for k, body in enumerate(model.body_names) if body.startswith(("nut", "grain"))]
