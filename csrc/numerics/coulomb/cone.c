@@ -61,6 +61,22 @@ void coulomb_divide(const coulomb_cone *cone, double *b) {
   b[0] = first;
 }
 
+void coulomb_aim(coulomb_cone *cone, double target, int corrected) {
+  double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
+  if (corrected) {
+    coulomb_scale(cone, cone->dslack, -1.0, slack);
+    coulomb_scale(cone, cone->dforce, 1.0, force);
+    for (int k = 0; k <= cone->tails; ++k) {
+      aim[0] -= slack[k] * force[k];
+      aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
+    }
+  }
+  coulomb_divide(cone, aim);
+  for (int k = 0; k <= cone->tails; ++k) {
+    cone->aim[k] = aim[k] - cone->point[k];
+  }
+}
+
 double coulomb_reach(const double *from, const double *by, int rows) {
   double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
   for (int k = 1; k < rows; ++k) {

@@ -199,20 +199,7 @@ static double step_length(const qd_coulomb_workspace *work) {
 /* Aims at products of `target`; with `corrected`, less the product of the last step. */
 static void set_aims(qd_coulomb_workspace *work, double target, int corrected) {
   for (int c = 0; c < work->cone_count; ++c) {
-    coulomb_cone *cone = work->cone + c;
-    double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
-    if (corrected) {
-      coulomb_scale(cone, cone->dslack, -1.0, slack);
-      coulomb_scale(cone, cone->dforce, 1.0, force);
-      for (int k = 0; k <= cone->tails; ++k) {
-        aim[0] -= slack[k] * force[k];
-        aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
-      }
-    }
-    coulomb_divide(cone, aim);
-    for (int k = 0; k <= cone->tails; ++k) {
-      cone->aim[k] = aim[k] - cone->point[k];
-    }
+    coulomb_aim(work->cone + c, target, corrected);
   }
 }
 

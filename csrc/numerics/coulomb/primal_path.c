@@ -144,20 +144,7 @@ static int read_cones(primal_run *run) {
  * can be taken. */
 static void set_aims(primal_path *p, double target, double ahead) {
   for (int c = 0; c < p->cones; ++c) {
-    coulomb_cone *cone = p->cone + c;
-    double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
-    if (ahead > 0.0) {
-      coulomb_scale(cone, cone->dslack, -1.0, slack);
-      coulomb_scale(cone, cone->dforce, 1.0, force);
-      for (int k = 0; k <= cone->tails; ++k) {
-        aim[0] -= slack[k] * force[k];
-        aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
-      }
-    }
-    coulomb_divide(cone, aim);
-    for (int k = 0; k <= cone->tails; ++k) {
-      cone->aim[k] = aim[k] - cone->point[k];
-    }
+    coulomb_aim(p->cone + c, target, ahead > 0.0);
   }
 }
 

@@ -90,6 +90,8 @@ int coulomb_find_scaling(coulomb_cone *cone);
 void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, double *out);
 /* b = a of point o a = b, the Jordan product. */
 void coulomb_divide(const coulomb_cone *cone, double *b);
+/* Aims at a product of `target`, where asked for less that of the step at hand. */
+void coulomb_aim(coulomb_cone *cone, double target, int corrected);
 /* Largest step along `by` that stays inside. */
 double coulomb_reach(const double *from, const double *by, int rows);
 
