@@ -204,7 +204,8 @@ static PyMemberDef info_members[] = {
         "normal row alone: at\ndead centres of a chain. 0 otherwise."),
     INFO_MEMBER("softened", T_INT, softened,
                 "Contacts, limits and rows of constraints that gave way, since no motion satisfies "
-                "all of\nthem (Options(infeasible=\"soften\")). 0 otherwise."),
+                "all of\nthem (Options(infeasible=\"soften\"); without it next to none, see "
+                "there). 0 otherwise."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {

@@ -379,13 +379,16 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
   return status;
 }
 
-/* The largest of soft_give_eq, as a length. */
-static double equality_violation(const qd_workspace *w, const island *one) {
+/* The largest of soft_give_eq, with what the compliance of the second program leaves if the duals
+ * are its own, as a length. */
+static double equality_violation(const qd_workspace *w, const island *one, int is_solved) {
   const problem *p = &w->problem;
   double largest = 0.0;
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    largest =
-        fmax(largest, (equality_is_angle(w, i) ? one->length : 1.0) * fabs(p->soft_give_eq[i]));
+    const int gives = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* anyway */
+    const double left = is_solved && !gives ? p->soft_compliance_eq[i] * p->dual_eq[i] : 0.0;
+    largest = fmax(largest,
+                   (equality_is_angle(w, i) ? one->length : 1.0) * fabs(p->soft_give_eq[i] + left));
   }
   return largest;
 }
@@ -394,11 +397,13 @@ qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *opti
                        const island_program *program) {
   const conic_program *rows = &program->program;
   const double scale = body_scale(w, one, &rows->program, GIVES_CONSTRAINTS);
-  const qd_status status = find_give(w, one, options, rows, scale, GIVES_CONSTRAINTS);
-  if (status != QD_OK || !(equality_violation(w, one) <= ROUNDED * one->length)) {
+  qd_status status = find_give(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+  if (status != QD_OK || !(equality_violation(w, one, 0) <= ROUNDED * one->length)) {
     return QD_INFEASIBLE;
   }
-  return solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+  status = solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
+  one->softened = status == QD_OK && equality_violation(w, one, 1) > ROUNDED * one->length;
+  return status;
 }
 
 /* Largest violation that the compliance of the second program leaves, as a length. */

@@ -223,7 +223,8 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     w->unfinished |= program.program.look != NULL && w->look.stopped;
   }
   problem_forces(p, model, &w->collision, result->limit_force);
-  result->softened = p->softening || p->crowded ? soften_mark(w, options->tolerance) : 0;
+  const int may_give = p->softening || p->crowded || p->rounding;
+  result->softened = may_give ? soften_mark(w, options->tolerance) : 0;
   return QD_OK;
 }
 

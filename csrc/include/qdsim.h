@@ -897,7 +897,8 @@ typedef struct qd_step_result {
   int softened;         /* out: contacts, limits and rows of constraints that gave way by more
                            than the tolerance times the smallest thing's size: with the option
                            soften; without, by at most 1e-4 of that size, where rows leave so little
-                           room that no method found finite forces */
+                           room that no method found finite forces; constraints of which no more than
+                           that contradicts the others count where finite forces need more */
   int soft_programs;    /* out: programs that soft geometries took; 0: none was in range */
   int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
                            deep as a step lets it */

@@ -94,9 +94,11 @@ class Options:
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
             inside each other, constraints that exclude each other). "error": SolverError that names what does;
             rows that leave so little room that no finite forces were found give way by up to 1e-4 of the smallest
-            thing's size, and `info.softened` counts them. "soften": contacts, limits and constraints give way as little as they can: least sum of squares of
-            what they are violated by at the end of the step, for motions of at most a radian and ten times the
-            largest violation at its start. An angle counts as its arc at the size of the smallest thing in
+            thing's size, and `info.softened` counts them. Constraints that contradict each other by less than that
+            (the last digits of a loop) give way, and count where finite forces need more. "soften": contacts, limits
+            and constraints give way as little as they can: least sum of squares of what they are violated by at the
+            end of the step, for motions of at most a radian and ten times the largest violation at its start. An
+            angle counts as its arc at the size of the smallest thing in
             contact, bilateral constraints a hundredth (a weld that is out of reach does not press a robot
             through its table). Within that the step is the one of least energy. `info.softened` counts what gave
             way, `contacts["softened"]` says how far each contact is outside its cone; derivatives hold what gave way

@@ -536,15 +536,17 @@ def gripper_with_a_peg(rng: np.random.Generator) -> str:
 def test_grippers_with_a_peg_need_no_softening(seed: int) -> None:
     """Constraints that lead out of the loops' planes contradict each other and the limits by 1e-7 m at most, and do so
     at every other step once the fingers are in what they hold: no step is refused for that, and one in six at most
-    lets the fingers' coupling give way (by 8e-3 rad)."""
+    lets the fingers' coupling give way (by 8e-3 rad), and says so."""
     rng = np.random.default_rng(seed)
     model = qdsim.load(gripper_with_a_peg(rng), exclude_overlaps=True)
     q, phase = model.clamp_to_limits(model.default_q), rng.uniform(0, 6, 2)
     apart = []
     for k in range(60):
-        q = qdsim.step(model, q, 0.2 * (np.sin(0.1 * k + phase) - np.sin(phase))).q_next
+        step = qdsim.step(model, q, 0.2 * (np.sin(0.1 * k + phase) - np.sin(phase)))
+        q = step.q_next
         left, right = (float(q[model.slice_q(f"{side}_inner")][0]) for side in ("left", "right"))
         apart.append(abs(left - right))
+        assert apart[-1] <= 2e-4 or step.info.softened > 0  # each row by 1e-4, or it counts
     # which steps give way depends on last digits, and so does whether the last one is one of them
     assert np.quantile(apart, 0.8) <= 1e-6
     assert max(apart) <= 0.01
