@@ -92,3 +92,12 @@ double coulomb_reach(const double *from, const double *by, int rows) {
   }
   return by[0] < 0.0 ? smaller(step, -from[0] / by[0]) : step;
 }
+
+double coulomb_reach_of_all(const coulomb_cone *cone, int count) {
+  double step = HUGE_VAL;
+  for (int c = 0; c < count; ++c) {
+    step = smaller(coulomb_reach(cone[c].slack, cone[c].dslack, cone[c].tails + 1), step);
+    step = smaller(coulomb_reach(cone[c].force, cone[c].dforce, cone[c].tails + 1), step);
+  }
+  return step;
+}

@@ -186,16 +186,6 @@ static void solve_step(qd_coulomb_workspace *work, double share, double keep) {
   }
 }
 
-static double step_length(const qd_coulomb_workspace *work) {
-  double step = HUGE_VAL;
-  for (int c = 0; c < work->cone_count; ++c) {
-    const coulomb_cone *cone = work->cone + c;
-    step = smaller(coulomb_reach(cone->slack, cone->dslack, cone->tails + 1), step);
-    step = smaller(coulomb_reach(cone->force, cone->dforce, cone->tails + 1), step);
-  }
-  return step;
-}
-
 /* Aims at products of `target`; with `corrected`, less the product of the last step. */
 static void set_aims(qd_coulomb_workspace *work, double target, int corrected) {
   for (int c = 0; c < work->cone_count; ++c) {
@@ -242,7 +232,7 @@ static const retreat IN_CENTRE[] = {{0.3, 1.0}, {0.7, 0.7}, {0.9, 0.9}};
 static double try_retreat(qd_coulomb_workspace *work, double share, double mu, const retreat *how) {
   set_aims(work, how->target * mu, 0);
   solve_step(work, share, how->keep);
-  return smaller(1.0, BACK_OFF * step_length(work));
+  return smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
 }
 
 /* The step with this share of the slope, left in the workspace; its length. */
@@ -252,11 +242,12 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu, int
   find_residual(work, work->rhs);
   set_aims(work, 0.0, 0);
   solve_step(work, share, 1.0);
-  const double predicted = smaller(1.0, step_length(work)), left = 1.0 - predicted;
+  const double predicted = smaller(1.0, coulomb_reach_of_all(work->cone, work->cone_count)),
+               left = 1.0 - predicted;
   set_aims(work, (predicted > 0.1 ? left * left : 0.8) * mu, 1);
   add_bend(work, predicted, share);
   solve_step(work, share, 1.0);
-  double length = smaller(1.0, BACK_OFF * step_length(work));
+  double length = smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
   if (length >= SHORT) {
     return length;
   }
@@ -278,7 +269,7 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu, int
   }
   set_aims(work, mu, 0);
   solve_step(work, share, 1.0);
-  return smaller(1.0, BACK_OFF * step_length(work));
+  return smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
 }
 
 /* One iteration; 0 if nothing moves any more. */

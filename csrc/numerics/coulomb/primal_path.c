@@ -167,15 +167,7 @@ static void add_bends(primal_path *p, double ahead) {
   }
 }
 
-static double reach(const primal_path *p) {
-  double step = HUGE_VAL;
-  for (int c = 0; c < p->cones; ++c) {
-    const coulomb_cone *cone = p->cone + c;
-    step = smaller(coulomb_reach(cone->slack, cone->dslack, cone->tails + 1), step);
-    step = smaller(coulomb_reach(cone->force, cone->dforce, cone->tails + 1), step);
-  }
-  return step;
-}
+static double reach(const primal_path *p) { return coulomb_reach_of_all(p->cone, p->cones); }
 
 /* The step to products of so many times mu; its length. */
 static double try_step(primal_run *run, double share) {

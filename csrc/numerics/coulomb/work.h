@@ -94,6 +94,8 @@ void coulomb_divide(const coulomb_cone *cone, double *b);
 void coulomb_aim(coulomb_cone *cone, double target, int corrected);
 /* Largest step along `by` that stays inside. */
 double coulomb_reach(const double *from, const double *by, int rows);
+/* The same, of slacks and forces of so many cones along the step at hand. */
+double coulomb_reach_of_all(const coulomb_cone *cone, int count);
 
 /* ---- system.c */
 
