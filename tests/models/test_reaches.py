@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+from scene_checks import check_file_and_batch, check_products
 from scenes import Scene, _around
 from test_linearize import STANDARD, compare
 
@@ -128,28 +129,11 @@ def test_derivatives(text: str, kappa: float | None) -> None:
 
 @pytest.mark.parametrize("text", [ARM, TURNING])
 def test_products_agree_with_the_matrices(text: str) -> None:
-    scene = reaching(text)
-    options = qdsim.Options(h=0.05, damping=True)
-    for seed in range(4):
-        q, u = scene.sample(np.random.default_rng(seed))
-        lin = qdsim.linearize(scene.model, q, u, options)
-        d = qdsim.differentiate(scene.model, q, u, options)
-        eye, scale = np.eye(scene.model.nv), max(1.0, np.abs(lin.A).max())
-        np.testing.assert_allclose(d.jvp({"q": eye}).T, lin.A, atol=1e-9 * scale)
-        np.testing.assert_allclose(d.vjp(eye)["q"], lin.A, atol=1e-9 * scale)
-        np.testing.assert_allclose(d.vjp(eye)["u"], lin.B, atol=1e-9 * scale)
+    check_products(reaching(text))
 
 
 def test_files_and_batches() -> None:
-    scene = reaching()
-    model, rng = scene.model, np.random.default_rng(3)
-    again = qdsim.load(model.description.to_mjcf())
-    q, u = (np.array(part) for part in zip(*(scene.sample(rng) for _ in range(4))))
-    batch = qdsim.step_batch(model, q, u)
-    for i in range(4):
-        one = qdsim.step(model, q[i], u[i])
-        np.testing.assert_array_equal(batch.q_next[i], one.q_next)
-        np.testing.assert_allclose(qdsim.step(again, q[i], u[i]).q_next, one.q_next, atol=1e-9)
+    check_file_and_batch(reaching())
     bare = qdsim.load(ARM, actuated=())
     assert bare.tendon_count == 0 == bare.nu
 

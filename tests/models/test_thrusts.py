@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+from scene_checks import check_file_and_batch, check_products
 from scenes import Scene, _around
 from test_linearize import STANDARD, compare
 
@@ -90,28 +91,11 @@ def test_derivatives(kappa: float | None) -> None:
 
 
 def test_products_agree_with_the_matrices() -> None:
-    scene = drone()
-    options = qdsim.Options(h=0.05, damping=True)
-    for seed in range(4):
-        q, u = scene.sample(np.random.default_rng(seed))
-        lin = qdsim.linearize(scene.model, q, u, options)
-        d = qdsim.differentiate(scene.model, q, u, options)
-        eye, scale = np.eye(scene.model.nv), max(1.0, np.abs(lin.A).max())
-        np.testing.assert_allclose(d.jvp({"q": eye}).T, lin.A, atol=1e-9 * scale)
-        np.testing.assert_allclose(d.vjp(eye)["q"], lin.A, atol=1e-9 * scale)
-        np.testing.assert_allclose(d.vjp(eye)["u"], lin.B, atol=1e-9 * scale)
+    check_products(drone())
 
 
 def test_files_batches_and_errors() -> None:
-    scene = drone()
-    model, rng = scene.model, np.random.default_rng(3)
-    again = qdsim.load(model.description.to_mjcf())
-    q, u = (np.array(part) for part in zip(*(scene.sample(rng) for _ in range(4))))
-    batch = qdsim.step_batch(model, q, u)
-    for i in range(4):
-        one = qdsim.step(model, q[i], u[i])
-        np.testing.assert_array_equal(batch.q_next[i], one.q_next)
-        np.testing.assert_allclose(qdsim.step(again, q[i], u[i]).q_next, one.q_next, atol=1e-9)
+    check_file_and_batch(drone())
     with pytest.raises(ValueError, match="reference site"):
         qdsim.load(
             DRONE.replace('<motor name="m2" site="r2"', '<motor name="m2" site="r2" refsite="r1"')
