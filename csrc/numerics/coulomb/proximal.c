@@ -7,9 +7,10 @@
  *
  *     lambda_n = max(aim_n, 0),   lambda_tail = p(lambda_tail - rho w_tail).
  *
- * Each is well conditioned where W is not, and its solution the next centre: an implicit flow. It
- * passes places that nearly are solutions, where the path turns back and Newton on the law itself
- * stays, but slowly: several hundred to some thousand factors. The last way. */
+ * Each is well conditioned where W is not, and its solution, or somewhat beyond it, the next
+ * centre: an implicit flow. It passes places that nearly are solutions, where the path turns back
+ * and Newton on the law itself stays, but slowly: several hundred to some thousand factors. The
+ * last way. */
 #include <math.h>
 #include <string.h>
 
@@ -32,9 +33,13 @@
 #define INNER_FALLS 0.05
 #define INNER_HALF 0.5
 #define HALVINGS 5
+/* How far the centre goes of what a whole step moves: more than all of it, as over-relaxed proximal
+ * point methods do. RockPile of Siconos' problems takes 5600 factors with 1, 2700 with 1.3, 2400
+ * with 1.5, 3100 with 1.7 and 3200 with 1.9, six of six perturbed ones each. */
+#define BEYOND 1.5
 /* Factors that the way is worth at most, and of large problems times contacts. */
 #define FACTORS 6000
-#define FACTORS_TIMES_CONTACTS 2000000
+#define FACTORS_TIMES_CONTACTS 4000000
 /* Polishing the best force is tried again where its error has fallen so far. */
 #define POLISH_AGAIN 0.1
 
@@ -141,7 +146,8 @@ static double step_newton(qd_coulomb_workspace *work, double weight, double resi
   return -1.0;
 }
 
-/* One proximal step from the centre, which it moves where it gets half the way; the next weight. */
+/* One proximal step from the centre, which it moves where it gets half the way; the next weight.
+ * The force is left where the step has led. */
 static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_run *run) {
   const size_t bytes = 4 * (size_t)work->tile_count * sizeof(double);
   double *centre = work->path_force;
@@ -154,10 +160,12 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
     residual = now >= 0.0 ? now : residual;
     ++steps;
   }
-  if (residual <= INNER_HALF * first) {
-    memcpy(centre, work->force, bytes);
+  const int whole = residual <= INNER_FALLS * first;
+  const double length = whole ? BEYOND : residual <= INNER_HALF * first ? 1.0 : 0.0;
+  for (int i = 0; i < 4 * work->tile_count; ++i) {
+    centre[i] += length * (work->force[i] - centre[i]);
   }
-  if (!(residual <= INNER_FALLS * first)) {
+  if (!whole) {
     return smaller(WEIGHT_RISES * weight, WEIGHT_MOST);
   }
   return larger((steps <= QUICK ? WEIGHT_FALLS : WEIGHT_FALLS_LITTLE) * weight, WEIGHT_LEAST);
@@ -171,7 +179,6 @@ void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
   memcpy(work->path_force, work->best_force, 4 * (size_t)work->tile_count * sizeof(double));
   while (run->factorizations < last && work->best_error > run->goal && weight > WEIGHT_LEAST) {
     weight = step_proximal(work, weight, run);
-    memcpy(work->force, work->path_force, 4 * (size_t)work->tile_count * sizeof(double));
     coulomb_find_w(work, work->force, work->w);
     coulomb_keep_best(work, coulomb_error(work, work->force, work->w));
     if (work->best_error > run->goal && work->best_error <= POLISH_AGAIN * polished) {
