@@ -19,7 +19,8 @@
  *
  * - the predictor aims at the final target, not at 0: aiming at 0 overshoots a smoothed problem;
  * - sigma = (1 - alpha)^3;
- * - an exact program's second-order term is looked at again with the corrected step;
+ * - an exact program's second-order term is looked at again with the corrected step, a large one's
+ *   as long as steps get longer by it;
  * - a corrected step below SHORT_STEP is replaced by pure centring without the second-order term;
  * - where even that hardly moves (infeasible programs), the path is climbed with the residuals as
  *   they are: multipliers grow in proportion, and soon prove that there is no point. */
@@ -142,8 +143,7 @@ static void exchange(double **a, double **b) {
 /* The predictor's second-order term is that of a step which the corrected one is not. Where the
  * corrected step's own differs by much, beside products of about `mu`, once more with that: one
  * back-solve, and a fifth fewer iterations. Keeps the longer step and returns it. */
-static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha,
-                            int refinements) {
+static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha) {
   double *aim = workspace->work.row;
   correct(workspace, shift, workspace->work.dslack, workspace->work.ddual, aim);
   if (!(difference(aim, workspace->work.aim, workspace->program.slot_count) >
@@ -152,8 +152,7 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
   }
   memcpy(workspace->newton.x, workspace->work.dx,
          (size_t)workspace->program.column_count * sizeof(double));
-  solve_direction(workspace, aim, 1.0, workspace->work.dslack_aim, workspace->work.ddual_aim,
-                  refinements);
+  solve_direction(workspace, aim, 1.0, workspace->work.dslack_aim, workspace->work.ddual_aim, 0);
   const double next =
       common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, STEP_FRACTION);
   if (!(next >= alpha)) {
@@ -164,6 +163,20 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
   exchange(&workspace->work.dslack, &workspace->work.dslack_aim);
   exchange(&workspace->work.ddual, &workspace->work.ddual_aim);
   return next;
+}
+
+/* Once, or in large programs with a definite cost as often as steps get longer by it. */
+static double correct_repeatedly(qd_cone_workspace *workspace, double mu, double shift,
+                                 double alpha) {
+  const int is_large =
+      workspace->program.variable_count >= MANY_COLUMNS && workspace->program.definite;
+  const int times = is_large ? CORRECTIONS : 1;
+  double before = 0.0;
+  for (int k = 0; k < times && alpha > CORRECTION_GAIN * before; ++k) {
+    before = alpha;
+    alpha = correct_again(workspace, mu, shift, alpha);
+  }
+  return alpha;
 }
 
 /* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
@@ -192,7 +205,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
   alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   if (workspace->program.exact &&
       refinements == 0) { /* a barrier's few iterations save as much as the back-solves cost */
-    alpha = correct_again(workspace, mu, sigma * excess, alpha, refinements);
+    alpha = correct_repeatedly(workspace, mu, sigma * excess, alpha);
   }
   if (alpha < SHORT_STEP) {
     correct(workspace, excess, NULL, NULL, workspace->work.aim);
