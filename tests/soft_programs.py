@@ -91,3 +91,35 @@ def misses(P: dict[str, Any], s: qdsim.ConeSolution, mu: float = 0.0) -> float:
             product = np.append(w @ z - mu, w[0] * z[1:] + z[0] * w[1:])
             found.append(abs(product).max() / (of * (1 + z[0]) + mu))
     return max(found)
+
+
+def backward_error(P: dict[str, Any], s: qdsim.ConeSolution, mu: float) -> float:
+    """By what share of the numbers at hand forces and slacks of a barrier's answer would have to change to meet its
+    conditions, rows of intervals first, then orthants: a force by a share of the largest term of the columns that it
+    acts on, a slack by one of its own terms. A force of 1e12 that ends 1e-4 before its limit has no digits to say so,
+    and what the barrier makes of the distance between is no measure of it."""
+    x, y, k = s.x, s.dual, len(P["lower"])
+    size = abs(P["G"])
+    column = abs(P["Q"]) @ abs(x) + abs(P["b"]) + size.T @ abs(y)
+    left = abs(P["Q"] @ x + P["b"] - P["G"].T @ y) / column
+    slack = P["G"] @ x + P["g"] + P["compliance"] * y
+    terms = size @ abs(x) + abs(P["g"]) + P["compliance"] * abs(y)
+    force = np.where(size > 0.0, column, 0.0).max(axis=1) / size.max(axis=1)
+    lower = np.append(P["lower"], np.zeros(len(y) - k))
+    upper = np.append(P["upper"], np.full(len(y) - k, INF))
+
+    def opening(z: np.ndarray) -> np.ndarray:
+        """The slack that belongs to a force: it falls from one end to the other."""
+        with np.errstate(divide="ignore"):
+            between = mu / np.maximum(z - lower, 0.0) - mu / np.maximum(upper - z, 0.0)
+        return np.where(z <= lower, INF, np.where(z >= upper, -INF, between))
+
+    shares = 10.0 ** np.arange(-17.0, 1.0)
+    enough = [
+        bool(
+            np.all(opening(y + share * force) <= slack + share * terms)
+            and np.all(opening(y - share * force) >= slack - share * terms)
+        )
+        for share in shares
+    ]
+    return max(float(left.max()), float(shares[enough.index(True)]) if any(enough) else INF)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
-from soft_programs import INF, misses
+from soft_programs import INF, backward_error, misses
 
 import qdsim
 
@@ -187,3 +187,24 @@ def test_forces_far_from_zero(decades: tuple[float, float], mu: float) -> None:
         between = abs(away * near + mu * near / far - mu) <= 1e-9 * size * near
         assert (at_end | between).all()
     assert refused <= 3
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0])
+@pytest.mark.parametrize("decades", [(3.0, 6.0), (6.0, 9.0), (9.0, 12.0)])
+def test_forces_of_any_size_are_right_or_refused(decades: tuple[float, float], mu: float) -> None:
+    """Forces of up to 1e12: answers solve a program that differs by less than the certificate promises."""
+    rng = np.random.default_rng(3)
+    refused = 0
+    for _ in range(100):
+        P = limited_program(rng, int(rng.choice([2, 5, 12])), decades, (-6.0, 6.0))
+        size = 10.0 ** rng.uniform(*decades, len(P["lower"]))
+        middle = rng.choice([-1.0, 1.0], len(size))
+        P |= {"lower": size * (middle - 0.5), "upper": size * (middle + 0.5)}
+        try:
+            s = qdsim.solve_cone_program(**P, target_mu=mu)
+        except qdsim.SolverError as error:
+            assert error.info.status in ("numerical trouble", "iteration limit")
+            refused += 1
+            continue
+        assert backward_error(P, s, mu) < 1e-7
+    assert refused <= (0 if decades[1] <= 6.0 else 3 if decades[1] <= 9.0 else 20)

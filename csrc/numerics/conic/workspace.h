@@ -79,6 +79,7 @@ typedef struct conic_loaded {
   int lane_count;       /* numbers in a vector over cones */
   int exact;            /* every target is zero */
   int definite;         /* Q is safely positive definite, as far as its factor has shown */
+  int springs_alone;    /* Q with the springs of intervals' rows is the identity */
   int *column_of;       /* (column_count) original column, -1 if padded */
   double *column_scale; /* (column_count) x = column_scale * internal x */
   int *slot_of;         /* (row_count + equality_count), -1 for rows left out */
@@ -281,6 +282,12 @@ static inline const double *conic_caller_row(const qd_cone_workspace *workspace,
              ? source_row(&workspace->program.source_G, (size_t)row)
              : source_row(&workspace->program.source_C,
                           (size_t)(row - workspace->program.row_count));
+}
+/* A row of an interval, whose compliance and limits are in the caller's numbers. */
+static inline int conic_is_interval_row(const qd_cone_workspace *workspace, int row) {
+  const cone_group *group = workspace->product.groups + workspace->ends.rows;
+  return workspace->ends.count > 0 && workspace->program.slot_of[row] >= group->slot &&
+         workspace->program.slot_of[row] < group->slot + group->count;
 }
 /* Square roots of the equalities' penalties, into an operator on rows. */
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling);

@@ -32,8 +32,7 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define CERTIFIED 1e-6 /* s at least */
-#define PLAIN 1e-12    /* share of the largest numbers of all: then none of their places matters */
+#define CERTIFIED 1e-6      /* s at least */
 #define HEAD_ROUNDING 1e-14 /* of a squared head that counts as rounding */
 
 /* ------------------------------------------------------------ multipliers */
@@ -307,16 +306,40 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
          equalities_are_satisfied(workspace, program, at->x, share, &local);
 }
 
+/* The largest that forces of intervals ask of a column, scaled and in the caller's numbers, or b.
+ */
+static void raise_to_pull(qd_cone_workspace *workspace, const double *dual, double *scaled,
+                          double *own) {
+  double *force = workspace->work.row, *pull = workspace->work.Qx; /* padded lanes stay zero */
+  for (int i = 0; i < workspace->program.row_count; ++i) {
+    if (conic_is_interval_row(workspace, i)) {
+      force[workspace->program.slot_of[i]] = dual[i];
+    }
+  }
+  memset(pull, 0, (size_t)workspace->program.column_count * sizeof(double));
+  tiles_add_transposed(&workspace->system, workspace->system.G, force, pull);
+  memset(force, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    *scaled = larger(*scaled, fabs(pull[k]));
+    *own = larger(*own, fabs(pull[k]) / workspace->program.column_scale[k]);
+  }
+}
+
 int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
                        double tolerance, const cone_point *at, const qd_cone_info *info) {
   const double share = larger(CERTIFIED, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
-  const double plain = PLAIN * s.b_scaled, zero = workspace->units.resolution;
+  const double zero = workspace->units.resolution;
+  double asked = s.b_scaled, b = s.b;
+  if (workspace->ends.count > 0 && !workspace->program.exact) {
+    raise_to_pull(workspace, at->dual, &asked, &b);
+  }
+  const double plain = PLAIN * asked;
   const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
   const double reach = larger(s.reach, looked);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
   if (product_is_safe(share, s.b_scaled, reach) &&
-      scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
+      scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * b &&
       gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
       info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
       duals_hold(program, at->dual)) {

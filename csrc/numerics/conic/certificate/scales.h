@@ -7,6 +7,8 @@
 #define NOTHING 1e-15  /* of the largest offset: what a row without entries may be outside */
 /* Of the numbers in a row, over R: what its spring's force is not known to. */
 #define FORCE_ROUNDING 1e-15
+/* Of the largest numbers of all: where no more is missed, none of their places matters. */
+#define PLAIN 1e-12
 /* Of scales: */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
 #define MOTION_SHARE 1e-3 /* of x, in R */

@@ -86,7 +86,9 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   for (int i = 0; i < workspace->program.column_count; ++i) {
     workspace->iterate.x[i] = -workspace->program.b[i];
   }
-  if (!system->Q_is_diagonal && workspace->program.definite) {
+  if (workspace->program.springs_alone) {
+    conic_ends_pull(workspace, workspace->iterate.x);
+  } else if (!system->Q_is_diagonal && workspace->program.definite) {
     workspace->program.definite = conic_factor_cost(workspace);
     ++info->factorizations;
     if (workspace->program.definite) {

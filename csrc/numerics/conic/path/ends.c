@@ -6,6 +6,8 @@
 #include "base/lanes.h"
 #include "numerics/conic/program/structure.h"
 
+#define END_NEAR 1e-7 /* of a distance: the next change is rounding */
+
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
   double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
                            &ends->has_upper,  &ends->least, &ends->most};
@@ -22,7 +24,7 @@ typedef struct lane_place {
   int row_cone, low_cone, high_cone; /* over cones */
 } lane_place;
 
-static lane_place place_of(const qd_cone_workspace *workspace, int c) {
+LANES_INLINE lane_place place_of(const qd_cone_workspace *workspace, int c) {
   const interval_ends *ends = &workspace->ends;
   const cone_group *groups = workspace->product.groups;
   const cone_group *row = groups + ends->rows, *low = groups + ends->low,
@@ -42,6 +44,7 @@ void conic_ends_clear_padding(qd_cone_workspace *workspace) {
   interval_ends *ends = &workspace->ends;
   for (int c = ends->count; c < workspace->product.groups[ends->rows].padded; ++c) {
     ends->compliance[c] = ends->least[c] = ends->most[c] = 0.0;
+    ends->has_lower[c] = ends->has_upper[c] = 0.0;
   }
 }
 
@@ -71,30 +74,34 @@ void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, doub
   workspace->program.g[at.low] = workspace->program.g[at.high] = 1.0;
 }
 
+/* What a row with compliance R adds to the curvature of its columns; how many it has. */
+static int add_springs(qd_cone_workspace *workspace, int row, double R) {
+  const row_source *source = &workspace->program.source_G;
+  const int n = workspace->program.variable_count;
+  const int begin = source->start ? source->start[row] : 0;
+  const int end = source->start ? source->start[row + 1] : (n + 3) / 4;
+  const double *entry = source_row(source, (size_t)row);
+  int count = 0;
+  for (int k = begin; k < end; ++k, entry += 4) {
+    const int first = 4 * (source->start ? source->tiles[k] : k);
+    for (int j = 0; j < 4 && first + j < n; ++j) {
+      workspace->ends.spring[first + j] += entry[j] * entry[j] / R;
+      count += entry[j] != 0.0;
+    }
+  }
+  return count;
+}
+
 void conic_ends_find_springs(qd_cone_workspace *workspace) {
   interval_ends *ends = &workspace->ends;
   const soft_program *soft = &workspace->soft;
   const cone_group *group = workspace->product.groups + ends->rows;
   memset(ends->spring, 0, (size_t)workspace->program.column_count * sizeof(double));
+  ends->any_coupled = 0;
   for (int row = 0; row < workspace->program.row_count; ++row) {
     const int lane = workspace->program.slot_of[row] - group->slot;
-    if (lane < 0 || lane >= group->count || !(soft->limits.compliance[row] > 0.0)) {
-      continue;
-    }
-    const uint64_t *mask = conic_row_mask(workspace, row);
-    for (int tile = 0; 4 * tile < workspace->program.variable_count; ++tile) {
-      if (mask[tile / 64] >> tile % 64 == 0) {
-        tile |= 63;
-        continue;
-      }
-      if (!(mask[tile / 64] >> tile % 64 & 1)) {
-        continue;
-      }
-      const double *entry = source_tile(&workspace->program.source_G, row, tile);
-      for (int j = 4 * tile; j < 4 * tile + 4 && j < workspace->program.variable_count; ++j) {
-        const double a = entry[j - 4 * tile];
-        ends->spring[j] += a * a / soft->limits.compliance[row];
-      }
+    if (lane >= 0 && lane < group->count && soft->limits.compliance[row] > 0.0) {
+      ends->any_coupled |= add_springs(workspace, row, soft->limits.compliance[row]) > 1;
     }
   }
 }
@@ -144,61 +151,94 @@ void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
   memset(pull, 0, (size_t)workspace->program.slot_count * sizeof(double));
 }
 
-void conic_ends_scale(qd_cone_workspace *workspace) {
-  interval_ends *ends = &workspace->ends;
-  const double *W = workspace->product.inverse.diagonal;
-  ends->any_hard = 0;
-  for (int c = 0; c < ends->count; ++c) {
-    const lane_place at = place_of(workspace, c);
-    const double low = ends->has_lower[c] * W[at.low_cone],
-                 high = ends->has_upper[c] * W[at.high_cone];
-    const double root = 1.0 / sqrt(ends->compliance[c] + low * low + high * high);
-    const double hard = conic_hard_root(workspace, at.row_cone);
-    ends->any_hard |= root > hard;
-    workspace->product.scaling.diagonal[at.row_cone] = smaller(root, hard);
-  }
-  const cone_group *rows = workspace->product.groups + ends->rows;
-  for (int c = ends->count; c < rows->padded; ++c) {
-    workspace->product.scaling.diagonal[rows->cone + c] = 0.0;
-  }
-}
-
-void conic_ends_aim(qd_cone_workspace *workspace, double *p) {
+/* Four rows' share of N^-1. */
+LANES_INLINE void scale_four(qd_cone_workspace *workspace, int c, lane_bits *hardest) {
   const interval_ends *ends = &workspace->ends;
+  const lane_place at = place_of(workspace, c);
   const double *W = workspace->product.inverse.diagonal;
-  for (int c = 0; c < ends->count; ++c) {
-    const lane_place at = place_of(workspace, c);
-    p[at.row] = workspace->product.scaling.diagonal[at.row_cone] *
-                (ends->has_lower[c] * W[at.low_cone] * p[at.low] -
-                 ends->has_upper[c] * W[at.high_cone] * p[at.high]);
+  const lanes lane = {0.0, 1.0, 2.0, 3.0}, zero = {0.0, 0.0, 0.0, 0.0};
+  const lane_bits real = lane < (double)(ends->count - c);
+  const lanes low = LANES_OF(ends->has_lower + c) * LANES_OF(W + at.low_cone);
+  const lanes high = LANES_OF(ends->has_upper + c) * LANES_OF(W + at.high_cone);
+  const lanes squared = LANES_OF(workspace->program.compliance + at.row_cone);
+  const lane_bits any = squared > 0.0;
+  const lanes one = {1.0, 1.0, 1.0, 1.0};
+  lanes root, hard = LANES_OF(ends->compliance + c) + low * low + high * high;
+  lanes_choose(&hard, &real, &hard, &one);
+  lanes_sqrt(&root, &hard);
+  root = 1.0 / root;
+  lanes_choose(&hard, &any, &squared, &one);
+  hard = workspace->active.hard_penalty / hard;
+  lanes_sqrt(&hard, &hard);
+  const lane_bits is_hard = (root > hard) & real;
+  *hardest |= is_hard;
+  lanes_choose(&root, &is_hard, &hard, &root);
+  lanes_choose(&root, &real, &root, &zero);
+  LANES_AT(workspace->product.scaling.diagonal + at.row_cone) = root;
+}
+
+QD_CLONES
+void conic_ends_scale(qd_cone_workspace *workspace) {
+  lane_bits hardest = {0, 0, 0, 0};
+  for (int c = 0; c < workspace->ends.count; c += LANE_COUNT) {
+    scale_four(workspace, c, &hardest);
+  }
+  workspace->ends.any_hard = (hardest[0] | hardest[1] | hardest[2] | hardest[3]) != 0;
+}
+
+QD_CLONES
+void conic_ends_aim(qd_cone_workspace *workspace, double *p) {
+  const lane_place at = place_of(workspace, 0);
+  const double *root = workspace->product.scaling.diagonal + at.row_cone;
+  const double *low = workspace->product.inverse.diagonal + at.low_cone;
+  const double *high = workspace->product.inverse.diagonal + at.high_cone;
+  const double *has_lower = workspace->ends.has_lower, *has_upper = workspace->ends.has_upper;
+  const int count = workspace->ends.count;
+  for (int c = 0; c < count; c += LANE_COUNT) {
+    const lanes by_lower = LANES_OF(has_lower + c) * LANES_OF(low + c),
+                by_upper = LANES_OF(has_upper + c) * LANES_OF(high + c);
+    LANES_AT(p + at.row + c) = LANES_OF(root + c) * (by_lower * LANES_OF(p + at.low + c) -
+                                                     by_upper * LANES_OF(p + at.high + c));
   }
 }
 
+QD_CLONES
 void conic_ends_follow(qd_cone_workspace *workspace, const double *p, double *dslack,
                        double *ddual) {
-  const interval_ends *ends = &workspace->ends;
-  const double *W = workspace->product.inverse.diagonal;
-  for (int c = 0; c < ends->count; ++c) {
-    const lane_place at = place_of(workspace, c);
-    const double dy = workspace->product.scaling.diagonal[at.row_cone] * ddual[at.row];
-    ddual[at.low] = ends->has_lower[c] * W[at.low_cone] * dy;
-    ddual[at.high] = -ends->has_upper[c] * W[at.high_cone] * dy;
-    dslack[at.low] = ends->has_lower[c] * (p[at.low] - ddual[at.low]);
-    dslack[at.high] = ends->has_upper[c] * (p[at.high] - ddual[at.high]);
+  const lane_place at = place_of(workspace, 0);
+  const double *root = workspace->product.scaling.diagonal + at.row_cone;
+  const double *low = workspace->product.inverse.diagonal + at.low_cone;
+  const double *high = workspace->product.inverse.diagonal + at.high_cone;
+  const double *has_lower = workspace->ends.has_lower, *has_upper = workspace->ends.has_upper;
+  const int count = workspace->ends.count;
+  for (int c = 0; c < count; c += LANE_COUNT) {
+    const lanes dy = LANES_OF(root + c) * LANES_OF(ddual + at.row + c);
+    const lanes lower = LANES_OF(has_lower + c), upper = LANES_OF(has_upper + c);
+    const lanes by_lower = lower * LANES_OF(low + c) * dy,
+                by_upper = -(upper * LANES_OF(high + c) * dy);
+    LANES_AT(ddual + at.low + c) = by_lower;
+    LANES_AT(ddual + at.high + c) = by_upper;
+    LANES_AT(dslack + at.low + c) = lower * (LANES_OF(p + at.low + c) - by_lower);
+    LANES_AT(dslack + at.high + c) = upper * (LANES_OF(p + at.high + c) - by_upper);
   }
 }
 
+QD_CLONES
 void conic_ends_residual(qd_cone_workspace *workspace) {
   const interval_ends *ends = &workspace->ends;
+  const lane_place at = place_of(workspace, 0);
+  const double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual + at.row;
+  const lanes lane = {0.0, 1.0, 2.0, 3.0}, zero = {0.0, 0.0, 0.0, 0.0};
   double *residual = workspace->work.residual_row;
-  for (int c = 0; c < workspace->product.groups[ends->rows].padded; ++c) {
-    const lane_place at = place_of(workspace, c);
-    residual[at.low] = residual[at.high] = 0.0;
-    if (c < ends->count) {
-      residual[at.row] += ends->compliance[c] * workspace->iterate.dual[at.row] -
-                          ends->has_lower[c] * workspace->iterate.slack[at.low] +
-                          ends->has_upper[c] * workspace->iterate.slack[at.high];
-    }
+  for (int c = 0; c < ends->count; c += LANE_COUNT) {
+    const lane_bits real = lane < (double)(ends->count - c);
+    lanes own = LANES_OF(residual + at.row + c) +
+                LANES_OF(ends->compliance + c) * LANES_OF(dual + c) -
+                LANES_OF(ends->has_lower + c) * LANES_OF(slack + at.low + c) +
+                LANES_OF(ends->has_upper + c) * LANES_OF(slack + at.high + c);
+    lanes_choose(&own, &real, &own, &zero);
+    LANES_AT(residual + at.row + c) = own;
+    LANES_AT(residual + at.low + c) = LANES_AT(residual + at.high + c) = zero;
   }
 }
 
@@ -221,16 +261,23 @@ void conic_ends_settle(qd_cone_workspace *workspace) {
   }
 }
 
+QD_CLONES
 double conic_ends_primal_error(const qd_cone_workspace *workspace, double length) {
   const interval_ends *ends = &workspace->ends;
   const double *slack = workspace->iterate.slack;
-  double worst = 0.0;
-  for (int c = 0; c < ends->count; ++c) {
+  const lanes least = {length, length, length, length};
+  lanes worst = {0.0, 0.0, 0.0, 0.0};
+  for (int c = 0; c < ends->count; c += LANE_COUNT) {
     const lane_place at = place_of(workspace, c);
-    const double hold = ends->has_lower[c] * slack[at.low] + ends->has_upper[c] * slack[at.high];
-    worst = larger(worst, fabs(workspace->work.residual_row[at.row]) / larger(length, hold));
+    const lanes residual = LANES_OF(workspace->work.residual_row + at.row), against = -residual;
+    lanes error, hold = LANES_OF(ends->has_lower + c) * LANES_OF(slack + at.low) +
+                        LANES_OF(ends->has_upper + c) * LANES_OF(slack + at.high);
+    lanes_larger(&error, &residual, &against);
+    lanes_larger(&hold, &hold, &least);
+    error /= hold;
+    lanes_larger(&worst, &error, &worst);
   }
-  return worst;
+  return larger(larger(worst[0], worst[1]), larger(worst[2], worst[3]));
 }
 
 /* ------------------------------------------------------------ start */
@@ -245,10 +292,11 @@ static double one_end(double p, double r, double product) {
  * the root in the nearer half: Newton from below, which does not overshoot. */
 static double two_ends(double p, double r, double product, double width) {
   double a = smaller(one_end(p + 2.0 * product / width, r, product), 0.5 * width);
-  for (int k = 0; k < END_STEPS; ++k) {
-    const double b = width - a;
-    const double value = p + r * a - product / a + product / b;
-    const double step = value / (r + product / (a * a) + product / (b * b));
+  double change = HUGE_VAL;
+  for (int k = 0; k < END_STEPS && change > END_NEAR * a; ++k) {
+    const double b = width - a, above = product / a, below = product / b;
+    const double step = (p + r * a - above + below) / (r + above / a + below / b);
+    change = fabs(step);
     a = smaller(larger(a - step, 0.5 * a), 0.5 * width);
   }
   return a;
@@ -277,6 +325,17 @@ static double meet(const interval_ends *ends, int c, double w, double r, double 
   return upper - *below;
 }
 
+/* What a row gives way by besides its compliance where the path begins. At the guess of a barrier
+ * that is nothing: where its spring is with the barrier says more than the force that it was told.
+ */
+static double softness(const qd_cone_workspace *workspace, int c, double stiffness, int of_target) {
+  const double squared = workspace->program.compliance[place_of(workspace, c).row_cone];
+  if (stiffness > 0.0) {
+    return 1.0 / stiffness;
+  }
+  return of_target && workspace->ends.compliance[c] > 0.0 ? 0.0 : squared > 0.0 ? squared : 1.0;
+}
+
 void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stiffness,
                       double product, int of_target, const double *guess) {
   const interval_ends *ends = &workspace->ends;
@@ -288,8 +347,7 @@ void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stif
     if (c >= ends->count) {
       continue;
     }
-    const double squared = workspace->program.compliance[at.row_cone];
-    const double soft = stiffness > 0.0 ? 1.0 / stiffness : squared > 0.0 ? squared : 1.0;
+    const double soft = softness(workspace, c, stiffness, of_target);
     const double target =
         workspace->product.target[ends->has_lower[c] > 0.0 ? at.low_cone : at.high_cone];
     const double own = of_target ? product * target : product;

@@ -28,6 +28,9 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
   const double stiffness = PATH_START_STIFFNESS * workspace->units.force / workspace->units.length;
   const double room = 4.0 * PATH_START_PRODUCT * workspace->units.energy / stiffness;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    if (group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL) {
+      continue;
+    }
     for (int c = 0; c < group->padded; ++c) {
       const int n = group->padded, at = group->slot + c;
       double sum = 0.0, high_s, high_z, low_s, low_z;

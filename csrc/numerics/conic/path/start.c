@@ -105,6 +105,9 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
     memcpy(workspace->work.row, slack, row_bytes);
   }
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    if (group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL) {
+      continue;
+    }
     for (int c = 0; c < group->padded; ++c) {
       const int at = group->slot + c;
       if (group->kind == GROUP_EQUALITY) {

@@ -116,6 +116,8 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     }
     workspace->program.b[k] = program->b[column] * workspace->program.column_scale[k];
   }
+  workspace->program.springs_alone = workspace->system.Q_is_diagonal && sprung &&
+                                     workspace->program.definite && !workspace->ends.any_coupled;
   if (!workspace->program.definite || sprung) {
     workspace->system.Q_is_diagonal = 0; /* it is not the identity */
   }
@@ -220,13 +222,6 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
   return sum;
 }
 
-/* Whose compliance and limits are in the caller's numbers. */
-static int is_interval_row(const qd_cone_workspace *workspace, int row) {
-  const cone_group *group = workspace->product.groups + workspace->ends.rows;
-  return workspace->ends.count > 0 && workspace->program.slot_of[row] >= group->slot &&
-         workspace->program.slot_of[row] < group->slot + group->count;
-}
-
 /* The largest norm of all for the rows of every cone, less for one whose offset would then exceed
  * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
  * of two, which round nothing. */
@@ -238,7 +233,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
     norm[c] = offset[c] = 0.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
+    if (workspace->program.slot_of[row] < 0 || conic_is_interval_row(workspace, row)) {
       continue;
     }
     const int lane = conic_lane_of(workspace, row);
@@ -257,7 +252,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
     norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
+    if (workspace->program.slot_of[row] < 0 || conic_is_interval_row(workspace, row)) {
       continue;
     }
     workspace->program.row_scale[row] = norm[conic_lane_of(workspace, row)];

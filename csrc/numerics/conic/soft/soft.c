@@ -88,7 +88,6 @@ static void leave_row(soft_program *soft, const conic_program *source, int ray, 
   if (row->kind == SOFT_CONE && !row->is_measured) {
     out->dual[i] = row->force;
     out->slack[i] = soft->found.slack[row->row];
-    row->size = fabs(source->program.g[i]) + fabs(out->slack[i]);
     return;
   }
   out->dual[i] =
@@ -98,8 +97,11 @@ static void leave_row(soft_program *soft, const conic_program *source, int ray, 
 
 static void leave(soft_program *soft, const conic_program *source, int ray,
                   const conic_answer *out) {
+  const int same = soft->rows_stay ? soft->first_interval : 0;
   memcpy(out->x, soft->found.x, (size_t)soft->variables * sizeof(double));
-  for (int i = 0; i < soft->rows; ++i) {
+  memcpy(out->dual, soft->found.dual, (size_t)same * sizeof(double));
+  memcpy(out->slack, soft->found.slack, (size_t)same * sizeof(double));
+  for (int i = same; i < soft->rows; ++i) {
     leave_row(soft, source, ray, i, out);
   }
   for (int i = 0; i < soft->equalities; ++i) {

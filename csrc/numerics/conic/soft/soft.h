@@ -87,6 +87,8 @@ typedef struct soft_program {
   soft_row *row;        /* (rows) */
   int *spring_eq;       /* (equalities) variables, -1: none */
   int first_interval;   /* row */
+  int plain;            /* rows from the first on that are known to be rigid and as they were */
+  int any_between;      /* rows that are no intervals stand behind some, or give way */
   int any_coupled;      /* rows that are part of the cost and have several entries */
   double *diagonal;     /* (variables) what others add to Q */
   double curvature;     /* of springs */

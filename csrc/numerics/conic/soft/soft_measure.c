@@ -38,11 +38,12 @@ static double row_times(const double *dense, const sparse_rows *tiles, int n, in
 
 /* What becomes of the entries of a row that are not zero: `of` over columns, or one number. */
 typedef enum row_visit {
-  FIND_MOST, /* returns the largest of_j */
-  FIND_NORM, /* returns the largest |entry| of_j */
-  FIND_TERM, /* |entry of_j| */
-  RAISE,     /* out_j = largest of it and *of */
-  ADD_SQUARE /* out_j += *of entry^2 */
+  FIND_LARGEST, /* returns the largest |entry| */
+  FIND_MOST,    /* returns the largest of_j */
+  FIND_NORM,    /* returns the largest |entry| of_j */
+  FIND_TERM,    /* |entry of_j| */
+  RAISE,        /* out_j = largest of it and *of */
+  ADD_SQUARE    /* out_j += *of entry^2 */
 } row_visit;
 
 static double visit_entry(row_visit what, double entry, int j, const double *of, double *out,
@@ -51,6 +52,8 @@ static double visit_entry(row_visit what, double entry, int j, const double *of,
     return found;
   }
   switch (what) {
+  case FIND_LARGEST:
+    return larger(found, fabs(entry));
   case FIND_MOST:
     return larger(found, of[j]);
   case FIND_NORM:
@@ -256,11 +259,26 @@ static double rounding_of_springs(const soft_program *soft, const conic_program 
   return rounding > 0.0 ? rounding / force : 0.0;
 }
 
+/* The largest that a force of an interval asks of a column. */
+static double largest_pull(const soft_program *soft, const conic_program *source,
+                           const double *dual) {
+  double largest = 0.0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const double entry =
+        visit_row(source->program.G, source->G, soft->variables, i, FIND_LARGEST, NULL, NULL);
+    largest = larger(largest, entry * fabs(dual[i]));
+  }
+  return largest;
+}
+
 /* 1 if what the rigid program misses of stationarity is nothing beside b: its own terms, with
- * springs among them, may be far larger. */
-static int stationarity_holds(const qd_cone_program *program, double share,
-                              const qd_cone_info *info) {
-  return info->dual_residual <= share * max_norm(program->b, program->variable_count);
+ * springs among them, may be far larger. Or of a barrier, rounding beside what forces ask. */
+static int stationarity_holds(const soft_program *soft, const conic_program *source, double share,
+                              const double *dual, const qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  return info->dual_residual <= share * max_norm(program->b, program->variable_count) ||
+         (!soft_is_exact(program) &&
+          info->dual_residual <= PLAIN * largest_pull(soft, source, dual));
 }
 
 /* Slacks of intervals whose terms are all but zero are compared with `least`, but not those that a
@@ -453,7 +471,7 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
   const double share = (thoroughly ? THOROUGH : 1.0) * larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal;
-  if (soft->rows_stay && !thoroughly && stationarity_holds(program, share, info) &&
+  if (soft->rows_stay && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
       rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, zero, out, info);
   }

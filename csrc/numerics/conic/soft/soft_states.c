@@ -206,33 +206,44 @@ static int any_gives_way(const qd_cone_program *program, int first, int count) {
   return any;
 }
 
+/* Rows that stand before all intervals and do not give way are the same in every program. */
 static void read_rows(soft_program *soft, const qd_cone_program *program) {
+  const int known = soft->plain;
   soft->variables = program->variable_count;
   soft->rows = soft->first_interval = program->row_count;
   soft->equalities = program->equality_count;
+  soft->any_between = 0;
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
     const int is_interval = program->cone_kind[k] == QD_INTERVAL;
-    soft->first_interval = is_interval && i < soft->first_interval ? i : soft->first_interval;
     const int measured = any_gives_way(program, i, program->cone_dim[k]);
-    for (int end = i + program->cone_dim[k]; i < end; ++i) {
-      const double lower = is_interval ? program->lower[i] : 0.0;
-      const double upper = is_interval ? program->upper[i] : HUGE_VAL;
-      soft->row[i] = (soft_row){.compliance = program->compliance ? program->compliance[i] : 0.0,
-                                .is_interval = is_interval,
-                                .is_measured = measured,
-                                .sign = 1.0,
-                                .lower = lower,
-                                .upper = upper,
-                                .has_lower = isfinite(lower),
-                                .has_upper = isfinite(upper),
-                                .width = -1.0,
-                                .single = -1,
-                                .row = -1,
-                                .spring = -1,
-                                .slip = -1,
-                                .slip_row = -1};
+    soft->any_between |= !is_interval && (measured || i > soft->first_interval);
+    soft->first_interval = is_interval && i < soft->first_interval ? i : soft->first_interval;
+    const soft_row alike = {.is_interval = is_interval,
+                            .is_measured = measured,
+                            .sign = 1.0,
+                            .upper = HUGE_VAL,
+                            .has_lower = 1,
+                            .width = -1.0,
+                            .single = -1,
+                            .spring = -1,
+                            .slip = -1,
+                            .slip_row = -1};
+    const int end = i + program->cone_dim[k];
+    const int is_known = !is_interval && !measured && end <= known;
+    for (i = is_known ? end : i; i < end; ++i) {
+      soft_row *row = soft->row + i;
+      *row = alike;
+      row->row = i;
+      row->compliance = program->compliance ? program->compliance[i] : 0.0;
+      if (is_interval) {
+        row->lower = program->lower[i];
+        row->upper = program->upper[i];
+        row->has_lower = isfinite(row->lower);
+        row->has_upper = isfinite(row->upper);
+      }
     }
   }
+  soft->plain = soft->any_between ? 0 : soft->first_interval;
 }
 
 int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far) {
@@ -240,7 +251,8 @@ int soft_treat_rows(soft_program *soft, const conic_program *source, int nativel
   read_rows(soft, program);
   const int any_far = !far && forget_far_ends(soft, source);
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
-    for (int end = i + program->cone_dim[k]; i < end; ++i) {
+    const int end = i + program->cone_dim[k];
+    for (i = end <= soft->plain ? end : i; i < end; ++i) {
       soft_row *row = soft->row + i;
       if (row->is_interval) {
         choose_end(row);

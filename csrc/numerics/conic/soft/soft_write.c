@@ -52,6 +52,7 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   const conic_size rigid = soft_rigid_size(size);
   const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
   soft->room = *size;
+  soft->plain = 0;
   soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(soft_row));
   soft->spring_eq = arena_ints(a, (size_t)size->equalities);
   soft->diagonal = arena_doubles(a, n);
@@ -191,6 +192,7 @@ static void close_tile(soft_program *soft) {
 
 /* Variables of all rows: soft->next is where they end. */
 static void take_variables(soft_program *soft, const qd_cone_program *program) {
+  soft->plain = 0;
   soft->next = program->variable_count;
   close_tile(soft);
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
@@ -468,16 +470,13 @@ int soft_rows_can_stay(const soft_program *soft, const qd_cone_program *program)
       return 0;
     }
   }
-  for (int i = 0; i < soft->rows; ++i) {
+  for (int i = soft->first_interval; i < soft->rows && !soft->any_between; ++i) {
     const soft_row *row = soft->row + i;
-    if (i < soft->first_interval ? row->compliance > 0.0 : !row->is_interval) {
-      return 0;
-    }
     limited += row->kind == SOFT_LIMITED;
     costs += row->kind == SOFT_SPRUNG || row->kind == SOFT_FORCE;
   }
   const int intervals = soft->rows - soft->first_interval;
-  return intervals > 0 && (limited == intervals || costs == intervals);
+  return intervals > 0 && !soft->any_between && (limited == intervals || costs == intervals);
 }
 
 /* The program with its own rows: all of them as they are, or without those that are cost now. */
@@ -485,9 +484,9 @@ static int write_shared(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   qd_cone_program *rigid = &soft->written.rigid.program;
   soft->natively = soft->row[soft->first_interval].kind == SOFT_LIMITED;
-  for (int i = 0; i < soft->rows; ++i) {
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
-    row->row = soft->natively || i < soft->first_interval ? i : -1;
+    row->row = soft->natively ? i : -1;
     row->spring = row->slip = row->slip_row = -1;
     soft->limits.compliance[i] = row->compliance;
     soft->limits.lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
