@@ -127,17 +127,17 @@ PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, cons
   return (PyArrayObject *)object;
 }
 
-/* A number is NaN or infinite when all bits of its exponent are set. In integers, so that the
- * compiler can take several numbers at a time. */
+/* A number is NaN or infinite when all bits of its exponent are set: then one more carries into the
+ * bit of the sign. Masks and sums of integers, of which every processor takes several at a time. */
 static int numbers_are_finite(const double *numbers, Py_ssize_t count) {
-  const uint64_t exponent = 0x7ff0000000000000u;
-  uint64_t bad = 0;
+  const uint64_t exponent = 0x7ff0000000000000u, one = 0x0010000000000000u;
+  uint64_t carry = 0;
   for (Py_ssize_t i = 0; i < count; i++) {
     uint64_t bits;
     memcpy(&bits, numbers + i, sizeof bits);
-    bad |= (uint64_t)((bits & exponent) == exponent);
+    carry |= (bits & exponent) + one;
   }
-  return bad == 0;
+  return carry >> 63 == 0;
 }
 
 Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count) {
