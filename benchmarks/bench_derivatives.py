@@ -7,7 +7,8 @@
 
 qdsim's quasi-dynamic steps bring the robot to rest against the object, with commands along the way on which their
 distances fall fastest, and a last move of 10 um on that way presses the geometries into each other, since other
-simulators count only what overlaps. CPU time of one thread, the least of seven rounds in which the contenders take turns.
+simulators count only what overlaps. "Warm": from the solution of a step from the same state, as along a motion.
+CPU time of one thread, the least of seven rounds in which the contenders take turns.
 """
 
 from __future__ import annotations
@@ -36,6 +37,16 @@ OVERLAP = 1e-5
 ROUNDS = 7
 LEAST_TIME = 0.01
 """s, that one measurement takes at least."""
+
+BESIDE = {
+    "qdsim, warm": "qdsim",
+    "qdsim, smoothed": "qdsim",
+    "MuJoCo": "qdsim",
+    "MuJoCo, warm": "qdsim, warm",
+    "Drake": "qdsim",
+    "nimblephysics": "qdsim",
+}
+"""What each is compared with."""
 
 Jacobians = Callable[[], object]
 
@@ -80,19 +91,28 @@ def gap(model: Model, q: np.ndarray) -> float:
 
 
 def ours(
-    model: Model, q: np.ndarray, u: np.ndarray, planar: bool, kappa: float | None
+    model: Model,
+    q: np.ndarray,
+    u: np.ndarray,
+    planar: bool,
+    kappa: float | None = None,
+    warm: bool = False,
 ) -> Jacobians:
     law = {"friction": "pyramid", "rays": 2} if planar else {}
     o = qdsim.DynamicOptions(h=H, kappa=kappa, **law)
     v = np.zeros(model.nv)
-    return lambda: qdsim.linearize_dynamic(model, q, v, u, o)
+    before = qdsim.step_dynamic(model, q, v, u, o) if warm else None
+    return lambda: qdsim.linearize_dynamic(model, q, v, u, o, warm_start=before)
 
 
-def mujocos(model: Model, q: np.ndarray, u: np.ndarray) -> Jacobians:
+def mujocos(model: Model, q: np.ndarray, u: np.ndarray, warm: bool = False) -> Jacobians:
     mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     mj.opt.timestep, mj.opt.cone = H, mujoco.mjtCone.mjCONE_ELLIPTIC
     data = mujoco.MjData(mj)
     data.qpos[:], data.ctrl[:] = q, u
+    if warm:
+        mujoco.mj_forward(mj, data)
+        data.qacc_warmstart[:] = data.qacc
     A, B = np.zeros((2 * mj.nv, 2 * mj.nv)), np.zeros((2 * mj.nv, mj.nu))
     return lambda: mujoco.mjd_transitionFD(mj, data, 1e-6, True, A, B, None, None)
 
@@ -156,26 +176,31 @@ def quiet() -> Iterator[None]:
 
 
 def main() -> None:
-    names = ["qdsim", "qdsim, smoothed", "MuJoCo", "Drake", "nimblephysics"]
-    print("Microseconds; in brackets how many times as long as qdsim's exact ones.\n")
+    names = ["qdsim", *BESIDE]
+    print(
+        "Microseconds; in brackets how many times as long as qdsim's exact ones, from warm starts"
+    )
+    print("beside those from warm starts.\n")
     print(f"| scene | degrees of freedom | contacts | {' | '.join(names)} |")
     print("| --- |" + " ---: |" * (len(names) + 2))
     for scene, (model, q, u) in scenes().items():
         planar = scene.startswith("planar")
         calls: dict[str, Callable[[], float]] = {}
         with quiet():
-            calls["qdsim"] = seconds(ours(model, q, u, planar, None))
+            calls["qdsim"] = seconds(ours(model, q, u, planar))
+            calls["qdsim, warm"] = seconds(ours(model, q, u, planar, warm=True))
             calls["qdsim, smoothed"] = seconds(ours(model, q, u, planar, 1e3))
             calls["MuJoCo"] = seconds(mujocos(model, q, u))
+            calls["MuJoCo, warm"] = seconds(mujocos(model, q, u, warm=True))
             for name, make in (("Drake", drakes), ("nimblephysics", nimbles)):
                 # Drake has no derivatives between some shapes, a box and a half space for one, and says so.
                 with contextlib.suppress(ImportError, RuntimeError):
                     calls[name] = seconds(make(model, q, u))
             least = {name: 1e6 * min(times) for name, times in race(calls, ROUNDS).items()}
         cells = [f"{least['qdsim']:.1f}"]
-        for name in names[1:]:
+        for name, other in BESIDE.items():
             us = least.get(name, math.nan)
-            cells.append("none" if math.isnan(us) else f"{us:.0f} ({us / least['qdsim']:.1f})")
+            cells.append("none" if math.isnan(us) else f"{us:.0f} ({us / least[other]:.1f})")
         touching = int((model.collide(q, 0.0)["dist"] < 0.0).sum())
         print(f"| {scene} | {model.nv} | {touching} | {' | '.join(cells)} |", flush=True)
 
