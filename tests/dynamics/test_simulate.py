@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -220,6 +221,32 @@ def test_energy_is_that_of_the_model():
     done = simulate(model, [1.0], [0.5], [], 0.1)
     np.testing.assert_allclose(done.energy()[:, 0], 0.5 * done.v[:, 0] ** 2, rtol=1e-12)
     np.testing.assert_allclose(done.energy()[:, 1], G * (done.q[:, 0] + 0.1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("longest", [3e-3, 1e-9])
+def test_steps_without_a_solution_are_tried_at_half_their_length(monkeypatch, longest):
+    """Steps longer than `longest` fail, as those of Coulomb's law may; free fall has the speed of any steps."""
+    tried = []
+
+    def failing(model, q, v, u, options, **others):
+        tried.append(options.h)
+        if options.h > longest:
+            raise qdsim.SolverError("no motion was found")
+        return qdsim.step_dynamic(model, q, v, u, options, **others)
+
+    monkeypatch.setattr(sys.modules["qdsim.simulation.simulate"], "step_dynamic", failing)
+    arguments = ball(), [9.0], [0.0], [], 0.1, DynamicOptions(h=0.02)
+    if longest < 1e-6:
+        with pytest.raises(qdsim.SolverError, match="no motion") as caught:
+            simulate(*arguments, accuracy=1e-2)
+        assert len(tried) == 11 and caught.value.simulation.t[-1] == 0.0
+        return
+    done = simulate(*arguments, accuracy=1e-2)
+    assert done.t[-1] == pytest.approx(0.1, abs=1e-12)
+    assert 0.25 * longest < np.diff(done.t).max() <= 0.5 * longest and done.rejected >= 3
+    np.testing.assert_allclose(done.v[:, 0], -G * done.t, atol=1e-12)
+    with pytest.raises(qdsim.SolverError):
+        simulate(*arguments)
 
 
 # ---------------------------------------------------------------- commands, going on, interface

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim._core import SolverError
 from qdsim.arguments import flag, instance, number, vector
 from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
@@ -28,6 +29,7 @@ Law = Callable[[float, Array, Array], Any]
 """Something that depends on time, q and v."""
 
 _MOST_HALVINGS = 40
+_MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
 # A step whose error is below this share of the accuracy doubles: errors of smooth motion grow fourfold with h.
 _DOUBLE_BELOW = 0.2
 _NOTHING = 1e-9  # of a step: what rounding leaves of the time
@@ -64,7 +66,7 @@ def simulate(
             freedom; None: all steps have length h. The two halves are what is kept. Contacts that close from beyond the
             accuracy count with h times the largest change of velocity. A policy is asked for each of the steps that are
             tried, so it should not count how often. The error at the end is that of many steps: it falls like the
-            square root of the accuracy on smooth motion.
+            square root of the accuracy on smooth motion. A step that is not solved is tried at half its length.
         tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy.
             For a mocap body that moves, the pose at the end of the step is what its contacts should
             know.
@@ -76,8 +78,9 @@ def simulate(
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
-        SolverError: of a step, as `step_dynamic`. What came before it is in the error's attribute `simulation`, also of
-            a KeyboardInterrupt and of errors of a policy; `resume=` goes on from there.
+        SolverError: of a step, as `step_dynamic` (with an accuracy, of one that ten halvings have not helped). What
+            came before it is in the error's attribute `simulation`, also of a KeyboardInterrupt and of errors of a
+            policy; `resume=` goes on from there.
     """
     instance("model", model, Model)
     options = DynamicOptions() if options is None else instance("options", options, DynamicOptions)
@@ -257,24 +260,34 @@ def _advance(course: _Course, left: float, accuracy: float | None) -> None:
         course.take(course.attempt(course.state, course.lengths.options(0, h)))
         return
     state, level = course.state, course.level
-    whole = course.attempt(state, course.lengths.options(level, h))
+    whole: _Attempt | None = None
+    failures = 0
     while True:
         half = course.lengths.options(level + 1, 0.5 * h)
-        first = course.attempt(state, half)
-        second = course.attempt(first.after, half)
-        gap = np.abs(course.model.difference(whole.after.q, second.after.q)).max(initial=0.0)
-        gap = max(gap, *(_hit(half, accuracy) for half in (first, second)))
-        if gap <= accuracy:
-            break
-        if level >= _MOST_HALVINGS:
-            raise RuntimeError(
-                f"accuracy: {accuracy:g} is not reached by a step of {h:.3g} s at {state.t} s"
-            )
+        first = None
+        try:
+            whole = whole or course.attempt(state, course.lengths.options(level, h))
+            first = course.attempt(state, half)
+            second = course.attempt(first.after, half)
+        except SolverError:
+            failures += 1
+            if failures > _MOST_FAILURES:
+                raise
+        else:
+            gap = np.abs(course.model.difference(whole.after.q, second.after.q)).max(initial=0.0)
+            gap = max(gap, *(_hit(one, accuracy) for one in (first, second)))
+            if gap <= accuracy:
+                break
+            if level >= _MOST_HALVINGS:
+                raise RuntimeError(
+                    f"accuracy: {accuracy:g} is not reached by a step of {h:.3g} s at {state.t} s"
+                )
         course.rejected += 1
         level, h, whole = level + 1, 0.5 * h, first
     course.take(first)
     course.take(second)
-    course.level = max(level - 1, 0) if gap <= _DOUBLE_BELOW * accuracy else level
+    doubles = gap <= _DOUBLE_BELOW * accuracy and failures == 0
+    course.level = max(level - 1, 0) if doubles else level
 
 
 def _hit(attempt: _Attempt, accuracy: float) -> float:
