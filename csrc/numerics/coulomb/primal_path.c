@@ -40,7 +40,7 @@ static const double STARTS[] = {1.0, 100.0};
 typedef struct primal_run {
   primal_path *path;
   const conic_program *program;
-  double mu, target, stiffness;
+  double mu, target;
   double reach; /* of the start */
   double least; /* eigenvalue of a product */
   int flows;    /* 1: past a turn, at mu = target */
@@ -107,7 +107,7 @@ static int scale_cone(coulomb_cone *cone) {
 
 /* The smaller of slack and force, in units, gives way. */
 static int recentre(const primal_run *run, coulomb_cone *cone) {
-  const double unit = run->stiffness * run->stiffness;
+  const double stiffness = run->path->stiffness, unit = stiffness * stiffness;
   if (determinant(cone->force, cone->tails) > unit * determinant(cone->slack, cone->tails)) {
     set_inverse(cone->force, cone->tails, run->mu, cone->slack);
   } else {
@@ -277,26 +277,14 @@ static void step_flow(primal_run *run) {
 
 /* ------------------------------------------------------------ the way */
 
-static void set_stiffness(primal_run *run) {
-  primal_path *p = run->path;
-  primal_system_factor(p, run->program, 1);
-  ++run->factors;
-  for (int i = 0; i < p->tiles; ++i) {
-    for (int e = p->A.row_start[i]; e < p->A.row_start[i + 1]; ++e) {
-      for (int k = 0; k < 4 && p->A.column[e] == i && 4 * i + k < p->variables; ++k) {
-        run->stiffness = larger(p->A.value[16 * (size_t)e + (size_t)(5 * k)], run->stiffness);
-      }
-    }
-  }
-}
-
 /* Where nothing touches, slacks in the middle of their cones, forces that they ask for. */
 static int start(primal_run *run) {
   primal_path *p = run->path;
   double speed = 0.0;
   memcpy(p->x, run->program->program.b, (size_t)p->variables * sizeof(double));
   p->hold = 0.0;
-  set_stiffness(run);
+  primal_system_factor(p, run->program, 1);
+  ++run->factors;
   block_lu_solve(&p->lu, p->x);
   for (int i = 0; i < p->variables; ++i) {
     p->x[i] = -p->x[i];
@@ -306,9 +294,9 @@ static int start(primal_run *run) {
   speed = run->reach * larger(speed, 1e-6 * run->program->length);
   for (int c = 0; c < p->cones; ++c) {
     p->cone[c].slack[0] = speed;
-    p->cone[c].force[0] = run->stiffness * speed;
+    p->cone[c].force[0] = p->stiffness * speed;
   }
-  return speed < HUGE_VAL && run->stiffness > 0.0;
+  return speed < HUGE_VAL;
 }
 
 static int follow(primal_run *run, double accuracy, int most_factors) {

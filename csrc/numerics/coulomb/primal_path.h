@@ -42,6 +42,8 @@ typedef struct primal_path {
   double *gap;          /* (rows) w + shift - v */
   double *row_tiles;    /* (tiles, 16) scratch */
   double hold;          /* 1 / dt */
+  double stiffness;     /* largest entry of Q's diagonal */
+  double hard;          /* force per motion of what a polish holds; 0: on the path */
 } primal_path;
 
 void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a);
@@ -51,6 +53,19 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a);
  * where the program has rows that the path does not know, or no room. */
 int primal_path_follow(primal_path *p, const conic_program *program, double accuracy,
                        int most_factors, int *factorizations);
+
+/* ---- primal_polish.c */
+
+/* The program's pattern, and a point of it; 0 as above. */
+int primal_path_load(primal_path *p, const conic_program *program, const double *x,
+                     const double *dual);
+/* Newton's method on the law from the point at hand; 1 if that solves it to within `tolerance`, in
+ * units of g. */
+int primal_polish(primal_path *p, const conic_program *program, double tolerance, int most_factors,
+                  int *factorizations);
+/* 1 if the equations that it has solved last have one solution near by, which does not turn their
+ * orientation. */
+int primal_is_regular(primal_path *p, const conic_program *program);
 
 /* ---- primal_system.c */
 
@@ -62,6 +77,9 @@ void primal_system_measure(primal_path *p, const conic_program *program);
 void primal_system_factor(primal_path *p, const conic_program *program, int no_contacts);
 /* dx, and steps of slacks and forces for the cones' aims */
 void primal_system_solve(primal_path *p, const conic_program *program);
+/* y = Q x */
+void primal_cost_product(const primal_path *p, const conic_program *program, const double *x,
+                         double *y);
 /* |v_tail|^2 / v_head of a slack */
 double primal_shift(const double *slack, int tails);
 

@@ -94,6 +94,17 @@ static int read_entries(primal_path *p, size_t words) {
   return count <= p->entry_room;
 }
 
+static void set_stiffness(primal_path *p, const sparse_rows *Q) {
+  p->stiffness = 0.0;
+  for (int i = 0; i < p->variables; ++i) {
+    for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
+      if (Q->tiles[t] == i / 4) {
+        p->stiffness = larger(Q->values[4 * (size_t)t + (size_t)(i % 4)], p->stiffness);
+      }
+    }
+  }
+}
+
 int primal_system_begin(primal_path *p, const conic_program *program) {
   const qd_cone_program *sizes = &program->program;
   if (p->entry_room == 0 || sizes->equality_count > 0 || sizes->compliance || !program->G ||
@@ -106,7 +117,8 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   p->A.count = p->tiles;
   const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
   note_entries(p, program, words);
-  return read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
+  set_stiffness(p, program->Q);
+  return p->stiffness > 0.0 && read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
 }
 
 /* ------------------------------------------------------------ products */
@@ -134,10 +146,18 @@ LANES_INLINE void add_row(const sparse_rows *rows, int r, double factor, double 
   }
 }
 
-void primal_system_measure(primal_path *p, const conic_program *program) {
-  memset(p->pull, 0, 4 * (size_t)p->tiles * sizeof(double));
+void primal_cost_product(const primal_path *p, const conic_program *program, const double *x,
+                         double *y) {
+  memset(y, 0, 4 * (size_t)p->tiles * sizeof(double));
   for (int i = 0; i < p->variables; ++i) {
-    p->pull[i] = -program->program.b[i] - row_product(program->Q, i, p->x);
+    y[i] = row_product(program->Q, i, x);
+  }
+}
+
+void primal_system_measure(primal_path *p, const conic_program *program) {
+  primal_cost_product(p, program, p->x, p->pull);
+  for (int i = 0; i < p->variables; ++i) {
+    p->pull[i] = -program->program.b[i] - p->pull[i];
   }
   for (int c = 0; c < p->cones; ++c) {
     const coulomb_cone *cone = p->cone + c;
@@ -171,8 +191,30 @@ static void unscale(const coulomb_cone *cone, double *a) {
   coulomb_scale(cone, half, -1.0, a);
 }
 
-/* H = W^-2 T, (rows, rows) by columns of CONE_ROWS */
-static void set_contact_matrix(const coulomb_cone *cone, double *H) {
+/* H of a cone's state, (rows, rows) by columns of CONE_ROWS */
+static void set_hold_matrix(const coulomb_cone *cone, double hard, double *H) {
+  memset(H, 0, CONE_ROWS * CONE_ROWS * sizeof *H);
+  if (cone->state == COULOMB_STICK) {
+    for (int k = 0; k <= cone->tails; ++k) {
+      H[CONE_ROWS * k + k] = hard;
+    }
+  } else if (cone->state == COULOMB_SLIDE) {
+    H[0] = hard;
+    for (int i = 1; i <= cone->tails; ++i) {
+      H[i] = hard * cone->direction[i];
+      for (int j = 1; j <= cone->tails; ++j) {
+        H[CONE_ROWS * j + i] = cone->eta * ((i == j) - cone->direction[i] * cone->direction[j]);
+      }
+    }
+  }
+}
+
+/* The same of the path, W^-2 T */
+static void set_contact_matrix(const primal_path *p, const coulomb_cone *cone, double *H) {
+  if (p->hard > 0.0) {
+    set_hold_matrix(cone, p->hard, H);
+    return;
+  }
   for (int j = 0; j <= cone->tails; ++j) {
     double *column = H + (size_t)(CONE_ROWS * j);
     memset(column, 0, CONE_ROWS * sizeof *column);
@@ -194,7 +236,10 @@ static int find_entry(const block_matrix *A, int column, int at) {
 LANES_INLINE void add_cone(primal_path *p, const sparse_rows *G, const coulomb_cone *cone) {
   double H[CONE_ROWS * CONE_ROWS], product[4 * CONE_ROWS];
   const int row = cone->tail - 1, count = G->start[row + 1] - G->start[row];
-  set_contact_matrix(cone, H);
+  if (p->hard > 0.0 && cone->state == COULOMB_OPEN) {
+    return;
+  }
+  set_contact_matrix(p, cone, H);
   for (int u = 0; u < count; ++u) {
     const int column = G->tiles[G->start[row] + u];
     for (int i = 0; i <= cone->tails; ++i) {
@@ -260,36 +305,68 @@ void primal_system_factor(primal_path *p, const conic_program *program, int no_c
 
 /* ------------------------------------------------------------ the step */
 
+/* What a cone pushes with where nothing moves: W^-1 aim - W^-2 T gap, or `aim` where it holds. */
+static void set_push(const primal_path *p, const coulomb_cone *cone, double *push) {
+  double left[CONE_ROWS];
+  if (p->hard > 0.0) {
+    memcpy(push, cone->aim, sizeof cone->aim);
+    return;
+  }
+  memcpy(left, p->gap + cone->tail - 1, (size_t)(cone->tails + 1) * sizeof(double));
+  turn(cone, left);
+  coulomb_scale(cone, left, -1.0, push);
+  for (int k = 0; k <= cone->tails; ++k) {
+    left[k] = cone->aim[k] - push[k];
+  }
+  coulomb_scale(cone, left, -1.0, push);
+}
+
+/* dslack and dforce from the motion of the cone's rows, in dslack. */
+static void set_cone_step(const primal_path *p, coulomb_cone *cone) {
+  double scaled[CONE_ROWS];
+  for (int k = 0; k <= cone->tails; ++k) {
+    cone->dslack[k] += p->gap[cone->tail - 1 + k];
+  }
+  turn(cone, cone->dslack);
+  coulomb_scale(cone, cone->dslack, -1.0, scaled);
+  for (int k = 0; k <= cone->tails; ++k) {
+    scaled[k] = cone->aim[k] - scaled[k];
+  }
+  coulomb_scale(cone, scaled, -1.0, cone->dforce);
+}
+
+/* dforce = aim - H dw */
+static void set_held_step(const primal_path *p, coulomb_cone *cone) {
+  double H[CONE_ROWS * CONE_ROWS];
+  set_hold_matrix(cone, p->hard, H);
+  for (int i = 0; i <= cone->tails; ++i) {
+    cone->dforce[i] = cone->aim[i];
+    for (int j = 0; j <= cone->tails; ++j) {
+      cone->dforce[i] -= H[CONE_ROWS * j + i] * cone->dslack[j];
+    }
+  }
+}
+
 void primal_system_solve(primal_path *p, const conic_program *program) {
   memcpy(p->dx, p->pull, 4 * (size_t)p->tiles * sizeof(double));
-  for (int c = 0; c < p->cones; ++c) { /* + G' (W^-1 aim - W^-2 T gap) */
+  for (int c = 0; c < p->cones; ++c) {
     const coulomb_cone *cone = p->cone + c;
-    const int row = cone->tail - 1;
-    double left[CONE_ROWS], push[CONE_ROWS];
-    memcpy(left, p->gap + row, (size_t)(cone->tails + 1) * sizeof(double));
-    turn(cone, left);
-    coulomb_scale(cone, left, -1.0, push);
+    double push[CONE_ROWS];
+    set_push(p, cone, push);
     for (int k = 0; k <= cone->tails; ++k) {
-      push[k] = cone->aim[k] - push[k];
-    }
-    coulomb_scale(cone, push, -1.0, left);
-    for (int k = 0; k <= cone->tails; ++k) {
-      add_row(program->G, row + k, left[k], p->dx);
+      add_row(program->G, cone->tail - 1 + k, push[k], p->dx);
     }
   }
   block_lu_solve(&p->lu, p->dx);
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
-    const int row = cone->tail - 1;
-    double scaled[CONE_ROWS];
     for (int k = 0; k <= cone->tails; ++k) {
-      cone->dslack[k] = row_product(program->G, row + k, p->dx) + p->gap[row + k];
+      cone->dslack[k] = row_product(program->G, cone->tail - 1 + k, p->dx);
     }
-    turn(cone, cone->dslack);
-    coulomb_scale(cone, cone->dslack, -1.0, scaled);
-    for (int k = 0; k <= cone->tails; ++k) {
-      scaled[k] = cone->aim[k] - scaled[k];
+    if (p->hard > 0.0) {
+      set_held_step(p, cone);
+    } else {
+      set_cone_step(p, cone);
     }
-    coulomb_scale(cone, scaled, -1.0, cone->dforce);
   }
 }

@@ -23,9 +23,12 @@
 #define PATH_FACTORS 250
 /* Where the caller wants no more than some programs: as many factors as they take. */
 #define PROGRAM_FACTORS 20
-/* Behind the path programs are polished from the last solution, which stops a little short: of such
- * a part of the tolerance at the worst. */
+/* Behind the law's own polish programs begin with its solution, which they find again: so near, as
+ * a part of the tolerance, is enough. The polish itself: of its own error, and within so many
+ * factors, from the path's end or from the solution with fewer contacts. */
 #define POLISHED 1e-2
+#define LAW_POLISHED 1e-3
+#define POLISH_FACTORS 12
 /* How far errors have to fall under mixing before Newton's next step. */
 #define AGAIN 0.1
 /* Shares of the way from a shift to its slip: where a miss turns round it falls, down to a least,
@@ -121,7 +124,7 @@ static qd_status solve_program(shifted_run *run) {
   qd_cone_options options = *run->options;
   conic_program program = *run->program;
   options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
-  program.midway = run->programs > 0 ? is_large(run) && !run->polishes : program.midway;
+  program.midway = !run->polishes && (run->programs > 0 ? is_large(run) : program.midway);
   const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
                                        run->dual, run->dual_eq, run->info);
   ++run->programs;
@@ -313,10 +316,9 @@ static int judge(shifted_run *run) {
 
 /* 1 if no more programs are worth it. */
 static int is_enough(const shifted_run *run, const shifted_options *law) {
-  const double share = run->polishes ? POLISHED : 1.0;
   return (law->stop_after > 0 && run->programs >= law->stop_after) ||
-         run->error <= ENOUGH * law->tolerance ||
-         (run->best <= share * law->tolerance && run->error > SETTLED * run->last);
+         run->error <= (run->polishes ? POLISHED : ENOUGH) * law->tolerance ||
+         (run->best <= law->tolerance && run->error > SETTLED * run->last);
 }
 
 /* 1 if the way has come to its end, or is leading nowhere. In large programs what is good enough
@@ -328,13 +330,55 @@ static int way_is_over(const shifted_run *run, qd_status status) {
   return (run->programs >= run->way_ends && !gets_better) || status != QD_OK || runs_away;
 }
 
-/* Shifts that the guess shows, of contacts without force too: those that are near would else be
- * pushed apart by what they slide. */
-static void start_guessed(shifted_run *run) {
+/* Shifts that x shows, of contacts without force too: those that are near would else be pushed
+ * apart by what they slide. */
+static void use_slips(shifted_run *run) {
   shifted *s = run->s;
   shifted_slack_at(s, run->program, run->x, run->g, run->slack);
   shifted_read(s, run->slack, run->dual, run->program->length);
   use_shifts(run, s->slip);
+}
+
+/* The point of the law's own path. */
+static void copy_path(shifted_run *run) {
+  const primal_path *path = &run->s->path;
+  memcpy(run->x, path->x, (size_t)path->variables * sizeof(double));
+  for (int c = 0; c < path->cones; ++c) {
+    const coulomb_cone *cone = path->cone + c;
+    memcpy(run->dual + cone->tail - 1, cone->force, (size_t)(cone->tails + 1) * sizeof(double));
+  }
+}
+
+/* 1 if the path's law is the program's: it takes a pyramid's rows for contacts of their own. */
+static int has_cones_only(const shifted *s) {
+  int i = 0;
+  while (i < s->block_count && s->block[i].is_cone) {
+    ++i;
+  }
+  return i == s->block_count;
+}
+
+/* Newton's steps on the law from the point at hand of its path; 1 if they have solved it. Then
+ * programs begin there. */
+static int polish_law(shifted_run *run) {
+  primal_path *path = &run->s->path;
+  if (!has_cones_only(run->s) || !primal_polish(path, run->program, LAW_POLISHED * run->tolerance,
+                                                POLISH_FACTORS, &run->factorizations)) {
+    return 0;
+  }
+  copy_path(run);
+  run->regular = primal_is_regular(path, run->program);
+  run->polishes = 1;
+  return 1;
+}
+
+/* Shifts of the guess; of a large program, of the solution of the law that it leads to. */
+static void start_guessed(shifted_run *run) {
+  if (is_large(run) && has_cones_only(run->s) &&
+      primal_path_load(&run->s->path, run->program, run->x, run->dual)) {
+    polish_law(run);
+  }
+  use_slips(run);
 }
 
 /* Halfway back to the best. */
@@ -355,15 +399,9 @@ static int start_on_path(shifted_run *run) {
                           &run->factorizations)) {
     return 0;
   }
-  const primal_path *path = &s->path;
-  memcpy(run->x, path->x, (size_t)path->variables * sizeof(double));
-  for (int c = 0; c < path->cones; ++c) {
-    const coulomb_cone *cone = path->cone + c;
-    memcpy(run->dual + cone->tail - 1, cone->force, (size_t)(cone->tails + 1) * sizeof(double));
-  }
-  shifted_slack_at(s, run->program, run->x, run->g, run->slack);
-  shifted_read(s, run->slack, run->dual, run->program->length);
-  use_shifts(run, s->slip);
+  copy_path(run);
+  polish_law(run);
+  use_slips(run);
   run->polishes = 1;
   return 1;
 }

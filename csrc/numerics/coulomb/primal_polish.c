@@ -1,0 +1,182 @@
+/* Newton's method on Coulomb's law itself, in a program's own variables.
+ *
+ * With y = lambda - r w of a contact, the law is lambda = P(y) (Alart and Curnier 1991): nothing
+ * where y_head <= 0, y where |y_tail| <= y_head, else y_head (1, t) with t = y_tail / |y_tail|.
+ * Which of these holds is the active set, found anew in each step; on it
+ *
+ *     stick   w = 0,
+ *     slide   w_head = 0,  lambda_tail = lambda_head t:  of dw_tail what turns t counts,
+ *
+ * where w = 0 is held by a force, d lambda = -hard w, so that the matrix is that of the path,
+ * Q + G' H G with d lambda = c - H dw. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/coulomb/primal_path.h"
+
+/* What holds beside the stiffness. 1e2: twice as many steps; 1e5: steps that overshoot where the
+ * set is not found at once; 1e8: rounding of w, times this, in the forces. */
+#define HARD 1e3
+/* An error that does not fall so far in so many steps leads nowhere. */
+#define FALLS 0.5
+#define PATIENCE 3
+/* Motions that the equations answer with so many times what they are, after so many steps of the
+ * power method, are free. */
+#define FREE 1e6
+#define POWER_STEPS 3
+
+/* y of the cone; the length of its tail. */
+static double set_aim(const primal_path *p, const coulomb_cone *cone, double *y) {
+  const double *w = p->gap + cone->tail - 1;
+  double size = 0.0;
+  y[0] = cone->force[0] - p->stiffness * w[0];
+  for (int k = 1; k <= cone->tails; ++k) {
+    y[k] = cone->force[k] - p->stiffness * w[k];
+    size += y[k] * y[k];
+  }
+  return sqrt(size);
+}
+
+/* |lambda - P(y)| / r */
+static double cone_error(const primal_path *p, const coulomb_cone *cone) {
+  double y[CONE_ROWS];
+  const double size = set_aim(p, cone, y), head = larger(y[0], 0.0);
+  const double shrink = size > head ? head / size : 1.0;
+  double error = fabs(cone->force[0] - head);
+  for (int k = 1; k <= cone->tails; ++k) {
+    error = larger(error, fabs(cone->force[k] - shrink * y[k]));
+  }
+  return error == error ? error / p->stiffness : HUGE_VAL;
+}
+
+static double law_error(const primal_path *p) {
+  double error = max_norm_or_infinity(p->pull, p->variables) / p->stiffness;
+  for (int c = 0; c < p->cones; ++c) {
+    error = larger(cone_error(p, p->cone + c), error);
+  }
+  return error;
+}
+
+/* States, directions, and how a turn of the slip changes the force. */
+static void choose_states(primal_path *p) {
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    double y[CONE_ROWS];
+    const double size = set_aim(p, cone, y);
+    cone->state = !(y[0] > 0.0) ? COULOMB_OPEN : size > y[0] ? COULOMB_SLIDE : COULOMB_STICK;
+    if (cone->state != COULOMB_SLIDE) {
+      continue;
+    }
+    for (int k = 1; k <= cone->tails; ++k) {
+      cone->direction[k] = y[k] / size;
+    }
+    const double share = y[0] / size, most = p->hard / p->stiffness;
+    cone->slip = smaller(1.0 / (1.0 - share), most);
+    cone->eta = p->stiffness * smaller(share * cone->slip, most);
+  }
+}
+
+/* c of d lambda = c - H dw */
+static void set_push(const primal_path *p, const coulomb_cone *cone, double *push) {
+  const double *w = p->gap + cone->tail - 1, *force = cone->force;
+  double along = 0.0;
+  for (int k = 0; k <= cone->tails; ++k) {
+    push[k] = cone->state == COULOMB_OPEN ? -force[k] : -p->hard * w[k];
+    along += k > 0 && cone->state == COULOMB_SLIDE ? cone->direction[k] * force[k] : 0.0;
+  }
+  for (int k = 1; k <= cone->tails && cone->state == COULOMB_SLIDE; ++k) {
+    const double across = force[k] - along * cone->direction[k];
+    push[k] = (force[0] + push[0] - along) * cone->direction[k] - cone->slip * across;
+  }
+}
+
+static void step(primal_path *p, const conic_program *program) {
+  for (int c = 0; c < p->cones; ++c) {
+    set_push(p, p->cone + c, p->cone[c].aim);
+  }
+  primal_system_solve(p, program);
+  for (int i = 0; i < p->variables; ++i) {
+    p->x[i] += p->dx[i];
+  }
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->force[k] += cone->dforce[k];
+    }
+  }
+}
+
+int primal_path_load(primal_path *p, const conic_program *program, const double *x,
+                     const double *dual) {
+  if (!primal_system_begin(p, program)) {
+    return 0;
+  }
+  memset(p->x, 0, 4 * (size_t)p->tiles * sizeof(double));
+  memcpy(p->x, x, (size_t)p->variables * sizeof(double));
+  for (int c = 0; c < p->cones; ++c) {
+    coulomb_cone *cone = p->cone + c;
+    memcpy(cone->force, dual + cone->tail - 1, (size_t)(cone->tails + 1) * sizeof(double));
+  }
+  return 1;
+}
+
+/* sqrt(x'Qx), with Qx into image */
+static double cost_norm(const primal_path *p, const conic_program *program, const double *x,
+                        double *image) {
+  double sum = 0.0;
+  primal_cost_product(p, program, x, image);
+  for (int i = 0; i < p->variables; ++i) {
+    sum += x[i] * image[i];
+  }
+  return sqrt(sum);
+}
+
+int primal_is_regular(primal_path *p, const conic_program *program) {
+  double most = 0.0;
+  for (int i = 0; i < 4 * p->tiles; ++i) {
+    p->dx[i] = i < p->variables ? 1.0 + 0.5 * sin((double)i) : 0.0; /* no motion in particular */
+  }
+  double size = cost_norm(p, program, p->dx, p->rhs);
+  for (int k = 0; k < POWER_STEPS && size > 0.0; ++k) {
+    for (int i = 0; i < 4 * p->tiles; ++i) {
+      p->dx[i] = p->rhs[i] / size;
+    }
+    block_lu_solve(&p->lu, p->dx);
+    size = cost_norm(p, program, p->dx, p->rhs);
+    most = size > most ? size : most;
+  }
+  return p->lu.sign > 0 && most < FREE;
+}
+
+static void factor_states(primal_path *p, const conic_program *program, int *factorizations) {
+  choose_states(p);
+  primal_system_factor(p, program, 0);
+  ++*factorizations;
+}
+
+int primal_polish(primal_path *p, const conic_program *program, double tolerance, int most_factors,
+                  int *factorizations) {
+  double best = HUGE_VAL, error = HUGE_VAL;
+  p->hold = 0.0;
+  p->hard = HARD * p->stiffness;
+  for (int c = 0; c < p->cones; ++c) {
+    memset(p->cone[c].slack, 0, sizeof p->cone[c].slack);
+  }
+  for (int steps = 0, since = 0; steps <= most_factors; ++steps) {
+    primal_system_measure(p, program);
+    error = law_error(p);
+    since = error < FALLS * best ? 0 : since + 1;
+    best = smaller(error, best);
+    if ((error <= tolerance && steps > 0) || since > PATIENCE) {
+      break;
+    }
+    factor_states(p, program, factorizations);
+    if (error <= tolerance) { /* from the start: for primal_is_regular */
+      break;
+    }
+    step(p, program);
+  }
+  p->hard = 0.0;
+  return error <= tolerance;
+}
