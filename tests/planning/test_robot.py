@@ -9,7 +9,8 @@ import pytest
 import qdsim
 from qdsim.description import SceneBuilder
 from qdsim.planning import ObjectSpace
-from qdsim.planning.task import robot
+from qdsim.planning.task import drives, robot
+from qdsim.planning.task.least_squares import room
 
 
 def scene(rng, gravity=(0.0, 0.0, -9.81)):
@@ -63,7 +64,7 @@ def test_limits_are_those_of_the_actuators_joints(seed):
     for k, actuator in enumerate(model.description.actuators):
         limits = joints[actuator.joint].range or (-np.inf, np.inf)
         assert (lower[k], upper[k]) == limits
-        assert robot.actuated_joints(model)[k].name == actuator.joint
+        assert drives.robot_joints(model)[k].name == actuator.joint
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -71,7 +72,7 @@ def test_room_is_the_way_to_the_bounds(seed):
     rng = np.random.default_rng(seed)
     x, a, b = rng.standard_normal((3, 50))
     lower, upper = np.minimum(a, b), np.maximum(a, b)
-    back, on = robot.room(x, lower, upper)
+    back, on = room(x, lower, upper)
     inside = (x >= lower) & (x <= upper)
     assert np.all((back <= 0.0) & (on >= 0.0))
     np.testing.assert_allclose((x + back)[inside], lower[inside], atol=1e-12)
@@ -92,7 +93,7 @@ def test_an_object_weighs_mass_times_gravity(pull):
 def test_what_depends_on_the_model_alone_is_computed_once_and_kept_as_long_as_the_model():
     calls = []
 
-    @robot.once
+    @drives.once
     def count(model):
         calls.append(model.nq)
         return np.zeros(model.nu), np.ones(model.nq)

@@ -23,6 +23,7 @@ from qdsim.envs.rules import Rules, checked
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
 
@@ -240,7 +241,7 @@ class _Robot:
     def go(self, grasp: Array) -> bool:
         """To a grasp (nq,) of the object where it is; whether there is a way."""
         model, plant = self.task.model, self.plant
-        rows = model.actuated_q
+        rows = robot_q(model)
         target = plant.q
         target[rows] = grasp[rows]
         if not self.motions:

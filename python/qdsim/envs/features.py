@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from qdsim import _core
 from qdsim.array_type import Array
 from qdsim.batches.queries import body_poses
-from qdsim.planning.task.robot import joint_limits, robot_bodies
+from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot_q
+from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.task import Task
 
 __all__ = ["Goals", "Look", "Viewer"]
@@ -97,7 +98,7 @@ class Viewer:
         inner = {index[body.parent or "world"] for body in model.description.bodies[1:]}
         shaped = set(np.asarray(model.geom_body).tolist())
         self.tips = [b for b in np.flatnonzero(robot).tolist() if b in shaped and b not in inner]
-        lower, upper = joint_limits(model)
+        lower, upper = robot_limits(model)
         self.bounded = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper))
         self.middle = 0.5 * (lower[self.bounded] + upper[self.bounded])
         self.half = 0.5 * (upper[self.bounded] - lower[self.bounded])
@@ -120,7 +121,7 @@ class Viewer:
             space.v.astype(np.int32),
             turns,
             np.array(self.tips if self.with_robot else [], np.int32),
-            model.actuated_q[self.bounded[shown]].astype(np.int32),
+            robot_q(model)[self.bounded[shown]].astype(np.int32),
             place,
             self.half[shown],
             self.middle[shown],
@@ -153,6 +154,13 @@ class Viewer:
         self._view = self._made(columns)
         self.names = tuple(self._names[i] for i in columns)
 
+    def _mover(self, joint: int) -> str:
+        """The actuator of a joint of the robot; of those that share one, with the joint's name."""
+        model = self.task.model
+        name = model.actuator_names[owners(model)[joint]]
+        alone = model.actuated_v[owners(model)[joint]] >= 0
+        return name if alone else f"{name}, {robot_joints(model)[joint].name}"
+
     def _all_names(self) -> tuple[str, ...]:
         def axes(name: str) -> list[str]:
             return [f"{name} {axis}" for axis in "xyz"]
@@ -179,7 +187,7 @@ class Viewer:
             names += [
                 *(name for tip in tips for name in axes(f"{tip} from object, lengths")),
                 *(name for tip in tips for name in axes(f"{tip} in the world, lengths")),
-                *(f"joint of {model.actuator_names[i]}, of its range" for i in self.bounded),
+                *(f"joint of {self._mover(i)}, of its range" for i in self.bounded.tolist()),
                 *(f"command of {name}, past the joint" for name in model.actuator_names),
                 *(f"last action {k}" for k in range(self.more - model.nu)),
             ]

@@ -26,15 +26,15 @@ from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.drives import lengths, shares
 from qdsim.planning.task.followers import folded
-from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import (
     command_range,
     driven_bodies,
     force_reach,
     joint_limits,
     object_weight,
-    room,
 )
 from qdsim.planning.task.space import ObjectSpace
 
@@ -142,7 +142,6 @@ class Grip:
         self._own, self._robot = sides(model, object)
         self._stiffness = np.asarray(model.parameters.actuator_stiffness)
         self._gear = np.asarray(model.actuator_gear)
-        self._rows, self._joints = np.asarray(model.actuated_q), np.asarray(model.actuated_v)
         self._lower, self._upper = joint_limits(model)
         self._bounds = command_range(model) if bounds is None else bounds
         self._strength = np.sort(np.asarray(model.parameters.actuator_force_range), axis=1)
@@ -217,12 +216,13 @@ class Grip:
         finger = self._fingers_of(found)
         if not lean:
             found, finger = found[finger >= 0], finger[finger >= 0]
-        here = q[self._rows]
+        here = lengths(self.model, q)
         _, J, scale, cones = contact_rows(self.model, q, found)
         J = J @ self._fold
+        share = shares(self.model, q)
         starts = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         moved = np.repeat(finger >= 0, cones)
-        Ja, Jo = J[:, self._joints], J[:, self.space.v]
+        Ja, Jo = J @ share, J[:, self.space.v]
         target = -Jo @ displacement
         most = given.closing_speed * given.period
         target[starts] -= np.clip(0.5 * found["dist"], -0.5 * _GIVE, most)

@@ -10,6 +10,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.task.drives import robot_v, sharing, slopes
 from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
 from qdsim.planning.task.space import ObjectSpace, as_slice
 
@@ -49,13 +50,12 @@ class World(abc.ABC):
         bounds: tuple[Array, Array] | None = None,
     ) -> None:
         self.model, self.space = model, space
-        self.held = np.asarray(model.actuated_v)
+        self.held = np.asarray(model.actuated_v[model.actuated_v >= 0])
         # Neighbouring entries are views, which cost nothing.
         self._held, self._object = as_slice(self.held), as_slice(space.v)
         self.compensated = compensated
         self._lower, self._upper = command_range(model) if bounds is None else bounds
-        stiffness = np.asarray(model.parameters.actuator_stiffness)
-        self.lag = np.asarray(damping[self.held] / stiffness)
+        self.lag = _lag(model, damping)
         mass = mass_metric(model)[space.v]
         slides = mass[~space.rotation]
         self.supported = lies_on_a_plane(model, space)
@@ -124,12 +124,23 @@ class World(abc.ABC):
             self.lost = not float(np.linalg.norm(here - self._center)) <= self._radius
 
 
+def _lag(model: Model, damping: Array) -> Array:
+    """``(nu,)`` s, the damping of what each actuator moves over its stiffness. Joints that share a tendon give way like
+    dampers in series: at a pull p each moves by ``c p / d``, with c how much it changes the length."""
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+    if not sharing(model):
+        return np.asarray(damping[model.actuated_v] / stiffness)
+    own = robot_v(model)
+    with np.errstate(divide="ignore"):
+        speed = slopes(model, model.default_q)[:, own] ** 2 @ (1.0 / damping[own])
+    return np.asarray(1.0 / (speed * stiffness))
+
+
 def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
     """``(nv,)`` dampers that executions add to a model: ``2 ζ sqrt(k m)`` where actuators hold, and the object's."""
     mass = mass_metric(model)
-    held = np.asarray(model.actuated_v)
-    damping = np.zeros(model.nv)
-    damping[held] = model.parameters.actuator_stiffness
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+    damping = slopes(model, model.default_q).T ** 2 @ stiffness
     damping = 2.0 * options.damping_ratio * np.sqrt(damping * mass)
     damping[space.v] += options.object_damping
     return np.asarray(damping)

@@ -12,8 +12,9 @@ from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
 from qdsim.batches.queries import checked_distances, pair_distances
 from qdsim.model import Model
+from qdsim.planning.task.drives import owners, robot_limits, robot_q, robot_v, shares, sharing
 from qdsim.planning.task.followers import with_followers
-from qdsim.planning.task.robot import joint_limits, moved_bodies
+from qdsim.planning.task.robot import driven_bodies, moved_bodies
 
 __all__ = ["Closing", "Closings", "close_grasp", "close_grasps", "meet"]
 
@@ -25,8 +26,8 @@ class Closing:
     Attributes:
         q: ``(nq,)`` configuration; no pair is nearer than the gap that was asked for.
         touching: indices of the bodies that stopped a joint by meeting another body, ascending.
-        blocked: ``(nu,)`` bool, joints that stopped because something they move met something.
-        at_limit: ``(nu,)`` bool, joints that stopped at their limits. The others moved to the end.
+        blocked: ``(nu,)`` bool, actuators with a joint that stopped because something it moves met something.
+        at_limit: ``(nu,)`` bool, those with a joint that stopped at its limit. The others moved to the end.
     """
 
     q: Array
@@ -49,7 +50,8 @@ def close_grasp(
 
     All joints move together. Where two bodies meet, the joints that move one of them against the
     other stop, and the rest go on: a finger whose first link touches keeps bending its outer links
-    around the object, other fingers keep closing. Contact is found by steps, then by bisection that
+    around the object, other fingers keep closing. So do joints that share a tendon, whose length moves all of them at
+    first. Contact is found by steps, then by bisection that
     keeps the free side, so what is returned does not penetrate. Where ``q`` does already, the joints
     that could move the two bodies against each other do not move at all; pairs that no joint moves
     against each other (an object in its support) do not count.
@@ -57,8 +59,8 @@ def close_grasp(
     Args:
         model: the model.
         q: ``(nq,)`` configuration with open fingers. Everything that is not actuated stays.
-        direction: ``(nu,)`` how fast the actuated joints move, radians or metres of the joint; joints
-            with a zero do not move.
+        direction: ``(nu,)`` how fast the actuated joints move, radians or metres of the joint (of a tendon's length);
+            joints with a zero do not move.
         reach: joints end at ``q + reach * direction`` if nothing is in their way.
         resolution: longest step of a joint, rad or m: things thinner than this times the finger's
             length may be passed through.
@@ -113,7 +115,7 @@ def close_grasps(
     while True:
         rows = np.flatnonzero(going)
         if len(rows) == 0:
-            return Closings(hands.q, hands.touching, hands.blocked, hands.at_limit)
+            return Closings(hands.q, hands.touching, *hands.stopped())
         stride = 0.5 * (clear[rows] + met[rows])
         ahead = np.flatnonzero(~halving[rows])
         if len(ahead):
@@ -163,8 +165,15 @@ class _Hands:
     """Hands that are closing: where they are, and which joints still move."""
 
     def __init__(self, model: Model, q: Array, rate: Array, gap: float) -> None:
-        self.model, self.q, self.rate, self.gap = model, q.copy(), rate, gap
+        self.model, self.q, self.gap = model, q.copy(), gap
+        self.rows, self.owners = robot_q(model), owners(model)
+        self.rate = rate
         moves = moved_bodies(model)
+        if sharing(model):
+            self.rate = np.zeros((len(q), len(self.rows)))
+            for own, here, fast in zip(self.rate, q, rate):
+                own[:] = shares(model, here)[robot_v(model)] @ fast
+            moves = driven_bodies(model)
         body = _pair_bodies(model)
         a, b = body[:, 0], body[:, 1]
         every = np.arange(moves.shape[1])
@@ -172,11 +181,11 @@ class _Hands:
         self.sides = [(moves[:, x], x[:, None] == every) for x in (a, b)]
         apart = moves[:, a] != moves[:, b]
         self.apart = np.ascontiguousarray(apart.T)
-        self.active = rate != 0.0
+        self.active = self.rate != 0.0
         self.counts = np.asarray(self.active @ apart)
         self.touching = np.zeros((len(q), moves.shape[1]), dtype=bool)
         self.blocked, self.at_limit = np.zeros_like(self.active), np.zeros_like(self.active)
-        self.lower, self.upper = joint_limits(model)
+        self.lower, self.upper = robot_limits(model)
 
     def near(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.bool_]:
         """(n, pairs) which of them are too near in q (n, nq) and moved against each other by these hands' joints."""
@@ -198,22 +207,29 @@ class _Hands:
         rate = self.rate[rows]
         ends = np.where(rate > 0.0, self.upper, self.lower)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ahead = (ends - self.q[rows][:, self.model.actuated_q]) / rate
+            ahead = (ends - self.q[rows][:, self.rows]) / rate
         return np.where(self.active[rows], np.maximum(ahead, 0.0), np.inf)
 
     def moved(self, rows: NDArray[np.intp], stride: Array) -> Array:
         """(n, nq) after strides (n,)."""
         found: Array = self.q[rows]
         velocity = np.where(self.active[rows], self.rate[rows], 0.0)
-        found[:, self.model.actuated_q] += stride[:, None] * velocity
+        found[:, self.rows] += stride[:, None] * velocity
         return with_followers(self.model, found)
+
+    def stopped(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(n, nu) each: of which actuators a joint met something, and of which one came to its limit."""
+        if len(self.owners) == self.model.nu:
+            return self.blocked, self.at_limit
+        own = self.owners[:, None] == np.arange(self.model.nu)
+        return self.blocked @ own, self.at_limit @ own
 
     def end_at_limits(self, rows: NDArray[np.intp], there: NDArray[np.bool_]) -> None:
         """Joints (n, nu) that have come to their limits, exactly."""
         done = self.active[rows] & there
         ends = np.where(self.rate[rows] > 0.0, self.upper, self.lower)
-        joints = self.q[rows][:, self.model.actuated_q]
-        self.q[rows[:, None], self.model.actuated_q] = np.where(done, ends, joints)
+        joints = self.q[rows][:, self.rows]
+        self.q[rows[:, None], self.rows] = np.where(done, ends, joints)
         self.q[rows] = with_followers(self.model, self.q[rows])
         self.at_limit[rows] |= done
         self.active[rows] &= ~done

@@ -15,6 +15,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
+from qdsim.planning.task.drives import lengths, robot_v, shares, sharing, slopes
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.robot import check_springs, force_reach
 from qdsim.planning.task.space import ObjectSpace
@@ -92,7 +93,8 @@ def holding_command(
     Minimises the sum of squared contact forces subject to the friction cones and the equilibrium of
     all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
     actuators' springs are stretched by what contacts and loads ask of them,
-    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Forces of joint limits and of bilateral
+    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Joints that share a tendon are in equilibrium with its pull.
+    Forces of joint limits, of friction in joints and of bilateral
     constraints are not used, but for couplings by which joints follow actuated ones. Where the command that the smallest forces need is beyond its bounds, the smallest forces
     are those whose command is within; so are forces that the actuators can pull with (``Actuator.force_range``).
 
@@ -121,36 +123,35 @@ def holding_command(
     rows, J, scale, cones = contact_rows(model, here, contacts)
     fold = folded(model)
     J, load = J @ fold, load @ fold
-    free = model.unactuated_v[np.any(fold[:, model.unactuated_v], axis=0)]
-    C, c = J[:, free].T, load[free]
+    loose, share = _loose(model, here, fold), shares(model, here)
+    C, c = loose.T @ J.T, load @ loose
     f = np.zeros(len(rows))
     left = c
     unit = tolerance * max(1.0, float(np.linalg.norm(c)))
     low = _bounds("lower", lower, np.asarray(model.u_lower))
     high = _bounds("upper", upper, np.asarray(model.u_upper))
-    joints, gear = model.actuated_v, np.asarray(model.actuator_gear)
-    rest = np.asarray(here[model.actuated_q] * gear)
+    gear, robot = np.asarray(model.actuator_gear), lengths(model, here)
+    rest = robot * gear
     below, above = force_reach(model)
     low, high = np.maximum(low, rest + below), np.minimum(high, rest + above)
     stiffness = np.asarray(model.parameters.actuator_stiffness)
 
     def command(forces: Array) -> tuple[Array, Array]:
-        torque = -(forces @ J[:, joints] + load[joints])
-        return torque, np.asarray((here[model.actuated_q] + torque / stiffness) * gear)
+        torque = -((forces @ J + load) @ share)
+        return torque, np.asarray((robot + torque / stiffness) * gear)
 
-    if len(rows) and len(free):
+    if len(rows) and len(c):
         f = _least_forces(C, c, scale, cones, unit)
         left = C @ f + c
         if float(np.linalg.norm(left)) <= unit and beyond(command(f)[1], low, high).any():
             _, still = command(np.zeros(len(rows)))
-            slope = -(gear / stiffness)[:, None] * J[:, joints].T
+            slope = -(gear / stiffness)[:, None] * (J @ share).T
             f = _forces_within(C, c, scale, cones, slope, still, low, high, f)
             left = C @ f + c
     torque, u = command(f)
     outside = beyond(u, low, high)
     if float(np.linalg.norm(left)) > unit or outside.any():
-        residual = np.zeros(model.nv)
-        residual[free] = left
+        residual = loose @ left
         if outside.any():
             i = int(outside.argmax())
             raise EquilibriumError(
@@ -232,12 +233,26 @@ def force_closure(
 # -------------------------------------------------------------------- parts
 
 
+def _loose(model: Model, q: Array, fold: Array) -> Array:
+    """``(nv, n)`` orthonormal displacements that no actuator holds and no coupling leads: of objects, and of joints
+    that share a tendon whose length stays."""
+    own = robot_v(model)
+    free = np.setdiff1d(model.unactuated_v[np.any(fold[:, model.unactuated_v], axis=0)], own)
+    loose = np.eye(model.nv)[:, free]
+    if not sharing(model):
+        return loose
+    slope = slopes(model, q)[:, own]
+    within = np.zeros((model.nv, len(own) - model.nu))
+    within[own] = np.linalg.svd(slope)[2][model.nu :].T
+    return np.hstack((loose, within))
+
+
 def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
     """``(nv,)`` generalised forces of gravity and springs."""
     p = model.parameters
     load = np.asarray(model.gravity_force(q))
     if not gravity_on_actuated:
-        load[model.actuated_v] = 0.0
+        load[model.actuated_v[model.actuated_v >= 0]] = 0.0
     for i, joint in enumerate(model.description.joints):
         if p.joint_stiffness[i] != 0.0:
             v, at = model.slice_v(joint.name), model.slice_q(joint.name).start

@@ -14,8 +14,8 @@ from qdsim.arguments import instance, integer, number, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.followers import check_no_followers
-from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.robot import joint_limits, room
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.robot import joint_limits
 
 __all__ = ["PointReach", "reach_point"]
 

@@ -9,8 +9,8 @@ from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.followers import check_no_followers
-from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies, room
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 

@@ -11,7 +11,8 @@ from qdsim._core import SolverError
 from qdsim.arguments import instance, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.task.robot import once, robot_bodies
+from qdsim.planning.task.drives import once
+from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 

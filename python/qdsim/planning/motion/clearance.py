@@ -13,12 +13,12 @@ from qdsim.batches.queries import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import Model
+from qdsim.planning.task.drives import check_joints_lead, robot_joints
+from qdsim.planning.task.least_squares import room
 from qdsim.planning.task.robot import (
-    actuated_joints,
     bounding_radii,
     joint_limits,
     moved_bodies,
-    room,
 )
 
 __all__ = ["RobotSpace"]
@@ -51,6 +51,7 @@ class RobotSpace:
     """
 
     def __init__(self, model: Model, q_from: Array, q_to: Array, resolution: float) -> None:
+        check_joints_lead(model, "a motion between grasps")
         self.model, self.resolution = model, resolution
         self.rows = model.actuated_q
         self.q = np.array(q_from)
@@ -212,7 +213,7 @@ class RobotSpace:
 def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
     """Moving the actuated joints alone must not pull at a bilateral constraint."""
     bodies = {name: b for b, name in enumerate(model.body_names)}
-    driven = {joint.name for joint in actuated_joints(model)}
+    driven = {joint.name for joint in robot_joints(model)}
     for item in model.description.constraints:
         if isinstance(item, Coupling):
             tied = bool(driven & {item.joint, item.follows})
@@ -233,7 +234,7 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
 def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:
     """Joint limits, widened to contain both ends; where there are none, room to go around the scene."""
     lower, upper = joint_limits(model)
-    hinge = np.array([joint.type == "hinge" for joint in actuated_joints(model)])
+    hinge = np.array([joint.type == "hinge" for joint in robot_joints(model)])
     around = np.where(hinge, math.pi, _scene_size(model, q))
     low, high = ends.min(axis=0), ends.max(axis=0)
     lower = np.where(np.isfinite(lower), np.minimum(lower, low), low - around)
@@ -264,7 +265,7 @@ def _moving(model: Model) -> list[bool]:
 
 def _travel(model: Model, q: Array, lower: Array, upper: Array) -> dict[str, float]:
     """How far every slide may be from where its body's frame is without it, m."""
-    driven = {joint.name: k for k, joint in enumerate(actuated_joints(model))}
+    driven = {joint.name: k for k, joint in enumerate(robot_joints(model))}
     travel = {}
     for joint in model.description.joints:
         if joint.type == "slide":
@@ -284,7 +285,7 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
     radii = bounding_radii(model)
-    driven = {joint.name: k for k, joint in enumerate(actuated_joints(model))}
+    driven = {joint.name: k for k, joint in enumerate(robot_joints(model))}
     reach = np.zeros((model.nu, len(radii)))
     # Walking from the world outwards: how far a body's frame may be from each axis above it.
     frame: list[Array] = [np.zeros(model.nu)]
@@ -306,7 +307,7 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
         for i, geom in enumerate(description.geoms):
             if model.geom_body[i] == b:
                 reach[:, i] = frame[b] + float(np.linalg.norm(geom.pos)) + radii[i]
-    for k, joint in enumerate(actuated_joints(model)):
+    for k, joint in enumerate(robot_joints(model)):
         if joint.type == "slide":
             reach[k] = 1.0
     return reach

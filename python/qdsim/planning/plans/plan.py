@@ -21,6 +21,7 @@ from qdsim.planning.plans.archive import read_archive, write_archive
 from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
+from qdsim.planning.task.drives import owners
 from qdsim.planning.task.robot import command_range, penetration
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
@@ -290,7 +291,8 @@ class Plan:
             worst = excess.max(axis=0, initial=0.0)
             if worst.any():
                 i = int(worst.argmax())
-                faults.append(what.format(repr(model.actuator_names[i]), worst[i]))
+                whose = i if len(worst) == model.nu else int(owners(model)[i])
+                faults.append(what.format(repr(model.actuator_names[whose]), worst[i]))
         return faults
 
     def _forces_match(self, result: ReplayResult) -> bool:

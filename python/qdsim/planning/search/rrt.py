@@ -26,8 +26,9 @@ from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
-from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.robot import penetration, room
+from qdsim.planning.task.drives import lengths
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import away, progress_bar
@@ -374,8 +375,8 @@ class _Search:
         if edge is None or self.options.force is None:
             return edge
         model = self.task.model
-        joints = edge[1][:, model.actuated_q]
-        pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - joints)
+        robot = lengths(model, edge[1])
+        pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - robot)
         harder = np.any(np.abs(pull) > self.options.force, axis=1)
         kept = int(harder.argmax()) if harder.any() else len(harder)
         return (edge[0][:kept], edge[1][:kept]) if kept else None

@@ -24,6 +24,7 @@ from qdsim.planning.search.tree_file import (
     content_of,
     entries_of,
 )
+from qdsim.planning.task.drives import lengths, sharing
 from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import as_slice
@@ -79,6 +80,7 @@ class Tree:
         self.length = task.length if options.rotation_length is None else options.rotation_length
         self.scale = task.space.scale(self.length)
         self._actuated, self._gear = as_slice(model.actuated_q), np.array(model.actuator_gear)
+        self._sharing = sharing(model)
         self._scale_column = self.scale[:, None]
         self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
         self.count = 0
@@ -164,7 +166,8 @@ class Tree:
     def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
         """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
         gamma = self.options.gamma
-        command = self._bounded(q[self._actuated] * self._gear)
+        robot = lengths(self.task.model, q) if self._sharing else q[self._actuated]
+        command = self._bounded(robot * self._gear)
         if inputs is not None and self.options.squeeze > 0.0:
             offset = inputs[-1] - command
             length, most = math.sqrt(offset @ offset), self.options.squeeze * self.options.step

@@ -8,7 +8,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.task.robot import actuated_joints, joint_limits
+from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot_q
 
 __all__ = ["LIMIT_TOLERANCE", "beyond", "beyond_limits", "narrowed"]
 
@@ -26,10 +26,10 @@ def beyond(u: Array, lower: Array, upper: Array) -> Array:
 
 
 def beyond_limits(model: Model, q: Array) -> Array:
-    """By how much the actuated joints of configurations ``(..., nq)`` are beyond their limits ``(..., nu)``,
-    rad or m."""
-    lower, upper = joint_limits(model)
-    here = q[..., model.actuated_q]
+    """By how much the joints that actuators move are beyond their limits in configurations ``(..., nq)``:
+    ``(..., joints)``, rad or m, as :func:`~qdsim.planning.task.drives.robot_joints` has them."""
+    lower, upper = robot_limits(model)
+    here = q[..., robot_q(model)]
     excess = np.maximum(np.maximum(lower - here, here - upper), 0.0)
     return np.where(excess > LIMIT_TOLERANCE, excess, 0.0)
 
@@ -39,13 +39,16 @@ def narrowed(model: Model, lower: Array, upper: Array) -> Model:
     already.
 
     Samplers and inverse kinematics, which keep to the limits of the model that they are given, keep to the bounds so.
+    Joints that share a tendon keep their own.
     """
     gear = np.asarray(model.actuator_gear)
-    ends = np.sort(np.stack((lower / gear, upper / gear)), axis=0)
+    ends = np.sort(np.stack((lower / gear, upper / gear)), axis=0).T
     ranges: dict[str, tuple[float, float]] = {}
-    own = np.stack(joint_limits(model), axis=1).tolist()
-    for joint, low, high, (own_low, own_high) in zip(actuated_joints(model), *ends.tolist(), own):
-        low, high = max(low, own_low), min(high, own_high)
+    own = np.stack(robot_limits(model), axis=1).tolist()
+    for joint, i, (own_low, own_high) in zip(robot_joints(model), owners(model).tolist(), own):
+        if model.actuated_v[i] < 0:
+            continue
+        low, high = max(float(ends[i, 0]), own_low), min(float(ends[i, 1]), own_high)
         if (low > own_low or high < own_high) and low < high:
             # One-sided ranges cannot be said; no joint goes further than that.
             ranges[joint.name] = max(low, -_FAR), min(high, _FAR)

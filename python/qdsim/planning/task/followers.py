@@ -10,6 +10,7 @@ from qdsim.arguments import instance
 from qdsim.array_type import Array
 from qdsim.description import Actuator, Coupling
 from qdsim.model import Model
+from qdsim.planning.task.drives import check_joints_lead, coupled_joints
 
 __all__ = ["by_joints", "check_no_followers", "folded", "with_followers"]
 
@@ -59,7 +60,8 @@ def with_followers(model: Model, q: Array) -> Array:
 
 
 def check_no_followers(model: Model, what: str) -> None:
-    """Raises ValueError where joints follow actuated ones, of what moves the actuated ones alone."""
+    """Raises ValueError where joints follow actuated ones or share a tendon, of what moves actuated joints alone."""
+    check_joints_lead(model, what)
     for joint, leader, *_ in _driven(model):
         raise ValueError(f"model: joint {joint!r} follows {leader!r}; {what} moves no such robots")
 
@@ -73,27 +75,32 @@ def by_joints(model: Model) -> Model:
     what rests with one model rests with the other, so plans made with this one move the other, too. On the way the two
     differ by the inertia of these joints, which springs of joints have no need of.
 
+    Tendons whose joints no coupling ties stay what they are: planners pull along them, and the step finds how their
+    joints share the length.
+
     Args:
-        model: the model; without actuators of tendons it is returned as it is.
+        model: the model; without actuators of such tendons it is returned as it is.
 
     Raises:
         TypeError: if it is no model.
-        ValueError: where a tendon moves joints that do not follow one, goes through points, or has a length where that
+        ValueError: where couplings tie joints of a tendon that do not all follow one, or it has a length where that
             joint is at zero.
     """
     instance("model", model, Model)
     description = model.description
     actuators = tuple(
-        _on_joint(model, i, item) if item.tendon is not None else item
-        for i, item in enumerate(description.actuators)
+        item if item.tendon is None else _on_joint(model, item) for item in description.actuators
     )
     if actuators == description.actuators:
         return model
     return Model(dataclasses.replace(description, actuators=actuators))
 
 
-def _on_joint(model: Model, i: int, item: Actuator) -> Actuator:
+def _on_joint(model: Model, item: Actuator) -> Actuator:
+    """The actuator of a tendon on the joint that leads; itself where no coupling ties the tendon's joints."""
     tendon = next(t for t in model.description.tendons if t.name == item.tendon)
+    if not coupled_joints(model) & {name for name, _ in tendon.joints}:
+        return item
     leaders = _leaders(model)
     slopes: dict[str, float] = {}
     rest = 0.0
@@ -103,9 +110,9 @@ def _on_joint(model: Model, i: int, item: Actuator) -> Actuator:
         rest += share * offset
     owner = f"model: actuator {item.name!r} pulls along tendon {tendon.name!r}"
     if len(slopes) != 1 or not all(slopes.values()):
-        what = " and ".join(repr(name) for name in slopes) or "points"
+        what = " and ".join(repr(name) for name in slopes)
         raise ValueError(
-            f"{owner}, which no one joint leads: it moves {what}, and planners know no joints that share a tendon freely"
+            f"{owner}, which no one joint leads: it moves {what}, and couplings tie some"
         )
     if rest != 0.0:
         raise ValueError(f"{owner}, whose length is {rest:g} where its joint is at zero")

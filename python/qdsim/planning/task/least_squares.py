@@ -7,7 +7,7 @@ import numpy as np
 from qdsim.arguments import finite, number, reals, vector
 from qdsim.array_type import Array
 
-__all__ = ["bounded_least_squares", "least_squares_in_box"]
+__all__ = ["bounded_least_squares", "least_squares_in_box", "room"]
 
 
 def bounded_least_squares(
@@ -105,3 +105,8 @@ def least_squares_in_box(
             break
         free[worst] = True
     return x
+
+
+def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """How far ``x`` may move within bounds, back where it is beyond them not at all: ``(<= 0, >= 0)``."""
+    return np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)

@@ -5,25 +5,29 @@ What depends on the model alone is computed once for each.
 
 from __future__ import annotations
 
-import functools
 import math
-import weakref
-from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.description import Joint
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
+from qdsim.planning.task.drives import (
+    fault_of_sharing,
+    once,
+    owners,
+    robot_joints,
+    robot_limits,
+    robot_v,
+    shares,
+    sharing,
+)
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
     "GRAVITY",
-    "actuated_joints",
     "bounding_radii",
     "check_springs",
     "command_range",
@@ -37,37 +41,15 @@ __all__ = [
     "object_length",
     "object_size",
     "object_weight",
-    "once",
     "penetration",
     "robot_bodies",
-    "room",
     "soft_geoms",
     "too_near",
+    "turning",
 ]
 
 GRAVITY = 9.81
 """m/s2, where the model has none: of objects on a plane that is not part of it."""
-
-T = TypeVar("T")
-
-
-def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
-    """A function of a model that is computed once for each, for as long as the model lives; no array is writable."""
-    known: weakref.WeakKeyDictionary[Model, T] = weakref.WeakKeyDictionary()
-
-    @functools.wraps(compute)
-    def of(model: Model) -> T:
-        found = known.get(model)
-        if found is None:
-            found = compute(model)
-            for part in found if isinstance(found, tuple) else (found,):
-                if isinstance(part, np.ndarray):
-                    part.flags.writeable = False
-            known[model] = found
-        return found
-
-    return of
-
 
 # ---------------------------------------------------------------- the robot
 
@@ -76,38 +58,53 @@ _BY_JOINTS = "; planning.by_joints(model) puts it on the joint that the tendon's
 
 
 def check_springs(model: Model) -> None:
-    """Raises ValueError unless every actuator is a spring of a joint of its own that its command moves."""
+    """Raises ValueError unless every actuator is a spring that its command moves, of joints of its own: of one, or of
+    those that share its tendon."""
     p, seen = model.parameters, set()
     for i, name in enumerate(model.actuator_names):
         joint = int(model.actuated_v[i])
-        what = None
-        if joint < 0:
-            what = "pulls along a tendon"
-        elif p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
+        what, help_ = None, "; load(..., stiffness=...) makes it one"
+        if p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
             what = "is no position actuator"
+        elif joint < 0:
+            what, help_ = fault_of_sharing(model, i), _BY_JOINTS
         elif joint in seen:
             what = "shares its joint with another one"
         if what is not None:
             raise ValueError(
-                f"model: planning moves joints by one position actuator each, but actuator {name!r} {what}"
-                + (_BY_JOINTS if joint < 0 else "; load(..., stiffness=...) makes it one")
+                "model: planning moves joints, and tendons that joints share, by one position actuator each, but "
+                f"actuator {name!r} {what}{help_}"
             )
         seen.add(joint)
 
 
 @once
-def actuated_joints(model: Model) -> tuple[Joint, ...]:
-    """The joints of the actuators, in their order."""
-    joints = {model.slice_v(joint.name).start: joint for joint in model.description.joints}
-    return tuple(joints[int(v)] for v in model.actuated_v)
+def joint_limits(model: Model) -> tuple[Array, Array]:
+    """Limits ``(nu,)`` of what the actuators move, joints and lengths of tendons, rad or m; infinite where there are
+    none."""
+    if not sharing(model):
+        return robot_limits(model)
+    ends = np.full((model.nu, 2), (-np.inf, np.inf))
+    of_joint = dict(
+        zip((joint.name for joint in robot_joints(model)), np.stack(robot_limits(model), 1))
+    )
+    for i, tendon in enumerate(model.actuated_tendons.tolist()):
+        item = None if tendon < 0 else model.description.tendons[tendon]
+        if item is None:
+            ends[i] = np.stack(robot_limits(model), 1)[int(np.argmax(owners(model) == i))]
+        elif item.joints:  # of a tendon through points no more is known than its own range
+            ends[i] = sum(np.sort(c * of_joint[name]) for name, c in item.joints if c != 0.0)
+        if item is not None:
+            low, high = model.tendon_range[tendon]
+            ends[i] = max(ends[i, 0], low), min(ends[i, 1], high)
+    return ends[:, 0].copy(), ends[:, 1].copy()
 
 
 @once
-def joint_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(nu,)`` of the actuated joints, rad or m, infinite where there are none."""
-    rows = [model.joint_names.index(joint.name) for joint in actuated_joints(model)]
-    limits = np.asarray(model.joint_range)[rows]
-    return limits[:, 0], limits[:, 1]
+def turning(model: Model) -> NDArray[np.bool_]:
+    """``(nu,)`` whether what an actuator moves are angles: a hinge, or a tendon of hinges."""
+    slides = np.array([joint.type == "slide" for joint in robot_joints(model)], dtype=bool)
+    return ~np.isin(np.arange(model.nu), owners(model)[slides])
 
 
 @once
@@ -130,11 +127,6 @@ def force_reach(model: Model) -> tuple[Array, Array]:
     return np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
 
 
-def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """How far ``x`` may move within bounds, back where it is beyond them not at all: ``(<= 0, >= 0)``."""
-    return np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)
-
-
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
     """``(nu, bodies)`` whether an actuator's joint, one that follows it, or one that its tendon pulls at, moves a
@@ -145,6 +137,7 @@ def moved_bodies(model: Model) -> NDArray[np.bool_]:
     for b, body in enumerate(description.bodies):
         for joint in body.joints:
             own = model.slice_v(joint.name)
+            owned[owners(model)[robot_v(model) == own.start], b] = True
             along = np.any(fold[own][:, model.actuated_v] != 0.0, axis=0) & (model.actuated_v >= 0)
             by_tendon = (
                 np.any(pulled[:, own], axis=1)[model.actuated_tendons]
@@ -157,11 +150,11 @@ def moved_bodies(model: Model) -> NDArray[np.bool_]:
 
 @once
 def driven_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(joints, bodies)`` whether a joint moves a body, of the actuated joints in the order of their actuators, then
-    of those that follow them."""
+    """``(joints, bodies)`` whether a joint moves a body, of those that actuators move in the order of
+    :func:`~qdsim.planning.task.drives.robot_joints`, then of those that follow them."""
     fold = folded(model)
     followers = np.flatnonzero(~np.any(fold, axis=0))
-    dofs = np.concatenate((model.actuated_v, followers)).tolist()
+    dofs = np.concatenate((robot_v(model), followers)).tolist()
     owned = np.zeros((len(dofs), len(model.body_names)), dtype=bool)
     for b, body in enumerate(model.description.bodies):
         for joint in body.joints:
@@ -189,15 +182,17 @@ def robot_bodies(model: Model) -> NDArray[np.bool_]:
 
 
 def levers(model: Model, q: Array) -> Array:
-    """The longest lever of each actuator's joint ``(nu,)`` in a configuration, over the middles of all geometries:
+    """The longest lever of what each actuator moves ``(nu,)`` in a configuration, over the middles of all geometries:
     metres a radian, 1 for slides."""
+    share = shares(model, q) if sharing(model) else None
     held = np.asarray(model.actuated_v)
     longest = np.zeros(len(held))
     for body, geom in zip(model.geom_body, model.description.geoms):
         if body == 0:
             continue
         name = model.body_names[int(body)]
-        columns = np.asarray(model.jacobian(q, name, np.asarray(geom.pos)))[:3][:, held]
+        J = np.asarray(model.jacobian(q, name, np.asarray(geom.pos)))[:3]
+        columns = J[:, held] if share is None else J @ share
         longest = np.maximum(longest, np.linalg.norm(columns, axis=0))
     return longest
 

@@ -161,6 +161,8 @@ def _cross(a: Array, b: Array) -> Array:
 
 def as_slice(index: NDArray[np.intp]) -> slice | NDArray[np.intp]:
     """Indices as a slice if they are neighbours, else as they are."""
+    if len(index) == 0:
+        return index
     first, count = int(index[0]), len(index)
     neighbours = np.array_equal(index, np.arange(first, first + count))
     return slice(first, first + count) if neighbours else index

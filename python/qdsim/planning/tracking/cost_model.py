@@ -7,6 +7,7 @@ import numpy as np
 from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.drives import lengths, sharing, slopes
 from qdsim.planning.task.task import Task
 
 __all__ = ["CostModel"]
@@ -26,7 +27,7 @@ class CostModel:
     def __init__(self, task: Task, cost: TrackingCost) -> None:
         model, space = task.model, task.space
         self.space, self.goal, self.nv = space, np.array(task.goal), model.nv
-        self.robot_q, self.robot_v = np.array(model.actuated_q), np.array(model.actuated_v)
+        self.model, self.robot_v, self.sharing = model, np.array(model.actuated_v), sharing(model)
         self.reference: Array | None = None
         self.object = spread("cost.object", cost.object, space.size)
         self.robot = spread("cost.robot", cost.robot, model.nu)
@@ -35,7 +36,7 @@ class CostModel:
         self.final_robot = spread("cost.final_robot", cost.final_robot, model.nu)
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """Errors of object (..., size) and robot (..., nu) in configurations (..., nq).
+        """Errors of object (..., size) and robot, the lengths that its actuators move, (..., nu) in configurations (..., nq).
 
         With respect to the goal; to the last ``n`` of the reference where there is one, for
         trajectories (..., n, nq).
@@ -44,7 +45,7 @@ class CostModel:
         if self.reference is not None:
             goal = np.broadcast_to(self.reference[-q.shape[-2] :], q.shape).reshape(flat.shape)
         e = self.space.difference(flat.T, goal.T).T
-        robot = flat[:, self.robot_q] - goal[..., self.robot_q]
+        robot = lengths(self.model, flat) - lengths(self.model, goal)
         lead = q.shape[:-1]
         return e.reshape(*lead, -1), robot.reshape(*lead, -1)
 
@@ -90,9 +91,15 @@ class CostModel:
         Q, linear = np.zeros((T, self.nv, self.nv)), np.zeros((T, self.nv))
         v, a = self.space.v, self.robot_v
         Q[:, v[:, None], v] = 2.0 * J.swapaxes(1, 2) @ WJ
-        Q[:, a, a] = 2.0 * robot_weight
         linear[:, v] = 2.0 * (e[:, None] @ WJ)[:, 0]
-        linear[:, a] = 2.0 * robot_weight * r
+        if self.sharing:
+            slope = slopes(self.model, q)
+            weighed = 2.0 * robot_weight[:, :, None] * slope
+            Q += slope.swapaxes(1, 2) @ weighed
+            linear += (r[:, None] @ weighed)[:, 0]
+        else:
+            Q[:, a, a] = 2.0 * robot_weight
+            linear[:, a] = 2.0 * robot_weight * r
         return Q, linear
 
     @property

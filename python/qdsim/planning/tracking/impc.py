@@ -288,8 +288,7 @@ class _Search:
     def _center(self, path: Trajectory) -> Array:
         if self.options.center == "command":
             return path.u
-        model = self.task.model
-        return np.asarray(path.q[:-1, model.actuated_q] * np.asarray(model.actuator_gear))
+        return self.parts.robot_command(path.q[:-1])
 
     def _feedback(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
         """One model, a program for every radius, all rolled out; None if none could be."""

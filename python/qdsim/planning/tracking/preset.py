@@ -10,7 +10,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.robot import actuated_joints, levers, object_weight
+from qdsim.planning.task.robot import levers, object_weight, turning
 from qdsim.planning.task.task import Task
 
 __all__ = ["dexterous", "in_space", "stiff_kappa"]
@@ -88,7 +88,7 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
 def _typical(model: Model, arm: Array) -> Array:
     """Levers ``(nu,)``, the mean of all turning joints for each of them: weights that differ from joint to joint of a
     finger (in proportion to their levers) turned a cube less often, 75 instead of 90 % of 20 goals."""
-    turns = np.array([joint.type != "slide" for joint in actuated_joints(model)])
+    turns = turning(model)
     typical = np.maximum(arm, 1e-6)
     if turns.any():
         typical[turns] = max(float(arm[turns].mean()), 1e-6)

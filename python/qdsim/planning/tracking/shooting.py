@@ -13,8 +13,10 @@ from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.drives import lengths, robot_v, shares, sharing, slopes
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.robot import force_reach, room
+from qdsim.planning.task.least_squares import room
+from qdsim.planning.task.robot import force_reach
 from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.step import Options
 
@@ -101,7 +103,7 @@ class Shooting:
         self.counts = Counts()
         if not options.use_A:
             self.identity_A = np.zeros((model.nv, model.nv))
-            objects = np.array(model.unactuated_v)
+            objects = np.setdiff1d(model.unactuated_v, robot_v(model))
             self.identity_A[objects, objects] = 1.0
 
     def bounded(self, u: Array) -> Array:
@@ -134,7 +136,10 @@ class Shooting:
         if A is None:
             A = np.broadcast_to(self.identity_A, (len(B), model.nv, model.nv))
             B = np.array(B)
-            B[:, model.actuated_v] = np.diag(1.0 / np.asarray(model.actuator_gear))
+            if sharing(model):
+                A = self._with_shared_lengths(path.q[:-1], A, B)
+            else:
+                B[:, model.actuated_v] = np.diag(1.0 / np.asarray(model.actuator_gear))
         c = np.zeros((len(B), model.nv))
         if options.offset == "smoothed":
             c = self.difference(local.c, path.q[1:])
@@ -142,6 +147,17 @@ class Shooting:
         return LocalTrajectory(
             np.ascontiguousarray(A), np.ascontiguousarray(B), c, Q, np.ascontiguousarray(linear)
         )
+
+    def _with_shared_lengths(self, q: Array, A: Array, B: Array) -> Array:
+        """A without the robot's own (T, nv, nv), and B, changed in place, of a robot whose lengths are commanded, as
+        joints without contact are: what the lengths leave open stays as it is."""
+        A, gear = np.array(A), np.asarray(self.model.actuator_gear)
+        own = robot_v(self.model)
+        for k, here in enumerate(q):
+            share = shares(self.model, here)[own]
+            B[k, own] = share / gear
+            A[k][np.ix_(own, own)] = np.eye(len(own)) - share @ slopes(self.model, here)[:, own]
+        return A
 
     def difference(self, q1: Array, q0: Array) -> Array:
         """Displacements (..., nv) of configurations (..., nq)."""
@@ -224,7 +240,7 @@ class Shooting:
 
     def robot_command(self, q: Array) -> Array:
         """Commands (..., nu) that leave the robot where it is in ``q`` (..., nq)."""
-        return np.asarray(q[..., self.model.actuated_q] * np.asarray(self.model.actuator_gear))
+        return np.asarray(lengths(self.model, q) * np.asarray(self.model.actuator_gear))
 
     def _state_box(self, q: Array) -> tuple[Array | None, Array | None]:
         """Bounds of the displacements from ``q`` (T, nq); the nominal is always inside."""

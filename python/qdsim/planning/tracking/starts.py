@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.planning.task.drives import shares
 from qdsim.planning.task.impc_options import ImpcOptions, Start
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.step import step
@@ -58,7 +59,7 @@ def squeeze_direction(task: Task, q: Array, kappa: float) -> Array:
         force += np.asarray(model.jacobian(q, robot, point))[:3].T @ push
     gear = np.asarray(model.actuator_gear)
     stiffness = np.asarray(model.parameters.actuator_stiffness)
-    direction = -force[np.asarray(model.actuated_v)] / stiffness * gear
+    direction = -(force @ shares(model, q)) / stiffness * gear
     largest = float(np.abs(direction).max(initial=0.0))
     return direction / largest if largest > 0.0 else direction
 

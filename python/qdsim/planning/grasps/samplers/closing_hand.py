@@ -17,8 +17,8 @@ from qdsim.planning.grasps.samplers.touching import (
     bodies_touching,
     touched_bodies,
 )
+from qdsim.planning.task.drives import lengths, put_lengths, robot_limits, robot_q
 from qdsim.planning.task.followers import with_followers
-from qdsim.planning.task.robot import joint_limits
 
 __all__ = ["ClosingSampler"]
 
@@ -35,8 +35,8 @@ class ClosingSampler:
 
     Attributes:
         object: name of the object's body; contacts with any body that it carries count too.
-        opened: ``(nu,)`` joints of the open hand, or None to begin with where the robot is; entries
-            that are NaN keep the robot's own value.
+        opened: ``(nu,)`` joints of the open hand, of tendons that joints share their lengths, or None to begin with
+            where the robot is; entries that are NaN keep the robot's own value.
         basis: ``(k, nu)`` motions of the joints (eigengrasps), e.g. all flexions.
         mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
         reach: joints travel at most ``reach`` times the drawn direction.
@@ -118,11 +118,12 @@ class ClosingSampler:
 
     def _open(self, model: Model, q: Array, rngs: list[np.random.Generator]) -> tuple[Array, Array]:
         """Open hands (n, nq) with their wrists in place, and directions (n, nu) that the wrists add."""
-        lower, upper = joint_limits(model)
-        rows = model.actuated_q
+        lower, upper = robot_limits(model)
+        rows = robot_q(model)
         begin, extra = np.array(q), np.zeros((len(q), model.nu))
         if self.opened is not None:
-            begin[:, rows] = np.where(np.isnan(self.opened), begin[:, rows], self.opened)
+            now = lengths(model, begin)
+            put_lengths(model, begin, np.where(np.isnan(self.opened), now, self.opened))
         if self.wrist is not None:
             for here, more, rng in zip(begin, extra, rngs):
                 added = self.wrist(model, here, rng)

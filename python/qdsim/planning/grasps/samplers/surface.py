@@ -16,14 +16,13 @@ from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import bodies_touching, sides, slopes
+from qdsim.planning.task.drives import robot_joints
 from qdsim.planning.task.followers import check_no_followers
-from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import (
-    actuated_joints,
     bounding_radii,
     joint_limits,
     moved_bodies,
-    room,
     too_near,
 )
 
@@ -359,4 +358,4 @@ def _units(vectors: Array) -> Array:
 
 
 def _hinges(model: Model) -> NDArray[np.bool_]:
-    return np.array([joint.type == "hinge" for joint in actuated_joints(model)])
+    return np.array([joint.type == "hinge" for joint in robot_joints(model)])

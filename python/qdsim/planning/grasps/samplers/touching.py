@@ -11,8 +11,8 @@ from qdsim.array_type import Array
 from qdsim.batches.queries import pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.followers import check_no_followers
-from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies, room
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies
 
 __all__ = ["add_contact", "bodies_touching", "sides", "slopes", "touched_bodies"]
 

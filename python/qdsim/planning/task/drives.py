@@ -1,0 +1,240 @@
+"""What the commands of a robot move: each the number of a joint, or the length of a tendon that joints share.
+
+Planners steer *lengths* ``l``, one for each actuator: its spring pulls with ``k (u / gear - l)``. Of an actuator of a
+joint it is that joint's number. Where fingers have fewer actuators than joints (two joints of a finger, one tendon), it
+is the tendon's, and how its joints share it is no planner's choice: the step finds it, from their masses, springs,
+friction, limits and contacts.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.description import Coupling, Joint, TendonCoupling
+from qdsim.model import Model
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+
+__all__ = [
+    "check_joints_lead",
+    "coupled_joints",
+    "fault_of_sharing",
+    "lengths",
+    "once",
+    "owners",
+    "put_lengths",
+    "robot_joints",
+    "robot_limits",
+    "robot_q",
+    "robot_v",
+    "shares",
+    "sharing",
+    "slopes",
+]
+
+_CORRECTIONS = 5
+"""Of lengths that are not linear, as those of tendons through points."""
+
+_NOTHING = 1e-12
+"""Of the largest mass or stiffness: rounding."""
+
+T = TypeVar("T")
+
+
+def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
+    """A function of a model that is computed once for each, for as long as the model lives; no array is writable."""
+    known: weakref.WeakKeyDictionary[Model, T] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(compute)
+    def of(model: Model) -> T:
+        found = known.get(model)
+        if found is None:
+            found = compute(model)
+            for part in found if isinstance(found, tuple) else (found,):
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
+            known[model] = found
+        return found
+
+    return of
+
+
+# ---------------------------------------------------------------- joints
+
+
+@once
+def sharing(model: Model) -> bool:
+    """Whether an actuator pulls along a tendon."""
+    return bool(np.any(model.actuated_v < 0))
+
+
+@once
+def _joints(model: Model) -> tuple[tuple[Joint, int], ...]:
+    """Hinges and slides that actuators move, with the actuator's index, in the order of the actuators."""
+    joints = {model.slice_v(joint.name).start: joint for joint in model.description.joints}
+    found: list[tuple[Joint, int]] = []
+    for i, v in enumerate(model.actuated_v.tolist()):
+        own = [v] if v >= 0 else sorted(_along(model, int(model.actuated_tendons[i])))
+        found += [(joints[dof], i) for dof in own]
+    return tuple(found)
+
+
+def _along(model: Model, tendon: int) -> set[int]:
+    """First degrees of freedom of the joints that change a tendon's length."""
+    item = model.description.tendons[tendon]
+    if item.joints:
+        return {model.slice_v(name).start for name, share in item.joints if share != 0.0}
+    parents = {body.name: body for body in model.description.bodies[1:]}
+    ways: list[set[str]] = []
+    for name, _ in item.points:
+        way, body = [], parents.get(name)
+        while body is not None:
+            way += [joint.name for joint in body.joints]
+            body = parents.get(body.parent or "world")
+        ways.append(set(way))
+    # what carries all points moves none against another
+    return {
+        model.slice_v(joint).start for joint in set().union(*ways) - ways[0].intersection(*ways[1:])
+    }
+
+
+def robot_joints(model: Model) -> tuple[Joint, ...]:
+    """The joints that actuators move: one for each actuator of a joint, all of a tendon for one of that."""
+    return tuple(joint for joint, _ in _joints(model))
+
+
+@once
+def owners(model: Model) -> NDArray[np.intp]:
+    """``(joints,)`` the actuator of each of :func:`robot_joints`."""
+    return np.array([i for _, i in _joints(model)], dtype=np.intp)
+
+
+@once
+def robot_q(model: Model) -> NDArray[np.intp]:
+    """``(joints,)`` where :func:`robot_joints` are in a configuration."""
+    return np.array([model.slice_q(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
+
+
+@once
+def robot_v(model: Model) -> NDArray[np.intp]:
+    """``(joints,)`` where :func:`robot_joints` are in a displacement."""
+    return np.array([model.slice_v(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
+
+
+@once
+def robot_limits(model: Model) -> tuple[Array, Array]:
+    """Limits ``(joints,)`` of :func:`robot_joints`, rad or m, infinite where there are none."""
+    rows = [model.joint_names.index(joint.name) for joint, _ in _joints(model)]
+    limits = np.asarray(model.joint_range)[rows].reshape(-1, 2)
+    return limits[:, 0].copy(), limits[:, 1].copy()
+
+
+# ---------------------------------------------------------------- lengths
+
+
+def lengths(model: Model, q: Array) -> Array:
+    """Lengths ``(..., nu)`` in configurations ``(..., nq)``, rad or m."""
+    found = np.asarray(q[..., model.actuated_q])
+    if sharing(model):
+        by_tendon = np.flatnonzero(model.actuated_tendons >= 0)
+        every = model.tendon_lengths(q)
+        found[..., by_tendon] = every[..., model.actuated_tendons[by_tendon]]
+    return found
+
+
+def slopes(model: Model, q: Array) -> Array:
+    """Derivatives ``(..., nu, nv)`` of :func:`lengths` by displacements."""
+    found = np.zeros((*q.shape[:-1], model.nu, model.nv))
+    on_joint = np.flatnonzero(model.actuated_v >= 0)
+    found[..., on_joint, model.actuated_v[on_joint]] = 1.0
+    if sharing(model):
+        by_tendon = np.flatnonzero(model.actuated_tendons >= 0)
+        every = model.tendon_jacobians(q)
+        found[..., by_tendon, :] = every[..., model.actuated_tendons[by_tendon], :]
+    return found
+
+
+def shares(model: Model, q: Array) -> Array:
+    """``(nv, nu)``: the least displacement of the joints for a unit of each length, all others as they are.
+
+    By virtual work the transpose takes forces on joints to the pulls along lengths that come nearest to them.
+    """
+    if not sharing(model):
+        return np.asarray(slopes(model, q).T)
+    found: Array = np.asarray(np.linalg.pinv(slopes(model, q)), dtype=np.float64)
+    return found
+
+
+def put_lengths(model: Model, q: Array, wanted: Array) -> None:
+    """Moves the robot in configurations ``(n, nq)`` so that its lengths are ``wanted`` ``(n, nu)``, by the least
+    displacements within the joints' limits; where these do not allow it, as near as they do."""
+    if not sharing(model):
+        q[:, model.actuated_q] = wanted
+        return
+    rows, own = robot_q(model), robot_v(model)
+    for here, length in zip(q, wanted):
+        for _ in range(_CORRECTIONS):
+            left = length - lengths(model, here)
+            if np.abs(left).max() <= 1e-12:
+                break
+            slope = slopes(model, here)[:, own]
+            here[rows] += least_squares_in_box(slope, left, *room(here[rows], *robot_limits(model)))
+
+
+# ---------------------------------------------------------------- what planners can do
+
+
+def fault_of_sharing(model: Model, i: int) -> str | None:
+    """What keeps planners from pulling along the tendon of actuator ``i``, in words; None: nothing does."""
+    k = int(model.actuated_tendons[i])
+    name = model.tendon_names[k]
+    mine = _along(model, k)
+    for joint in model.description.joints:
+        if model.slice_v(joint.name).start not in mine:
+            continue
+        owner = f"pulls along tendon {name!r}, whose joint {joint.name!r}"
+        if not joint.scalar:
+            return f"{owner} is no hinge or slide"
+        if joint.name in coupled_joints(model):
+            return f"{owner} is tied by a coupling"
+        others = [j for own, j in _joints(model) if own is joint and j != i]
+        if others:
+            return f"{owner} {model.actuator_names[others[0]]!r} moves, too"
+    if _is_undecided(model, np.sort(list(mine)), i):
+        return f"pulls along tendon {name!r}, whose joints have neither mass nor springs to decide how they share it"
+    ties = [c for c in model.description.constraints if isinstance(c, TendonCoupling)]
+    if any(name in (c.tendon, c.follows) for c in ties):
+        return f"pulls along tendon {name!r}, which is tied by a coupling"
+    return None
+
+
+def _is_undecided(model: Model, own: NDArray[np.intp], i: int) -> bool:
+    """Whether joints (degrees of freedom ``own``) move without changing the length of actuator ``i`` against nothing."""
+    q, p = model.default_q, model.parameters
+    stiff = {model.slice_v(name).start: k for name, k in zip(model.joint_names, p.joint_stiffness)}
+    held = model.mass_matrix(q)[np.ix_(own, own)] + np.diag([stiff[dof] for dof in own.tolist()])
+    open_ = np.linalg.svd(slopes(model, q)[i : i + 1, own])[2][1:]
+    least = np.linalg.eigvalsh(open_ @ held @ open_.T).min(initial=np.inf)
+    return bool(least <= _NOTHING * np.abs(held).max())
+
+
+def coupled_joints(model: Model) -> set[str]:
+    """Names of the joints that couplings tie."""
+    ties = [c for c in model.description.constraints if isinstance(c, Coupling)]
+    return {name for c in ties for name in (c.joint, c.follows) if name is not None}
+
+
+def check_joints_lead(model: Model, what: str) -> None:
+    """Raises ValueError where joints share a tendon, of what puts every joint where it wants it."""
+    if sharing(model):
+        i = int(np.argmax(model.actuated_v < 0))
+        raise ValueError(
+            f"model: actuator {model.actuator_names[i]!r} pulls along a tendon that joints share; {what} moves no "
+            "such robots"
+        )
