@@ -258,9 +258,9 @@ static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
   return without_overflow(out, "mass_matrix");
 }
 
-/* Rows (n, nq) of doubles; lengths and rates of each, or None if the row at `bad` is no q. */
+/* Rows (n, nq) of doubles; lengths of each, and slopes or moments, where wanted. */
 static int tendons_fill(model_object *self, workspace_entry *entry, const double *q, npy_intp rows,
-                        double *lengths, double *jacobians) {
+                        double *lengths, double *matrices, int moments) {
   for (npy_intp i = 0; i < rows; i++) {
     int joint;
     if (qd_normalize(self->model, q + i * self->nq, entry->q, &joint) != QD_OK) {
@@ -268,21 +268,23 @@ static int tendons_fill(model_object *self, workspace_entry *entry, const double
                    "q: row %zd is not finite, or has a quaternion not of unit length", i);
       return -1;
     }
+    double *matrix = matrices ? matrices + i * self->tendon_count * self->nv : NULL;
     qd_tendon_lengths(self->model, entry->workspace, entry->q, lengths + i * self->tendon_count,
-                      jacobians ? jacobians + i * self->tendon_count * self->nv : NULL);
+                      moments ? NULL : matrix, moments ? matrix : NULL);
   }
   return 0;
 }
 
 static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
                                PyObject *kwnames) {
-  static const char *const names[] = {"q", "jacobians"};
-  PyObject *in[2];
+  static const char *const names[] = {"q", "jacobians", "moments"};
+  PyObject *in[3];
   model_object *self = model_ready(object);
-  if (!self || arguments_parse("_tendons", names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
+  if (!self || arguments_parse("_tendons", names, 3, 3, 3, args, arg_count, kwnames, in) < 0) {
     return NULL;
   }
-  int wanted = PyObject_IsTrue(in[1]);
+  const int moments = PyObject_IsTrue(in[2]);
+  const int wanted = moments < 0 ? -1 : PyObject_IsTrue(in[1]) | moments;
   npy_intp shape[3] = {-1, self->nq, self->nv};
   PyArrayObject *q = wanted < 0 ? NULL : array_read(in[0], "q", 2, shape);
   if (!q) {
@@ -296,7 +298,7 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   PyObject *out = NULL;
   if (entry &&
       tendons_fill(self, entry, PyArray_DATA(q), shape[0], PyArray_DATA((PyArrayObject *)lengths),
-                   wanted ? PyArray_DATA((PyArrayObject *)jacobians) : NULL) == 0) {
+                   wanted ? PyArray_DATA((PyArrayObject *)jacobians) : NULL, moments) == 0) {
     lengths = without_overflow(lengths, "tendon_lengths");
     out = lengths ? PyTuple_Pack(2, lengths, jacobians) : NULL;
   }
@@ -463,7 +465,7 @@ static PyMethodDef model_methods[] = {
     {"mass_matrix", model_mass_matrix, METH_O,
      "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) in tangent coordinates."},
     FAST_METHOD("_tendons", model_tendons,
-                "_tendons($self, q, jacobians)\n--\n\n"
+                "_tendons($self, q, jacobians, moments)\n--\n\n"
                 "Lengths (n, tendon_count) at rows of q (n, nq), and their Jacobians (n,\n"
                 "tendon_count, nv) or None."),
     FAST_METHOD("bias_force", model_bias_force,

@@ -37,20 +37,26 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
   }
 }
 
+static void spread_over_dofs(double *out, const qd_model *model, const double *rate) {
+  memset(out, 0, (size_t)model->tendon_count * (size_t)model->nv * sizeof(double));
+  for (int i = 0; i < model->tendon_count; ++i, out += model->nv) {
+    for (int d = model->tendon_dof_start[i]; d < model->tendon_dof_start[i + 1]; ++d) {
+      out[model->tendon_dof[d]] = rate[d];
+    }
+  }
+}
+
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
-                       double *length, double *jacobian) {
+                       double *length, double *jacobian, double *moment) {
   const tendons *t = &workspace->problem.tendons;
   kinematics_compute(model, q, NULL, &workspace->kinematics);
   tendons_compute(t, model, &workspace->kinematics, q);
   memcpy(length, t->length, (size_t)model->tendon_count * sizeof(double));
-  if (jacobian == NULL) {
-    return;
+  if (jacobian != NULL) {
+    spread_over_dofs(jacobian, model, t->slope);
   }
-  memset(jacobian, 0, (size_t)model->tendon_count * (size_t)model->nv * sizeof(double));
-  for (int i = 0; i < model->tendon_count; ++i, jacobian += model->nv) {
-    for (int d = model->tendon_dof_start[i]; d < model->tendon_dof_start[i + 1]; ++d) {
-      jacobian[model->tendon_dof[d]] = t->rate[d];
-    }
+  if (moment != NULL) {
+    spread_over_dofs(moment, model, t->rate);
   }
 }
 

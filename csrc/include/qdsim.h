@@ -400,7 +400,8 @@ typedef enum qd_tendon_type {
   QD_TENDON_FIXED = 0, /* its length is a sum over hinge and slide joints */
   QD_TENDON_SPATIAL,   /* straight lines from point to point of bodies */
   QD_TENDON_THRUST,    /* no length: a force on a body that moves with it */
-  QD_TENDON_REACH      /* how far a point lies from one of another body, along its direction */
+  QD_TENDON_REACH      /* how far a point lies from one of another body, along its direction; with
+                          five points, and by how much it is turned against that, about its axis */
 } qd_tendon_type;
 
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
@@ -714,10 +715,11 @@ void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double 
  * of the point, three of angular velocity, world axes, with respect to tangent coordinates. */
 void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
                        const double *point, double *jacobian);
-/* Lengths (tendon_count) of all tendons, and their derivatives (tendon_count, nv) by tangent
- * coordinates; NULL: not wanted. */
+/* Lengths (tendon_count) of all tendons, their derivatives (tendon_count, nv) by tangent
+ * coordinates, and the generalised forces (tendon_count, nv) of a unit force along each, which
+ * differ for reaches that turn; NULL: not wanted. */
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
-                       double *length, double *jacobian);
+                       double *length, double *jacobian, double *moment);
 /* Joint-space mass matrix M (nv, nv), without armature. */
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
 /* Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects: M(q) dv/dt + it = what

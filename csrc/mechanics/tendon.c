@@ -1,8 +1,11 @@
 #include "mechanics/tendon.h"
 
+#include "base/quat.h"
+
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   const size_t points = (size_t)model->tendon_point_total;
   t->length = arena_doubles(a, (size_t)model->tendon_count);
+  t->slope = arena_doubles(a, (size_t)model->tendon_dof_total);
   t->rate = arena_doubles(a, (size_t)model->tendon_dof_total);
   t->point = arena_take(a, points * sizeof(tendon_point));
   t->motion = arena_take(a, points * sizeof(tendon_motion));
@@ -72,8 +75,35 @@ static int is_reach(const qd_model *model, int tendon) {
   return model->tendon_type[tendon] == QD_TENDON_REACH;
 }
 
+int tendon_reach_turns(const qd_model *model, int tendon) {
+  return model->tendon_start[tendon + 1] - model->tendon_start[tendon] == TURNING_POINTS;
+}
+
+/* By how much the first body of a reach is turned against the second one, theta = log(R_b' R_a C),
+ * along an axis of the second. That axis in the world (`along` of the fourth point) is the couple
+ * of a unit force, as MuJoCo has it; the length grows with the relative rotation along R_b
+ * J(theta)^-T axis (`along` of the last point), J the left Jacobian of exp. */
+static double place_turn(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
+  const int first = model->tendon_start[tendon];
+  const int a = model->tendon_object[first], b = model->tendon_object[first + 1];
+  const double *data = model->tendon_data + 3 * first, *axis = data + 12;
+  const double *from = k->body_quat + 4 * b;
+  const double back[4] = {from[0], -from[1], -from[2], -from[3]};
+  double offset[4], turned[4], relative[4], theta[3], J[9], steepest[3];
+  quat_exp(offset, data + 9);
+  quat_mul(turned, k->body_quat + 4 * a, offset);
+  quat_mul(relative, back, turned);
+  quat_normalize(relative);
+  quat_log(theta, relative);
+  rotation_left_jacobian_inverse(J, theta);
+  mat3_tmul_vec(steepest, J, axis);
+  mat3_mul_vec(t->point[first + 3].along, k->body_rot + 9 * b, axis);
+  mat3_mul_vec(t->point[first + 4].along, k->body_rot + 9 * b, steepest);
+  return vec3_dot(axis, theta);
+}
+
 /* The length of a reach: its two points, and its direction in the world (`along` of the first),
- * which the second point's body carries. */
+ * which the second point's body carries; and by how much one that turns is turned. */
 static double place_reach(const tendons *t, const qd_model *model, const kinematics *k,
                           int tendon) {
   const int first = model->tendon_start[tendon];
@@ -87,13 +117,27 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
   }
   mat3_mul_vec(point->along, k->body_rot + 9 * body[1], data + 6);
   vec3_sub(way, point[0].pos, point[1].pos);
-  return vec3_dot(point->along, way);
+  const double turned = tendon_reach_turns(model, tendon) ? place_turn(t, model, k, tendon) : 0.0;
+  return vec3_dot(point->along, way) + turned;
 }
 
-void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
+/* Its force, and one of the couples of a reach that turns. */
+static void reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon,
+                         int couple) {
   const tendon_point *point = t->point + model->tendon_start[tendon];
   vec3_copy(W->f, point->along);
   vec3_cross(W->m, point->pos, W->f);
+  if (tendon_reach_turns(model, tendon)) {
+    vec3_axpy(W->m, 1.0, point[couple].along);
+  }
+}
+
+void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
+  reach_wrench(W, t, model, tendon, 3);
+}
+
+void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int tendon) {
+  reach_wrench(W, t, model, tendon, 4);
 }
 
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
@@ -147,6 +191,17 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
   return rate;
 }
 
+/* The same of the length, where it differs. */
+static double slope_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
+                       int dof, double rate) {
+  if (!is_reach(model, tendon) || !tendon_reach_turns(model, tendon)) {
+    return rate;
+  }
+  wrench W;
+  tendon_reach_slope(&W, t, model, tendon);
+  return reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &W);
+}
+
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k,
                      const double *q) {
   for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
@@ -161,8 +216,10 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
                               : spatial_length(t, model, k, tendon);
     }
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-      t->rate[d] =
-          model->tendon_dof_counts[d] ? rate_of(t, model, k, tendon, model->tendon_dof[d]) : 0.0;
+      const int dof = model->tendon_dof[d];
+      t->rate[d] = model->tendon_dof_counts[d] ? rate_of(t, model, k, tendon, dof) : 0.0;
+      t->slope[d] =
+          model->tendon_dof_counts[d] ? slope_of(t, model, k, tendon, dof, t->rate[d]) : 0.0;
     }
   }
 }
@@ -314,15 +371,20 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
   }
 }
 
-/* dW as the point of a reach moves with one screw, and its direction with another one. */
-static void turn_reach(wrench *dW, const tendon_point *point, const screw *with_point,
-                       const screw *with_direction) {
+/* dW as the point of a reach moves with one screw, and its direction and axis with another one. */
+static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int tendon,
+                       const screw *with_point, const screw *with_direction) {
+  const tendon_point *point = t->point + model->tendon_start[tendon];
   double d_pos[3], part[3];
   vec3_cross(dW->f, with_direction->w, point->along);
   vec3_cross(dW->m, point->pos, dW->f);
   screw_point_velocity(d_pos, with_point, point->pos);
   vec3_cross(part, d_pos, point->along);
   vec3_axpy(dW->m, 1.0, part);
+  if (tendon_reach_turns(model, tendon)) {
+    vec3_cross(part, with_direction->w, point[3].along);
+    vec3_axpy(dW->m, 1.0, part);
+  }
 }
 
 /* What is behind DOF j of each body moves with it, and so do point and direction. */
@@ -342,7 +404,7 @@ static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_mode
     for (int side = 0; side < 2; ++side) {
       with[side] = on_path(model, body[side], j) ? k->dof_screw + j : &still;
     }
-    turn_reach(&dW, t->point + model->tendon_start[tendon], with[0], with[1]);
+    turn_reach(&dW, t, model, tendon, with[0], with[1]);
     for (int side = 0; side < 2; ++side) {
       const double sign = side == 0 ? 1.0 : -1.0;
       screw behind;
@@ -389,13 +451,14 @@ static void push_reach(double out[2], wrench *W, const tendons *t, const qd_mode
                        int tendon, double force, const screw *delta, const screw *motion,
                        const screw *d_delta) {
   const int *body = model->tendon_object + model->tendon_start[tendon];
-  wrench own, dW;
+  wrench own, slope, dW;
   tendon_reach_wrench(&own, t, model, tendon);
-  turn_reach(&dW, t->point + model->tendon_start[tendon], motion + body[0], motion + body[1]);
+  tendon_reach_slope(&slope, t, model, tendon);
+  turn_reach(&dW, t, model, tendon, motion + body[0], motion + body[1]);
   out[0] = out[1] = 0.0;
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? 1.0 : -1.0;
-    out[0] += sign * screw_dot(motion + body[side], &own);
+    out[0] += sign * screw_dot(motion + body[side], &slope);
     out[1] += sign * (screw_dot(delta + body[side], &dW) + screw_dot(d_delta + body[side], &own));
     wrench_axpy(W + body[side], sign * force, &dW);
   }

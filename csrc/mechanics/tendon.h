@@ -7,6 +7,8 @@
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
+enum { TURNING_POINTS = 5 }; /* of a reach that turns; of others three */
+
 /* A point of a spatial tendon in the world, and the line from it to the next one. */
 typedef struct tendon_point {
   double pos[3];
@@ -24,7 +26,9 @@ typedef struct tendon_motion {
 
 typedef struct tendons {
   double *length;        /* (tendon_count) */
-  double *rate;          /* (DOFs of all tendons) derivative of the length */
+  double *slope;         /* (DOFs of all tendons) derivative of the length */
+  double *rate;          /* (the same) what a unit force along it does: the slope, but of a reach
+                            that turns, whose couple keeps its axis */
   tendon_point *point;   /* (points of all tendons), of spatial ones */
   tendon_motion *motion; /* (points of all tendons) scratch of the derivatives */
   double *change;        /* (nv) of tendon_linearize */
@@ -33,14 +37,18 @@ typedef struct tendons {
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
 
-/* The derivative of a tendon's length by one DOF. */
+/* What a unit force along a tendon does to one DOF. */
 double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof);
 
 /* W = wrench about the world origin of a unit force along a thrust, which moves with its body */
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
+/* 1 if a reach turns: five points, of which the last two are a rotation vector and an axis. */
+int tendon_reach_turns(const qd_model *model, int tendon);
 /* W = wrench about the world origin of a unit force along a reach on the first point's body; the
  * second one's has the opposite one. */
 void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
+/* The same with that couple along which the length of one that turns changes. */
+void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int tendon);
 /* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
  */
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);

@@ -313,17 +313,21 @@ class Model(_core.Model):
 
     def tendon_lengths(self, q: npt.ArrayLike) -> FloatArray:
         """(..., tendons) lengths of the tendons at q (..., nq), in the order of ``tendon_names``."""
-        return self._tendon_query(q, False)[0]
+        return self._tendon_query(q)[0]
 
     def tendon_jacobians(self, q: npt.ArrayLike) -> FloatArray:
         """(..., tendons, nv) derivatives of the tendons' lengths by the tangent coordinates of v."""
-        return self._tendon_query(q, True)[1]
+        return self._tendon_query(q, jacobians=True)[1]
 
-    def _tendon_query(self, q: npt.ArrayLike, jacobians: bool) -> tuple[FloatArray, FloatArray]:
+    def _tendon_query(
+        self, q: npt.ArrayLike, *, jacobians: bool = False, moments: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lengths, and their derivatives or what unit forces along the tendons do (reaches that turn tell them
+        apart)."""
         array = _finite("q", q, self.nq)
         lead = array.shape[:-1]
         rows = np.ascontiguousarray(array.reshape(-1, self.nq))
-        lengths, slopes = self._tendons(rows, jacobians)
+        lengths, slopes = self._tendons(rows, jacobians, moments)
         count = self.tendon_count
         shape = (*lead, count, self.nv)
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
@@ -370,7 +374,7 @@ class Model(_core.Model):
         that no other actuator moves."""
         which = self.actuated_tendons[self.actuated_tendons >= 0]
         free = np.setdiff1d(np.arange(self.nv), self.actuated_v)
-        rates = self.tendon_jacobians(q)[which][:, free]
+        rates = self._tendon_query(q, moments=True)[1][which][:, free]
         pull = np.linalg.lstsq(rates.T, force[free], rcond=None)[0]
         return self._tendon_laws.commanding(self.tendon_lengths(q)[which], pull)
 

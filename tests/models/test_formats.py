@@ -138,10 +138,6 @@ class TestActuators:
                 '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="0 1 0"/>',
                 "actuator 'a': its stiffness -1 is negative",
             ),
-            (
-                '<position name="a" site="p" refsite="p" kp="5" gear="0 0 0 1 0 0"/>',
-                "actuator 'a': it turns its site against a reference site",
-            ),
             ('<adhesion name="a" body="b" ctrlrange="0 1"/>', "actuator 'a': body transmission"),
             ('<position name="a" joint="ball" kp="5"/>', "actuator 'a': joint 'ball' is a ball"),
         ],

@@ -1,4 +1,5 @@
-"""Actuators of sites with a reference site: how far a point lies from one of another body, along its direction."""
+"""Actuators of sites with a reference site: how far a point lies from one of another body, along its direction, and how
+far the two are turned against each other."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from scenes import Scene, _around
 from test_linearize import STANDARD, compare
 
 import qdsim
+from qdsim import planning
 from qdsim.description import Tendon
 
 # An arm whose hand is moved in the frame of the world, of its own base and of a sled, and a sled and a ball joint.
@@ -44,6 +46,16 @@ ARM = """
 # What turns by a joint of its own carries the reference, too: MuJoCo's moment does not know that its axes turn.
 TURNING = ARM.replace('refsite="deck" gear="0 1 0.5', 'refsite="top" gear="0 1 0.5')
 
+# The same arm, turned: against the world, against its base while it is moved along it, and against the sled.
+TWISTING = (
+    ARM.replace('gear="0 1.5 0 0 0 0"', 'gear="0 0 0 0 1.5 0"')
+    .replace('gear="0.2 -0.3 2 0 0 0"', 'gear="0.2 -0.3 2 0.1 0.4 -0.2"')
+    .replace('gear="0 1 0.5 0 0 0"', 'gear="0 0 0 0 1 0.5"')
+    .replace('gear="1 0 0 0 0 0" kp="30"', 'gear="0 0 0 1 0.5 0" kp="30"')
+)
+# By what turns, too: the moment is MuJoCo's there as well.
+WHIRLING = TWISTING.replace('refsite="deck" gear="0 0 0 0 1', 'refsite="top" gear="0 0 0 0 1')
+
 
 def reaching(text: str = ARM) -> Scene:
     model = qdsim.load(text)
@@ -63,9 +75,10 @@ def moments_of(theirs: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
     return out
 
 
-def test_lengths_forces_and_moments_are_mujocos() -> None:
-    scene = reaching()
-    model, theirs = scene.model, mujoco.MjModel.from_xml_string(ARM)
+@pytest.mark.parametrize("text", [ARM, TWISTING, WHIRLING])
+def test_lengths_forces_and_moments_are_mujocos(text: str) -> None:
+    scene = reaching(text)
+    model, theirs = scene.model, mujoco.MjModel.from_xml_string(text)
     data, rng = mujoco.MjData(theirs), np.random.default_rng(1)
     for _ in range(20):
         q, u = scene.sample(rng)
@@ -75,7 +88,9 @@ def test_lengths_forces_and_moments_are_mujocos() -> None:
         still = qdsim.step(model, q, u, qdsim.Options(held=model.joint_names))
         np.testing.assert_allclose(still.actuator_force, data.actuator_force, atol=1e-11)
         np.testing.assert_allclose(
-            in_mujocos_tangents(q, model.tendon_jacobians(q)), moments_of(theirs, data), atol=1e-12
+            in_mujocos_tangents(q, model._tendon_query(q, moments=True)[1]),
+            moments_of(theirs, data),
+            atol=1e-12,
         )
 
 
@@ -89,7 +104,7 @@ def in_mujocos_tangents(q: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize("text", [ARM, TURNING])
+@pytest.mark.parametrize("text", [ARM, TURNING, TWISTING, WHIRLING])
 def test_jacobians_are_those_of_the_lengths(text: str) -> None:
     scene = reaching(text)
     model, rng, eps = scene.model, np.random.default_rng(2), 1e-6
@@ -119,7 +134,7 @@ def test_a_hand_goes_where_its_commands_say() -> None:
 
 
 @pytest.mark.parametrize("kappa", [None, 1e2])
-@pytest.mark.parametrize("text", [ARM, TURNING])
+@pytest.mark.parametrize("text", [ARM, TURNING, TWISTING, WHIRLING])
 def test_derivatives(text: str, kappa: float | None) -> None:
     for damping in (False, True):
         report = compare(reaching(text), qdsim.Options(h=0.05, kappa=kappa, damping=damping), 6)
@@ -127,24 +142,114 @@ def test_derivatives(text: str, kappa: float | None) -> None:
         assert report.worst <= STANDARD
 
 
-@pytest.mark.parametrize("text", [ARM, TURNING])
+@pytest.mark.parametrize("text", [ARM, TURNING, TWISTING, WHIRLING])
 def test_products_agree_with_the_matrices(text: str) -> None:
     check_products(reaching(text))
 
 
-def test_files_and_batches() -> None:
-    check_file_and_batch(reaching())
-    bare = qdsim.load(ARM, actuated=())
+@pytest.mark.parametrize("text", [ARM, TWISTING])
+def test_files_and_batches(text: str) -> None:
+    check_file_and_batch(reaching(text))
+    bare = qdsim.load(text, actuated=())
     assert bare.tendon_count == 0 == bare.nu
 
 
+FLYER = """
+<mujoco><option gravity="0 0 0"/>
+  <worldbody><site name="origin" euler="10 20 30"/>
+    <body name="flyer" pos="0 0 1" euler="5 0 -20"><joint name="flyer" type="ball"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="0.1 0.1 0.1"/><site name="nose" euler="0 40 0"/></body></worldbody>
+  <actuator>{}</actuator></mujoco>"""
+TURNED = "".join(
+    f'<position name="{name}" site="nose" refsite="origin" gear="0 0 0 {gear}" kp="50"/>'
+    for name, gear in (("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1"))
+)
+
+
+def test_three_springs_turn_a_body_to_the_rotation_that_they_are_told() -> None:
+    """The rotation vector of the site against its reference, in the reference's frame; also with a torque on it: it is
+    what the springs are stretched, in the axes of the reference."""
+    model = qdsim.load(FLYER.format(TURNED))
+    u, q = np.array([0.5, -0.8, 0.3]), np.array(model.default_q)
+    for _ in range(40):
+        q = qdsim.step(model, q, u, qdsim.Options(h=1.0)).q_next
+    np.testing.assert_allclose(model.tendon_lengths(q), u, atol=1e-9)
+    origin, nose = (frame("origin"), frame("nose"))
+    wanted = origin @ rotation(u)
+    np.testing.assert_allclose(model.body_pose(q, "flyer")[1] @ nose, wanted, atol=1e-9)
+    torque = np.array([1.0, 2.0, -3.0])
+    for _ in range(40):
+        q = qdsim.step(model, q, u, qdsim.Options(h=1.0), tau=torque).q_next
+    stretched = 50.0 * (model.tendon_lengths(q) - u)
+    before = model.body_pose(model.default_q, "flyer")[1]  # the axes of the ball joint's tangents
+    np.testing.assert_allclose(origin @ stretched, before @ torque, atol=1e-6)
+
+
+def frame(site: str) -> np.ndarray:
+    theirs = mujoco.MjModel.from_xml_string(FLYER.format(TURNED))
+    out = np.zeros(9)
+    mujoco.mju_quat2Mat(out, theirs.site_quat[theirs.site(site).id])
+    return out.reshape(3, 3)
+
+
+def rotation(vector: np.ndarray) -> np.ndarray:
+    quat, out = np.zeros(4), np.zeros(9)
+    angle = float(np.linalg.norm(vector))
+    mujoco.mju_axisAngle2Quat(quat, vector / angle, angle)
+    mujoco.mju_quat2Mat(out, quat)
+    return out.reshape(3, 3)
+
+
+def test_a_motor_turns_a_body_about_an_axis_of_its_reference() -> None:
+    """By torque over inertia, wherever the body is turned to."""
+    motor = '<motor name="roll" site="nose" refsite="origin" gear="0 0 0 0 0 2"/>'
+    model = qdsim.load(FLYER.format(motor))
+    q = model.integrate(model.default_q, [0.4, 1.0, -0.6])
+    step = qdsim.step_dynamic(model, q, np.zeros(3), [0.3], qdsim.DynamicOptions(h=1e-3))
+    before = model.body_pose(model.default_q, "flyer")[1]
+    rate = 1e-3 * 0.6 / 0.1 * frame("origin")[:, 2]
+    np.testing.assert_allclose(before @ step.v_next, rate, rtol=1e-9)
+
+
+def test_commands_hold_what_is_turned() -> None:
+    """Against gravity on an arm that three springs turn, each by the others, too."""
+    scene = reaching(TWISTING.replace('stiffness="3"', "").replace('stiffness="2"', ""))
+    model, q = scene.model, scene.sample(np.random.default_rng(3))[0]
+    pulls = model._tendon_query(q, moments=True)[1]
+    found = model.command_from(q)
+    force = model.passive_force(q)
+    told = qdsim.step(model, q, found, qdsim.Options(held=model.joint_names)).actuator_force
+    free = np.setdiff1d(np.arange(model.nv), model.actuated_v)
+    left = (told @ pulls + force)[free]
+    np.testing.assert_allclose(pulls[:, free] @ left, 0.0, atol=1e-9)  # nothing comes nearer
+
+
+def test_planners_name_what_turns() -> None:
+    model = qdsim.load(FLYER.format(TURNED))
+    with pytest.raises(ValueError, match=r"actuator 'x' turns a site against its reference site"):
+        planning.holding_command(model, model.default_q)
+
+
 def test_errors_name_the_element() -> None:
-    with pytest.raises(ValueError, match=r"actuator 'x'.*turns its site against a reference site"):
-        qdsim.load(ARM.replace('gear="1 0 0 0 0 0" kp="200"', 'gear="1 0 0 0 0 1" kp="200"'))
     points = [("a", (0, 0, 0)), ("b", (0, 0, 1)), ("c", (0, 0, 1))]
     with pytest.raises(ValueError, match=r"tendon 't': points of a reach must be three"):
         Tendon("t", points=points, reach=True)
     with pytest.raises(ValueError, match=r"tendon 't': points of a reach must be three"):
         Tendon("t", points=points[:2], reach=True)
+    for five in (
+        [("a", (0, 0, 0)), *[("b", (0, 0, 1))] * 4],
+        [("a", (0, 0, 0)), ("b", (0, 0, 1)), ("b", (0, 0, 1)), ("a", (0, 0, 0))],
+    ):
+        with pytest.raises(ValueError, match=r"tendon 't': points of a reach .* or five"):
+            Tendon("t", points=five, reach=True)
+    turned = [("a", (0, 0, 0)), *[("b", (0, 0, 1))] * 2, ("a", (0, 0, 0)), ("b", (0, 0, 1))]
+    for name, value in {
+        "range": (0.0, 1.0),
+        "stiffness": 1.0,
+        "frictionloss": 1.0,
+        "damping": 1.0,
+    }.items():
+        with pytest.raises(ValueError, match=r"tendon 't': a reach that turns has neither range"):
+            Tendon("t", points=turned, reach=True, **{name: value})
     with pytest.raises(ValueError, match=r"tendon 't': .*thrust"):
         Tendon("t", points=[("a", (0, 0, 0))] * 3, reach=True, thrust=True)

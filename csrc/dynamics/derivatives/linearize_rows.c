@@ -144,14 +144,14 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w, const isl
 
 /* ------------------------------------------------------- tendons */
 
-/* D -= rate slope rate' of a force that moves with the length. */
+/* D -= rate slope (length)' of a force that moves with the length. */
 static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
-  const double *rate = w->problem.tendons.rate;
+  const double *rate = w->problem.tendons.rate, *length = w->problem.tendons.slope;
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
   for (int d = first; d < end && slope != 0.0; ++d) {
     for (int e = first; e < end; ++e) {
       *dof_matrix_at(&w->sensitivity.D, model->tendon_dof[d], model->tendon_dof[e]) -=
-          slope * rate[d] * rate[e];
+          slope * rate[d] * length[e];
     }
   }
 }
@@ -191,7 +191,7 @@ static void add_coupling_derivative(const qd_model *model, qd_workspace *w, cons
       const double length = state->capped[0] ? -turn : share - turn;
       for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
         row[s->place[model->tendon_dof[d]]] +=
-            length * p->tendons.rate[d] + share * p->tendons.change[d - first];
+            length * p->tendons.slope[d] + share * p->tendons.change[d - first];
       }
       subtract_force_slope(model, w, tendon, -bend * p->dual_eq[one->equality + i]);
     }
@@ -218,7 +218,7 @@ void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step
       const double length = length_share(model, w, options, input, delta, p->tendon_row + row);
       for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
         d_slack[s->place[model->tendon_dof[d]]] =
-            p->tendon_row[row].sign * (length * p->tendons.rate[d] + p->tendons.change[d - first]);
+            p->tendon_row[row].sign * (length * p->tendons.slope[d] + p->tendons.change[d - first]);
       }
     }
   }

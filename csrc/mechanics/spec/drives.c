@@ -141,9 +141,11 @@ static qd_status check_tendon_objects(const qd_model_spec *s, int t, int first, 
     if (thrust && object != s->tendon_object[first]) {
       return spec_fail(r, "tendon_object", i, "a thrust is of one body");
     }
-    if (s->tendon_type[t] == QD_TENDON_REACH && i == first + 2 &&
-        object != s->tendon_object[i - 1]) {
-      return spec_fail(r, "tendon_object", i, "a reach has its direction in the second body");
+    if (s->tendon_type[t] == QD_TENDON_REACH && i >= first + 2 &&
+        object != s->tendon_object[i == first + 3 ? first : first + 1]) {
+      return spec_fail(r, "tendon_object", i,
+                       "a reach has direction and axis in the second body, and the rotation that "
+                       "counts as none in the first");
     }
   }
   return QD_OK;
@@ -157,8 +159,9 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
   if (type == QD_TENDON_THRUST && count != 3) {
     return spec_fail(r, "tendon_point_count", t, "a thrust has a point, a force and a moment");
   }
-  if (type == QD_TENDON_REACH && count != 3) {
-    return spec_fail(r, "tendon_point_count", t, "a reach has two points and a direction");
+  if (type == QD_TENDON_REACH && count != 3 && count != 5) {
+    return spec_fail(r, "tendon_point_count", t,
+                     "a reach has two points and a direction, or a rotation and an axis, too");
   }
   if (count < (type == QD_TENDON_FIXED ? 1 : 2) || count > s->tendon_point_total - first) {
     return spec_fail(r, "tendon_point_count", t,

@@ -24,6 +24,10 @@ class Tendon:
     a rotor's actuator pulls along one. ``reach``: ``points`` are a point of one body, a point of another,
     and a direction (3) in the frame of the latter, which is named twice: the length is how far the first lies
     from the second along that direction, times its own length (the actuator of a site with a reference site).
+    Two more make it turn: a rotation vector (3) on the first body and an axis (3) on the second. The rotation vector
+    of the first body against the second, in the latter's frame, begins at minus that one, and counts along the axis.
+    A force along it is a couple about the axis, as in MuJoCo, which for rotations about other axes is not quite how
+    the length changes; so it has neither range nor stiffness, frictionloss or damping.
     """
 
     name: str
@@ -55,8 +59,20 @@ class Tendon:
             raise ValueError(f"{owner}: points of a thrust must be three of one body")
         if self.thrust and (self.range is not None or self.stiffness):
             raise ValueError(f"{owner}: a thrust has no length, and so neither range nor stiffness")
-        if self.reach and (len(points) != 3 or points[1][0] != points[2][0]):
-            raise ValueError(f"{owner}: points of a reach must be three, the last two of one body")
+        bodies = [body for body, _ in points]
+        if self.reach and bodies[1:] not in (
+            bodies[1:2] * 2,
+            [*bodies[1:2] * 2, bodies[0], bodies[1]],
+        ):
+            raise ValueError(
+                f"{owner}: points of a reach must be three, the last two of one body, or five, two more of the first "
+                "and the second body"
+            )
+        passive = self.range is not None or self.stiffness or self.frictionloss or self.damping
+        if self.reach and len(points) == 5 and passive:
+            raise ValueError(
+                f"{owner}: a reach that turns has neither range nor stiffness, frictionloss or damping"
+            )
         if self.reach and self.thrust:
             raise ValueError(f"{owner}: give thrust or reach, and not both")
         low, high = checks.vector(owner, "springrange", self.springrange, 2)

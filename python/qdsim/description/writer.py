@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 
 import numpy as np
+import numpy.typing as npt
 
 from qdsim.description.constraints import Coupling, TendonCoupling, Weld
 from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint
@@ -302,19 +303,29 @@ def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
     """The actuator is that of a site, with force and moment as its gear; of a reach, with the other point as
     its reference site and the direction as its gear."""
     owners = {item.get("name"): item for item in root.iter("body")}
-    (body, point), (other, second), (_, third) = tendon.points
+    (body, point), (other, second), (_, third) = tendon.points[:3]
     sites = [("site", tendon.name, body, point)]
     gear = np.array((*second, *third))
+    rotation, axis = [part for _, part in tendon.points[3:]] or [(0.0, 0.0, 0.0)] * 2
     if tendon.reach:
         sites.append(("refsite", f"{tendon.name} reference", other, second))
-        gear = float(element.get("gear", "1")) * np.array((*third, 0.0, 0.0, 0.0))
+        gear = float(element.get("gear", "1")) * np.array((*third, *axis))
     for kind, name, on, place in sites:
         owner = root.find("worldbody") if on == WORLD else owners[on]
         assert owner is not None
-        ElementTree.SubElement(owner, "site", name=name, pos=_text(place))
+        site = ElementTree.SubElement(owner, "site", name=name, pos=_text(place))
+        if kind == "site" and any(rotation):
+            site.set("quat", _text(_quaternion(rotation)))
         element.set(kind, name)
     del element.attrib["tendon"]
     element.set("gear", _text(gear))
+
+
+def _quaternion(rotation: tuple[float, ...]) -> npt.NDArray[np.float64]:
+    """Of a rotation vector."""
+    half = 0.5 * np.array(rotation)
+    angle = np.linalg.norm(half)
+    return np.array([np.cos(angle), *(half * np.sinc(angle / np.pi))])
 
 
 def _actuator(parent: Element, actuator: Actuator) -> Element:

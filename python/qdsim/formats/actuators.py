@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from qdsim.description import Actuator, Tendon
 from qdsim.description.arrays import rotation_matrix
@@ -69,9 +70,6 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
     if kind == _TENDON:
         tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
         return FileActuator(name, control, None, tendon=tendon)
-    if kind == _SITE and _has_reference(r, i) and np.any(m.actuator_gear[i, 3:]):
-        problem = "it turns its site against a reference site, only moving it along is supported"
-        return FileActuator(name, control, None, problem=problem)
     if kind == _SITE:
         return FileActuator(name, control, None, tendon=_thrust_name(r, i), thrust=True)
     if kind not in (0, 1):
@@ -87,7 +85,7 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
 
 def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
     """Tendons for the actuators of sites: without length, forces and moments that move with their bodies; with a
-    reference site, how far the site lies from it. Gear and all."""
+    reference site, how far the site lies from it, and is turned against it. Gear and all."""
     m, found = r.m, []
     for i in range(len(m.actuator_trntype)):  # some have several controls
         if int(m.actuator_trntype[i]) != _SITE:
@@ -96,12 +94,28 @@ def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
         site, other = (int(m.actuator_trnid[i, k]) for k in (0, int(reach)))
         axes = rotation_matrix(m.site_quat[other])
         gear = np.asarray(m.actuator_gear[i])
-        parts = [axes @ gear[:3]] if reach else [axes @ gear[:3], axes @ gear[3:]]
         places = [(site, m.site_pos[site])] + [(other, m.site_pos[other])] * reach
-        places += [(other, part) for part in parts]
+        places.append((other, axes @ gear[:3]))
+        if reach and np.any(gear[3:]):
+            places.append((site, _turned(m.site_quat[site], m.site_quat[other])))
+        if not reach or np.any(gear[3:]):
+            places.append((other, axes @ gear[3:]))
         points = tuple((_owner(r, at), tuple(map(float, part))) for at, part in places)
         found.append(Tendon(_thrust_name(r, i), points=points, thrust=not reach, reach=reach))
     return tuple(found)
+
+
+def _turned(
+    quat: npt.NDArray[np.float64], reference: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The rotation vector of a site's frame in its body times the inverse of another one's."""
+    import mujoco  # when first used, like everything that reads files
+
+    inverse, product, vector = np.zeros(4), np.zeros(4), np.zeros(3)
+    mujoco.mju_negQuat(inverse, reference)
+    mujoco.mju_mulQuat(product, quat, inverse)
+    mujoco.mju_quat2Vel(vector, product, 1.0)
+    return vector
 
 
 def _has_reference(r: Reading, i: int) -> bool:

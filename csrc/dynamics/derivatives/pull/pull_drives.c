@@ -51,16 +51,16 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
   const int *body = model->tendon_object + first;
   differential *d = p->d;
   double relative[3] = {0.0}, moving[3] = {0.0}, part[3];
-  wrench W;
+  wrench W, slope;
   tendon_reach_wrench(&W, &program->tendons, model, tendon);
+  tendon_reach_slope(&slope, &program->tendons, model, tendon);
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? 1.0 : -1.0, by_z = sign * force, by_delta = sign * cotangent[1];
     const screw *z = d->by_z.body + body[side], *delta = p->point->delta.body + body[side];
     pull_twist(d->pose, &d->by_z, body[side], by_z, &W);
     pull_twist(d->pose, &p->point->delta, body[side], by_delta, &W);
     wrench_axpy(d->twist + body[side], by_delta, &W);
-    vec3_scale(part, point->along, sign * cotangent[0]);
-    add_pose_force(d->pose, body[side], point->pos, part);
+    wrench_axpy(d->pose + body[side], sign * cotangent[0], &slope);
     vec3_axpy(relative, by_z, z->w);
     vec3_axpy(relative, by_delta, delta->w);
     screw_point_velocity(part, z, point->pos);
@@ -72,6 +72,10 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
   add_pose_force(d->pose, body[0], point->pos, part);
   vec3_cross(part, point->along, moving);
   vec3_axpy(d->pose[body[1]].m, 1.0, part);
+  if (tendon_reach_turns(model, tendon)) {
+    vec3_cross(part, point[3].along, relative);
+    vec3_axpy(d->pose[body[1]].m, 1.0, part);
+  }
 }
 
 /* The cotangents of length and of rate.delta, and the force along the tendon. */

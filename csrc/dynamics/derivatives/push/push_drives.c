@@ -20,7 +20,7 @@ static void push_fixed_tendon(double change[2], const pushforward *p, int tendon
   const qd_model *model = p->s->model;
   double sum = 0.0;
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    sum += p->s->w->problem.tendons.rate[d] * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
+    sum += p->s->w->problem.tendons.slope[d] * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
   }
   change[0] = sum;
   change[1] = 0.0;

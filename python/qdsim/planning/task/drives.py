@@ -194,6 +194,8 @@ def fault_of_sharing(model: Model, i: int) -> str | None:
     """What keeps planners from pulling along the tendon of actuator ``i``, in words; None: nothing does."""
     k = int(model.actuated_tendons[i])
     name = model.tendon_names[k]
+    if len(model.description.tendons[k].points) == 5 and model.description.tendons[k].reach:
+        return "turns a site against its reference site"
     mine = _along(model, k)
     for joint in model.description.joints:
         if model.slice_v(joint.name).start not in mine:
