@@ -6,18 +6,21 @@ all alike. Everyone is asked for 1e-8 (qdsim: the default). qdsim runs before an
 better time counts: all of the C call, analysis of the pattern of W included; Siconos' is that of
 its driver. One thread.
 
-Siconos lives in an interpreter of its own (Debian's python3-siconos): `--siconos`, by default the
-system's; without it its columns are left out. A solver that takes longer than the limit, or
-crashes, has no time.
+Siconos lives in an interpreter of its own (Debian's python3-siconos and python3-scipy): `--siconos`, by default the
+system's; Pinocchio in this one (`pip install pin`), its ADMM on sparse matrices, its PGS, which takes no others, on dense
+ones. Without them their columns are left out. A solver that takes longer than the limit counts with it; one that
+crashes has no time, and counts with the limit, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,16 +35,21 @@ import external_programs
 Array = npt.NDArray[np.float64]
 WANTED = 1e-8
 LIMIT = 20  # seconds of one solver on one problem
-SOLVERS = ("NSGS", "NSN_AC", "NSN_FB", "NSN_NM", "ADMM", "ACLMFP")
+SICONOS = ("NSGS", "NSN_AC", "NSN_FB", "NSN_NM", "ADMM", "ACLMFP")
+PINOCCHIO = ("ADMM", "PGS")
 
-# What runs where Siconos is installed: one solver on the problem in a file, forces and seconds to another.
-WORKER = """
+# What other interpreters run: one solver on the problem in a file, forces and seconds to another.
+BEGIN = """
 import signal, sys, time
-import numpy as np, scipy.sparse as sparse, siconos.numerics as sn
+import numpy as np, scipy.sparse as sparse
 source, target, name, limit = sys.argv[1:]
-signal.alarm(int(limit))
 data = np.load(source)
 W, q, mu = data["W"], data["q"], data["mu"]
+"""
+WITH_SICONOS = (
+    BEGIN
+    + """
+import siconos.numerics as sn
 sn.numerics_set_verbose(0)
 options = sn.SolverOptions(getattr(sn, "SICONOS_FRICTION_3D_" + name))
 options.dparam[sn.SICONOS_DPARAM_TOL] = 1e-8
@@ -49,10 +57,41 @@ options.iparam[sn.SICONOS_IPARAM_MAX_ITER] = 20000 if name in ("NSGS", "ADMM") e
 matrix = W if len(q) < 60 else sparse.csc_matrix(W)
 problem = sn.FrictionContactProblem(3, len(mu), matrix, q, mu)
 force, speed = np.zeros_like(q), np.zeros_like(q)
+signal.alarm(int(limit))
 start = time.perf_counter()
 sn.fc3d_driver(problem, force, speed, options)
 np.savez(target, force=force, seconds=time.perf_counter() - start)
 """
+)
+WITH_PINOCCHIO = (
+    BEGIN
+    + """
+import pinocchio as pin
+order = (3 * np.arange(len(mu))[:, None] + np.array([1, 2, 0])).ravel()  # its normals come last
+W, q, model = W[np.ix_(order, order)], q[order], pin.Model()
+models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+for one in mu:
+    contact = pin.PointContactConstraintModel(model)
+    contact.setFriction(float(one))
+    models.append(pin.ConstraintModel(contact))
+    datas.append(models[-1].createData())
+parts = "SolverSettings", "SolverResult", "ConstraintSolver"
+settings, result, solver = (getattr(pin, name + part)() for part in parts)
+settings.max_iterations = 20000
+settings.absolute_feasibility_tol = 1e-8 * np.abs(q).max()
+settings.absolute_complementarity_tol = 1e-8 * np.abs(q).max()
+settings.relative_feasibility_tol = settings.relative_complementarity_tol = 0.0
+settings.solve_ncp = True
+dense = name == "PGS"
+operator = pin.DelassusOperatorDense(W) if dense else pin.DelassusOperatorSparse(sparse.csc_matrix(W))
+signal.alarm(int(limit))
+start = time.perf_counter()
+solver.solve(operator, q, models, datas, settings, result)
+seconds, force = time.perf_counter() - start, np.zeros_like(q)
+force[order] = result.retrieveConstraintImpulses()
+np.savez(target, force=force, seconds=seconds)
+"""
+)
 
 
 def siconos_error(W: Array, q: Array, mu: Array, force: Array) -> float:
@@ -80,65 +119,84 @@ def with_qdsim(W: Array, q: Array, mu: Array) -> tuple[float, float]:
     return report[-1], siconos_error(W, q, mu, force)
 
 
-def with_siconos(python: str, name: str, source: Path, target: Path) -> tuple[float, Array] | None:
-    target.unlink(missing_ok=True)
-    command = [python, "-c", WORKER, str(source), str(target), name, str(LIMIT)]
-    subprocess.run(command, capture_output=True, check=False)
-    if not target.exists():
-        return None
-    with np.load(target) as data:
-        return float(data["seconds"]), data["force"]
+@dataclass(frozen=True)
+class Other:
+    """A solver that another interpreter runs."""
+
+    title: str
+    python: str
+    program: str
+    name: str
+
+    def solve(self, source: Path, target: Path) -> tuple[float, Array | None]:
+        """Seconds, infinite after a crash and the limit where that has ended it, and forces."""
+        target.unlink(missing_ok=True)
+        command = [self.python, "-c", self.program, str(source), str(target), self.name, str(LIMIT)]
+        ended = subprocess.run(command, capture_output=True, check=False)
+        if not target.exists():
+            return (LIMIT if ended.returncode == -signal.SIGALRM else np.inf), None
+        with np.load(target) as data:
+            return float(data["seconds"]), data["force"]
+
+
+def others_here(siconos: str) -> list[Other]:
+    """Those whose packages are installed."""
+    found = []
+    for python, module, program, family, names in (
+        (siconos, "siconos.numerics", WITH_SICONOS, "Siconos", SICONOS),
+        (sys.executable, "pinocchio", WITH_PINOCCHIO, "Pinocchio", PINOCCHIO),
+    ):
+        test = [python, "-c", f"import scipy, {module}"]
+        if subprocess.run(test, capture_output=True, check=False).returncode == 0:
+            found += [Other(f"{family} {name}", python, program, name) for name in names]
+    return found
 
 
 def cell(seconds: float, error: float) -> str:
     if not np.isfinite(seconds):
         return "–"
+    if seconds >= LIMIT:
+        return f"**> {1e3 * LIMIT:.0f}**"
     text = f"{1e3 * seconds:.2f}"
     return text if error <= WANTED else f"**{text} ({error:.0e})**"
 
 
-def friction(python: str | None) -> None:
-    names = SOLVERS if python else ()
-    print(f"\n### Coulomb friction: ms; bold where the error is above {WANTED:.0e}\n")
+def friction(others: list[Other]) -> None:
+    titles = ["qdsim", *(other.title for other in others)]
     print(
-        "| problem | contacts | qdsim | "
-        + "".join(f"{n} | " for n in names)
-        + "best of Siconos / qdsim |"
+        f"\n### Coulomb friction: ms; bold where the error is above {WANTED:.0e} or the limit of {LIMIT} s ended it\n"
     )
-    print("|" + " --- |" * (len(names) + 4))
-    totals = dict.fromkeys(("qdsim", *names), 0.0)
-    solved = dict.fromkeys(("qdsim", *names), 0)
+    print(f"| problem | contacts | {' | '.join(titles)} | best of the others / qdsim |")
+    print("|" + " --- |" * (len(titles) + 3))
+    seconds_of = {title: np.zeros(0) for title in titles}
+    solved = dict.fromkeys(titles, 0)
+    names = external_programs.friction_names()
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "problem.npz", Path(folder) / "answer.npz"
-        for problem in external_programs.friction_names():
+        for problem in names:
             W, q, mu = external_programs.friction(problem)
             np.savez(source, W=W, q=q, mu=mu)
-            with_qdsim(W, q, mu)
-            ours = with_qdsim(W, q, mu)
-            cells, best = [], np.inf
-            for name in names:
-                found = with_siconos(python or "", name, source, target)
-                seconds, error = np.inf, np.inf
-                if found:
-                    seconds, error = found[0], siconos_error(W, q, mu, found[1])
-                good = error <= WANTED
-                totals[name] += min(seconds, LIMIT)
-                solved[name] += good
-                best = min(best, seconds) if good else best
-                cells.append(cell(seconds, error))
+            first = with_qdsim(W, q, mu)
+            rows = []
+            for other in others:
+                seconds, force = other.solve(source, target)
+                error = np.inf if force is None else siconos_error(W, q, mu, force)
+                rows.append((seconds, error))
             again = with_qdsim(W, q, mu)
-            seconds = min(ours[0], again[0])
-            totals["qdsim"] += seconds
-            solved["qdsim"] += ours[1] <= WANTED
-            ratio = f"{best / seconds:.1f}" if np.isfinite(best) else "–"
-            print(
-                f"| {problem} | {len(mu)} | {' | '.join([cell(seconds, ours[1]), *cells, ratio])} |",
-                flush=True,
-            )
+            rows.insert(0, (min(first[0], again[0]), first[1]))
+            for title, (seconds, error) in zip(titles, rows, strict=True):
+                seconds_of[title] = np.append(seconds_of[title], min(seconds, LIMIT))
+                solved[title] += error <= WANTED
+            best = min((s for s, error in rows[1:] if error <= WANTED), default=np.inf)
+            ratio = f"{best / rows[0][0]:.1f}" if np.isfinite(best) else "–"
+            cells = " | ".join(cell(*row) for row in rows)
+            print(f"| {problem} | {len(mu)} | {cells} | {ratio} |", flush=True)
+    hard = np.array([name.startswith("RockPile") for name in names])
+    print(f"| **solved** | {len(names)} | {' | '.join(str(v) for v in solved.values())} | |")
+    print(f"| **sum** | | {' | '.join(f'{1e3 * v.sum():.0f}' for v in seconds_of.values())} | |")
     print(
-        f"| **solved** | {len(external_programs.friction_names())} | {' | '.join(str(v) for v in solved.values())} | |"
+        f"| **sum** without RockPile | | {' | '.join(f'{1e3 * v[~hard].sum():.0f}' for v in seconds_of.values())} | |"
     )
-    print(f"| **sum** | | {' | '.join(f'{1e3 * v:.0f}' for v in totals.values())} | |")
 
 
 def complementarity(kind: str) -> None:
@@ -185,10 +243,7 @@ def rolling() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--siconos", default="/usr/bin/python3", help="an interpreter that has it")
-    python = parser.parse_args().siconos
-    test = [python, "-c", "import siconos.numerics"]
-    has_siconos = subprocess.run(test, capture_output=True, check=False).returncode == 0
-    friction(python if has_siconos else None)
+    friction(others_here(parser.parse_args().siconos))
     rolling()
     complementarity("lcp")
     complementarity("mlcp")
