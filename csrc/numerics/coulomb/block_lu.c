@@ -12,6 +12,7 @@
 void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
   const size_t words = (count + MASK_BITS - 1) / MASK_BITS;
   lu->count = (int)count;
+  lu->three = 0;
   lu->fill_room = (int)fill;
   lu->position = arena_ints(a, count);
   lu->tile = arena_ints(a, count);
@@ -141,18 +142,26 @@ int block_lu_analyse(block_lu *lu, const block_matrix *pattern) {
 
 /* ------------------------------------------------------------ tiles */
 
-/* C -= A B */
-LANES_INLINE void subtract_product(double *C, const double *A, const double *B) {
+/* C -= A B, of tiles of `rows` rows and columns, 3 or 4: the same bits where the fourth ones are
+ * zero. */
+LANES_INLINE void subtract_product(double *C, const double *A, const double *B, int rows) {
   const lanes a0 = LANES_OF(A), a1 = LANES_OF(A + 4), a2 = LANES_OF(A + 8), a3 = LANES_OF(A + 12);
-  for (int b = 0; b < 16; b += 4) {
-    LANES_AT(C + b) -= (a0 * B[b] + a1 * B[b + 1]) + (a2 * B[b + 2] + a3 * B[b + 3]);
+  for (int b = 0; b < 4 * rows; b += 4) {
+    lanes last = a2 * B[b + 2];
+    if (rows == 4) {
+      last += a3 * B[b + 3];
+    }
+    LANES_AT(C + b) -= (a0 * B[b] + a1 * B[b + 1]) + last;
   }
 }
 
-/* y -= A x */
-LANES_INLINE void subtract_image(double *y, const double *A, const double *x) {
-  LANES_AT(y) -= (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) +
-                 (LANES_OF(A + 8) * x[2] + LANES_OF(A + 12) * x[3]);
+/* y -= A x, likewise */
+LANES_INLINE void subtract_image(double *y, const double *A, const double *x, int rows) {
+  lanes last = LANES_OF(A + 8) * x[2];
+  if (rows == 4) {
+    last += LANES_OF(A + 12) * x[3];
+  }
+  LANES_AT(y) -= (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) + last;
 }
 
 /* y -= A'x */
@@ -257,13 +266,41 @@ static void assemble(block_lu *lu, const block_matrix *pattern, block_rows *rows
 }
 
 /* What column k (whose entry `own` is tile j) takes off the tiles of column and row j. */
-LANES_INLINE void subtract_column(block_lu *lu, int k, int own) {
+LANES_INLINE void subtract_column(block_lu *lu, int k, int own, int rows) {
   const double *L_jk = lu->lower + 16 * (size_t)own, *U_kj = lu->upper + 16 * (size_t)own;
   const int end = lu->start[k + 1];
   for (int e = own + 1; e < end; ++e) {
     const size_t at = 16 * (size_t)lu->place[lu->below[e]];
-    subtract_product(lu->lower + at, lu->lower + 16 * (size_t)e, U_kj);
-    subtract_product(lu->upper + at, L_jk, lu->upper + 16 * (size_t)e);
+    subtract_product(lu->lower + at, lu->lower + 16 * (size_t)e, U_kj, rows);
+    subtract_product(lu->upper + at, L_jk, lu->upper + 16 * (size_t)e, rows);
+  }
+}
+
+/* Column j, whose diagonal is inverted: its tiles times that. */
+LANES_INLINE void divide_column(block_lu *lu, int j, int rows) {
+  for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
+    double *tile = lu->lower + 16 * (size_t)e;
+    double product[16] __attribute__((aligned(32))) = {0.0};
+    subtract_product(product, tile, lu->inverse + 16 * (size_t)j, rows);
+    for (int k = 0; k < 16; ++k) {
+      tile[k] = -product[k];
+    }
+  }
+}
+
+LANES_INLINE void factor_tiles(block_lu *lu, int rows) {
+  for (int j = 0; j < lu->count; ++j) {
+    double *diagonal = lu->inverse + 16 * (size_t)j;
+    for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
+      lu->place[lu->below[e]] = e;
+    }
+    for (int r = lu->row_start[j]; r < lu->row_start[j + 1]; ++r) {
+      const size_t own = 16 * (size_t)lu->row_entry[r];
+      subtract_product(diagonal, lu->lower + own, lu->upper + own, rows);
+      subtract_column(lu, lu->row_column[r], lu->row_entry[r], rows);
+    }
+    invert(diagonal, &lu->weakest, &lu->sign);
+    divide_column(lu, j, rows);
   }
 }
 
@@ -271,25 +308,10 @@ QD_CLONES
 static void factor_columns(block_lu *lu) {
   lu->weakest = HUGE_VAL;
   lu->sign = 1;
-  for (int j = 0; j < lu->count; ++j) {
-    double *diagonal = lu->inverse + 16 * (size_t)j;
-    for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
-      lu->place[lu->below[e]] = e;
-    }
-    for (int r = lu->row_start[j]; r < lu->row_start[j + 1]; ++r) {
-      const int own = lu->row_entry[r];
-      subtract_product(diagonal, lu->lower + 16 * (size_t)own, lu->upper + 16 * (size_t)own);
-      subtract_column(lu, lu->row_column[r], own);
-    }
-    invert(diagonal, &lu->weakest, &lu->sign);
-    for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
-      double product[16] __attribute__((aligned(32)));
-      memset(product, 0, sizeof product);
-      subtract_product(product, lu->lower + 16 * (size_t)e, diagonal);
-      for (int k = 0; k < 16; ++k) {
-        lu->lower[16 * (size_t)e + (size_t)k] = -product[k];
-      }
-    }
+  if (lu->three) {
+    factor_tiles(lu, 3);
+  } else {
+    factor_tiles(lu, 4);
   }
 }
 
@@ -313,22 +335,32 @@ static void leave(const block_lu *lu, double *x) {
   }
 }
 
-QD_CLONES
-void block_lu_solve(const block_lu *lu, double *x) {
+LANES_INLINE void solve_tiles(const block_lu *lu, int rows) {
   double *y = lu->vector;
-  enter(lu, x);
   for (int k = 0; k < lu->count; ++k) {
     for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
-      subtract_image(y + 4 * (size_t)lu->below[e], lu->lower + 16 * (size_t)e, y + 4 * (size_t)k);
+      subtract_image(y + 4 * (size_t)lu->below[e], lu->lower + 16 * (size_t)e, y + 4 * (size_t)k,
+                     rows);
     }
   }
   for (int k = lu->count - 1; k >= 0; --k) {
     double own[4] __attribute__((aligned(32)));
     for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
-      subtract_image(y + 4 * (size_t)k, lu->upper + 16 * (size_t)e, y + 4 * (size_t)lu->below[e]);
+      subtract_image(y + 4 * (size_t)k, lu->upper + 16 * (size_t)e, y + 4 * (size_t)lu->below[e],
+                     rows);
     }
     set_image(own, lu->inverse + 16 * (size_t)k, y + 4 * (size_t)k);
     memcpy(y + 4 * (size_t)k, own, sizeof own);
+  }
+}
+
+QD_CLONES
+void block_lu_solve(const block_lu *lu, double *x) {
+  enter(lu, x);
+  if (lu->three) {
+    solve_tiles(lu, 3);
+  } else {
+    solve_tiles(lu, 4);
   }
   leave(lu, x);
 }

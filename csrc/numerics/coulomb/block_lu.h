@@ -21,6 +21,8 @@ typedef struct block_matrix {
 
 typedef struct block_lu {
   int count;
+  int three;             /* 1: the fourth rows and columns of all tiles are those of the identity,
+                            0: unless the caller says so */
   int fill_room;         /* tiles below the diagonal that there is room for */
   int fill;              /* of the pattern at hand; larger than the room: not analysed */
   int *position;         /* (count) of a tile in the order of elimination */

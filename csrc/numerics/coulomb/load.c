@@ -262,6 +262,14 @@ static qd_status check_numbers(const qd_coulomb_problem *problem, int rows) {
   return QD_OK;
 }
 
+static int largest_contact(const qd_coulomb_workspace *work) {
+  int most = 0;
+  for (int i = 0; i < work->contact_count; ++i) {
+    most = work->contact[i].dim > most ? work->contact[i].dim : most;
+  }
+  return most;
+}
+
 qd_status coulomb_load(qd_coulomb_workspace *work, const qd_coulomb_problem *problem, int *row,
                        int *other) {
   *row = *other = -1;
@@ -291,5 +299,6 @@ qd_status coulomb_load(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
   if (!make_symmetric(work, row, other)) {
     return QD_BAD_ARGUMENT;
   }
+  work->lu.three = largest_contact(work) <= 3;
   return block_lu_analyse(&work->lu, &work->W) ? QD_OK : QD_OUT_OF_CAPACITY;
 }
