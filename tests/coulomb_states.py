@@ -58,6 +58,29 @@ DISCS = "".join(
     for i in range(count)
 )
 
+FOOT = "".join(
+    f'<geom type="sphere" size=".01" pos="{x} {y} -.03" mass="0.01"/>'
+    for x, y in ((0.1, 0.03), (0.1, -0.03), (-0.05, 0.0))
+)
+LEG = """<body name="{side}" pos="0 {y} -.08"><joint name="{side}_hip" axis="0 1 0" frictionloss=".2"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.2" size=".03" contype="0"/>
+<body pos="0 0 -.2"><joint name="{side}_knee" axis="0 1 0" range="-.1 2"/><geom type="capsule" fromto="0 0 0 0 0 -.2" size=".025" contype="0"/>
+<body pos="0 0 -.2"><joint name="{side}_ankle" axis="0 1 0"/><geom type="box" size=".08 .03 .015" mass=".3" contype="0"/>{foot}</body></body></body>"""
+WALKER = (
+    '<body pos="0 0 .52"><freejoint/><geom type="box" size=".08 .12 .08" mass="5"/>'
+    + "".join(LEG.format(side=side, y=y, foot=FOOT) for side, y in (("l", 0.1), ("r", -0.1)))
+    + "</body>"
+)
+WALKER_MORE = (
+    '<equality><joint joint1="l_ankle" joint2="r_ankle"/></equality><actuator>'
+    + "".join(
+        f'<position joint="{side}_{joint}" kp="200" kv="4" forcerange="-{most} {most}"/>'
+        for side in "lr"
+        for joint, most in (("hip", 30), ("knee", 15), ("ankle", 8))
+    )
+    + "</actuator>"
+)
+
 
 def make(name: str, mu: float, condim: int = 3, tilt: float = 0.0) -> qdsim.Model:
     """A scene of NAMES."""
@@ -65,13 +88,15 @@ def make(name: str, mu: float, condim: int = 3, tilt: float = 0.0) -> qdsim.Mode
         return qdsim.load(_text(ARM, mu, condim, tilt, more=ARM_MORE))
     if name == "chain":
         return qdsim.load(_text(CHAIN, mu, condim, tilt))
+    if name == "walker":
+        return qdsim.load(_text(WALKER, mu, condim, tilt, more=WALKER_MORE))
     if name == "discs":
         return qdsim.load(_text(DISCS, mu, condim, tilt))
     return _loose([SHAPES[name]] * 3, 0.1, mu, condim, tilt)
 
 
 FAST = 100.0  # m/s, rad/s
-NAMES = (*SHAPES, "arm", "chain", "discs")
+NAMES = (*SHAPES, "arm", "chain", "discs", "walker")
 
 
 def sample(model: qdsim.Model, rng: np.random.Generator, speed: float) -> State:

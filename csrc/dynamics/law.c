@@ -52,6 +52,14 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   return status;
 }
 
+void law_withdraw(problem *p, island *one) {
+  shifted *s = &one->shifted;
+  if (p->coulomb && s->block_count > 0) {
+    memset(s->next, 0, (size_t)s->block_count * sizeof(double));
+    shifted_use(s, p->g + one->row, s->next);
+  }
+}
+
 /* Plain slips: each time all that softens an island begins anew, with heads that are raised, so
  * that nothing gives way that only the convex law wants to part. */
 qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,

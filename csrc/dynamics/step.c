@@ -100,13 +100,17 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_cone_options *cone_options,
                               island *one, const island_program *program, double *direction) {
   problem *p = &w->problem;
-  qd_status status = p->softening && is_proven(p, one)
-                         ? QD_INFEASIBLE
-                         : solve_program(p, one, options, cone_options, program, direction);
+  const int waits = p->softening && is_proven(p, one);
+  qd_status status =
+      waits ? QD_INFEASIBLE : solve_program(p, one, options, cone_options, program, direction);
   const int resists =
       p->resisting && is_vague(status) && problem_resist(p, model, options, one) > 0;
   if (resists) {
+    law_withdraw(p, one);
     status = solve_program(p, one, options, cone_options, program, direction);
+  }
+  if (status != QD_OK && !waits) {
+    law_withdraw(p, one);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
     status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
