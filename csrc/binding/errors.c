@@ -52,12 +52,14 @@ static const char *advice(qd_status status, const PyObject *culprits) {
 static PyObject *solver_error_raise(const core_state *state, const char *caller, qd_status status,
                                     const solver_info *info, PyObject *culprits) {
   const qd_cone_info *cone = &info->cone;
-  char residuals[240], law[80] = "";
+  char residuals[320], law[160] = "";
   if (status == QD_LAW_NOT_MET) {
     PyOS_snprintf(law, sizeof law, "law residual %.1e m of %d convex programs, ",
                   info->law_residual, info->convex_programs);
   } else if (status == QD_INFEASIBLE && info->convex_programs > 0) {
-    PyOS_snprintf(law, sizeof law, "the convex program that Coulomb's law begins with, ");
+    PyOS_snprintf(law, sizeof law,
+                  "the convex program that Coulomb's law begins with; its own equations (of cones "
+                  "and pyramids of two rays) led to no motion either, ");
   }
   PyOS_snprintf(residuals, sizeof residuals,
                 "%sprimal residual %.1e, dual residual %.1e, complementarity %.1e", law,

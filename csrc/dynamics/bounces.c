@@ -105,6 +105,9 @@ qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_op
     return status;
   }
   status = solve_share(model, w, options, input, kept, near, 0.0, 0.0, &without, result);
+  if (status != QD_OK && isinf(work)) {
+    return status; /* bounces are not why */
+  }
   if (status == QD_OK && without < work) {
     const double limit = fmax(0.0, without);
     share = find_share(model, w, options, input, kept, near, limit, without - limit, work - limit,

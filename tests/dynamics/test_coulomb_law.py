@@ -396,6 +396,38 @@ def test_what_is_squeezed_slides_without_hops(friction):
         step_dynamic(model, q, v, [], DynamicOptions(h=h, friction=friction, **LAW))
 
 
+RAMP = """<mujoco><option gravity="0 0 0"/><default><geom friction="{mu}"/></default><worldbody>
+<geom type="plane" size="9 9 1"/><geom size=".1" pos="-.15 0 .1"/>
+<body pos="0 0 .1"><joint type="slide" axis="{along}"/><geom size=".1" mass="2"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("friction", "along"), [("cone", "1 0 .1"), ("pyramid", "1 .3 .1")])
+def test_motion_that_the_convex_law_has_no_room_for(friction, along):
+    """A ball on a rail that rises by less than its friction: pushed off another ball, it has to leave the floor slower
+    than it slides. The convex program has no point; under Coulomb's law the floor lets go."""
+    mu, h, depth = 0.8, 0.01, 0.05
+    model = qdsim.load(RAMP.format(mu=mu, along=along))
+    q, v = model.default_q, np.zeros(1)
+    o = DynamicOptions(h=h, friction=friction, rays=2)
+    with pytest.raises(qdsim.SolverError, match="infeasible"):
+        step_dynamic(model, q, v, [], o)
+    s = step_dynamic(model, q, v, [], o.replace(**LAW))
+    axis = np.array([float(x) for x in along.split()])
+    way = depth * np.linalg.norm(axis) / axis[0]
+    across = np.linalg.norm(axis[1:]) if friction == "cone" else axis[2]  # along the wall's rays
+    force = 2.0 * way / h**2 * np.linalg.norm(axis) / (axis[0] - mu * across)
+    np.testing.assert_allclose(s.delta, [way], rtol=1e-9)
+    np.testing.assert_allclose(s.contacts["force"][:, 0], [0.0, force], rtol=1e-9, atol=1e-9)
+    assert s.info.softened == 0 and s.info.law_residual <= 2e-9
+
+
+def test_no_motion_at_all_is_said_with_what_was_tried():
+    """The same rail into the floor."""
+    model = qdsim.load(RAMP.format(mu=0.8, along="1 0 -.1"))
+    with pytest.raises(qdsim.SolverError, match=r"infeasible.*its own equations .* no motion"):
+        step_dynamic(model, model.default_q, np.zeros(1), [], DynamicOptions(h=0.01, **LAW))
+
+
 SPHERE = '<body pos="{} {} {}"><freejoint/><geom size=".1" mass="1"/></body>'
 BIN = """<mujoco><default><geom friction="{mu}"/></default><worldbody><geom type="plane" size="1 1 1"/>
 <geom type="box" size=".1 1 1" pos="{at} 0 1"/><geom type="box" size=".1 1 1" pos="-{at} 0 1"/>

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from coulomb_states import law_gaps, momentum_gap
+from program import gravity_force
 
 from qdsim import linearize_dynamic, step_dynamic, systems
 from qdsim.systems.heaps import shaking
@@ -101,6 +103,26 @@ def test_heaps_that_move_by_several_radii_obey_coulombs_law(seed):
     step = step_dynamic(model, q, v, [], o, tau=none)
     assert step.info.law_residual <= 1e-9 * RADIUS
     check(model, o, q, v, none, step)
+
+
+@pytest.mark.parametrize("h", [0.1, 0.02])
+def test_a_shaken_heap_of_disks_obeys_coulombs_law(h):
+    """In the plane a pyramid of two rays is a cone, too."""
+    system = systems.load_dynamic("brazil_nut", grains=90)
+    model, q, v = system.model, system.q, system.v
+    o = system.options.replace(h=h, restitution=0.0)
+    tau = shaking(model, 0.75, 1.0, h)
+    for k in range(round(1.8 / h)):
+        load = tau(k * h, q, v)
+        if k * h >= 1.3:
+            s = step_dynamic(model, q, v, [], o.replace(law="coulomb"), tau=load)
+            assert s.info.law_residual <= 1e-9
+            closing, outside, power = law_gaps(model, q, s, "pyramid", 2)
+            largest = 100.0 + s.contacts["force"].max()  # the large one's weight
+            assert closing <= 1e-8 and outside <= 1e-8 * largest and power <= 1e-8 * largest
+            assert momentum_gap(model, q, v, s, gravity_force(model, q) + load) <= 1e-8 * largest
+        s = step_dynamic(model, q, v, [], o, tau=load)
+        q, v = s.q_next, s.v_next
 
 
 def test_rounds_do_not_show_in_the_answer(heap):

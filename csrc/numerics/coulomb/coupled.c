@@ -42,9 +42,26 @@ void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
   s->four_dual_eq = arena_doubles(a, 4 * (size_t)sizes->equalities);
   s->four_shift = arena_doubles(a, 4 * room);
   s->coupled_count = 0;
-  const primal_sizes path = {sizes->variables, sizes->rows,
-                             sizes->variables < SHIFTED_LARGE ? 0 : sizes->entries, sizes->fill};
+  const primal_sizes path = {sizes->variables, sizes->rows, sizes->row_tiles, sizes->entries,
+                             sizes->fill};
   primal_path_lay_out(&s->path, &path, a);
+}
+
+int shifted_fits_path(const shifted *s) {
+  int i = 0;
+  while (i < s->block_count && (s->block[i].is_cone || s->block[i].count == 2)) {
+    ++i;
+  }
+  return i == s->block_count;
+}
+
+void shifted_tell_pairs(shifted *s, int rows) {
+  if (s->path.entry_room > 0) {
+    memset(s->path.paired, 0, (size_t)rows);
+    for (int i = 0; i < s->block_count; ++i) {
+      s->path.paired[s->block[i].row] = !s->block[i].is_cone && s->block[i].count == 2;
+    }
+  }
 }
 
 /* ---------------------------------------------------------------- slips */

@@ -172,7 +172,7 @@ static double reach(const primal_path *p) { return coulomb_reach_of_all(p->cone,
 /* The step to products of so many times mu; its length. */
 static double try_step(primal_run *run, double share) {
   set_aims(run->path, share * run->mu, 0.0);
-  primal_system_solve(run->path, run->program);
+  primal_system_solve(run->path);
   return smaller(1.0, BACK_OFF * reach(run->path));
 }
 
@@ -200,12 +200,12 @@ static void factor(primal_run *run) {
 static double look_ahead(primal_run *run, double *length) {
   primal_path *p = run->path;
   set_aims(p, 0.0, 0.0);
-  primal_system_solve(p, run->program);
+  primal_system_solve(p);
   const double ahead = smaller(1.0, reach(p)), left = 1.0 - ahead;
   const double share = ahead > 0.1 ? left * left : 0.8;
   set_aims(p, share * run->mu, ahead);
   add_bends(p, ahead);
-  primal_system_solve(p, run->program);
+  primal_system_solve(p);
   *length = smaller(1.0, BACK_OFF * reach(p));
   return *length * (1.0 - share);
 }

@@ -27,12 +27,17 @@
 
 typedef struct primal_sizes {
   int variables, rows;
+  size_t row_tiles;     /* of G */
   size_t entries, fill; /* tiles of the matrix, and below the diagonal of its factor; 0: no path */
 } primal_sizes;
 
 typedef struct primal_path {
   int variables, tiles, cones, rows;
   coulomb_cone *cone; /* (rows) tail: its head's row and one */
+  char *paired;       /* (rows) 1: this row and the next, head + tail and head - tail, are a cone */
+  sparse_rows G;      /* with head and tail in place of such rows */
+  const double *g;
+  double *own_values, *own_g; /* for that */
   block_matrix A;
   size_t entry_room;
   block_lu lu;
@@ -56,6 +61,8 @@ int primal_path_follow(primal_path *p, const conic_program *program, double accu
 
 /* ---- primal_polish.c */
 
+/* x and the forces of the point at hand, in the program's rows. */
+void primal_path_read(const primal_path *p, double *x, double *dual);
 /* The program's pattern, and a point of it; 0 as above. */
 int primal_path_load(primal_path *p, const conic_program *program, const double *x,
                      const double *dual);
@@ -76,7 +83,7 @@ void primal_system_measure(primal_path *p, const conic_program *program);
 /* Factors at the point's scalings; of Q alone with no_contacts. */
 void primal_system_factor(primal_path *p, const conic_program *program, int no_contacts);
 /* dx, and steps of slacks and forces for the cones' aims */
-void primal_system_solve(primal_path *p, const conic_program *program);
+void primal_system_solve(primal_path *p);
 /* y = Q x */
 void primal_cost_product(const primal_path *p, const conic_program *program, const double *x,
                          double *y);

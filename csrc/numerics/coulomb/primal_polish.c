@@ -91,11 +91,11 @@ static void set_push(const primal_path *p, const coulomb_cone *cone, double *pus
   }
 }
 
-static void step(primal_path *p, const conic_program *program) {
+static void step(primal_path *p) {
   for (int c = 0; c < p->cones; ++c) {
     set_push(p, p->cone + c, p->cone[c].aim);
   }
-  primal_system_solve(p, program);
+  primal_system_solve(p);
   for (int i = 0; i < p->variables; ++i) {
     p->x[i] += p->dx[i];
   }
@@ -116,9 +116,27 @@ int primal_path_load(primal_path *p, const conic_program *program, const double 
   memcpy(p->x, x, (size_t)p->variables * sizeof(double));
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
-    memcpy(cone->force, dual + cone->tail - 1, (size_t)(cone->tails + 1) * sizeof(double));
+    const double *own = dual + cone->tail - 1;
+    memcpy(cone->force, own, (size_t)(cone->tails + 1) * sizeof(double));
+    if (p->paired[cone->tail - 1]) {
+      cone->force[0] = own[0] + own[1];
+      cone->force[1] = own[0] - own[1];
+    }
   }
   return 1;
+}
+
+void primal_path_read(const primal_path *p, double *x, double *dual) {
+  memcpy(x, p->x, (size_t)p->variables * sizeof(double));
+  for (int c = 0; c < p->cones; ++c) {
+    const coulomb_cone *cone = p->cone + c;
+    double *own = dual + cone->tail - 1;
+    memcpy(own, cone->force, (size_t)(cone->tails + 1) * sizeof(double));
+    if (p->paired[cone->tail - 1]) {
+      own[0] = 0.5 * (cone->force[0] + cone->force[1]);
+      own[1] = 0.5 * (cone->force[0] - cone->force[1]);
+    }
+  }
 }
 
 /* sqrt(x'Qx), with Qx into image */
@@ -175,7 +193,7 @@ int primal_polish(primal_path *p, const conic_program *program, double tolerance
     if (error <= tolerance) { /* from the start: for primal_is_regular */
       break;
     }
-    step(p, program);
+    step(p);
   }
   p->hard = 0.0;
   return error <= tolerance;

@@ -16,6 +16,9 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
     return;
   }
   p->cone = arena_take(a, rows * sizeof *p->cone);
+  p->paired = arena_take(a, rows);
+  p->own_values = arena_doubles(a, 4 * sizes->row_tiles);
+  p->own_g = arena_doubles(a, rows);
   p->A.row_start = arena_ints(a, tiles + 1);
   p->A.column = arena_ints(a, entries);
   p->A.value = arena_doubles(a, 16 * entries);
@@ -40,15 +43,41 @@ static int list_cones(primal_path *p, const qd_cone_program *program) {
         (program->target_mu && program->target_mu[c] > 0.0)) {
       return 0;
     }
-    for (int r = row; r < row + dim; r += is_cone ? dim : 1) {
+    for (int r = row; r < row + dim; r += p->cone[p->cones - 1].tails + 1) {
       coulomb_cone *cone = p->cone + p->cones++;
       memset(cone, 0, sizeof *cone);
       cone->tail = r + 1;
-      cone->tails = is_cone ? dim - 1 : 0;
+      cone->tails = is_cone ? dim - 1 : p->paired[r];
     }
     row += dim;
   }
   return 1;
+}
+
+/* The rows, with head and tail of two that are a pyramid. */
+static void set_rows(primal_path *p, const conic_program *program) {
+  const double *g = program->program.g;
+  p->G = *program->G;
+  p->g = g;
+  if (memchr(p->paired, 1, (size_t)p->rows) == NULL) {
+    return;
+  }
+  memcpy(p->own_values, p->G.values, 4 * (size_t)p->G.start[p->rows] * sizeof(double));
+  memcpy(p->own_g, g, (size_t)p->rows * sizeof(double));
+  for (int r = 0; r < p->rows; ++r) {
+    if (p->paired[r]) {
+      const int first = 4 * p->G.start[r], next = 4 * p->G.start[r + 1];
+      for (int k = 0; k < next - first; ++k) {
+        const double plus = p->G.values[first + k], minus = p->G.values[next + k];
+        p->own_values[first + k] = 0.5 * (plus + minus);
+        p->own_values[next + k] = 0.5 * (plus - minus);
+      }
+      p->own_g[r] = 0.5 * (g[r] + g[r + 1]);
+      p->own_g[r + 1] = 0.5 * (g[r] - g[r + 1]);
+    }
+  }
+  p->G.values = p->own_values;
+  p->g = p->own_g;
 }
 
 static void note_pair(uint64_t *mask, size_t words, int i, int j) {
@@ -56,7 +85,7 @@ static void note_pair(uint64_t *mask, size_t words, int i, int j) {
 }
 
 static void note_entries(primal_path *p, const conic_program *program, size_t words) {
-  const sparse_rows *Q = program->Q, *G = program->G;
+  const sparse_rows *Q = program->Q, *G = &p->G;
   memset(p->mask, 0, (size_t)p->tiles * words * sizeof(uint64_t));
   for (int i = 0; i < p->tiles; ++i) {
     note_pair(p->mask, words, i, i);
@@ -113,6 +142,7 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   }
   p->variables = sizes->variable_count;
   p->rows = sizes->row_count;
+  set_rows(p, program);
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
   const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
@@ -163,9 +193,8 @@ void primal_system_measure(primal_path *p, const conic_program *program) {
     const coulomb_cone *cone = p->cone + c;
     const int row = cone->tail - 1;
     for (int k = 0; k <= cone->tails; ++k) {
-      p->gap[row + k] =
-          row_product(program->G, row + k, p->x) + program->program.g[row + k] - cone->slack[k];
-      add_row(program->G, row + k, cone->force[k], p->pull);
+      p->gap[row + k] = row_product(&p->G, row + k, p->x) + p->g[row + k] - cone->slack[k];
+      add_row(&p->G, row + k, cone->force[k], p->pull);
     }
     p->gap[row] += primal_shift(cone->slack, cone->tails);
   }
@@ -298,7 +327,7 @@ static void add_cones(primal_path *p, const sparse_rows *G) {
 void primal_system_factor(primal_path *p, const conic_program *program, int no_contacts) {
   set_cost(p, program->Q);
   if (!no_contacts) {
-    add_cones(p, program->G);
+    add_cones(p, &p->G);
   }
   block_lu_factor(&p->lu, &p->A, write_row, &p->A, p->row_tiles);
 }
@@ -347,21 +376,21 @@ static void set_held_step(const primal_path *p, coulomb_cone *cone) {
   }
 }
 
-void primal_system_solve(primal_path *p, const conic_program *program) {
+void primal_system_solve(primal_path *p) {
   memcpy(p->dx, p->pull, 4 * (size_t)p->tiles * sizeof(double));
   for (int c = 0; c < p->cones; ++c) {
     const coulomb_cone *cone = p->cone + c;
     double push[CONE_ROWS];
     set_push(p, cone, push);
     for (int k = 0; k <= cone->tails; ++k) {
-      add_row(program->G, cone->tail - 1 + k, push[k], p->dx);
+      add_row(&p->G, cone->tail - 1 + k, push[k], p->dx);
     }
   }
   block_lu_solve(&p->lu, p->dx);
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
     for (int k = 0; k <= cone->tails; ++k) {
-      cone->dslack[k] = row_product(program->G, cone->tail - 1 + k, p->dx);
+      cone->dslack[k] = row_product(&p->G, cone->tail - 1 + k, p->dx);
     }
     if (p->hard > 0.0) {
       set_held_step(p, cone);

@@ -21,6 +21,8 @@
  * largest force times the length; factors that it may take. */
 #define ARRIVED 1e-11
 #define PATH_FACTORS 250
+/* The same where the program without shifts has no point, and there may be no end. */
+#define OPEN_FACTORS 60
 /* Where the caller wants no more than some programs: as many factors as they take. */
 #define PROGRAM_FACTORS 20
 /* Behind the law's own polish programs begin with its solution, which they find again: so near, as
@@ -53,11 +55,12 @@ typedef struct way_step {
   int programs;
 } way_step;
 
-static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
-                                {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
-                                {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
-                                {FROM_OPEN, BY_MIXING, 20},        {FROM_START, BY_SLIPS, 60},
-                                {FROM_BEST, BY_HALVED_NEWTON, 24}};
+static const way_step WAYS[] = {
+    {FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
+    {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
+    {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
+    {FROM_OPEN, BY_MIXING, 20},        {FROM_START, BY_SLIPS, 60},
+    {FROM_PATH, BY_NEWTON, 10},        {FROM_BEST, BY_HALVED_NEWTON, 24}};
 /* Of large programs: heaps in which many contacts go over from sticking to sliding on the way,
  * where Newton's steps from the convex program's solution run away. After the path of the law
  * itself a few lead on. What mixing remembers is of other contacts by then; plain slips lead past.
@@ -95,6 +98,7 @@ typedef struct shifted_run {
   int cold;                  /* 1: programs start from nothing */
   int stale;                 /* 1: the solution is not that of the program solved last */
   int noted;                 /* 1: one of them has begun */
+  int opened;                /* 1: the program without shifts has no point */
 } shifted_run;
 
 void shifted_begin(shifted *s, const double *g) {
@@ -246,6 +250,11 @@ static void use_shifts(shifted_run *run, const double *shift) {
   shifted_use(run->s, run->g, shift);
 }
 
+static void use_no_shifts(shifted_run *run) {
+  memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
+  use_shifts(run, run->s->next);
+}
+
 void shifted_step_to_slips(shifted *s, int first) {
   double *before = s->past, *share = s->past + s->block_count;
   for (int i = 0; i < s->block_count; ++i) {
@@ -339,34 +348,16 @@ static void use_slips(shifted_run *run) {
   use_shifts(run, s->slip);
 }
 
-/* The point of the law's own path. */
-static void copy_path(shifted_run *run) {
-  const primal_path *path = &run->s->path;
-  memcpy(run->x, path->x, (size_t)path->variables * sizeof(double));
-  for (int c = 0; c < path->cones; ++c) {
-    const coulomb_cone *cone = path->cone + c;
-    memcpy(run->dual + cone->tail - 1, cone->force, (size_t)(cone->tails + 1) * sizeof(double));
-  }
-}
-
-/* 1 if the path's law is the program's: it takes a pyramid's rows for contacts of their own. */
-static int has_cones_only(const shifted *s) {
-  int i = 0;
-  while (i < s->block_count && s->block[i].is_cone) {
-    ++i;
-  }
-  return i == s->block_count;
-}
-
 /* Newton's steps on the law from the point at hand of its path; 1 if they have solved it. Then
  * programs begin there. */
 static int polish_law(shifted_run *run) {
   primal_path *path = &run->s->path;
-  if (!has_cones_only(run->s) || !primal_polish(path, run->program, LAW_POLISHED * run->tolerance,
-                                                POLISH_FACTORS, &run->factorizations)) {
+  if (!shifted_fits_path(run->s) ||
+      !primal_polish(path, run->program, LAW_POLISHED * run->tolerance, POLISH_FACTORS,
+                     &run->factorizations)) {
     return 0;
   }
-  copy_path(run);
+  primal_path_read(&run->s->path, run->x, run->dual);
   run->regular = primal_is_regular(path, run->program);
   run->polishes = 1;
   return 1;
@@ -374,7 +365,7 @@ static int polish_law(shifted_run *run) {
 
 /* Shifts of the guess; of a large program, of the solution of the law that it leads to. */
 static void start_guessed(shifted_run *run) {
-  if (is_large(run) && has_cones_only(run->s) &&
+  if (is_large(run) && shifted_fits_path(run->s) &&
       primal_path_load(&run->s->path, run->program, run->x, run->dual)) {
     polish_law(run);
   }
@@ -393,13 +384,12 @@ static void step_back(shifted_run *run) {
 /* The path's end: its shifts, from its point. 0 if it has none. */
 static int start_on_path(shifted_run *run) {
   shifted *s = run->s;
-  memset(s->next, 0, (size_t)s->block_count * sizeof(double));
-  use_shifts(run, s->next);
+  use_no_shifts(run);
   if (!primal_path_follow(&s->path, run->program, ARRIVED * run->program->length, run->path_factors,
                           &run->factorizations)) {
     return 0;
   }
-  copy_path(run);
+  primal_path_read(&run->s->path, run->x, run->dual);
   polish_law(run);
   use_slips(run);
   run->polishes = 1;
@@ -449,8 +439,7 @@ typedef enum failure { GIVES_UP, WITHOUT_GUESS, BACK_AT_BEST, NO_FAILURE } failu
 
 /* Nothing was solved so far: once more without the guess, if there was one. */
 static failure fail_at_first(shifted_run *run, const shifted_options *law, qd_status status) {
-  memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
-  use_shifts(run, run->s->next); /* as if nothing had been tried */
+  use_no_shifts(run); /* as if nothing had been tried */
   return status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1 ? GIVES_UP
                                                                             : WITHOUT_GUESS;
 }
@@ -469,6 +458,32 @@ static failure look_at(shifted_run *run, const shifted_options *law, qd_status s
   return NO_FAILURE;
 }
 
+/* A program without a point may have one under Coulomb's law, which wants no room of what slides:
+ * at the end of the law's own path. Returns the way from there, or -1. */
+static int open_up(shifted_run *run) {
+  int way = 0;
+  while (run->ways[way].from != FROM_PATH) {
+    ++way;
+  }
+  run->opened = 1;
+  run->path_factors = OPEN_FACTORS;
+  if (!shifted_fits_path(run->s) || begin_way(run, way) != way) {
+    use_no_shifts(run);
+    return -1;
+  }
+  run->way_count = way + 1;
+  return way;
+}
+
+/* That leads nowhere: the proof that the program without shifts has no point is found again. */
+static qd_status close_again(shifted_run *run) {
+  use_no_shifts(run);
+  run->cold = 1;
+  run->polishes = 0;
+  const qd_status status = solve_program(run);
+  return status == QD_OK ? QD_LAW_NOT_MET : status;
+}
+
 static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
   run->way_ends = run->way->programs;
   for (int failures = 0, way = 0;;) {
@@ -476,7 +491,11 @@ static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
     const failure now = look_at(run, law, status, &failures);
     run->cold = now == WITHOUT_GUESS;
     if (now == GIVES_UP) {
-      return status;
+      way = status == QD_INFEASIBLE && !run->opened ? open_up(run) : -1;
+      if (way < 0) {
+        return status;
+      }
+      continue;
     }
     if (now != NO_FAILURE) {
       continue;
@@ -549,12 +568,16 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
     run.path_factors = PROGRAM_FACTORS * law->stop_after;
   }
   shifted_begin(s, g);
+  shifted_tell_pairs(s, program->program.row_count);
   if (law->guessed) {
     start_guessed(&run);
   }
   qd_status status = find_shifts(&run, law);
   if (status == QD_OK) {
     status = settle(&run, law);
+  }
+  if (status == QD_LAW_NOT_MET && run.opened) {
+    status = close_again(&run);
   }
   *report = (shifted_report){run.programs, run.error, run.regular > 0, run.mixed, run.stale};
   info->iterations = run.iterations;

@@ -61,6 +61,7 @@ typedef struct shifted {
 
 typedef struct shifted_sizes {
   int blocks, rows, variables, equalities;
+  size_t row_tiles;     /* of G */
   size_t entries, fill; /* tiles of the program's matrix and its factor, at most */
 } shifted_sizes;
 
@@ -114,6 +115,10 @@ void shifted_sensitivity_solve(shifted *s, qd_cone_workspace *workspace,
 
 /* ---- coupled.c */
 
+/* 1 if the path knows the contacts: cones, and pyramids of two rays, which are cones, too. */
+int shifted_fits_path(const shifted *s);
+/* Tells it which of so many rows are such pyramids'. */
+void shifted_tell_pairs(shifted *s, int rows);
 /* Slips of the solution, and which blocks couple; the error (see above). `length`: what g is
  * about. */
 double shifted_read(shifted *s, const double *slack, const double *dual, double length);
