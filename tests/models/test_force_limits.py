@@ -340,6 +340,26 @@ def test_a_joint_without_force_is_not_pushed_away_for_ever_by_a_barrier(kappa: f
     np.testing.assert_array_equal(step.actuator_force, 0.0)
 
 
+@pytest.mark.parametrize("kappa", [None, 1e4])
+@pytest.mark.parametrize("pushed", [0.5, -0.5])
+@pytest.mark.parametrize("told", [1.0, -1.0])
+def test_what_is_pushed_beyond_a_limit_moves_by_the_sum_of_both_forces(
+    kappa: float | None, pushed: float, told: float
+) -> None:
+    """A mass of 1 kg, whose actuator pulls towards its command with 1 mN at most: m delta = h^2 (both), and the actuator
+    is said to pull where it does. It was said to pull against the motion, whichever way its command was."""
+    model = qdsim.load(
+        """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" type="slide" axis="1 0 0"/>
+        <geom size="0.1" mass="1"/></body></worldbody>
+        <actuator><position joint="j" kp="1000" forcerange="-0.001 0.001"/></actuator></mujoco>"""
+    )
+    step = qdsim.step(model, [0.0], [told], qdsim.Options(h=0.1, kappa=kappa), tau=[pushed])
+    pull = np.copysign(1e-3, told)
+    np.testing.assert_allclose(step.q_next, 0.01 * (pushed + pull), atol=1e-6 if kappa else 1e-9)
+    np.testing.assert_allclose(step.actuator_force, pull, rtol=1e-9)
+    assert step.actuator_limited.all()
+
+
 def test_limits_of_files_are_mujocos() -> None:
     """At rest, actuators pull with what mj_forward says, clamped by forcerange and actuatorfrcrange."""
     rng = np.random.default_rng(12)

@@ -285,5 +285,5 @@ def test_wrong_numbers_are_named(arguments: dict[str, Any], message: str) -> Non
 
 
 def test_limits_without_an_interval() -> None:
-    with pytest.raises(ValueError, match="lower: cones has no interval"):
+    with pytest.raises(ValueError, match="lower: no entry of cones is an interval"):
         qdsim.solve_cone_program(np.eye(1), [1.0], np.eye(1), [0.0], [("orthant", 1)], lower=0.0)

@@ -109,7 +109,7 @@ static int limits_read(cone_call *call, const cone_arguments *in, double *lower,
   const npy_intp count = interval_rows(&call->program);
   if (count == 0) {
     if (is_given(in->lower) || is_given(in->upper)) {
-      PyErr_Format(PyExc_ValueError, "%s: cones has no interval",
+      PyErr_Format(PyExc_ValueError, "%s: no entry of cones is an interval",
                    is_given(in->lower) ? "lower" : "upper");
       return -1;
     }

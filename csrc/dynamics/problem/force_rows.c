@@ -129,15 +129,14 @@ static void clamp_forces(const qd_model *model, double *force, double *at_limit)
   }
 }
 
-/* Of actuators with a row. */
-static void row_forces(const problem *p, const qd_model *model, const double *delta, double *force,
-                       double *at_limit) {
+/* Of actuators with a row. Where a joint's inertia stands in for a share of its stiffness, the
+ * row's multiplier is no force of the actuator within its limits; what the actuator's law says is.
+ */
+static void row_forces(const problem *p, double *force, double *at_limit) {
   for (int i = 0; i < p->force_row_count; ++i) {
     const force_row *row = p->force_row + i;
-    if (row->actuator >= 0) {
-      const double value = p->dual[row->row];
-      force[row->actuator] =
-          actuator_clamp(model, row->actuator, value - row->resistance * delta[row->dof]);
+    if (row->actuator >= 0 && row->resistance == 0.0) {
+      const double value = force[row->actuator] = p->dual[row->row];
       at_limit[row->actuator] =
           is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
     }
@@ -167,5 +166,5 @@ void problem_actuator_forces(const problem *p, const qd_model *model, const qd_s
   if (o->force_limits && model->bounded_forces > 0) {
     clamp_forces(model, force, at_limit);
   }
-  row_forces(p, model, delta, force, at_limit);
+  row_forces(p, force, at_limit);
 }
