@@ -229,6 +229,73 @@ def test_redundant_constraints_share_the_load() -> None:
     np.testing.assert_allclose(a.constraint_force[1], b.constraint_force[1:].sum(axis=0), atol=1e-6)
 
 
+@pytest.mark.parametrize("error", [0.0, 1e-10, 1e-8])
+def test_a_loop_closed_twice_moves_like_one_closed_once(error: float) -> None:
+    """A second pin on the first one's axis, off by the last digits of a file: the same motion, the same derivative."""
+    again = (
+        '<connect name="again" body1="coupler" body2="rocker" anchor="0.3 0.04 0.05"/></equality>'
+    )
+    once, twice = qdsim.load(FOUR_BAR), qdsim.load(FOUR_BAR.replace("</equality>", again))
+    loop, pin = twice.description, twice.description.constraints[1]
+    assert isinstance(pin, Connect)
+    moved = dataclasses.replace(
+        pin, anchor_b=tuple(np.add(pin.anchor_b, [error, -0.7 * error, -0.5 * error]))
+    )
+    twice = qdsim.Model(dataclasses.replace(loop, constraints=(loop.constraints[0], moved)))
+    rng = np.random.default_rng(4)
+    for _ in range(8):
+        q, u = SCENES["four bar"].sample(rng)
+        a, b = (qdsim.linearize(m, q, u, qdsim.Options()) for m in (once, twice))
+        np.testing.assert_allclose(b.step.q_next, a.step.q_next, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(b.A, a.A, rtol=0, atol=1e-6 * max(1.0, np.abs(a.A).max()))
+        np.testing.assert_allclose(b.B, a.B, rtol=0, atol=1e-6 * max(1.0, np.abs(a.B).max()))
+        assert b.step.info.softened == 0
+        assert b.step.info.derivative_exact == a.step.info.derivative_exact
+        assert b.step.info.tries <= a.step.info.tries
+
+
+def parallel_cranks(pins: int) -> qdsim.Model:
+    """Equal cranks side by side that carry one plate, each but the first by a pin. Their base is turned, so that world
+    axes lie along no row."""
+    bars, pinned = "", ""
+    for i in range(3):
+        plate = (
+            """<body name="plate" pos="0 0 0.15"><joint name="plate" axis="0 1 0"/>
+            <geom type="capsule" size="0.02" fromto="0 0 0 0.4 0 0" mass="0.3"/></body>"""
+            if i == 0
+            else ""
+        )
+        bars += f"""<body name="c{i}" pos="{0.2 * i} 0 0"><joint name="c{i}" axis="0 1 0"/>
+            <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.15" mass="0.3"/>{plate}</body>"""
+    for i in range(1, pins + 1):
+        pinned += f'<connect body1="plate" body2="c{i}" anchor="{0.2 * i} 0 0"/>'
+    return qdsim.load(
+        f"""<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
+        <body euler="20 30 50">{bars}</body></worldbody><equality>{pinned}</equality>
+        <actuator><position joint="c0" kp="80"/></actuator></mujoco>"""
+    )
+
+
+def test_cranks_side_by_side_move_although_they_contradict_each_other() -> None:
+    """Two pins hold three of four joints, and say so a little differently: the plate of a parallel linkage moves with
+    the first crank, and stays upright."""
+    model = parallel_cranks(2)
+    loop, pin = model.description, model.description.constraints[1]
+    assert isinstance(pin, Connect)
+    moved = dataclasses.replace(pin, anchor_b=tuple(np.add(pin.anchor_b, [1e-8, 0.0, 2e-8])))
+    model = qdsim.Model(dataclasses.replace(loop, constraints=(loop.constraints[0], moved)))
+    q = np.array(model.default_q)
+    crank, plate = model.slice_q("c0"), model.slice_q("plate")
+    for k in range(40):
+        step = qdsim.step(model, q, [0.6 * np.sin(0.1 * k)], qdsim.Options())
+        q = np.array(step.q_next)
+        assert step.info.softened == 0
+        np.testing.assert_allclose(q[crank], 0.6 * np.sin(0.1 * k), atol=2e-2)
+        np.testing.assert_allclose(q[plate], -q[crank], atol=1e-5)
+        np.testing.assert_allclose(q[model.slice_q("c2")], q[crank], atol=1e-5)
+        assert np.abs(violation(model, q)).max() < 1e-2 * 0.15
+
+
 def test_contradicting_constraints_are_infeasible() -> None:
     text = COUPLED.replace(
         "</equality>",

@@ -54,6 +54,10 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);
 
+/* redundant_rows.c: rows of the island's constraints that others imply go. */
+void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
+                          island *one);
+
 /* 1 if an actuator's force has a row of its own, where limits bound it that are in the program,
  * instead of its spring in Q. Without stiffness it is a number, and is clamped. */
 static inline int actuator_has_row(const problem *p, const qd_model *model,

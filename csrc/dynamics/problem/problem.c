@@ -33,6 +33,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
+  p->basis = arena_doubles(a, nc > 0 ? (IMPLIED_ROWS + 3) * (n + 8) : 0);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   p->ball_limit = arena_take(a, (size_t)model->joint_count * sizeof(ball_limit));
@@ -168,6 +169,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
   }
+  redundant_rows_leave(p, model, options, one);
   for (int i = 0; one->size.compliant > 0 && i < one->equality_count; ++i) {
     const equality_row *row = p->equality + one->equality + i;
     const double R = constraint_row_compliance(model, options, row->constraint, row->component);

@@ -110,6 +110,10 @@ typedef struct force_row {
   double by_stiffness; /* derivative of m by K; 0: m is that of the inertia, epsilon I / h^2 */
 } force_row;
 
+/* Rows of constraints of one island, at most, among which implied ones are looked for: of n rows
+ * that costs n^2 products of rows. */
+#define IMPLIED_ROWS 48
+
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
@@ -144,6 +148,7 @@ typedef struct problem {
   constraint_state *constraint; /* (constraint_count) */
   equality_row *equality;       /* (equality_count) */
   double *constraint_force;     /* (constraint_count, 6) */
+  double *basis;                /* (IMPLIED_ROWS + 3, n + 8) scratch of redundant_rows.c */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
   ball_limit *ball_limit;       /* (joint_count) */
