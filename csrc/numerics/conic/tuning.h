@@ -357,6 +357,11 @@
 /* Penalty over the compliance: stiffer is rounding. */
 #define POLISH_STIFFEST 1e12
 
+/* Error of the first step with softer rows, in large programs, that may be a rise: the set changes
+ * once and is then right. More: in one of ten heaps steps that lead nowhere, five factors; less:
+ * polishes that are given up, and three more iterations of the path. */
+#define SOFTER_RISE 1e-2
+
 /* Relative error with nothing left to gain. Less is never reached and costs a step. */
 #define POLISH_ROUNDING 5e-14
 

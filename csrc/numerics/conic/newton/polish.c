@@ -161,13 +161,14 @@ typedef struct newton_run {
   double r;          /* force over length that parts held from free */
   double best, last; /* errors */
   int rises;         /* of the error */
+  int excused;       /* 1: the next of them does not count, if it is small */
   int settled;       /* steps change nothing any more, and the best counts as polished */
 } newton_run;
 
 /* The other way: held rows this stiff leave more rounding in the forces than counts as polished, in
  * the worst case enough to lose the set that was found. They get softer: 1, and more steps from the
  * best point. */
-static int soften(qd_cone_workspace *workspace, double error, const newton_run *run) {
+static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
   if (run->guess->origin != ORIGIN_PATH || !(error >= run->last) || run->best > CLOSE ||
       run->best <= ACCEPTED || workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
     return 0;
@@ -179,6 +180,7 @@ static int soften(qd_cone_workspace *workspace, double error, const newton_run *
   memcpy(workspace->newton.dual, workspace->polished.dual,
          (size_t)workspace->program.slot_count * sizeof(double));
   conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
+  run->excused = workspace->program.variable_count >= MANY_COLUMNS;
   return 1;
 }
 
@@ -220,7 +222,11 @@ static int ends_run(newton_run *run, int iteration, double error, int changed) {
   if (run->settled) {
     return 1;
   }
-  run->rises += error >= run->last;
+  if (error >= run->last && run->excused && error <= SOFTER_RISE) {
+    run->excused = 0;
+  } else if (error >= run->last) {
+    ++run->rises;
+  }
   if (run->best <= POLISH_ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT) {
     return 1;
   }
@@ -268,7 +274,7 @@ LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best
 /* Newton from (newton); 1 if it arrives. */
 QD_CLONES
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
-  newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0};
+  newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0, 0};
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
   double *projected = workspace->work.ddual_aim, penalty = workspace->active.hard_penalty;
   int best_is_last = 0;
