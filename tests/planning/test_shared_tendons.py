@@ -198,6 +198,22 @@ def test_a_holding_command_balances_the_tendons_joints_and_the_disc() -> None:
         planning.holding_command(model, q)
 
 
+def test_dry_friction_helps_to_hold_what_a_tendon_leaves_open() -> None:
+    """Where fingers press with one link each and no spring is in their joints: as much as it takes, and no more."""
+    loose, rubbing = hand('frictionloss="0.4"'), hand('frictionloss="0.05"')
+    q = np.array(turning().start)
+    load = np.zeros(loose.nv)
+    load[loose.slice_v("l2")] = 0.3  # turns the outer link; the inner one feels nothing of it
+    found = planning.holding_command(loose, q, tau=load)
+    still = qdsim.step(loose, q, found.u, OPTIONS, tau=load)
+    np.testing.assert_allclose(still.delta, 0.0, atol=1e-8)
+    with pytest.raises(planning.EquilibriumError, match="cannot hold the load"):
+        planning.holding_command(rubbing, open_hand(rubbing), tau=load)
+    found = planning.holding_command(loose, open_hand(loose), tau=load)
+    still = qdsim.step(loose, open_hand(loose), found.u, OPTIONS, tau=load)
+    np.testing.assert_allclose(still.delta, 0.0, atol=1e-8)
+
+
 def test_an_outer_joint_closes_on_where_an_inner_one_has_stopped() -> None:
     """Both move in proportion to their shares until the inner link meets something."""
     model = hand()

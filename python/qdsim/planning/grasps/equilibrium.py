@@ -15,7 +15,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
-from qdsim.planning.task.drives import lengths, robot_v, shares, sharing, slopes
+from qdsim.planning.task.drives import lengths, owners, robot_v, shares, sharing, slopes
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.robot import check_springs, force_reach
 from qdsim.planning.task.space import ObjectSpace
@@ -93,10 +93,11 @@ def holding_command(
     Minimises the sum of squared contact forces subject to the friction cones and the equilibrium of
     all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
     actuators' springs are stretched by what contacts and loads ask of them,
-    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Joints that share a tendon are in equilibrium with its pull.
-    Forces of joint limits, of friction in joints and of bilateral
-    constraints are not used, but for couplings by which joints follow actuated ones. Where the command that the smallest forces need is beyond its bounds, the smallest forces
-    are those whose command is within; so are forces that the actuators can pull with (``Actuator.force_range``).
+    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Joints that share a tendon are in equilibrium with its pull, and
+    their dry friction counts as a contact's force. Forces of joint limits, of friction in other joints and of bilateral
+    constraints are not used, but for couplings by which joints follow actuated ones. Where the command that the
+    smallest forces need is beyond its bounds, the smallest forces are those whose command is within; so are forces that
+    the actuators can pull with (``Actuator.force_range``).
 
     Args:
         model: the model.
@@ -122,10 +123,12 @@ def holding_command(
     contacts = contacts[contacts["dist"] <= reach].copy()
     rows, J, scale, cones = contact_rows(model, here, contacts)
     fold = folded(model)
-    J, load = J @ fold, load @ fold
+    rubbing, most = _rubbing(model)
+    J, load = np.vstack((J @ fold, np.eye(model.nv)[rubbing])), load @ fold
+    cone = _cone(scale, cones, most)
     loose, share = _loose(model, here, fold), shares(model, here)
     C, c = loose.T @ J.T, load @ loose
-    f = np.zeros(len(rows))
+    f = np.zeros(len(J))
     left = c
     unit = tolerance * max(1.0, float(np.linalg.norm(c)))
     low = _bounds("lower", lower, np.asarray(model.u_lower))
@@ -140,13 +143,13 @@ def holding_command(
         torque = -((forces @ J + load) @ share)
         return torque, np.asarray((robot + torque / stiffness) * gear)
 
-    if len(rows) and len(c):
-        f = _least_forces(C, c, scale, cones, unit)
+    if len(J) and len(c):
+        f = _least_forces(C, c, cone, unit)
         left = C @ f + c
         if float(np.linalg.norm(left)) <= unit and beyond(command(f)[1], low, high).any():
-            _, still = command(np.zeros(len(rows)))
+            _, still = command(np.zeros(len(J)))
             slope = -(gear / stiffness)[:, None] * (J @ share).T
-            f = _forces_within(C, c, scale, cones, slope, still, low, high, f)
+            f = _forces_within(C, c, cone, slope, still, low, high, f)
             left = C @ f + c
     torque, u = command(f)
     outside = beyond(u, low, high)
@@ -247,6 +250,29 @@ def _loose(model: Model, q: Array, fold: Array) -> Array:
     return np.hstack((loose, within))
 
 
+def _rubbing(model: Model) -> tuple[NDArray[np.intp], Array]:
+    """The degrees of freedom of joints that share tendons and have dry friction, and that, N or Nm."""
+    if not sharing(model):
+        return np.empty(0, dtype=np.intp), np.empty(0)
+    own = robot_v(model)[np.asarray(model.actuated_v)[owners(model)] < 0]
+    loss = {
+        model.slice_v(j).start: k
+        for j, k in zip(model.joint_names, model.parameters.joint_friction)
+    }
+    most = np.array([loss[dof] for dof in own.tolist()])
+    return own[most > 0.0], most[most > 0.0]
+
+
+def _cone(scale: Array, sizes: list[int], most: Array) -> dict[str, Any]:
+    """Where forces may lie: in friction cones, and those of dry friction within plus and minus ``most``."""
+    m, n = len(scale), len(most)
+    G = np.zeros((m + 2 * n, m + n))
+    G[:m, :m] = np.diag(1.0 / scale)
+    G[m : m + n, m:], G[m + n :, m:] = np.eye(n), -np.eye(n)
+    kinds = _kinds(sizes) + [("orthant", 2 * n)] * bool(n)
+    return {"G": G, "g": np.concatenate((np.zeros(m), most, most)), "cones": kinds}
+
+
 def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
     """``(nv,)`` generalised forces of gravity and springs."""
     p = model.parameters
@@ -306,10 +332,9 @@ def _kinds(sizes: list[int]) -> list[tuple[str, int]]:
     return [("lorentz" if size > 1 else "orthant", size) for size in sizes]
 
 
-def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: float) -> Array:
+def _least_forces(C: Array, c: Array, cone: dict[str, Any], unit: float) -> Array:
     """The smallest forces within the cones that balance ``c``, or those that leave the least over."""
     m = C.shape[1]
-    cone: dict[str, Any] = {"G": np.diag(1.0 / scale), "g": np.zeros(m), "cones": _kinds(cones)}
     size = float(np.abs(C).max()) ** 2
     f = _nearest_forces(C, c, cone, 1e-12 * size)
     left = C @ f + c
@@ -329,8 +354,7 @@ def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: floa
 def _forces_within(
     C: Array,
     c: Array,
-    scale: Array,
-    cones: list[int],
+    cone: dict[str, Any],
     slope: Array,
     still: Array,
     lower: Array,
@@ -343,14 +367,12 @@ def _forces_within(
     below, above = np.isfinite(lower), np.isfinite(upper)
     # A little within, so that what the solver leaves is within.
     room = 1e-9 * np.maximum(1.0, np.abs(still))
-    G = np.vstack((np.diag(1.0 / scale), slope[below], -slope[above]))
-    g = np.concatenate(
-        (np.zeros(len(scale)), (still - lower - room)[below], (upper - still - room)[above])
-    )
-    kinds = [*_kinds(cones), ("orthant", int(below.sum() + above.sum()))]
+    G = np.vstack((cone["G"], slope[below], -slope[above]))
+    g = np.concatenate((cone["g"], (still - lower - room)[below], (upper - still - room)[above]))
+    kinds = [*cone["cones"], ("orthant", int(below.sum() + above.sum()))]
     U, s, _ = np.linalg.svd(C)
     rank = int(np.count_nonzero(s > 1e-10 * s[0]))
-    m = len(scale)
+    m = C.shape[1]
     try:
         return solve_cone_program(
             np.eye(m), np.zeros(m), G, g, kinds, U[:, :rank].T @ C, U[:, :rank].T @ c
