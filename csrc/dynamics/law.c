@@ -41,7 +41,7 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
     return solve_convex(p, one, cone_options, program);
   }
   const shifted_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
-                               cone_options->warm_start};
+                               cone_options->warm_start, p->hurried};
   const qd_status status =
       shifted_solve(&one->shifted, one->cone_workspace, cone_options, &law, &program->program,
                     p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,

@@ -380,6 +380,7 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
   w->rough = begins_rough(model, w, options, large);
   w->looks = large;
   for (int round = 1;; ++round) {
+    w->problem.hurried = large && w->set.left_out > 0;
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
     if (large && status != QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, NULL);

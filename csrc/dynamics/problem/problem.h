@@ -172,6 +172,8 @@ typedef struct problem {
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
   int resisting; /* 1: islands that let something move without end resist (force_rows.c) */
   int coulomb;   /* 1: contacts obey Coulomb's law */
+  int hurried; /* 1: more contacts may come in, so that only what seldom takes long is tried for it
+                */
   int softening; /* 1: islands that contradict themselves are softened */
   int proven;    /* DOF in an island that has no solution, as any with more rows; -1: none */
   int crowded;   /* 1: rows of a program that no method solved may give way by next to nothing */

@@ -34,8 +34,7 @@
 #define FLOW_STEPS 40
 #define BACK 10.0
 /* Starts that are tried in turn: slacks beside the largest free one. */
-static const double STARTS[] = {1.0, 100.0};
-#define START_COUNT 2
+static const double STARTS[PRIMAL_STARTS] = {1.0, 100.0};
 
 typedef struct primal_run {
   primal_path *path;
@@ -317,10 +316,10 @@ static int follow(primal_run *run, double accuracy, int most_factors) {
   return arrives && all_finite(run->path->x, run->path->variables);
 }
 
-int primal_path_follow(primal_path *p, const conic_program *program, double accuracy,
+int primal_path_follow(primal_path *p, const conic_program *program, double accuracy, int starts,
                        int most_factors, int *factorizations) {
   int arrives = primal_system_begin(p, program);
-  for (int k = 0, goes = arrives; k < START_COUNT && goes && (k == 0 || !arrives); ++k) {
+  for (int k = 0, goes = arrives; k < starts && goes && (k == 0 || !arrives); ++k) {
     primal_run run = {.path = p, .program = program, .reach = STARTS[k]};
     memset(p->x, 0, 4 * (size_t)p->tiles * sizeof(double));
     arrives = follow(&run, accuracy, most_factors);

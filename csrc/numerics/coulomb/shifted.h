@@ -80,6 +80,7 @@ typedef struct shifted_options {
   double tolerance; /* on the error, in units of g */
   int stop_after;   /* > 0: the best of so many programs counts whatever its error */
   int guessed;      /* 1: x holds a guess that shows the slips; 0: from the convex program */
+  int hurried;      /* 1: of a large program, more rows may come in: only what seldom takes long */
 } shifted_options;
 
 void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a);
