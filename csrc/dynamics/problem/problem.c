@@ -68,11 +68,14 @@ void problem_lay_out_program(problem *p, arena *a) {
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
     if (p->coulomb) {
-      const shifted_sizes sizes = {
-          one->contact_count,    one->size.rows,
-          one->size.variables,   one->size.equalities,
-          one->G_tiles,          2 * (one->Q_tiles + one->G_tiles) + (size_t)one->size.variables,
-          3 * one->size.fill / 2};
+      const shifted_sizes sizes = {one->contact_count,
+                                   one->size.rows,
+                                   one->size.variables,
+                                   one->size.equalities,
+                                   one->G_tiles,
+                                   2 * (one->Q_tiles + one->G_tiles + one->C_tiles) +
+                                       (size_t)one->size.variables,
+                                   3 * one->size.fill / 2};
       shifted_lay_out(&one->shifted, &sizes, a);
     }
   }

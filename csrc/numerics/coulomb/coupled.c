@@ -42,8 +42,8 @@ void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
   s->four_dual_eq = arena_doubles(a, 4 * (size_t)sizes->equalities);
   s->four_shift = arena_doubles(a, 4 * room);
   s->coupled_count = 0;
-  const primal_sizes path = {sizes->variables, sizes->rows, sizes->row_tiles, sizes->entries,
-                             sizes->fill};
+  const primal_sizes path = {sizes->variables, sizes->rows,    sizes->equalities,
+                             sizes->row_tiles, sizes->entries, sizes->fill};
   primal_path_lay_out(&s->path, &path, a);
 }
 

@@ -25,8 +25,19 @@
 #include "numerics/coulomb/block_lu.h"
 #include "numerics/coulomb/work.h"
 
+/* A row that is no contact's, as the path knows it: a force load - stiffness w on it. */
+typedef struct primal_spring {
+  const sparse_rows *rows;
+  int row;
+  double offset;                   /* w = row x + offset */
+  double compliance, lower, upper; /* of the multiplier: 0, infinite: of an equality */
+  double stiffness;                /* 0: at a limit */
+  double load;
+  int holds; /* 1: the row is to have w = 0, and the stiffness is the path's */
+} primal_spring;
+
 typedef struct primal_sizes {
-  int variables, rows;
+  int variables, rows, equalities;
   size_t row_tiles;     /* of G */
   size_t entries, fill; /* tiles of the matrix, and below the diagonal of its factor; 0: no path */
 } primal_sizes;
@@ -34,8 +45,11 @@ typedef struct primal_sizes {
 typedef struct primal_path {
   int variables, tiles, cones, rows;
   coulomb_cone *cone; /* (rows) tail: its head's row and one */
-  char *paired;       /* (rows) 1: this row and the next, head + tail and head - tail, are a cone */
-  sparse_rows G;      /* with head and tail in place of such rows */
+  int springs;
+  primal_spring *spring;        /* (rows, equalities) */
+  const double *dual, *dual_eq; /* of the solution that shows which intervals are at their limits */
+  char *paired;  /* (rows) 1: this row and the next, head + tail and head - tail, are a cone */
+  sparse_rows G; /* with head and tail in place of such rows */
   const double *g;
   double *own_values, *own_g; /* for that */
   block_matrix A;
@@ -64,7 +78,7 @@ int primal_path_follow(primal_path *p, const conic_program *program, double accu
 /* ---- primal_polish.c */
 
 /* x and the forces of the point at hand, in the program's rows. */
-void primal_path_read(const primal_path *p, double *x, double *dual);
+void primal_path_read(const primal_path *p, double *x, double *dual, double *dual_eq);
 /* The program's pattern, and a point of it; 0 as above. */
 int primal_path_load(primal_path *p, const conic_program *program, const double *x,
                      const double *dual);
@@ -75,6 +89,20 @@ int primal_polish(primal_path *p, const conic_program *program, double tolerance
 /* 1 if the equations that it has solved last have one solution near by, which does not turn their
  * orientation. */
 int primal_is_regular(primal_path *p, const conic_program *program);
+
+/* ---- primal_springs.c: intervals as they are in p->dual, equalities. The path ends at a point of
+ * other limits where that is another set of intervals; the programs behind it find theirs. */
+
+/* 0 where rows of contacts and limits give way, which the path does not know. */
+int primal_springs_list(primal_path *p, const conic_program *program);
+/* pull += their forces */
+void primal_springs_pull(primal_path *p);
+/* A += their stiffness */
+void primal_springs_add(primal_path *p);
+/* Which multipliers are at their limits at the point, and which go on from the force that they
+ * have. */
+void primal_springs_choose(primal_path *p);
+void primal_springs_read(const primal_path *p, double *dual, double *dual_eq);
 
 /* ---- primal_system.c */
 

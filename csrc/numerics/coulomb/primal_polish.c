@@ -105,6 +105,7 @@ static void step(primal_path *p) {
       cone->force[k] += cone->dforce[k];
     }
   }
+  primal_springs_choose(p);
 }
 
 int primal_path_load(primal_path *p, const conic_program *program, const double *x,
@@ -126,7 +127,8 @@ int primal_path_load(primal_path *p, const conic_program *program, const double 
   return 1;
 }
 
-void primal_path_read(const primal_path *p, double *x, double *dual) {
+void primal_path_read(const primal_path *p, double *x, double *dual, double *dual_eq) {
+  primal_springs_read(p, dual, dual_eq);
   memcpy(x, p->x, (size_t)p->variables * sizeof(double));
   for (int c = 0; c < p->cones; ++c) {
     const coulomb_cone *cone = p->cone + c;

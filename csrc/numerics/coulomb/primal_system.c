@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/coulomb/primal_path.h"
+#include "numerics/coulomb/primal_rows.h"
 
 #define MASK_BITS 64
 
@@ -16,6 +16,7 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
     return;
   }
   p->cone = arena_take(a, rows * sizeof *p->cone);
+  p->spring = arena_take(a, (rows + (size_t)sizes->equalities) * sizeof *p->spring);
   p->paired = arena_take(a, rows);
   p->own_values = arena_doubles(a, 4 * sizes->row_tiles);
   p->own_g = arena_doubles(a, rows);
@@ -34,16 +35,17 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
 
 /* ------------------------------------------------------------ the pattern */
 
-/* Cones as the path knows them: each row of an orthant is one. 0 if there are others. */
+/* Cones as the path knows them: each row of an orthant is one. 0 if there are others. Intervals are
+ * springs. */
 static int list_cones(primal_path *p, const qd_cone_program *program) {
   p->cones = 0;
   for (int c = 0, row = 0; c < program->cone_count; ++c) {
     const int dim = program->cone_dim[c], is_cone = program->cone_kind[c] == QD_LORENTZ;
-    if ((!is_cone && program->cone_kind[c] != QD_ORTHANT) || (is_cone && dim > CONE_ROWS) ||
-        (program->target_mu && program->target_mu[c] > 0.0)) {
+    const int is_interval = program->cone_kind[c] == QD_INTERVAL;
+    if ((is_cone && dim > CONE_ROWS) || (program->target_mu && program->target_mu[c] > 0.0)) {
       return 0;
     }
-    for (int r = row; r < row + dim; r += p->cone[p->cones - 1].tails + 1) {
+    for (int r = row; r < row + dim && !is_interval; r += p->cone[p->cones - 1].tails + 1) {
       coulomb_cone *cone = p->cone + p->cones++;
       memset(cone, 0, sizeof *cone);
       cone->tail = r + 1;
@@ -84,6 +86,15 @@ static void note_pair(uint64_t *mask, size_t words, int i, int j) {
   mask[(size_t)i * words + (size_t)(j / MASK_BITS)] |= (uint64_t)1 << (j % MASK_BITS);
 }
 
+/* Of a row with all rows of its contact, or with itself. */
+static void note_row(uint64_t *mask, size_t words, const sparse_rows *G, int row) {
+  for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
+    for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
+      note_pair(mask, words, G->tiles[t], G->tiles[u]);
+    }
+  }
+}
+
 static void note_entries(primal_path *p, const conic_program *program, size_t words) {
   const sparse_rows *Q = program->Q, *G = &p->G;
   memset(p->mask, 0, (size_t)p->tiles * words * sizeof(uint64_t));
@@ -97,12 +108,10 @@ static void note_entries(primal_path *p, const conic_program *program, size_t wo
     }
   }
   for (int c = 0; c < p->cones; ++c) {
-    const int row = p->cone[c].tail - 1;
-    for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
-      for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
-        note_pair(p->mask, words, G->tiles[t], G->tiles[u]);
-      }
-    }
+    note_row(p->mask, words, G, p->cone[c].tail - 1);
+  }
+  for (int k = 0; k < p->springs; ++k) {
+    note_row(p->mask, words, p->spring[k].rows, p->spring[k].row);
   }
 }
 
@@ -136,8 +145,7 @@ static void set_stiffness(primal_path *p, const sparse_rows *Q) {
 
 int primal_system_begin(primal_path *p, const conic_program *program) {
   const qd_cone_program *sizes = &program->program;
-  if (p->entry_room == 0 || sizes->equality_count > 0 || sizes->compliance || !program->G ||
-      !program->Q || !list_cones(p, sizes)) {
+  if (p->entry_room == 0 || !program->G || !program->Q || !list_cones(p, sizes)) {
     return 0;
   }
   p->variables = sizes->variable_count;
@@ -146,9 +154,12 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
   const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
-  note_entries(p, program, words);
   set_stiffness(p, program->Q);
-  return p->stiffness > 0.0 && read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
+  if (!(p->stiffness > 0.0) || !primal_springs_list(p, program)) {
+    return 0;
+  }
+  note_entries(p, program, words);
+  return read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
 }
 
 /* ------------------------------------------------------------ products */
@@ -161,26 +172,11 @@ double primal_shift(const double *slack, int tails) {
   return sum > 0.0 ? sum / slack[0] : 0.0;
 }
 
-static double row_product(const sparse_rows *rows, int r, const double *x) {
-  lanes sum = {0.0, 0.0, 0.0, 0.0};
-  for (int t = rows->start[r]; t < rows->start[r + 1]; ++t) {
-    sum += LANES_FROM(rows->values + 4 * (size_t)t) * LANES_AT(x + 4 * (size_t)rows->tiles[t]);
-  }
-  return lanes_sum(&sum);
-}
-
-/* out += factor times row r */
-LANES_INLINE void add_row(const sparse_rows *rows, int r, double factor, double *out) {
-  for (int t = rows->start[r]; t < rows->start[r + 1]; ++t) {
-    LANES_AT(out + 4 * (size_t)rows->tiles[t]) += factor * LANES_FROM(rows->values + 4 * (size_t)t);
-  }
-}
-
 void primal_cost_product(const primal_path *p, const conic_program *program, const double *x,
                          double *y) {
   memset(y, 0, 4 * (size_t)p->tiles * sizeof(double));
   for (int i = 0; i < p->variables; ++i) {
-    y[i] = row_product(program->Q, i, x);
+    y[i] = primal_row_product(program->Q, i, x);
   }
 }
 
@@ -193,11 +189,12 @@ void primal_system_measure(primal_path *p, const conic_program *program) {
     const coulomb_cone *cone = p->cone + c;
     const int row = cone->tail - 1;
     for (int k = 0; k <= cone->tails; ++k) {
-      p->gap[row + k] = row_product(&p->G, row + k, p->x) + p->g[row + k] - cone->slack[k];
-      add_row(&p->G, row + k, cone->force[k], p->pull);
+      p->gap[row + k] = primal_row_product(&p->G, row + k, p->x) + p->g[row + k] - cone->slack[k];
+      primal_row_add(&p->G, row + k, cone->force[k], p->pull);
     }
     p->gap[row] += primal_shift(cone->slack, cone->tails);
   }
+  primal_springs_pull(p);
 }
 
 /* ------------------------------------------------------------ the matrix */
@@ -253,14 +250,6 @@ static void set_contact_matrix(const primal_path *p, const coulomb_cone *cone, d
   }
 }
 
-/* The entry of a row of tiles, from `at` on. */
-static int find_entry(const block_matrix *A, int column, int at) {
-  while (A->column[at] != column) {
-    ++at;
-  }
-  return at;
-}
-
 /* A += G' H G of one cone */
 LANES_INLINE void add_cone(primal_path *p, const sparse_rows *G, const coulomb_cone *cone) {
   double H[CONE_ROWS * CONE_ROWS], product[4 * CONE_ROWS];
@@ -281,7 +270,7 @@ LANES_INLINE void add_cone(primal_path *p, const sparse_rows *G, const coulomb_c
     }
     for (int t = 0; t < count; ++t) {
       const int tile = G->tiles[G->start[row] + t];
-      const int entry = find_entry(&p->A, column, p->A.row_start[tile]);
+      const int entry = primal_find_entry(&p->A, column, p->A.row_start[tile]);
       double *out = p->A.value + 16 * (size_t)entry;
       for (int i = 0; i <= cone->tails; ++i) {
         const lanes own = LANES_FROM(G->values + 4 * ((size_t)G->start[row + i] + (size_t)t));
@@ -298,11 +287,11 @@ static void set_cost(primal_path *p, const sparse_rows *Q) {
   for (int i = 0; i < 4 * p->tiles; ++i) {
     int at = p->A.row_start[i / 4];
     if (i >= p->variables) {
-      p->A.value[16 * (size_t)find_entry(&p->A, i / 4, at) + (size_t)(5 * (i % 4))] = 1.0;
+      p->A.value[16 * (size_t)primal_find_entry(&p->A, i / 4, at) + (size_t)(5 * (i % 4))] = 1.0;
       continue;
     }
     for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
-      at = find_entry(&p->A, Q->tiles[t], at);
+      at = primal_find_entry(&p->A, Q->tiles[t], at);
       for (int k = 0; k < 4; ++k) {
         p->A.value[16 * (size_t)at + (size_t)(4 * k + i % 4)] +=
             (1.0 + p->hold) * Q->values[4 * (size_t)t + (size_t)k];
@@ -326,6 +315,7 @@ static void add_cones(primal_path *p, const sparse_rows *G) {
 
 void primal_system_factor(primal_path *p, const conic_program *program, int no_contacts) {
   set_cost(p, program->Q);
+  primal_springs_add(p);
   if (!no_contacts) {
     add_cones(p, &p->G);
   }
@@ -383,14 +373,14 @@ void primal_system_solve(primal_path *p) {
     double push[CONE_ROWS];
     set_push(p, cone, push);
     for (int k = 0; k <= cone->tails; ++k) {
-      add_row(&p->G, cone->tail - 1 + k, push[k], p->dx);
+      primal_row_add(&p->G, cone->tail - 1 + k, push[k], p->dx);
     }
   }
   block_lu_solve(&p->lu, p->dx);
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
     for (int k = 0; k <= cone->tails; ++k) {
-      cone->dslack[k] = row_product(&p->G, cone->tail - 1 + k, p->dx);
+      cone->dslack[k] = primal_row_product(&p->G, cone->tail - 1 + k, p->dx);
     }
     if (p->hard > 0.0) {
       set_held_step(p, cone);

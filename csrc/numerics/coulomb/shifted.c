@@ -58,12 +58,11 @@ typedef struct way_step {
   int programs;
 } way_step;
 
-static const way_step WAYS[] = {
-    {FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
-    {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
-    {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
-    {FROM_OPEN, BY_MIXING, 20},        {FROM_START, BY_SLIPS, 60},
-    {FROM_PATH, BY_NEWTON, 10},        {FROM_BEST, BY_HALVED_NEWTON, 24}};
+static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},   {FROM_PATH, BY_NEWTON, 10},
+                                {FROM_BEST, BY_MIXING, 16},    {FROM_START, BY_MIXING, 20},
+                                {FROM_OPEN, BY_NEWTON, 12},    {FROM_BEST, BY_HALVED_NEWTON, 16},
+                                {FROM_START, BY_DOUBLING, 24}, {FROM_OPEN, BY_MIXING, 20},
+                                {FROM_START, BY_SLIPS, 60},    {FROM_BEST, BY_HALVED_NEWTON, 24}};
 /* Of large programs: heaps in which many contacts go over from sticking to sliding on the way,
  * where Newton's steps from the convex program's solution run away. After the path of the law
  * itself a few lead on. What mixing remembers is of other contacts by then; plain slips lead past.
@@ -361,7 +360,7 @@ static int polish_law(shifted_run *run) {
                      &run->factorizations)) {
     return 0;
   }
-  primal_path_read(&run->s->path, run->x, run->dual);
+  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
   run->regular = primal_is_regular(path, run->program);
   run->polishes = 1;
   return 1;
@@ -388,12 +387,15 @@ static void step_back(shifted_run *run) {
 /* The path's end: its shifts, from its point. 0 if it has none. */
 static int start_on_path(shifted_run *run) {
   shifted *s = run->s;
+  if (run->best < HUGE_VAL) {
+    copy_best(run, 0); /* for what intervals do */
+  }
   use_no_shifts(run);
   if (!primal_path_follow(&s->path, run->program, ARRIVED * run->program->length, run->path_starts,
                           run->path_factors, &run->factorizations)) {
     return 0;
   }
-  primal_path_read(&run->s->path, run->x, run->dual);
+  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
   polish_law(run);
   use_slips(run);
   run->polishes = 1;
@@ -405,7 +407,8 @@ static int start_on_path(shifted_run *run) {
 static int begin_way(shifted_run *run, int index) {
   shifted *s = run->s;
   run->polishes = 0;
-  const int on_path = run->ways[index].from == FROM_PATH && start_on_path(run);
+  const int knows = is_large(run) || shifted_fits_path(s);
+  const int on_path = run->ways[index].from == FROM_PATH && knows && start_on_path(run);
   index += run->ways[index].from == FROM_PATH && !on_path;
   run->way = run->ways + index;
   run->way_ends = run->programs + run->way->programs;
@@ -581,6 +584,8 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
   }
   shifted_begin(s, g);
   shifted_tell_pairs(s, program->program.row_count);
+  s->path.dual = dual;
+  s->path.dual_eq = dual_eq;
   if (law->guessed) {
     start_guessed(&run);
   }
