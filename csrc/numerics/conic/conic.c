@@ -1,43 +1,13 @@
-/* The cone solver's table of contents: what is tried for a program, in which order, and who judges
- * the answer.
+/* The cone solver's table of contents: what is tried for a program, and in which order.
  *
  * METHODS are tried in turn on the program as it was loaded. Each says what came of it; the next
- * ones know no more of it than that. What the last one leaves counts if it holds in the caller's
- * own numbers (conic/certificate/certificate.c), the only way out. Where nothing does, all is tried
- * again in other scalings. */
+ * ones know no more of it than that. Who judges the answer, and what follows where it does not
+ * hold: conic/scalings.c. */
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/workspace.h"
-
-/* What came of a method. */
-typedef enum outcome {
-  NO_HELP,
-  UNPROVEN, /* a set that only its proof is missing of: other guesses are not better */
-  NEAR,     /* x, slack and dual solve the program up to the tolerance */
-  SOLVED,   /* polished, to rounding, with the set of active rows */
-  STOPPED,  /* the caller has seen enough; the iterate is handed out */
-  INFEASIBLE,
-  UNBOUNDED
-} outcome;
-
-/* A program while methods are tried. */
-typedef struct conic_task {
-  qd_cone_workspace *workspace;
-  const qd_cone_options *options;
-  const conic_answer *guess; /* NULL: there is none */
-  conic_look *look;          /* NULL: nobody asks */
-  int strict;                /* of the guess, only a strict active set counts */
-  int polish;                /* 1: an exact program, whose active set is wanted */
-  int units;                 /* the natural ones (0), or others (conic_change_units) */
-  int midway;                /* the guess is a point of the path with fewer rows */
-  int start_waits;           /* the guess is worth less than a few cuts: those first */
-  int path_began;            /* iterations before the path */
-  outcome so_far;
-  qd_status failure; /* what to say if nothing has helped */
-  qd_cone_info *info;
-} conic_task;
+#include "numerics/conic/task.h"
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
@@ -51,9 +21,8 @@ const char *qd_cone_method_name(qd_cone_method method) {
   return method >= QD_METHOD_NONE && method <= QD_METHOD_COULOMB_MIXING ? names[method] : "unknown";
 }
 
-/* In the caller's numbers. */
-static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual, const conic_answer *out) {
+void conic_hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
+                    const double *dual, const conic_answer *out) {
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] >= 0) {
       out->x[workspace->program.column_of[k]] = workspace->program.column_scale[k] * x[k];
@@ -94,6 +63,8 @@ static outcome run_free_minimum(conic_task *task) {
   if (inside && task->polish) {
     conic_keep_free_minimum(workspace);
   }
+  task->path_first =
+      !inside && task->polish && workspace->program.definite && conic_wants_path(workspace);
   return !inside ? NO_HELP : task->polish ? SOLVED : NEAR;
 }
 
@@ -135,7 +106,7 @@ static outcome polish_start(conic_task *task, double limit) {
   qd_cone_workspace *workspace = task->workspace;
   const double loosest = smaller(task->options->tolerance, LOOSEST);
   const int factored = task->info->factorizations;
-  const polish_guess from = {ORIGIN_START, 0, limit, task->strict ? 0.0 : loosest};
+  const polish_guess from = {ORIGIN_START, 0, 0, limit, task->strict ? 0.0 : loosest};
   workspace->origin = ORIGIN_START;
   conic_read_start(workspace, task->guess);
   const int polished =
@@ -183,42 +154,67 @@ static int late_start_suits(const conic_task *task) {
 
 static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE_VAL); }
 
+/* The guess that all of it rests. */
+static outcome run_rest(conic_task *task) {
+  const polish_guess from = {ORIGIN_REST, 0, 0, 0.0, 0.0};
+  task->workspace->origin = ORIGIN_REST;
+  return conic_polish(task->workspace, &from, task->info) &&
+                 rest_holds(task->workspace, REST_HOLDS, START_ROUNDING)
+             ? SOLVED
+             : NO_HELP;
+}
+
 /* Forces of intervals at their ends are for the path: what cuts find without ends is far off. */
 static int cuts_suit(const conic_task *task) {
-  return is_open(task) && task->polish && !task->midway && task->workspace->ends.count == 0 &&
-         !(task->workspace->program.definite && conic_wants_path(task->workspace));
+  return is_open(task) && task->polish && !task->midway && !task->without_cuts &&
+         !task->path_first && task->workspace->ends.count == 0;
+}
+
+/* Where so many rows are violated that most of them are redundant: cuts would end at a vertex, with
+ * no word on how contacts share the load. */
+static int early_rest_suits(const conic_task *task) {
+  return task->so_far == NO_HELP && cuts_suit(task) && task->workspace->program.definite &&
+         conic_is_crowded(task->workspace);
+}
+
+static outcome run_early_rest(conic_task *task) {
+  const outcome found = run_rest(task);
+  if (found == NO_HELP) { /* all as the free minimum has left it */
+    conic_factor_cost(task->workspace);
+  }
+  return found;
+}
+
+/* Error of a polish that counts where it gets no further. */
+static double settles_at(const conic_task *task) {
+  return task->careful ? 0.0 : smaller(task->options->tolerance, LOOSEST);
 }
 
 static outcome run_cuts(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   const cuts_end end = conic_dual_active_set(workspace);
-  polish_guess from = {ORIGIN_ACTIVE_SET, end == CUTS_AT_VERTEX, 0.0, 0.0};
+  polish_guess from = {ORIGIN_ACTIVE_SET, end == CUTS_AT_VERTEX, task->strict, 0.0,
+                       settles_at(task)};
   if (end == CUTS_NOWHERE) {
     return NO_HELP;
   }
   workspace->origin = ORIGIN_ACTIVE_SET;
-  if (conic_polish(workspace, &from, task->info)) {
+  const int polished = conic_polish(workspace, &from, task->info);
+  if (polished && (from.is_vertex || !conic_any_weak(workspace) ||
+                   (!task->strict && conic_shares_are_known(workspace)))) {
     return SOLVED;
   }
   if (from.is_vertex || !(workspace->polish.error <= CLOSE) || !conic_resume_cuts(workspace)) {
     return UNPROVEN;
   }
-  from.is_vertex = 1;
+  from.is_vertex = 1; /* more cuts show how the load spreads */
   return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
 }
 
 /* Where cuts have not come to an end. */
 static int rest_suits(const conic_task *task) {
-  return task->so_far == NO_HELP && task->workspace->program.definite && cuts_suit(task);
-}
-
-static outcome run_rest(conic_task *task) {
-  const polish_guess from = {ORIGIN_REST, 0, 0.0, 0.0};
-  task->workspace->origin = ORIGIN_REST;
-  return conic_polish(task->workspace, &from, task->info) &&
-                 rest_holds(task->workspace, REST_HOLDS, 0.0)
-             ? SOLVED
-             : NO_HELP;
+  return task->so_far == NO_HELP && task->workspace->program.definite && cuts_suit(task) &&
+         !conic_is_crowded(task->workspace);
 }
 
 /* How a path ended that did not arrive. */
@@ -230,7 +226,7 @@ static outcome path_failed(conic_task *task, path_end end) {
 /* Whether the caller stops the path where it is. */
 static int is_stopped(const conic_task *task) {
   const conic_point *at = &task->workspace->iterate;
-  hand_out(task->workspace, at->x, at->slack, at->dual, task->guess);
+  conic_hand_out(task->workspace, at->x, at->slack, at->dual, task->guess);
   task->look->stopped = task->look->is_enough(task->look->of, task->guess->x);
   return task->look->stopped;
 }
@@ -239,7 +235,7 @@ static int is_stopped(const conic_task *task) {
  * directions are 2^width apart. */
 static outcome follow_path(conic_task *task, path_start from, double share, int width) {
   qd_cone_workspace *workspace = task->workspace;
-  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
+  const polish_guess seen = {ORIGIN_PATH, 0, 0, 0.0, settles_at(task)};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
   path_request path = {.goal = share * task->options->tolerance,
@@ -261,7 +257,7 @@ static outcome follow_path(conic_task *task, path_start from, double share, int 
       return path_failed(task, end);
     }
     if (end == PATH_ARRIVED && task->polish) {
-      conic_find_split(workspace);
+      conic_find_split(workspace, 0);
     }
     if (task->polish && conic_polish(workspace, &seen, task->info)) {
       return SOLVED;
@@ -305,7 +301,7 @@ static int path_end_suits(const conic_task *task) {
 
 /* Once more, in units of the point itself. */
 static outcome run_path_end(conic_task *task) {
-  const polish_guess end = {ORIGIN_PATH_END, 0, 0.0, 0.0};
+  const polish_guess end = {ORIGIN_PATH_END, 0, 0, 0.0, 0.0};
   task->workspace->polish.split_width = 0;
   if (task->units > 0) {
     task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
@@ -333,6 +329,7 @@ static const struct {
 } METHODS[] = {
     {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path/path.c */
     {QD_METHOD_START, start_suits, run_start},          /* conic/path/start.c */
+    {QD_METHOD_REST, early_rest_suits, run_early_rest}, /* conic/newton/polish.c */
     {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
     {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
     {QD_METHOD_START, late_start_suits, run_late_start},
@@ -360,9 +357,7 @@ static qd_status verdict(conic_task *task) {
   }
 }
 
-/* All methods that suit, in turn, on the program as it was loaded; what they find stays in the
- * workspace. */
-static qd_status run_methods(conic_task *task) {
+qd_status conic_run_methods(conic_task *task) {
   task->so_far = NO_HELP;
   task->info->method = QD_METHOD_NONE;
   task->start_waits = 0;
@@ -384,205 +379,18 @@ static qd_status run_methods(conic_task *task) {
   return verdict(task);
 }
 
-/* ------------------------------------------------------------ the way out */
-
-/* The answer in the caller's numbers, judged. */
-static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
-                         double tolerance, qd_status status, const conic_answer *out,
-                         qd_cone_info *info) {
-  if (status == QD_INFEASIBLE) {
-    hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual, out);
-  } else if (info->polished) {
-    hand_out(workspace, workspace->polished.x, workspace->polished.slack, workspace->polished.dual,
-             out);
-  } else {
-    hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->iterate.dual,
-             out);
-  }
-  status = conic_judge(workspace, program, tolerance, status, out, info);
-  if (status == QD_UNBOUNDED) {
-    hand_out(workspace, workspace->newton.x, workspace->iterate.slack, workspace->iterate.dual,
-             out);
-  }
-  return status;
-}
-
-/* ------------------------------------------------------------ scalings */
-
-/* As given; then measured by the offsets of rows where the cost says too little of lengths, from
- * the end of that path to a smaller error, with all rows alike where they are far apart, and from
- * starts in other units. */
-enum {
-  AS_GIVEN,
-  BY_OFFSETS,
-  AS_BEFORE,
-  ALIKE,
-  FIRST_OTHER_UNITS,
-  SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
-};
-
-/* An exact path has ended that no polish has finished. */
-static int ended_near(const conic_task *task) {
-  return task->so_far == NEAR && task->polish && task->info->method == QD_METHOD_PATH_END;
-}
-
-/* Loads the program again if that scaling may help: 1. */
-static int rescale(conic_task *task, const conic_program *source, int scaling) {
-  qd_cone_workspace *workspace = task->workspace;
-  if (scaling == AS_BEFORE) {
-    return ended_near(task);
-  }
-  task->guess = NULL;
-  task->strict = 0;
-  if (scaling == BY_OFFSETS) {
-    if (!conic_cost_is_weak(workspace, &source->program) ||
-        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK) {
-      return 0;
-    }
-    return workspace->units.by_offsets = 1;
-  }
-  if (scaling == ALIKE) {
-    return conic_rows_are_far_apart(workspace) &&
-           conic_load(workspace, source, ROWS_ALIKE) == QD_OK;
-  }
-  if (scaling == FIRST_OTHER_UNITS) {
-    conic_load(workspace, source, ROWS_AS_GIVEN);
-  }
-  conic_clear_rows(workspace);
-  task->units = scaling - FIRST_OTHER_UNITS + 1;
-  return 1;
-}
-
-/* The path goes on from an end that does not hold: it may be too far from some cone in its own
- * numbers. */
-static qd_status go_farther(conic_task *task) {
-  const int width = conic_find_split(task->workspace) + NEXT_WIDTH;
+qd_status conic_go_farther(conic_task *task) {
+  const int width = conic_find_split(task->workspace, 0) + NEXT_WIDTH;
   conic_clear_rows(task->workspace); /* the certificate has used them */
   task->so_far = follow_path(task, PATH_RESUMED, FARTHER, width);
   task->info->method = QD_METHOD_PATH;
   return verdict(task);
 }
 
-/* All methods in one scaling after the other, up to a verdict that holds. */
-static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
-  const qd_cone_options *options = task->options;
-  qd_cone_info *info = task->info;
-  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
-    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
-      break;
-    }
-    if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
-      continue;
-    }
-    const qd_status found = scaling == AS_BEFORE ? go_farther(task) : run_methods(task);
-    if (task->so_far == STOPPED) {
-      info->status = found;
-      return;
-    }
-    info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
-  }
-}
-
-/* The best proof that paths have seen, where nothing else was found. */
-static qd_status try_ray(conic_task *task, const qd_cone_program *program,
-                         const conic_answer *out) {
-  qd_cone_workspace *workspace = task->workspace;
-  qd_cone_info *info = task->info;
-  const double tolerance = task->options->tolerance;
-  const qd_status found = info->status;
-  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) {
-    return found;
-  }
-  memcpy(workspace->best.dual, workspace->path.ray,
-         (size_t)workspace->program.slot_count * sizeof(double));
-  info->method = QD_METHOD_PATH;
-  if (deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
-    return QD_INFEASIBLE;
-  }
-  info->method = QD_METHOD_NONE;
-  return deliver(workspace, program, tolerance, found, out, info);
-}
-
-/* A row that no x moves and that does not hold is the answer: 1. */
-static int contradicts_itself(conic_task *task, const qd_cone_program *program,
-                              const conic_answer *out) {
-  qd_cone_workspace *workspace = task->workspace;
-  if (!conic_find_contradiction(workspace, program)) {
-    return 0;
-  }
-  memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
-  memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  task->info->method = QD_METHOD_CONTRADICTION;
-  task->info->status =
-      deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
-  return 1;
-}
-
-/* A point of the path as it is; 0 if there is none. */
-static int solve_roughly(conic_task *task, const conic_answer *out) {
+int conic_find_roughly(conic_task *task) {
   const path_request path = {
       .goal = ROUGH_GOAL, .iteration_limit = task->options->iteration_limit, .from = PATH_COLD};
-  qd_cone_workspace *workspace = task->workspace;
   task->polish = 1;
-  if (run_free_minimum(task) == NO_HELP &&
-      conic_follow_path(workspace, &path, task->info) != PATH_ARRIVED) {
-    return 0;
-  }
-  hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->iterate.dual, out);
-  task->info->method = QD_METHOD_PATH;
-  task->info->status = QD_OK;
-  return 1;
-}
-
-/* A program whose rows are rigid, by whatever method in whatever scaling. */
-static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
-                             const conic_program *source, const conic_answer *out,
-                             qd_cone_info *info) {
-  const qd_cone_program *program = &source->program;
-  const int makes_sense = options->tolerance > 0.0 && options->iteration_limit >= 0;
-  conic_task task = {.workspace = workspace,
-                     .options = options,
-                     .guess = options->warm_start ? out : NULL,
-                     .strict = source->derivatives,
-                     .midway = source->midway,
-                     .look = source->look,
-                     .info = info};
-  workspace->settled.is_known = 0;
-  if (makes_sense &&
-      conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
-    return QD_OK;
-  }
-  conic_clear_info(info);
-  workspace->units.resolution = options->tolerance * source->length;
-  info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
-  if (info->status != QD_OK) {
-    conic_clear_outputs(program, out);
-    return info->status;
-  }
-  if (contradicts_itself(&task, program, out)) {
-    return info->status;
-  }
-  if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
-    return QD_OK;
-  }
-  run_scalings(&task, source, out);
-  return info->status = try_ray(&task, program, out);
-}
-
-qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                      const conic_program *source, double *x, double *slack, double *dual,
-                      double *dual_eq, qd_cone_info *info) {
-  const qd_cone_options o = options ? *options : qd_cone_options_default();
-  const conic_answer out = {x, slack, dual, dual_eq};
-  qd_status status;
-  if (soft_is_wanted(&source->program)) {
-    status = conic_solve_soft(workspace, &o, source, &out, info, solve_rigid);
-  } else {
-    workspace->soft.used = 0;
-    status = solve_rigid(workspace, &o, source, &out, info);
-  }
-  if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {
-    conic_settle(workspace, info);
-  }
-  return status;
+  return run_free_minimum(task) != NO_HELP ||
+         conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED;
 }

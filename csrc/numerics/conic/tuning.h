@@ -58,9 +58,9 @@
  * rest nothing else has a size. More: as REST_HOLDS; less: good starts are thrown away. */
 #define START_ROUNDING 1e-14
 
-/* Tolerance (qd_cone_options) up to which a guess counts that the polish does not bring to
- * rounding. More: answers worse than a solve without a start gives; less: starts at rest, where
- * contacts just do not slide, are left. */
+/* Tolerance (qd_cone_options) up to which a polish counts that does not get to rounding. More:
+ * answers worse than the path's end; less: grasps at rest, where contacts just do not slide, go
+ * along the path to no better end. */
 #define LOOSEST 1e-9
 
 /* Relative error. A polish that comes so close has the point: what it misses is how redundant rows
@@ -436,6 +436,11 @@
 /* Dragged rows over unknowns: with fewer, cuts are tried first. Without this choice a power grasp
  * at rest takes 1.3 times as long, all other sets as long as with it. */
 #define MANY_DRAGGED 0.8
+
+/* Violated rows over unknowns: with more, a guess that all of them rest comes before cuts. More:
+ * cuts and the path for what lies on many contacts, twice to four times as many factors; from 2 on,
+ * 1 % more factors: guesses that are wrong. */
+#define CROWD 4.0
 
 /* ------------------------------------------------------------ starts */
 

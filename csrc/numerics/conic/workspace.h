@@ -316,6 +316,8 @@ void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
 /* From there: 1 if the path is the way for an exact program, 0 if cuts should be tried first. */
 int conic_wants_path(const qd_cone_workspace *workspace);
+/* Likewise: 1 if it violates so many rows that most of them have to be redundant. */
+int conic_is_crowded(const qd_cone_workspace *workspace);
 /* From there: x and dual of few active rows. Polyhedral programs end at a vertex, the solution with
  * its load spread; others near it; where that takes too many rows, nowhere, with x and its rows as
  * they were. */
@@ -391,17 +393,18 @@ void conic_clear_info(qd_cone_info *info);
 qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
                       double tolerance, qd_status status, const conic_answer *out,
                       qd_cone_info *info);
-/* From the path's slack and dual: where the two kinds of eigenvalues part, into split; returns
- * split_width. */
-int conic_find_split(qd_cone_workspace *workspace);
+/* From the path's slack and dual: where the two kinds of eigenvalues part, into split if they are
+ * as far apart as `wanted`; returns split_width. */
+int conic_find_split(qd_cone_workspace *workspace, int wanted);
 /* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
  * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
  * rounding: then polished. */
 typedef struct polish_guess {
   solution_origin origin;
   int is_vertex;    /* ORIGIN_ACTIVE_SET: the cuts ended at a solution, with the load spread */
+  int strict;       /* cuts' vertices: cones that just do not slide are no answer */
   double limit;     /* ORIGIN_START: errors above it are not worth a factor; */
-  double tolerance; /* below this they count as solved where a polish gets no further */
+  double tolerance; /* errors below it count as solved where a polish gets no further */
 } polish_guess;
 int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info);
 /* The minimiser of the cost, near which no cone is, as if polished. */
@@ -472,6 +475,12 @@ static inline int conic_set_is_definite(const qd_cone_workspace *workspace) {
 }
 /* 1 if some cone's state is weak. */
 int conic_any_weak(const qd_cone_workspace *workspace);
+/* 1 if some cone touches in `polished` and carries nothing: its state is open to doubt. */
+int conic_any_idle(const qd_cone_workspace *workspace);
+/* 1 if nothing says that cones which touch in `polished` could share their load in another way:
+ * none of them is idle, and they have no more rows than there are unknowns to tell them apart. What
+ * may be weak about them is that they hardly slide. */
+int conic_shares_are_known(const qd_cone_workspace *workspace);
 /* Equality rows: hard. */
 void conic_set_equalities(qd_cone_workspace *workspace);
 

@@ -67,3 +67,27 @@ int conic_any_weak(const qd_cone_workspace *workspace) {
   }
   return weak;
 }
+
+int conic_any_idle(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double force = WEAK * workspace->units.force;
+  int idle = 0;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      idle |= workspace->active.state[group->cone + c] == CONE_WEAK &&
+              !(workspace->polished.dual[group->slot + c] > force);
+    }
+  }
+  return idle;
+}
+
+int conic_shares_are_known(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  int rows = 0;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      rows += workspace->active.state[group->cone + c] != CONE_OPEN ? group->dim : 0;
+    }
+  }
+  return rows <= workspace->program.variable_count && !conic_any_idle(workspace);
+}

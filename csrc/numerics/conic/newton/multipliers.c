@@ -331,7 +331,7 @@ int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int 
   memcpy(workspace->iterate.x, workspace->polished.x, column_bytes);
   memcpy(workspace->iterate.slack, workspace->polished.slack, row_bytes);
   memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
-  const polish_guess found = {ORIGIN_MULTIPLIERS, 0, 0.0, 0.0};
+  const polish_guess found = {ORIGIN_MULTIPLIERS, 0, 0, 0.0, 0.0};
   *polished = polish && conic_polish(workspace, &found, info);
   if (!*polished) {
     memcpy(workspace->polished.x, workspace->iterate.x, column_bytes);

@@ -217,8 +217,8 @@ static int ends_run(newton_run *run, int iteration, double error, int changed) {
   if (started && ends_start(run, iteration, error)) {
     return 1;
   }
-  run->settled =
-      !changed && run->best <= SETTLED && fabs(error - run->last) < SETTLED_SHARE * error;
+  run->settled = !changed && run->best <= larger(SETTLED, run->guess->tolerance) &&
+                 fabs(error - run->last) < SETTLED_SHARE * error;
   if (run->settled) {
     return 1;
   }
@@ -394,12 +394,10 @@ int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_con
   }
   int verified = iterate(workspace, guess, info);
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
-  if (verified && guess->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
-    if (!guess->is_vertex) {
-      return 0; /* more cuts show how the load spreads */
-    }
+  if (verified && guess->is_vertex && conic_any_weak(workspace)) {
     spread_load(workspace);
-    verified = iterate(workspace, guess, info) && !conic_any_weak(workspace); /* else: the path */
+    verified = iterate(workspace, guess, info) &&
+               !(guess->strict ? conic_any_weak(workspace) : conic_any_idle(workspace));
   }
   return verified;
 }

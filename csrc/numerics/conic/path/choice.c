@@ -38,3 +38,24 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
   return dragged >= MANY_DRAGGED * workspace->program.variable_count &&
          workspace->program.row_count < IDLE_SHARE * (double)dragged;
 }
+
+int conic_is_crowded(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double *w = workspace->work.rhs;
+  const double many = CROWD * workspace->program.variable_count;
+  int rows = 0;
+  if (!(workspace->program.row_count > many)) {
+    return 0;
+  }
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
+      double across = 0.0;
+      for (int i = 1; i < group->dim; ++i) {
+        const double own = w[group->slot + i * group->padded + c];
+        across += own * own;
+      }
+      rows += w[group->slot + c] < sqrt(across) ? group->dim : 0;
+    }
+  }
+  return rows > many;
+}

@@ -384,7 +384,7 @@ static int is_no_help(const path_run *run, int iterations) {
 static int shows_split(qd_cone_workspace *workspace, const path_run *run) {
   const path_request *request = run->request;
   return request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
-         conic_find_split(workspace) >= request->wanted_width;
+         conic_find_split(workspace, request->wanted_width) >= request->wanted_width;
 }
 
 /* Whether the path ends at the iterate, which is kept if it is the best so far. */

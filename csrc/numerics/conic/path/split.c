@@ -59,20 +59,27 @@ static void note_cone(const qd_cone_workspace *workspace, const cone_group *grou
   }
 }
 
-/* The widest gap: its width, and the middle. Where all are of one kind it is what parts them from
- * 1, where slack and what the multiplier would push are equal. */
+/* The lowest bin from k on that has been found; one has. */
+static int next_bin(const histogram *h, int k) {
+  uint64_t word = h->found[k / 64] >> k % 64;
+  while (word == 0) {
+    k += 64 - k % 64;
+    word = h->found[k / 64];
+  }
+  return k + __builtin_ctzll(word);
+}
+
+/* The widest gap: its width, and the middle, in powers of two from `one`. Where all are of one kind
+ * it is what parts them from 1, where slack and what the multiplier would push are equal. */
 static int widest_gap(const histogram *h, double *middle) {
   const int one = BINS / 2;
-  int width = 0, at = one, last = h->lowest;
-  for (int k = h->lowest + 1; k <= h->highest; ++k) {
-    if (!(h->found[k / 64] >> k % 64 & 1)) {
-      continue;
+  int width = 0, at = one;
+  for (int last = h->lowest, next; last < h->highest; last = next) {
+    next = next_bin(h, last + 1);
+    if (next - last > width) {
+      width = next - last;
+      at = last + next;
     }
-    if (k - last > width) {
-      width = k - last;
-      at = last + k;
-    }
-    last = k;
   }
   if (h->lowest - one > width) {
     width = h->lowest - one;
@@ -82,11 +89,11 @@ static int widest_gap(const histogram *h, double *middle) {
     width = one - h->highest;
     at = h->highest + one;
   }
-  *middle = exp2(0.5 * (double)at - (double)one);
+  *middle = 0.5 * (double)at - (double)one;
   return width;
 }
 
-int conic_find_split(qd_cone_workspace *workspace) {
+int conic_find_split(qd_cone_workspace *workspace, int wanted) {
   const cone_product *product = &workspace->product;
   histogram h = {.lowest = BINS, .highest = 0};
   double middle;
@@ -99,6 +106,10 @@ int conic_find_split(qd_cone_workspace *workspace) {
     return workspace->polish.split_width = 0;
   }
   workspace->polish.split_width = widest_gap(&h, &middle);
+  if (workspace->polish.split_width < wanted) {
+    return workspace->polish.split_width;
+  }
+  middle = exp2(middle);
   const double natural = workspace->units.force / workspace->units.near_length;
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->polish.split[c] = workspace->program.compliance[c] > 0.0

@@ -18,7 +18,7 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   workspace->polish.split_width = 0;
   const path_request path = {
       .goal = SENSITIVITY_GOAL, .iteration_limit = SENSITIVITY_ITERATIONS, .from = from};
-  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
+  const polish_guess seen = {ORIGIN_PATH, 0, 0, 0.0, 0.0};
   return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
          conic_polish(workspace, &seen, &effort);
 }

@@ -1,0 +1,207 @@
+/* Who judges what the methods find, and what is tried where it does not hold.
+ *
+ * What the methods (conic/conic.c) leave counts if it holds in the caller's own numbers
+ * (conic/certificate/certificate.c), the only way out. Where nothing does, all is tried again in
+ * other scalings. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/task.h"
+
+/* ------------------------------------------------------------ the way out */
+
+/* The answer in the caller's numbers, judged. */
+static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
+                         double tolerance, qd_status status, const conic_answer *out,
+                         qd_cone_info *info) {
+  if (status == QD_INFEASIBLE) {
+    conic_hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual,
+                   out);
+  } else if (info->polished) {
+    conic_hand_out(workspace, workspace->polished.x, workspace->polished.slack,
+                   workspace->polished.dual, out);
+  } else {
+    conic_hand_out(workspace, workspace->iterate.x, workspace->iterate.slack,
+                   workspace->iterate.dual, out);
+  }
+  status = conic_judge(workspace, program, tolerance, status, out, info);
+  if (status == QD_UNBOUNDED) {
+    conic_hand_out(workspace, workspace->newton.x, workspace->iterate.slack,
+                   workspace->iterate.dual, out);
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------ scalings */
+
+/* As given, and again where an answer does not hold that a polish has found; then measured by the
+ * offsets of rows where the cost says too little of lengths, from the end of that path to a smaller
+ * error, with all rows alike where they are far apart, and from starts in other units. */
+enum {
+  AS_GIVEN,
+  CAREFULLY,
+  BY_OFFSETS,
+  AS_BEFORE,
+  ALIKE,
+  FIRST_OTHER_UNITS,
+  SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
+};
+
+/* An exact path has ended that no polish has finished. */
+static int ended_near(const conic_task *task) {
+  return task->so_far == NEAR && task->polish && task->info->method == QD_METHOD_PATH_END;
+}
+
+/* Loads the program again if that scaling may help: 1. */
+static int rescale(conic_task *task, const conic_program *source, int scaling) {
+  qd_cone_workspace *workspace = task->workspace;
+  if (scaling == AS_BEFORE) {
+    return ended_near(task);
+  }
+  task->careful = 1;
+  task->without_cuts = scaling == CAREFULLY;
+  task->guess = NULL;
+  if (scaling == CAREFULLY) {
+    conic_clear_rows(workspace); /* the certificate has used them */
+    return task->so_far == SOLVED;
+  }
+  task->strict = 0;
+  if (scaling == BY_OFFSETS) {
+    if (!conic_cost_is_weak(workspace, &source->program) ||
+        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK) {
+      return 0;
+    }
+    return workspace->units.by_offsets = 1;
+  }
+  if (scaling == ALIKE) {
+    return conic_rows_are_far_apart(workspace) &&
+           conic_load(workspace, source, ROWS_ALIKE) == QD_OK;
+  }
+  if (scaling == FIRST_OTHER_UNITS) {
+    conic_load(workspace, source, ROWS_AS_GIVEN);
+  }
+  conic_clear_rows(workspace);
+  task->units = scaling - FIRST_OTHER_UNITS + 1;
+  return 1;
+}
+
+/* All methods in one scaling after the other, up to a verdict that holds. */
+static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
+  const qd_cone_options *options = task->options;
+  qd_cone_info *info = task->info;
+  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
+      break;
+    }
+    if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
+      continue;
+    }
+    const qd_status found = scaling == AS_BEFORE ? conic_go_farther(task) : conic_run_methods(task);
+    if (task->so_far == STOPPED) {
+      info->status = found;
+      return;
+    }
+    info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
+  }
+}
+
+/* The best proof that paths have seen, where nothing else was found. */
+static qd_status try_ray(conic_task *task, const qd_cone_program *program,
+                         const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  qd_cone_info *info = task->info;
+  const double tolerance = task->options->tolerance;
+  const qd_status found = info->status;
+  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) {
+    return found;
+  }
+  memcpy(workspace->best.dual, workspace->path.ray,
+         (size_t)workspace->program.slot_count * sizeof(double));
+  info->method = QD_METHOD_PATH;
+  if (deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
+    return QD_INFEASIBLE;
+  }
+  info->method = QD_METHOD_NONE;
+  return deliver(workspace, program, tolerance, found, out, info);
+}
+
+/* A row that no x moves and that does not hold is the answer: 1. */
+static int contradicts_itself(conic_task *task, const qd_cone_program *program,
+                              const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  if (!conic_find_contradiction(workspace, program)) {
+    return 0;
+  }
+  memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
+  memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  task->info->method = QD_METHOD_CONTRADICTION;
+  task->info->status =
+      deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
+  return 1;
+}
+
+/* Without a certificate; 0 if there is no such point. */
+static int solve_roughly(conic_task *task, const conic_answer *out) {
+  const conic_point *at = &task->workspace->iterate;
+  if (!conic_find_roughly(task)) {
+    return 0;
+  }
+  conic_hand_out(task->workspace, at->x, at->slack, at->dual, out);
+  task->info->method = QD_METHOD_PATH;
+  task->info->status = QD_OK;
+  return 1;
+}
+
+/* A program whose rows are rigid, by whatever method in whatever scaling. */
+static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
+                             const conic_program *source, const conic_answer *out,
+                             qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  const int makes_sense = options->tolerance > 0.0 && options->iteration_limit >= 0;
+  conic_task task = {.workspace = workspace,
+                     .options = options,
+                     .guess = options->warm_start ? out : NULL,
+                     .strict = source->derivatives,
+                     .midway = source->midway,
+                     .look = source->look,
+                     .info = info};
+  workspace->settled.is_known = 0;
+  if (makes_sense &&
+      conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
+    return QD_OK;
+  }
+  conic_clear_info(info);
+  workspace->units.resolution = options->tolerance * source->length;
+  info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
+  if (info->status != QD_OK) {
+    conic_clear_outputs(program, out);
+    return info->status;
+  }
+  if (contradicts_itself(&task, program, out)) {
+    return info->status;
+  }
+  if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
+    return QD_OK;
+  }
+  run_scalings(&task, source, out);
+  return info->status = try_ray(&task, program, out);
+}
+
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *source, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info) {
+  const qd_cone_options o = options ? *options : qd_cone_options_default();
+  const conic_answer out = {x, slack, dual, dual_eq};
+  qd_status status;
+  if (soft_is_wanted(&source->program)) {
+    status = conic_solve_soft(workspace, &o, source, &out, info, solve_rigid);
+  } else {
+    workspace->soft.used = 0;
+    status = solve_rigid(workspace, &o, source, &out, info);
+  }
+  if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {
+    conic_settle(workspace, info);
+  }
+  return status;
+}
