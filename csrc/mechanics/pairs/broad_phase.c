@@ -22,6 +22,7 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
   b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
   b->sphere = arena_doubles(a, 4 * (size_t)model->geom_count);
   b->mirrored = arena_doubles(a, 4 * (size_t)model->geom_count);
+  b->moved = arena_doubles(a, 8 * (size_t)model->geom_count);
   if (!model->pair_table.in_use) {
     return;
   }
@@ -161,27 +162,34 @@ static int sweep(broad_phase *b, const qd_model *model) {
 /* ---------------------------------------------------------------- spheres */
 
 /* Bounding spheres, larger by what a body travels (NULL: nothing does). */
-static void place_spheres(broad_phase *b, const qd_model *model, const placed_shape *shape,
-                          const double *travel) {
+static void place_spheres(double *sphere, double *mirrored, const qd_model *model,
+                          const placed_shape *shape, const double *travel) {
   for (int g = 0; g < model->geom_count; ++g) {
     const double *pos = shape[g].pos;
     const double far = travel != NULL ? travel[model->geom_body[g]] : 0.0;
     const lanes own = {pos[0], pos[1], pos[2], model->geom_radius[g] + far};
     const lanes signs = {-1.0, -1.0, -1.0, 1.0};
-    LANES_AT(b->sphere + 4 * g) = own;
-    LANES_AT(b->mirrored + 4 * g) = signs * own;
+    LANES_AT(sphere + 4 * g) = own;
+    LANES_AT(mirrored + 4 * g) = signs * own;
   }
+}
+
+/* B's centre from A's and the sum of radii, of four pairs side by side. */
+LANES_INLINE void find_between(const double *sphere, const double *mirrored, const int *pair_geom,
+                               lanes *out) {
+  lanes between[4];
+  for (int k = 0; k < 4; ++k) {
+    between[k] = LANES_OF(sphere + 4 * (ptrdiff_t)pair_geom[2 * k + 1]) +
+                 LANES_OF(mirrored + 4 * (ptrdiff_t)pair_geom[2 * k]);
+  }
+  lanes_transpose(out, &between[0], &between[1], &between[2], &between[3]);
 }
 
 /* Bits of four pairs (2 numbers each) whose spheres are no farther apart than the range. */
 LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, const lanes *range) {
   const lane_bits place = {1, 2, 4, 8};
-  lanes apart[4], between[4];
-  for (int k = 0; k < 4; ++k) {
-    between[k] = LANES_OF(b->sphere + 4 * (ptrdiff_t)pair_geom[2 * k + 1]) +
-                 LANES_OF(b->mirrored + 4 * (ptrdiff_t)pair_geom[2 * k]);
-  }
-  lanes_transpose(apart, &between[0], &between[1], &between[2], &between[3]);
+  lanes apart[4];
+  find_between(b->sphere, b->mirrored, pair_geom, apart);
   const lanes zero = {0.0, 0.0, 0.0, 0.0}, minus = -*range;
   lanes size, reach;
   lanes_larger(&size, range, &minus);
@@ -227,8 +235,49 @@ static void mark_near(broad_phase *b, const qd_model *model, const double *own, 
 void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const double *travel) {
   b->every = 0;
-  place_spheres(b, model, shape, travel);
+  place_spheres(b->sphere, b->mirrored, model, shape, travel);
   mark_near(b, model, NULL, 0.0);
+}
+
+/* Bits of four pairs whose spheres come as near as they touch, up to rounding, where B's centre
+ * moves straight from the one place beside A's to the other. */
+LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
+  const lane_bits place = {1, 2, 4, 8};
+  const lanes zero = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};
+  const lanes least = {DBL_MIN, DBL_MIN, DBL_MIN, DBL_MIN};
+  const lanes x = to[0] - from[0], y = to[1] - from[1], z = to[2] - from[2];
+  lanes length = (x * x + y * y) + z * z, share, back;
+  const lanes size = ((from[0] * from[0] + from[1] * from[1]) + from[2] * from[2]) + length;
+  lanes_larger(&length, &length, &least);
+  share = ((from[0] * x + from[1] * y) + from[2] * z) / length;
+  back = -share;
+  lanes_larger(&share, &back, &zero);
+  back = one - share;
+  lanes_larger(&back, &back, &zero);
+  share = one - back; /* within 0 and 1 */
+  const lanes a = from[0] + share * x, b = from[1] + share * y, c = from[2] + share * z;
+  const lanes reach = from[3] * from[3];
+  const lane_bits far = ((a * a + b * b) + c * c) > reach + SLACK * (reach + size);
+  const lane_bits bits = ~far & place;
+  return (uint64_t)((bits[0] | bits[1]) | (bits[2] | bits[3]));
+}
+
+QD_CLONES
+void broad_phase_keep_met(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          const placed_shape *next) {
+  double *moved = b->moved, *back = moved + 4 * (ptrdiff_t)model->geom_count;
+  place_spheres(b->sphere, b->mirrored, model, shape, NULL);
+  place_spheres(moved, back, model, next, NULL);
+  for (int first = 0; first + 4 <= model->pair_count; first += 4) {
+    lanes from[4], to[4];
+    const uint64_t four = (uint64_t)15 << (first % 64);
+    if ((b->maybe[first / 64] & four) == 0) {
+      continue;
+    }
+    find_between(b->sphere, b->mirrored, model->pair_geom + 2 * first, from);
+    find_between(moved, back, model->pair_geom + 2 * first, to);
+    b->maybe[first / 64] &= ~four | met_bits(from, to) << (first % 64);
+  }
 }
 
 static void find(broad_phase *b, const qd_model *model) {
@@ -247,7 +296,7 @@ void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_sh
     return;
   }
   if (!table->in_use) {
-    place_spheres(b, model, shape, NULL);
+    place_spheres(b->sphere, b->mirrored, model, shape, NULL);
     mark_near(b, model, model->pair_margin, margin);
     return;
   }

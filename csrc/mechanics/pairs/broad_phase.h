@@ -19,6 +19,7 @@ typedef struct broad_phase {
   uint32_t *key;     /* (4, swept_count) lower ends, their order, and scratch of the sort */
   double *sphere;    /* (geom_count, 4) centre and radius */
   double *mirrored;  /* (geom_count, 4) the same, the centre negative */
+  double *moved;     /* (2, geom_count, 4) both where a motion ends */
 } broad_phase;
 
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
@@ -29,6 +30,10 @@ void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_sh
 /* Pairs whose bounding spheres may meet if no point of a body goes farther than `travel` (nb). */
 void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const double *travel);
+/* Those of them whose spheres may meet while their centres move straight from here to next; in
+ * models without sorted boxes. */
+void broad_phase_keep_met(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          const placed_shape *next);
 /* Pairs whose bounding spheres may meet while their centres move straight from here to next. */
 void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
                             const placed_shape *next);

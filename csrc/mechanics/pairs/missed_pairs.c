@@ -233,6 +233,8 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
   collision_place_shapes(c->next, model, next);
   if (model->pair_table.in_use || model->cloud_pair_count > 0) {
     broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
+  } else {
+    broad_phase_keep_met(&c->broad, model, c->shape, c->next);
   }
   for (int pair = first; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
 #define LEAST_PART 1e-14 /* of a slack or multiplier: differences below are rounding */
@@ -37,25 +38,36 @@ static void note(histogram *h, double ratio) {
   h->highest = bin > h->highest ? bin : h->highest;
 }
 
-/* Ratios of the eigenvalues along (1, u) and (1, -u), u the multiplier's direction. */
-static void note_cone(const qd_cone_workspace *workspace, const cone_group *group, int c,
-                      histogram *h) {
-  const int n = group->padded, at = group->slot + c;
-  const double compliance = workspace->program.compliance[group->cone + c];
+/* Ratios of the eigenvalues along (1, u) and (1, -u), u the multiplier's direction, of four cones
+ * from c on. */
+LANES_INLINE void note_cones(const qd_cone_workspace *workspace, const cone_group *group, int c,
+                             histogram *h) {
+  const int n = group->padded, at = group->slot + c, left = group->count - c;
+  const int real = left < LANE_COUNT ? left : LANE_COUNT;
   const double *s = workspace->iterate.slack + at, *z = workspace->iterate.dual + at;
-  double ss = 0.0, zz = 0.0;
-  if (!(compliance > 0.0)) {
-    return;
-  }
+  const lanes compliance = LANES_OF(workspace->program.compliance + group->cone + c);
+  lanes ss = {0.0, 0.0, 0.0, 0.0}, zz = ss, room, least;
   for (int i = 1; i < group->dim; ++i) {
-    ss += s[i * n] * s[i * n];
-    zz += z[i * n] * z[i * n];
+    ss += LANES_OF(s + i * n) * LANES_OF(s + i * n);
+    zz += LANES_OF(z + i * n) * LANES_OF(z + i * n);
   }
-  ss = sqrt(ss);
-  zz = sqrt(zz);
-  note(h, compliance * (z[0] + zz) / larger(s[0] - ss, LEAST_PART * s[0]));
-  if (group->dim > 1) {
-    note(h, compliance * larger(z[0] - zz, LEAST_PART * z[0]) / (s[0] + ss));
+  lanes_sqrt(&ss, &ss);
+  lanes_sqrt(&zz, &zz);
+  room = LANES_OF(s) - ss;
+  least = LEAST_PART * LANES_OF(s);
+  lanes_larger(&room, &room, &least);
+  const lanes along = compliance * (LANES_OF(z) + zz) / room;
+  room = LANES_OF(z) - zz;
+  least = LEAST_PART * LANES_OF(z);
+  lanes_larger(&room, &room, &least);
+  const lanes against = compliance * room / (LANES_OF(s) + ss);
+  for (int k = 0; k < real; ++k) {
+    if (compliance[k] > 0.0) {
+      note(h, along[k]);
+      if (group->dim > 1) {
+        note(h, against[k]);
+      }
+    }
   }
 }
 
@@ -93,13 +105,14 @@ static int widest_gap(const histogram *h, double *middle) {
   return width;
 }
 
+QD_CLONES
 int conic_find_split(qd_cone_workspace *workspace, int wanted) {
   const cone_product *product = &workspace->product;
   histogram h = {.lowest = BINS, .highest = 0};
   double middle;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
-    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
-      note_cone(workspace, group, c, &h);
+    for (int c = 0; c < group->count && group_is_cone(group); c += LANE_COUNT) {
+      note_cones(workspace, group, c, &h);
     }
   }
   if (h.lowest > h.highest) {
