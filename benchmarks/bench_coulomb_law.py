@@ -20,9 +20,9 @@ import qdsim
 from qdsim import DynamicOptions, Options, step, step_dynamic
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from coulomb_states import NAMES, law_gaps, make, sample
+from coulomb_states import NAMES, law_gaps, random_states
 
-STATES, OF_A_MODEL = 100, 4
+STATES = 100
 
 
 def one_step(kind: str, model: qdsim.Model, state, h: float, friction):
@@ -35,17 +35,10 @@ def one_step(kind: str, model: qdsim.Model, state, h: float, friction):
 
 def row(name: str, kind: str, friction: str) -> str:
     """Of one scene, one of the two steps, and a kind of friction."""
-    rng = np.random.default_rng(sum(map(ord, name)))
     programs: list[int] = []
     states = several = 0
     closing = residual = 0.0
-    for k in range(STATES):
-        mu, dim = rng.uniform(0.1, 1.6), int(rng.choice([3, 3, 4, 6]))
-        tilt = float(rng.choice([0.0, 0.0, 0.3]))
-        if k % OF_A_MODEL == 0:
-            model = make(name, mu, dim, tilt)
-        q, v, u = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
-        h = float(rng.choice([0.001, 0.005, 0.01, 0.05]))
+    for model, (q, v, u), h in random_states(name, STATES):
         states += 1
         try:
             s = one_step(kind, model, (q, v, u), h, friction)

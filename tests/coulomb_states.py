@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from program import contact_jacobian, pyramid_rows, weights
@@ -117,6 +119,19 @@ def sample(model: qdsim.Model, rng: np.random.Generator, speed: float) -> State:
             continue  # a chain whose bias forces, taken as they are at the start, have run away
         if len(s.contacts) and s.contacts["dist"].min() > -1e-3:
             return q, v + 0.3 * speed * rng.normal(size=model.nv), u
+
+
+def random_states(name: str, count: int) -> Iterator[tuple[qdsim.Model, State, float]]:
+    """Of a scene, the same ones every time: models of any friction and dimension of contacts, level or tilted, four
+    states of each, with lengths of steps."""
+    rng = np.random.default_rng(sum(map(ord, name)))
+    for k in range(count):
+        mu, condim = rng.uniform(0.1, 1.6), int(rng.choice([3, 3, 4, 6]))
+        tilt = float(rng.choice([0.0, 0.0, 0.3]))
+        if k % 4 == 0:
+            model = make(name, mu, condim, tilt)
+        state = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
+        yield model, state, float(rng.choice([0.001, 0.005, 0.01, 0.05]))
 
 
 def law_gaps(

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from coulomb_states import NAMES, law_gaps, make, momentum_gap, sample
+from coulomb_states import NAMES, law_gaps, make, momentum_gap, random_states, sample
 from program import contact_jacobian, gravity_force
 
 import qdsim
@@ -63,14 +63,7 @@ def test_random_states_hold_the_certificate(name, friction):
 
 def test_shifts_that_run_away_leave_the_offsets_as_they_were():
     """On the way to this step shifts of 1e10 m were added and taken off again, which left 2 micrometres in a gap."""
-    rng = np.random.default_rng(sum(map(ord, "discs")))
-    for k in range(100):
-        mu, dim = rng.uniform(0.1, 1.6), int(rng.choice([3, 3, 4, 6]))
-        tilt = float(rng.choice([0.0, 0.0, 0.3]))
-        if k % 4 == 0:
-            model = make("discs", mu, dim, tilt)
-        q, v, u = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
-        h = float(rng.choice([0.001, 0.005, 0.01, 0.05]))
+    *_, (model, (q, v, u), h) = random_states("discs", 100)
     s = step_dynamic(model, q, v, u, DynamicOptions(h=h, **LAW))
     assert s.info.relaxed_contacts == 0 and law_gaps(model, q, s, "cone")[0] <= 2e-9
 
@@ -78,16 +71,9 @@ def test_shifts_that_run_away_leave_the_offsets_as_they_were():
 def test_programs_solved_once_more_begin_without_shifts():
     """Of 100 states of a walker some leave a joint to nothing but a resistance, with which they are solved again. Shifts
     of the first time stayed in the gaps then, and contacts closed by as much as they slid."""
-    rng = np.random.default_rng(sum(map(ord, "walker")))
-    for k in range(100):
-        mu, dim = rng.uniform(0.1, 1.6), int(rng.choice([3, 3, 4, 6]))
-        tilt = float(rng.choice([0.0, 0.0, 0.3]))
-        if k % 4 == 0:
-            model = make("walker", mu, dim, tilt)
-        q, _, u = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
-        h = float(rng.choice([0.001, 0.005, 0.01, 0.05]))
+    for model, (q, _, u), h in random_states("walker", 100):
         s = qdsim.step(model, q, u, qdsim.Options(h=h, law="coulomb"))
-        assert s.info.relaxed_contacts or law_gaps(model, q, s, "cone")[0] <= 2e-9, k
+        assert s.info.relaxed_contacts or law_gaps(model, q, s, "cone")[0] <= 2e-9
 
 
 def test_feet_on_which_slips_run_in_circles():

@@ -159,6 +159,14 @@ def test_a_limit_that_slips_stops_a_barrier_by_its_force(limit: float) -> None:
     assert -limit < s.dual[2] < limit
 
 
+def far_program(rng: np.random.Generator, decades: tuple[float, float]) -> dict[str, Any]:
+    """Intervals without zero, of sizes in these decades."""
+    P = limited_program(rng, int(rng.choice([2, 5, 12])), decades, (-6.0, 6.0))
+    size = 10.0 ** rng.uniform(*decades, len(P["lower"]))
+    middle = rng.choice([-1.0, 1.0], len(size))
+    return P | {"lower": size * (middle - 0.5), "upper": size * (middle + 0.5)}
+
+
 @pytest.mark.parametrize("mu", [1e-3, 1.0])
 @pytest.mark.parametrize("decades", [(3.0, 6.0), (6.0, 9.0)])
 def test_forces_far_from_zero(decades: tuple[float, float], mu: float) -> None:
@@ -166,16 +174,13 @@ def test_forces_far_from_zero(decades: tuple[float, float], mu: float) -> None:
     rng = np.random.default_rng(3)
     refused = 0
     for _ in range(60):
-        P = limited_program(rng, int(rng.choice([2, 5, 12])), decades, (-6.0, 6.0))
-        size = 10.0 ** rng.uniform(*decades, len(P["lower"]))
-        middle = rng.choice([-1.0, 1.0], len(size))
-        P |= {"lower": size * (middle - 0.5), "upper": size * (middle + 0.5)}
+        P = far_program(rng, decades)
         try:
             s = qdsim.solve_cone_program(**P, target_mu=mu)
         except qdsim.SolverError:
             refused += 1
             continue
-        x, y, k = s.x, s.dual, len(size)
+        x, y, k = s.x, s.dual, len(P["lower"])
         left = P["Q"] @ x + P["b"] - P["G"].T @ y
         assert abs(left).max() < 1e-9 * (abs(P["Q"] @ x).max() + abs(P["G"].T @ y).max())
         w = (P["G"] @ x + P["g"] + P["compliance"] * y)[:k]
@@ -196,10 +201,7 @@ def test_forces_of_any_size_are_right_or_refused(decades: tuple[float, float], m
     rng = np.random.default_rng(3)
     refused = 0
     for _ in range(100):
-        P = limited_program(rng, int(rng.choice([2, 5, 12])), decades, (-6.0, 6.0))
-        size = 10.0 ** rng.uniform(*decades, len(P["lower"]))
-        middle = rng.choice([-1.0, 1.0], len(size))
-        P |= {"lower": size * (middle - 0.5), "upper": size * (middle + 0.5)}
+        P = far_program(rng, decades)
         try:
             s = qdsim.solve_cone_program(**P, target_mu=mu)
         except qdsim.SolverError as error:
