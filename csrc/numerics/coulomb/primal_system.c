@@ -153,6 +153,7 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   set_rows(p, program);
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
+  memset(p->gap, 0, (size_t)p->rows * sizeof(double)); /* springs' rows have none */
   const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
   set_stiffness(p, program->Q);
   if (!(p->stiffness > 0.0) || !primal_springs_list(p, program)) {
