@@ -31,17 +31,22 @@ static qd_status solve_convex(problem *p, island *one, const qd_cone_options *op
                      &one->info);
 }
 
+/* 1 if slips count in the program: not on the way to more contacts. */
+static int has_law(const problem *p, const island *one, const island_program *program) {
+  return p->coulomb && one->shifted.block_count > 0 && !program->program.rough;
+}
+
 qd_status law_solve(problem *p, island *one, const qd_step_options *options,
                     const qd_cone_options *cone_options, const island_program *program) {
   one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
   if (p->coulomb) {
     list_blocks(p, one);
   }
-  if (!p->coulomb || one->shifted.block_count == 0 || program->program.rough) {
+  if (!has_law(p, one, program)) {
     return solve_convex(p, one, cone_options, program);
   }
   const shifted_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
-                               cone_options->warm_start, p->hurried};
+                               cone_options->warm_start, p->hurried && options->stop_after == 0};
   const qd_status status =
       shifted_solve(&one->shifted, one->cone_workspace, cone_options, &law, &program->program,
                     p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,
@@ -52,9 +57,9 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   return status;
 }
 
-void law_withdraw(problem *p, island *one) {
+void law_withdraw(problem *p, island *one, const island_program *program) {
   shifted *s = &one->shifted;
-  if (p->coulomb && s->block_count > 0) {
+  if (has_law(p, one, program)) {
     memset(s->next, 0, (size_t)s->block_count * sizeof(double));
     shifted_use(s, p->g + one->row, s->next);
   }

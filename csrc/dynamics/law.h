@@ -11,7 +11,7 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
                     const qd_cone_options *cone_options, const island_program *program);
 /* The program's offsets as they were assembled, after law_solve: Coulomb's law raises them, and
  * what is solved next would take them for its own. */
-void law_withdraw(problem *p, island *one);
+void law_withdraw(problem *p, island *one, const island_program *program);
 /* Softens an island that has no solution (soften.h) under the law: its contacts obey Coulomb's with
  * what their rows gave way by as offsets. */
 qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,

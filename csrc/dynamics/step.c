@@ -106,11 +106,11 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
   const int resists =
       p->resisting && is_vague(status) && problem_resist(p, model, options, one) > 0;
   if (resists) {
-    law_withdraw(p, one);
+    law_withdraw(p, one, program);
     status = solve_program(p, one, options, cone_options, program, direction);
   }
   if (status != QD_OK && !waits) {
-    law_withdraw(p, one);
+    law_withdraw(p, one, program);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
     status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);

@@ -593,7 +593,8 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
   if (status == QD_OK) {
     status = settle(&run, law);
   }
-  if (status == QD_LAW_NOT_MET && run.opened) {
+  if (run.opened && (status == QD_OK || status == QD_LAW_NOT_MET) &&
+      !(run.error <= law->tolerance)) { /* the best of some programs is none */
     status = close_again(&run);
   }
   *report = (shifted_report){run.programs, run.error, run.regular > 0, run.mixed, run.stale};
