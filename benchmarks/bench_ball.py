@@ -19,6 +19,7 @@ from there; ``--cached`` prints the table of what the file has.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import time
 from itertools import product
@@ -123,7 +124,8 @@ def each(model: str, kind: str, loop: str, seed: int) -> dict[str, Any]:
         plan = tree.plan() if tree.reached else None
     if plan is None:
         return {}
-    found = planning.transfer(plan, task, options(seed), controller=loop)  # type: ignore[arg-type]
+    given = dataclasses.replace(options(seed), carry_on=False)
+    found = planning.transfer(plan, task, given, controller=loop)  # type: ignore[arg-type]
     return {
         "final": [s.final for s in found.segments],
         "delta": [s.normalized_error for s in found.segments],

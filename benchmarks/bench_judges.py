@@ -60,7 +60,8 @@ def run(task, plan, options: TransferOptions, simulator):
     begin = time.process_time()
     try:
         with limited(RUN_LIMIT):
-            found = planning.transfer(plan, task, options, simulator=simulator)
+            each = dataclasses.replace(options, carry_on=False)
+            found = planning.transfer(plan, task, each, simulator=simulator)
     except (_TooLong, qdsim.SolverError):
         return None
     simulated = sum(float(s.time[-1]) for s in found.segments)

@@ -265,14 +265,17 @@ def test_impc_without_the_derivative_by_configurations() -> None:
 
 def test_a_tree_turns_the_disc_by_tendons_and_its_plan_is_executed() -> None:
     """With changes of grasp that close the hand along its tendons; in a world of second order, by its commands and by a
-    grip."""
+    grip. Motions from grasp to grasp are not planned for such hands: segments begin as planned."""
     task = turning()
     tree = planning.rrt(task, planning.RRTOptions(max_nodes=500), rng=0)
     assert tree.reached and tree.regrasp_count > 0
     plan = tree.plan()
     assert plan.check(task.model).good
+    with pytest.raises(ValueError, match=r"tendon that joints share.*carry_on=False"):
+        planning.transfer(plan, task.model)
+    each = planning.TransferOptions(carry_on=False)
     for controller in ("open", "grip"):
-        executed = planning.transfer(plan, task.model, controller=controller)
+        executed = planning.transfer(plan, task.model, each, controller=controller)
         assert executed.rotation_error < 0.1 and executed.position_error < 0.02
 
 

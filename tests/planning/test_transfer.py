@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -467,9 +468,8 @@ def test_grasps_go_with_the_object() -> None:
     assert (shifted(model, "box", far, here)[3:] == far[3:]).all()
 
 
-def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
-    """From one side of the box to the other, around it, and the box stays."""
-    model = two_way_table()
+def pushed_from_both_sides(model: qdsim.Model) -> planning.Plan:
+    """Along +x by the finger at one side of the box, then back by the finger at the other."""
     options = qdsim.Options(h=0.1, margin=0.05)
     left = np.array(model.default_q)
     right = left.copy()
@@ -483,11 +483,68 @@ def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
         path = qdsim.rollout(model, q, u, options).q
         segments.append(planning.Segment(u, path, np.array([20])))
     goal = segments[-1].end
-    plan = planning.Plan("two", "box", options, goal, 0.02, 0.05, 1e-3, tuple(segments))
-    world = planning.TransferOptions(carry_on=True, support_friction=0.1, settle=0.5)
+    return planning.Plan("two", "box", options, goal, 0.02, 0.05, 1e-3, tuple(segments))
+
+
+def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
+    """From one side of the box to the other, around it, and the box stays; an execution is the default."""
+    model = two_way_table()
+    plan = pushed_from_both_sides(model)
+    world = planning.TransferOptions(support_friction=0.1, settle=0.5)
     result = planning.transfer(plan, model, world)
     first, second = result.segments
     assert result.missing_motions == 0
     assert second.executed[0][:3] == pytest.approx(first.executed[-1][:3], abs=1e-3)
     assert second.executed[0][model.slice_q("f")] > first.executed[-1][0] + 0.1
-    assert result.reached
+    assert result.reached and "from start to end, open loop, in MuJoCo with stiff contacts" in repr(
+        result
+    )
+
+
+def test_no_robot_is_set_to_its_next_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the way around the box needs a planner that is not installed, that is an error; where there is no way, the
+    execution ends in front of the box."""
+    plan = pushed_from_both_sides(two_way_table())
+    world = planning.TransferOptions(support_friction=0.1, settle=0.1)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "ompl", None)
+        for module in ("ompl.base", "ompl.geometric", "ompl.util"):
+            patch.setitem(sys.modules, module, None)
+        with pytest.raises(ImportError, match=r"qdsim\[planning\]"):
+            planning.transfer(plan, two_way_table(), world)
+    # On its slide along x alone the finger cannot go around the box.
+    model = qdsim.load(TABLE)
+    columns = [0, 1, 2, 3]
+    segments = tuple(
+        planning.Segment(s.inputs[:, :1], s.configurations[:, columns], s.knots)
+        for s in plan.segments
+    )
+    blocked = dataclasses.replace(plan, goal=plan.goal[columns], segments=segments)
+    result = planning.transfer(blocked, model, world)
+    assert result.outcome == "no motion found" and not result.reached
+    assert result.missing_motions == 1
+    first, second = result.segments
+    assert second.outcome == "not begun" and len(second.time) == 1
+    assert second.executed[0] == pytest.approx(first.executed[-1], abs=5e-3)
+    assert "no motion found" in repr(result) and "not begun" in repr(second)
+
+
+def test_segments_that_arrive_one_by_one_are_no_execution(model: qdsim.Model) -> None:
+    """A segment that is planned to begin 0.2 m from where the one before leaves the box: each arrives by itself, an
+    execution misses by 0.2 m."""
+    plan = push_plan(model)
+    first = plan.segments[0]
+    box = model.slice_q("box_x").start
+    away = np.array(first.end)
+    away[box] += 0.2
+    away[model.slice_q("x")] = 0.0
+    hold = planning.Segment(np.zeros((2, 1)), np.array([away] * 3), np.array([2]))
+    two = planning.Plan("two", "box", plan.options, away, 0.02, 0.05, 1e-3, (first, hold))
+    each = planning.transfer(two, model, planning.TransferOptions(carry_on=False))
+    assert [s.outcome for s in each.segments] == ["followed", "followed"]
+    assert each.outcome == "measured" and not each.reached and each.position_error < 0.02
+    assert "each segment from where it was planned to begin" in repr(each)
+    whole = planning.transfer(two, model)
+    assert whole.outcome == "missed" and whole.segments[1].outcome == "missed"
+    assert whole.position_error == pytest.approx(0.2, abs=0.02)
+    assert "\n" not in repr(whole) and "array" not in repr(whole) + repr(whole.segments[0])

@@ -11,6 +11,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.execution.loops.gripping import GripLoop
 from qdsim.planning.execution.loops.loop import Commands, Loop, Outcome, Record, T, ramp
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
@@ -28,7 +29,7 @@ from qdsim.progress import Update, away
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Execution", "SegmentTransfer"]
+__all__ = ["Execution", "SegmentTransfer", "within"]
 
 PLACED = 1e-4  # m of penetration that a second-order simulator starts from
 RELEASE = 0.3
@@ -53,8 +54,10 @@ class SegmentTransfer:
         final: the object's error at the end, after settling.
         controller_failures: periods in which the controller could not solve its step; the planned command
             was used.
-        outcome: ``"followed"`` to its end; ``"given up"`` on the way; ``"no grip"``: the fingers did not hold the
-            object, so it was not begun; ``"lost"``: the object was so far away that time stopped there.
+        outcome: ``"followed"``: the object ended within the plan's tolerances of the segment's end; ``"missed"``:
+            it did not; ``"given up"`` on the way; ``"no grip"``: the fingers did not hold the object, so it was not
+            begun; ``"not begun"``: no motion to its grasp was found, or to that of an earlier one; ``"lost"``: the
+            object was so far away that time stopped there.
     """
 
     time: Array
@@ -75,6 +78,16 @@ class SegmentTransfer:
             self.error[1] / self.length[1] if self.length[1] > 1e-9 else float("nan"),
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"SegmentTransfer({self.outcome}: {self.time[-1]:.3g} s, the object ends {_told(self.final)} "
+            f"from its plan, on average {_told(self.error)} on a way of {_told(self.length)})"
+        )
+
+
+def _told(pair: tuple[float, float]) -> str:
+    return f"{1e3 * pair[0]:.3g} mm, {np.degrees(pair[1]):.3g} deg"
+
 
 class Execution:
     """One run through a plan; the object's state may carry on from segment to segment.
@@ -90,7 +103,7 @@ class Execution:
     Attributes:
         loop: what takes the robot along a segment; to be set before the first one.
         last_q: where the last segment ended ``(nq,)``, None before the first.
-        missing_motions: changes of grasp for which no motion was found.
+        missing_motions: changes of grasp for which no motion was found; the last one's segment was not begun.
         not_found: what an execution has ended for want of, empty where it has not.
         show: told what is done.
     """
@@ -134,14 +147,15 @@ class Execution:
     def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
         """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
         plant, loop, record = self.plant, self.loop, Record(self.plant, abandon)
-        if plant.lost and self.options.carry_on:  # there is nothing to begin with
+        ended: Outcome | None = "lost" if plant.lost and self.options.carry_on else None
+        ended = "not begun" if self.not_found else ended
+        start = self._begin(segment) if ended is None else None
+        if start is None:  # there is nothing to begin with, or no way to it
             record.take(0.0, segment.start, np.asarray(self.model.command_from(plant.q)))
-            return self.measure(segment, record, 0.0, "lost")
+            self.last_q = record.samples[-1].executed
+            return self.measure(segment, record, 0.0, "lost" if plant.lost else "not begun")
         offset = None
-        if loop.holds:
-            plant.reset(self._start(segment))
-        else:
-            start = self._begin(segment)
+        if not isinstance(loop, GripLoop):
             offset = np.asarray(
                 self.model.command_from(start) - self.model.command_from(segment.start)
             )
@@ -150,7 +164,7 @@ class Execution:
         self.drive(loop.begin(schedule))
         outcome = self.drive(loop.follow(schedule, record))
         self.last_q = record.samples[-1].executed
-        self._last_u = None if loop.holds else record.samples[-1].u
+        self._last_u = record.samples[-1].u
         return self.measure(segment, record, schedule.duration, outcome, loop.failures)
 
     def measured(self) -> Array:
@@ -167,6 +181,8 @@ class Execution:
         commands = np.array([s.u for s in record.samples])
         errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
         shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
+        if outcome == "followed" and not within(errors[-1], self.plan):
+            outcome = "missed"
         self._measured += 1
         self.show(self._measured, away(*self.space.errors(executed[-1], self.plan.goal)))
         return SegmentTransfer(
@@ -208,35 +224,54 @@ class Execution:
     def _placed(self, q: Array) -> tuple[Array, bool]:
         return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
 
-    def _begin(self, segment: Segment) -> Array:
-        """Bring the robot, or everything, to where a segment begins; returns that."""
+    def _begin(self, segment: Segment) -> Array | None:
+        """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
         options = self.options
         if self._last_u is None or not (options.carry_on and options.motions):
             start = self._start(segment)
             self.plant.reset(start)
             return start
+        go = self._gripped if isinstance(self.loop, GripLoop) else self._moved
+        try:
+            found = go(segment)
+        except ValueError as error:  # of robots that no motions are planned for
+            raise ValueError(
+                f"{error}; TransferOptions(carry_on=False) judges each segment by itself"
+            ) from None
+        if found is None and not self.plant.lost:
+            self.missing_motions += 1
+            self.not_found = "no motion found"
+        return found
+
+    def _gripped(self, segment: Segment) -> Array | None:
+        """Let the object go, and go to the segment's grasp of it."""
+        assert isinstance(self.loop, GripLoop)
+        hand = self.loop.hand
+        self.drive(hand.release())
+        self.last_q = self.measured()
+        start = self._start(segment)
+        return start if self.drive(hand.go(start, self.rng)) else None
+
+    def _moved(self, segment: Segment) -> Array | None:
+        """Let the springs go, and follow a motion to the segment's grasp."""
         self._move_to(self.model.command_from(self.plant.q))
         self.last_q = self.measured()
         start = self._start(segment)
-        motion = self._motion(self.last_q, start)
-        if motion is None:
-            self.missing_motions += 1
-            self.plant.reset(start)
-            return start
+        try:
+            motion = self._motion(self.last_q, start)
+        except MotionError:
+            return None
         self.drive(self._along(motion))
         self._last_u = self.model.command_from(start)
         self._move_to(self._last_u)
         return start
 
-    def _motion(self, here: Array, there: Array) -> Motion | None:
-        """A way for the robot, or None."""
+    def _motion(self, here: Array, there: Array) -> Motion:
+        """A way for the robot, while the rest stays."""
         target = np.array(there)
         rest = self.model.unactuated_q
         target[rest] = here[rest]
-        try:
-            return connect(self.model, here, target, MOTION, self.rng)
-        except (MotionError, ImportError, ValueError):
-            return None
+        return connect(self.model, here, target, MOTION, self.rng)
 
     def _along(self, motion: Motion) -> Commands[None]:
         """The commands of a motion, ahead by what the joints' damping holds back."""
@@ -259,6 +294,11 @@ class Execution:
         ]
         shift, turn = np.sum(steps, axis=0)
         return float(shift), float(turn)
+
+
+def within(errors: Array, plan: Plan) -> bool:
+    """Whether errors of position and rotation (m, rad) are within a plan's tolerances."""
+    return bool(errors[0] <= plan.position_tolerance and errors[1] <= plan.rotation_tolerance)
 
 
 def _ends(plan: Plan) -> list[Array]:

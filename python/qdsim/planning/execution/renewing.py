@@ -55,6 +55,8 @@ def with_new_plans(
         if np.all(left <= tolerance * (0.6 if todo else 1.0)):
             break
         off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)
+        if done[-1].outcome == "not begun":
+            todo.clear()
         if (off or not todo) and plans < PLANS and misses < MISSES:
             seed = execution.options.seed + plans
             todo, found = _new_plan(near, execution.measured(), planner, seed)

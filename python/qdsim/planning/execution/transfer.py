@@ -8,6 +8,8 @@ stretched in time, so that no command moves faster than a given speed.
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from qdsim.arguments import flag, instance, one_of
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
-from qdsim.planning.execution.execution import Execution, SegmentTransfer
+from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
 from qdsim.planning.execution.loops.tracking import Controller
 from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.plant import second_order
@@ -51,12 +53,17 @@ class Transfer:
         segments: one entry for each segment, also for those that could not be begun; each says what became of it.
         position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad; where
             it was lost, when that was noticed.
-        reached: whether both are within the plan's tolerances.
+        reached: whether an execution from start to end brought both within the plan's tolerances.
         plans: how many plans were used, 1 where none was made on the way.
-        missing_motions: changes of grasp for which no motion was found: the robot was set to the next grasp there.
+        missing_motions: changes of grasp for which no motion was found: the execution ended there, or planned anew.
         outcome: ``"reached"``; ``"lost"``: the object is further away than the robot's parts ever were on its planned
             way, twice, as where it has fallen; ``"no stroke found"``, ``"no motion found"`` (to the grasps of the
-            strokes that were) or ``"no plan found"``: the execution ended for want of it; or ``"missed"``.
+            strokes that were) or ``"no plan found"``: the execution ended for want of it; ``"missed"``; or
+            ``"measured"``: several segments were judged each by itself (``carry_on=False``), and nothing was executed
+            from start to end.
+        tolerances: the plan's, m and rad.
+        way: in words, how it was executed: from start to end or segment by segment, and by which loop.
+        world: in words, the simulator and its contacts.
     """
 
     segments: tuple[SegmentTransfer, ...]
@@ -66,6 +73,9 @@ class Transfer:
     plans: int = 1
     missing_motions: int = 0
     outcome: str = "missed"
+    tolerances: tuple[float, float] = (math.nan, math.nan)
+    way: str = ""
+    world: str = ""
 
     @property
     def lost(self) -> bool:
@@ -83,9 +93,15 @@ class Transfer:
         return float(position), float(rotation)
 
     def __repr__(self) -> str:
+        ended = Counter(segment.outcome for segment in self.segments)
+        followed = ", ".join(f"{count} {word}" for word, count in ended.items()) or "none"
+        plans = f", {self.plans} plans" if self.plans > 1 else ""
+        far = f"{1e3 * self.position_error:.3g} mm, {math.degrees(self.rotation_error):.3g} deg"
+        most = f"{1e3 * self.tolerances[0]:.3g} mm, {math.degrees(self.tolerances[1]):.3g} deg"
+        last = "its last segment ends" if self.outcome == "measured" else "the object ends"
         return (
-            f"Transfer({len(self.segments)} segments, {self.outcome}, "
-            f"position_error={self.position_error:.3g} m, rotation_error={self.rotation_error:.3g} rad)"
+            f"Transfer({self.outcome}: {last} {far} from the goal, tolerances {most}; {self.way}, in {self.world}; "
+            f"segments: {followed}{plans})"
         )
 
 
@@ -118,7 +134,11 @@ def transfer(
     planner: RRTOptions | GaitOptions | None = None,
     progress: bool = False,
 ) -> Transfer:
-    """Execute a plan in a second-order simulator, MuJoCo or the package's own, and compare (CQDC §IX).
+    """Execute a plan from start to end in a second-order simulator, MuJoCo or the package's own, and compare.
+
+    The object is left where it is from segment to segment, and the robot goes from grasp to grasp by motions free of
+    collisions. CQDC's measure (its section IX), for which every segment begins as planned, is
+    ``TransferOptions(carry_on=False)``; it does not say where an execution would end.
 
     Args:
         plan: the plan.
@@ -150,6 +170,8 @@ def transfer(
 
     Raises:
         TypeError, ValueError: for arguments that do not fit each other.
+        ImportError: if a motion from grasp to grasp has to go around something and OMPL is not installed (extra
+            ``planning``).
         SolverError: of a step of the package's own simulator.
     """
     instance("plan", plan, Plan)
@@ -166,7 +188,33 @@ def transfer(
     total = len(plan.segments) if way.counts else None
     with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
         segments, plans = way.run(execution, task, planner)
-    return _told(execution, segments, plans)
+    told = _told(execution, segments, plans)
+    return dataclasses.replace(
+        told,
+        way=_way_in_words(given, told.outcome, controller),
+        world=_world_in_words(given, simulator),
+    )
+
+
+def _way_in_words(options: TransferOptions, outcome: str, controller: object) -> str:
+    """Whether it is an execution or a measure, and by which loop."""
+    loop = "open loop" if controller in (None, "open") else f"loop {controller!r}"
+    if callable(controller):
+        loop = f"loop {getattr(controller, '__name__', type(controller).__name__)}"
+    if outcome == "measured":
+        return f"each segment from where it was planned to begin, {loop}"
+    set_there = "" if options.motions else ", the robot set to each grasp"
+    return f"from start to end, {loop}{set_there}"
+
+
+def _world_in_words(options: TransferOptions, simulator: object) -> str:
+    """The simulator, and its contacts."""
+    if simulator is None or simulator == "mujoco":
+        return f"MuJoCo with {options.contacts} contacts"
+    if isinstance(simulator, DynamicOptions) or simulator == "qdsim":
+        law = simulator.law if isinstance(simulator, DynamicOptions) else DynamicOptions().law
+        return f"qdsim's second-order step with rigid contacts, {law} law"
+    return "the MuJoCo model given"
 
 
 def _simulator(
@@ -195,11 +243,15 @@ def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> 
     """What became of an execution."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
-    shift, turn = execution.space.errors(last, plan.goal)
-    reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
+    shift, turn = errors = execution.space.errors(last, plan.goal)
+    measured = not execution.options.carry_on and len(segments) > 1
+    near = within(np.array(errors), plan)
     outcome = execution.not_found or "missed"
-    if reached or execution.plant.lost:
-        outcome = "lost" if execution.plant.lost else "reached"
-    return Transfer(
-        tuple(segments), shift, turn, reached, plans, execution.missing_motions, outcome
-    )
+    if measured or near:
+        outcome = "measured" if measured else "reached"
+    if execution.plant.lost:
+        outcome = "lost"
+    reached = outcome == "reached"
+    tolerances = (plan.position_tolerance, plan.rotation_tolerance)
+    missing = execution.missing_motions
+    return Transfer(tuple(segments), shift, turn, reached, plans, missing, outcome, tolerances)

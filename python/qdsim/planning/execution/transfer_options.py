@@ -28,11 +28,12 @@ class TransferOptions:
             ``support_friction m g`` for that. Without effect on other objects.
         object_damping: viscous resistance of the object's coordinates, N s/m and Nm s/rad; a number for all or one
             for each. (Of the published planar systems the box that is pushed has 100 for each, others none.)
-        carry_on: True: the object goes from segment to segment as it is, as in an execution; False: every segment
-            begins as planned, as CQDC measures.
+        carry_on: True: an execution from start to end; the object goes from segment to segment as it is. False:
+            CQDC's measure (its section IX); every segment begins as planned, and is judged by itself.
         motions: where the object carries on, the robot goes from grasp to grasp as a robot does: it lets the
             springs go, follows a collision-free motion planned from where everything is, and may touch the object on
-            the way. Where there is no such motion, or with False, it is set to the next grasp.
+            the way. Where no such motion is found the execution ends, or plans anew. False: the robot is set to the
+            next grasp, which no robot can do.
         shift_grasps: where the object carries on, grasps and commands are moved with the object from where
             it was planned to where it is.
         contacts: ``"stiff"``: time constant of four time steps (2 ms at least), elliptic cones, friction ten times as
@@ -58,7 +59,7 @@ class TransferOptions:
     object_damping: float | tuple[float, ...] = 0.0
     contacts: Literal["stiff", "soft", "default"] = "stiff"
     force: float | tuple[float, ...] | None = None
-    carry_on: bool = False
+    carry_on: bool = True
     motions: bool = True
     shift_grasps: bool = True
     press: float | None = None

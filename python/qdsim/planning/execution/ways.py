@@ -158,5 +158,12 @@ WAYS: dict[str, Way] = {
     "replan": Way(_following, _renewing, needs_task=True, options={"carry_on": True}, counts=False),
     "renew": Way(_open, _renewing, needs_task=True, options={"carry_on": True}, counts=False),
     "grip": Way(_gripping, _along, planner=GaitOptions),
-    "gait": Way(_gripping, _gaiting, needs_task=True, planner=GaitOptions, counts=False),
+    "gait": Way(
+        _gripping,
+        _gaiting,
+        needs_task=True,
+        planner=GaitOptions,
+        options={"carry_on": True},
+        counts=False,
+    ),
 }

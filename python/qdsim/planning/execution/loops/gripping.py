@@ -10,14 +10,14 @@ __all__ = ["GripLoop"]
 
 
 class GripLoop:
-    """Fingers close, then follow.
+    """Fingers close, then follow: a segment begins in its grasp, which the loop itself goes to and leaves.
 
     Args:
         hand: what the grip drives.
         settle: s, that the object is held at the segment's end.
     """
 
-    holds, failures = True, 0
+    failures = 0
 
     def __init__(self, hand: Hand, settle: float) -> None:
         self.hand, self.settle = hand, settle

@@ -220,7 +220,11 @@ class Hand:
         yield from self._slacken(_SLACK)
 
     def go(self, grasp: Array, rng: np.random.Generator) -> Commands[bool]:
-        """Move the fingers to near a grasp of the object; whether there is a way."""
+        """Move the fingers to near a grasp of the object; whether a way was found.
+
+        Raises:
+            ImportError: if the straight line is not free and OMPL is not installed.
+        """
         q = np.array(self.model.normalize(self.world.q))
         target = np.array(grasp)
         rest = self.model.unactuated_q
@@ -234,7 +238,7 @@ class Hand:
         )
         try:
             motion = connect(self.model, q, target, wanted, rng)
-        except (MotionError, ImportError):  # OMPL is an extra
+        except MotionError:
             return False
         time, end = 0.0, self._arrival(motion)
         last = np.asarray(self.model.command_from(motion.at(0.0)))

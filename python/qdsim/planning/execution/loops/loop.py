@@ -19,7 +19,7 @@ T = TypeVar("T")
 Commands: TypeAlias = Generator[Array, None, T]
 """Yields the command ``(nu,)`` of one time step after the other; in between the plant has moved."""
 
-Outcome = Literal["followed", "given up", "no grip", "lost"]
+Outcome = Literal["followed", "missed", "given up", "no grip", "not begun", "lost"]
 
 
 class World(Protocol):
@@ -79,13 +79,9 @@ class Loop(Protocol):
     """Takes the robot along the segments of a plan.
 
     Attributes:
-        holds: whether it holds the object from the first to the last, so that a segment begins in its grasp, closed
-            by the loop, and not with the robot going there and its springs coming to rest.
         failures: periods of the last segment in which there was no answer; the planned command was used.
     """
 
-    @property
-    def holds(self) -> bool: ...
     @property
     def failures(self) -> int: ...
 

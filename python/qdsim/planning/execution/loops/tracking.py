@@ -43,7 +43,7 @@ class Open:
         options: time step and how long to settle.
     """
 
-    holds, failures = False, 0
+    failures = 0
 
     def __init__(self, world: World, options: TransferOptions) -> None:
         self.world, self.options = world, options
