@@ -4,7 +4,7 @@ No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) 
 to a random goal, rotation vectors evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7
 Nm, measurements exact. The model has the same friction as the world.
 *Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves
-40 times smaller, near those that follow plans on a plane. Lost: further than 0.1 m from the goal;
+40 times smaller, near those that follow plans on a plane. *Going on*: ``hold=False``. Lost: further than 0.1 m from the goal;
 that counts as 180 degrees. *Was there*: within 10 degrees at some time.
 
 ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached``
@@ -58,7 +58,7 @@ def soft(options: ImpcOptions) -> ImpcOptions:
     return options.replace(kappa=300.0, cost=dataclasses.replace(options.cost, command=moves))
 
 
-def turn(task: Task, options: ImpcOptions, contacts: str) -> dict[str, Any]:
+def turn(task: Task, options: ImpcOptions, contacts: str, hold: bool) -> dict[str, Any]:
     world = TransferOptions(force=FORCE, contacts=contacts)  # type: ignore[arg-type]
     plant = Plant(
         task.model,
@@ -68,7 +68,7 @@ def turn(task: Task, options: ImpcOptions, contacts: str) -> dict[str, Any]:
         compensated=True,
     )
     plant.reset(task.start)
-    loop = Mpc(task, options)
+    loop = Mpc(task, options, hold=hold)
     assert options.h is not None
     u, cpu, errors = np.asarray(task.model.command_from(task.start)), 0.0, []
     count = round(options.h / world.timestep)
@@ -114,7 +114,8 @@ def main() -> None:
     cache: Path | None = arguments.cache
     if cache is not None and cache.exists():
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    rows = [(f, c, "preset") for f, c in product(FRICTIONS, CONTACTS)] + [(1.0, "stiff", "soft")]
+    rows = [(f, c, "preset") for f, c in product(FRICTIONS, CONTACTS)]
+    rows += [(1.0, "stiff", "soft"), (1.0, "stiff", "going on"), (1.0, "default", "going on")]
     drawn = {f: tasks_of(f, arguments.goals) for f in FRICTIONS}
     for goal, (friction, contacts, settings) in product(
         range(0 if arguments.cached else arguments.goals), rows
@@ -125,7 +126,7 @@ def main() -> None:
         task = drawn[friction][goal]
         assert task.impc is not None
         options = soft(task.impc) if settings == "soft" else task.impc
-        known[key] = turn(task, options, contacts)
+        known[key] = turn(task, options, contacts, settings != "going on")
         if cache is not None:
             with cache.open("a") as file:
                 file.write(json.dumps({"key": key, "run": known[key]}) + "\n")

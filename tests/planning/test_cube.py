@@ -120,3 +120,34 @@ def test_bounds_of_the_springs_hold(task: planning.Task) -> None:
         low, high = np.sort([ahead[:16], q[:16]], axis=0)
         beyond = np.maximum(u - high, low - u)
         assert np.all(stiffness * beyond <= 0.7 * (1 + 1e-6) + 1e-2)
+
+
+def test_what_has_arrived_is_held(task: planning.Task) -> None:
+    """The command stays as it is from the third measurement at the goal on, until the object has left."""
+    there, away = (
+        task.with_object(task.goal, [0.0, 0.0, 0.0, 0.0, 0.0, turn]) for turn in (0.0, 0.15)
+    )
+    loop = planning.Mpc(task)
+    loop.act(task.start)
+    commands, holding = [], []
+    for q in (there, away, there, there, there, there, away):
+        commands.append(loop.act(q))
+        holding.append(loop.report.holding)
+    assert holding == [False, False, False, False, True, True, False]
+    np.testing.assert_array_equal(commands[4], commands[3])
+    np.testing.assert_array_equal(commands[5], commands[3])
+    np.testing.assert_array_equal(loop.commands[0], commands[6])
+    assert loop.prediction is not None
+    loop.reset()
+    loop.act(there)
+    assert not loop.report.holding
+    on = planning.Mpc(task, hold=False)
+    for _ in range(5):
+        on.act(there)
+        assert not on.report.holding
+    reference = np.tile(there, (task.impc.horizon + 1, 1))  # type: ignore[union-attr]
+    for _ in range(5):
+        loop.act(there, reference)
+        assert not loop.report.holding
+    with pytest.raises(TypeError, match="hold"):
+        planning.Mpc(task, hold=1)  # type: ignore[arg-type]

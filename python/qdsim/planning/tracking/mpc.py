@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import integer, reals, vector
+from qdsim.arguments import flag, integer, reals, vector
 from qdsim.array_type import Array
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.arrival import Arrival
 from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.preset import dexterous, in_space
 from qdsim.planning.tracking.shooting import Shooting, Trajectory
@@ -38,6 +39,7 @@ class MpcReport:
         iterations: iterations of the optimiser.
         fallback: "" or why the commands of the call before were kept: what failed.
         seconds: how long the call took.
+        holding: whether the object has arrived and the command was kept.
     """
 
     cost: float
@@ -45,6 +47,7 @@ class MpcReport:
     iterations: int
     fallback: str
     seconds: float
+    holding: bool = False
 
 
 class Mpc:
@@ -53,6 +56,10 @@ class Mpc:
     Every call shifts the trajectory of the call before by one step, rolls it out from the measured
     configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and returns its
     first command. The old trajectory stays where every new one is predicted to cost much more.
+
+    An object that was within a fifth of the task's tolerances in three calls in a row, and comes no nearer, has
+    arrived: the command stays as it is until the object is beyond half of the tolerances. Fingers that go on moving
+    for the last fraction of a tolerance lose what they hold.
 
     Args:
         task: what to do; its start only counts as the reference of ``options.state_lower`` and
@@ -63,6 +70,7 @@ class Mpc:
         rng: a seed or a generator, for schemes and starts that sample.
         iterations: iterations of every call.
         first_iterations: iterations of the first call, and of the first after a reset.
+        hold: whether the command stays as it is once the object has arrived. Calls with a reference never hold.
     """
 
     def __init__(
@@ -73,6 +81,7 @@ class Mpc:
         *,
         iterations: int = 1,
         first_iterations: int = 5,
+        hold: bool = True,
     ) -> None:
         self.task, settings, generator = check_arguments(task, options, rng)
         if options is None and task.impc is None and in_space(task):
@@ -84,6 +93,7 @@ class Mpc:
         self._iterations = integer("iterations", iterations, least=1)
         self._first = integer("first_iterations", first_iterations, least=1)
         self._parts = Shooting(task, settings)
+        self._arrival = Arrival(task) if flag("hold", hold) else None
         self._u: Array | None = None
         self._before: Array | None = None
         self._calls = 0
@@ -115,6 +125,8 @@ class Mpc:
         if u is not None:
             self._u = check_commands(u, self.options.horizon, self.task.model.nu)
         self._before, self._path, self._calls = None, None, 0
+        if self._arrival is not None:
+            self._arrival.reset()
         self._rng = np.random.default_rng(self._seed)
 
     def act(self, q: ArrayLike, reference: ArrayLike | None = None) -> Array:
@@ -135,6 +147,8 @@ class Mpc:
         model = self.task.model
         self._parts.cost.reference = self._check_reference(reference)
         now = np.asarray(model.normalize(vector("q", q, model.nq)))
+        if reference is None and self._arrival is not None and self._arrival.measure(now):
+            return self._hold(now, begin)
         u, before = self._warm_start(now)
         u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0
@@ -159,6 +173,14 @@ class Mpc:
         self._calls += 1
         cost = math.nan if path is None else path.cost
         self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
+        return np.array(self._before)
+
+    def _hold(self, q: Array, begin: float) -> Array:
+        """The last command (nu,) once more; where there is none, the one that holds the robot."""
+        if self._before is None:
+            self._before = self._parts.bounded(np.asarray(self.task.model.command_from(q)))
+        self._u, self._path = np.tile(self._before, (self.options.horizon, 1)), None
+        self._report = MpcReport(math.nan, 0.0, 0, "", time.perf_counter() - begin, holding=True)
         return np.array(self._before)
 
     def _within_reach(self, q: Array, u: Array) -> Array:

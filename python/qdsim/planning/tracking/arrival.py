@@ -1,0 +1,46 @@
+"""When a closed loop has arrived and holds, and when it begins again."""
+
+from __future__ import annotations
+
+import math
+
+from qdsim.array_type import Array
+from qdsim.planning.task.task import Task
+
+__all__ = ["Arrival"]
+
+WITHIN, LEFT = 0.2, 0.5
+"""Of the tolerances, within which an object has arrived, and beyond which it has left: what it may move while it is
+held. With 0.5 and 1 a cube in a hand was held at 3 degrees where going on came to 1."""
+PERIODS = 3
+"""Measurements in a row for that: an object that passes through has not arrived."""
+
+
+class Arrival:
+    """Tells from measurements whether an object is at its goal to stay.
+
+    It has arrived once it was within a fifth of the task's tolerances in three measurements in a row and comes no
+    nearer, and has left once it is beyond half of them.
+
+    Args:
+        task: its goal and tolerances.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.arrived, self._inside, self._before = False, 0, math.inf
+
+    def measure(self, q: Array) -> bool:
+        """Whether the object has arrived, and not left since, with one more measurement ``(nq,)``."""
+        task = self._task
+        shift, turn = task.space.errors(q, task.goal)
+        size = max(shift / task.position_tolerance, turn / task.rotation_tolerance)
+        self._inside = self._inside + 1 if size <= WITHIN else 0
+        rests = self._inside >= PERIODS and size >= self._before
+        self.arrived = rests or (self.arrived and size <= LEFT)
+        self._before = size
+        return self.arrived
