@@ -55,25 +55,25 @@ _WarmStart = _core.Step | DynamicStep | _core.Linearization
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicOptions:
-    """What a second-order step assumes. Frozen; checked once, when it is made.
+    """Settings of a second-order step, frozen and checked when they are made.
 
-    Every joint has its mass, armature and damping; gravity acts on all of them.
+    Every joint has its mass, armature and damping; gravity acts on all joints.
 
     Attributes:
         h: Step length in s, > 0. The step is of first order: errors shrink with h.
-        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays a contact).
+        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per contact).
         rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose joints all
             move in one plane. Without effect on cones.
-        law: "convex": the relaxation of Anitescu and Hart, one convex program a step. Right while contacts stick or are
-            open; a contact that slides keeps a gap of h times friction times its sliding speed, and where sliding or an
-            impact sets in the bodies leave each other at friction times the sliding speed, however small h is
-            (docs/formulation.md, section 7, has the closed forms). "coulomb": what slides stays in contact, the fixed
-            point of convex programs (`info.convex_programs` of them); exact steps only. `info.unique` says where
+        law: Friction law. "convex": the relaxation of Anitescu and Hart, one convex program per step. It is exact while
+            contacts stick or are open; a sliding contact keeps a gap of h times friction times its sliding speed, and
+            at the onset of sliding or at an impact the bodies separate at friction times the sliding speed, however
+            small h is (docs/formulation.md, section 7). "coulomb": a sliding contact stays closed; the solution is
+            a fixed point of convex programs (`info.convex_programs` of them); exact steps only. `info.unique` says where
             Coulomb's law may have other answers.
         stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual`
             within the tolerance times the size of the smallest thing in contact), or raises
-            SolverError. A number, >= 1: the best of so many convex programs counts in each round in which contacts
-            come in, whatever its residual.
+            SolverError. A number, >= 1: at most this many convex programs are solved in each round in which contacts
+            enter, and the best of them is accepted, whatever its residual.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
@@ -81,40 +81,40 @@ class DynamicOptions:
             would make energy, or leave no room for each other, all of them are smaller (`info.bounce_share`).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
-        recovery_speed: m/s (of turns rad/s), >= 0, or None: at most this fast are penetrations and violations of limits
-            and constraints undone; `info.capped_rows` counts those that need longer. None: within the step, so a start
-            that is 10 mm deep leaves at 10 mm / h. 0: not at all, which is the unstabilised scheme.
-        gyroscopic: How bodies turn that are alone on a free joint, or on a ball joint of the world.
-            "implicit": by Euler's equation with the implicit midpoint rule in the body's axes,
-            which keeps energy and the length of the momentum however fast they spin (its direction
-            is of first order). "explicit": by the gyroscopic force at the step's beginning, which
-            adds energy, without end beyond some half a radian a step. In trees of several joints
-            Coriolis and centrifugal forces are those of the step's beginning.
+        recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of
+            limits and constraints are corrected; `info.capped_rows` counts the rows that need longer. None: within the
+            step, so a start that is 10 mm deep separates at 10 mm / h. 0: not at all, the unstabilised scheme.
+        gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the world.
+            "implicit": Euler's equation by the implicit midpoint rule in the body's frame, which conserves
+            energy and the magnitude of the angular momentum at any spin (its direction is of first order).
+            "explicit": the gyroscopic force at the beginning of the step, which adds energy, without bound beyond
+            about half a radian per step. In trees of several joints Coriolis and centrifugal forces are those of
+            the beginning of the step.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step: smooth in q, v and u.
-        margin: Distance in m within which pairs count as contacts, >= 0, may be inf. Exact steps add pairs that they
-            would run into beyond it, so this is a matter of speed; in smoothed ones pairs act at a distance up to it.
+        margin: Distance in m within which pairs are contacts, >= 0, may be inf. Exact steps add pairs beyond it that they
+            would run into, so it affects speed only; in smoothed steps contacts act at a distance up to it.
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into, as in `Options`.
         joint_limits: Whether joint limits are constraints of the step (True).
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
         patch_friction: Where friction of soft geometries acts, as in `Options`.
-        patch_law: How that friction answers to sliding. "disc" and "elastic" as in `Options`. "regularized" (Elandt et
-            al. 2019): in proportion to the speed up to `slip_speed`, so that what is pushed creeps, and friction times
-            the force beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given
-            as `bristles` and returned, by single steps, batches and rollouts; friction is minus that stiffness times the force of a polygon times (stretch +
-            `bristle_time` times speed), at most friction times the force, and the stretch follows the force that is
-            left with `bristle_time` (Elandt's published program). Both of exact steps only; "bristle" and "elastic" are
-            without derivatives.
+        patch_law: Friction law of patches. "disc" and "elastic" as in `Options`. "regularized" (Elandt et al. 2019):
+            proportional to the speed up to `slip_speed`, so that pushed bodies creep, and friction times the force
+            beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given as
+            `bristles` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
+            force of a polygon times (stretch + `bristle_time` times speed), at most friction times the force, and the
+            stretch relaxes towards the transmitted force with `bristle_time` (Elandt's published program). Both need
+            exact steps; "bristle" and "elastic" have no derivatives.
         slip_speed: m/s, > 0, of "regularized".
-        bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction a metre of stretch, for each newton of force.
+        bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction per metre of stretch and newton of normal force.
         bristle_time: s, >= 0, of "bristle".
-        held: Names of joints or bodies that come to rest at once and do not move; a body stands for all joints on it.
-        soft_constraints: Which bilateral constraints give way by their compliance: "mocap", True or False, as in
+        held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
+        soft_constraints: Which bilateral constraints have the compliance of the file: "mocap", True or False, as in
             `Options`.
         contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. Needs
-            cones, or two rays. Contacts that give way do not bounce.
-        infeasible: "error", or "soften": constraints that no motion satisfies give way, as in `Options`.
+            cones, or two rays. Compliant contacts do not bounce.
+        infeasible: "error", or "soften": constraints that no motion satisfies yield, as in `Options`.
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
-        iteration_limit: Interior point iterations after which the step raises SolverError, >= 1.
+        iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
 
     Raises:
         TypeError, ValueError: naming the field and what was wrong with it.

@@ -28,84 +28,78 @@ MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a quasi-dynamic step assumes. Frozen; checked once, when it is made.
+    """Settings of a quasi-dynamic step, frozen and checked when they are made.
 
     Attributes:
-        h: Step length in s, > 0. Objects that nothing holds move by gravity times h² / epsilon, and
-            sliding contacts keep a gap that shrinks with h.
-        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays a contact;
-            the program becomes a QP).
+        h: Length of the step in s, > 0. Free objects fall by gravity times h² / epsilon per step, and under the
+            convex law sliding contacts keep a gap that shrinks with h.
+        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per contact; the
+            program is a QP).
         rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose
             joints all move in one plane. Without effect on cones.
-        law: "convex": what slides also parts, by friction times what it slides in the step (one convex program).
-            "coulomb": what slides stays in contact, as in `DynamicOptions`; exact steps only.
+        law: Friction law. "convex": a sliding contact opens by the friction coefficient times the distance that it
+            slides in the step; one convex program. "coulomb": a sliding contact stays closed, as in
+            `DynamicOptions`; exact steps only.
         stop_after: As in `DynamicOptions`.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing,
-            CQDC IV-B): the larger, the closer to the exact one. This is `kappa` of the published scripts,
+            CQDC IV-B). A larger number is closer to the exact step. This is `kappa` of the published scripts,
             h times that of the paper.
         epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
-            default, 0 the quasi-static one: then contacts, limits, constraints and springs have to hold
-            everything, and a step that leaves a motion undecided (a ball that may roll) raises SolverError
-            with status "not unique" and names the bodies. None where
-            `mass_ratio` is given. Giving both is an error.
+            default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs alone have to
+            determine the motion; otherwise (a ball that may roll) the step raises SolverError with status
+            "not unique" and names the bodies. None if `mass_ratio` is given. Giving both is an error.
         mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
             object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
-        margin: Distance in m within which pairs count as contacts, >= 0, may be inf. A pair's own margin
-            counts where it is larger. In a smoothed step pairs act at a distance up to it.
-        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into
-            (True): a pair that penetrates at the next configuration, or was passed through on the
-            way, is linearised at `q` and the program solved again. So is a point of a cloud that
-            was not among its nearest ones. Pairs that would leave no motion at all (which need
-            something that penetrates or is out of its limits at `q`) are dropped again and passed
-            through: `info.dropped_pairs`. False keeps the published behaviour. Without effect on
-            smoothed steps, whose margin is part of what smoothing means; `info.missed_pairs` counts
-            either.
-        leave_distant_out: Whether `step` alone computes contacts of pairs that are too far apart to act only
-            when `Step.contacts` is read (False). The motion is the same to rounding, and much faster in crowds
-            of meshes (a closed hand: 0.36 to 0.48 of the time); forces of redundant contacts, which are not
-            unique, may be shared in another way than in batches, linearizations and plans.
-        joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
-            distance like contacts do.
-        gravity_on_actuated: Whether gravity acts on actuated joints too (False: those that an actuator's
-            spring holds count as compensated).
-        damping: Whether dampers brake (False): those of joints, of objects too (a door, a table), and of
-            actuators (`Actuator.damping`), each with its coefficient times displacement over h. A velocity
-            actuator then moves its joint by h times the speed that it is told.
-        soft_constraints: Which bilateral constraints give way by their compliance, which files say by solref and
-            solimp. "mocap": those on mocap bodies, which then pull like springs, as in MuJoCo, where a rigid one
-            could ask for more than the robot can; True: all; False: none, they hold rigidly.
-        contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. A
-            force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
-            spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
-        force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`,
-            which `load` takes from a file's force limits. A joint whose actuators are at their
-            limit gives way, by its inertia where nothing else decides how far. When smoothed,
-            limits are felt before they are reached. Without effect where there is no limit.
-        patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", so that torsion comes
-            out of the surface, or on the patch as a whole, whose limit surface (force and torque) is then an
-            "ellipsoid" of the same extent: up to 6 % too strong in between, and faster.
-        patch_law: How that friction answers to sliding. "disc": by at most friction times the force where the step
-            ends, the default. "elastic": the cone of convex programs, in which a polygon's force grows besides by
-            friction times its stiffness times how far it slides. What slides is lifted: depth is weight over
-            stiffness less friction times the way, and beyond that contact is lost (the step then has no balance,
-            `info.soft_converged`). For comparison; of "polygons", and without derivatives.
+        margin: Distance in m within which pairs are contacts, >= 0, may be inf. A larger margin of the pair itself
+            takes precedence. In a smoothed step contacts act at a distance up to the margin.
+        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True): a pair
+            that penetrates at the next configuration, or was passed through on the way, is linearised at `q` and
+            the program is solved again. The same holds for points of a cloud that were not among the nearest ones.
+            A pair whose rows would leave no motion at all (something penetrates, or is outside its limits, at `q`)
+            is dropped again and passed through; `info.dropped_pairs` counts those. False keeps the published
+            behaviour. Without effect on smoothed steps; `info.missed_pairs` counts such pairs in both.
+        leave_distant_out: Whether `step` computes contacts of pairs that are too far apart to act only when
+            `Step.contacts` is read (False). The motion is the same to rounding. Forces of redundant contacts,
+            which are not unique, may be distributed in another way than in batches, linearizations and plans.
+        joint_limits: Whether joint limits are constraints of the step (True). In a smoothed step they act at a
+            distance, as contacts do.
+        gravity_on_actuated: Whether gravity acts on actuated joints (False: joints that an actuator's spring
+            holds count as compensated).
+        damping: Whether the dampers of joints, of objects (a door) and of actuators (`Actuator.damping`) act
+            (False): each is its coefficient times displacement over h. A velocity actuator then moves its joint
+            by h times the commanded speed.
+        soft_constraints: Which bilateral constraints have the compliance that the file gives them (solref,
+            solimp). "mocap": those on mocap bodies, which pull like springs, as in MuJoCo, since a rigid one
+            could ask for more than the robot can do; True: all; False: none.
+        contact_stiffness: N/m along the normal of contacts whose geometries have no stiffness of their own; None:
+            rigid. A force f presses a contact in by f / stiffness. Sticking friction stays rigid: the step has no
+            memory, so a tangential spring would creep. Needs cones, or two rays.
+        force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
+            from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
+            motion if nothing else does. In a smoothed step limits act before they are reached.
+        patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", which gives
+            torsional friction, or on the patch as a whole, with an "ellipsoid" of the same extent as limit surface
+            of force and torque, which is faster and slightly too strong between its axes.
+        patch_law: Friction law of patches. "disc" (default): at most friction times the force at the end of the
+            step. "elastic": the cone of convex programs, in which a polygon's force also grows by friction times
+            its stiffness times its slip. A sliding body is lifted by it: its depth is weight over stiffness less
+            friction times the slip, and beyond that contact is lost (`info.soft_converged`). For comparison; with
+            "polygons" only, and without derivatives.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
-            Their variables leave the program, and their rows of A are those of the identity.
-        infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
-            inside each other, constraints that exclude each other). "error": SolverError that names what does;
-            rows that leave so little room that no finite forces were found give way by up to 1e-4 of the smallest
-            thing's size, and `info.softened` counts them. Constraints that contradict each other by less than that
-            (the last digits of a loop) give way, and count where finite forces need more. "soften": contacts, limits
-            and constraints give way as little as they can: least sum of squares of what they are violated by at the
-            end of the step, for motions of at most a radian and ten times the largest violation at its start. An
-            angle counts as its arc at the size of the smallest thing in
-            contact, bilateral constraints a hundredth (a weld that is out of reach does not press a robot
-            through its table). Within that the step is the one of least energy. `info.softened` counts what gave
-            way, `contacts["softened"]` says how far each contact is outside its cone; derivatives hold what gave way
-            constant (`info.derivative_exact` is False). Steps that have a solution are the same, to the bit.
-            Under `law="coulomb"` contacts obey that law beside what gave way, or the step raises "law not met".
+            They have no variables, and their rows of A are those of the identity.
+        infeasible: What a step does if no motion satisfies all rows (bodies wedged between walls, links inside
+            each other, contradicting constraints). "error": SolverError that names the rows. Constraints that
+            contradict each other by up to 1e-4 of the smallest body's size (the last digits of a loop) still
+            yield; `info.softened` counts those that yield beyond rounding. "soften": contacts, limits and
+            constraints yield with the least sum of squared violations at the end of the step, over motions of at
+            most one radian and ten times the largest violation at its start. An angle counts as its arc at the size
+            of the smallest body in contact, a bilateral constraint as a hundredth (so that a weld that is out of
+            reach does not press a robot through its table). Among these motions the step has the least energy.
+            `info.softened` counts the rows that yield, `contacts["softened"]` is each contact's distance from its
+            cone; derivatives hold these violations constant (`info.derivative_exact` is False). Feasible steps
+            keep their bits. Under `law="coulomb"` contacts obey that law too, or the step raises "law not met".
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
-        iteration_limit: Interior point iterations after which the step raises SolverError, >= 1.
+        iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
 
     Raises:
         TypeError, ValueError: naming the field and what was wrong with it.
