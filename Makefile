@@ -1,6 +1,7 @@
 # Every target works from a clean clone with nothing but Python, a C compiler, make and pip.
 #   make demo    plan a half turn of the disc, with pictures and a movie in demo_output/
-#   make test    C tests and Python tests, the notebook included
+#   make test    C tests and Python tests, in parallel; TESTS=tests/steps for one room of them
+#   make test-all  the same, then the long tests and the notebooks
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
 #   make docs    the documentation site, in build/docs, notebooks run
@@ -20,42 +21,58 @@ VENV := .venv
 DEV := .venv-dev
 BUILD := build
 PIP_FLAGS := --disable-pip-version-check --quiet
+PIP_TELLS := --disable-pip-version-check
+# What a stage writes goes to a file in build/; now and again its last line is shown.
+STAGE = $(PYTHON) tools/stage.py $(BUILD)/log/
 # meson and ninja of the development environment come first.
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
 C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test lint bench docs pictures soak wheel library cross learn asan fuzz format clean install-dev
+.PHONY: demo test test-all lint bench docs pictures soak wheel library cross learn asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
 demo:
-	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install $(PIP_FLAGS) '.[demo]'
-	$(VENV)/bin/qdsim demo --output demo_output
+	@test -x $(VENV)/bin/python || $(STAGE)venv.txt "1/3 a virtual environment, .venv" $(PYTHON) -m venv $(VENV)
+	@$(STAGE)demo.txt "2/3 compile the core and install it with what the demonstration needs: a minute or two" \
+	  $(VENV)/bin/python -m pip install $(PIP_TELLS) --verbose '.[demo]'
+	@echo "[3/3 plan half a turn of the disc]"
+	@$(VENV)/bin/qdsim demo --output demo_output
 
 # ---------------------------------------------------------------- developers
 
-# Debian 12 brings pip 23.0, which does not know -C.
+# Debian 12 brings pip 23.0, which does not know -C. Modules are compiled as they are imported: 33 s instead of 50.
 $(DEV)/installed: pyproject.toml tools/requirements.py
-	test -x $(DEV)/bin/python || $(PYTHON) -m venv $(DEV)
-	$(DEV)/bin/python -m pip install $(PIP_FLAGS) 'pip>=23.1'
-	$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
-	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements.txt
-	touch $@
+	@test -x $(DEV)/bin/python || $(STAGE)venv.txt "a virtual environment, $(DEV)" $(PYTHON) -m venv $(DEV)
+	@$(STAGE)pip.txt "pip of today" $(DEV)/bin/python -m pip install $(PIP_TELLS) 'pip>=23.1'
+	@$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
+	@$(STAGE)requirements.txt "what tests, benchmarks and linters need: a minute or two, once" \
+	  $(DEV)/bin/python -m pip install $(PIP_TELLS) --no-compile -r $(DEV)/requirements.txt
+	@touch $@
 
 # A build folder that is there is configured again: files may have come, gone or moved.
 again = $(if $(wildcard $(BUILD)/$(1)/build.ninja),--reconfigure)
 
 # The package as a user gets it; the same build folder holds the C tests.
 install-dev: $(DEV)/installed
-	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
+	@$(DEV_PATH) $(STAGE)build.txt "compile and install the package and its C tests" \
+	  $(DEV)/bin/python -m pip install $(PIP_TELLS) --verbose --no-build-isolation --no-deps \
 	  --force-reinstall -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true .
 
+# A test process a core, each with one thread of BLAS; who is done takes tests from the other. The longest come last.
+TESTS ?= tests
+PYTEST = $(DEV)/bin/python -m pytest -q -n auto --dist worksteal --durations=30
+
 test: install-dev
-	$(DEV_PATH) meson test -C $(BUILD)/test --no-rebuild --print-errorlogs --quiet
-	$(DEV)/bin/python -m pytest -q --nbmake tests notebooks
+	@$(DEV_PATH) $(STAGE)c_tests.txt "C tests" meson test -C $(BUILD)/test --no-rebuild --print-errorlogs
+	@echo "[Python tests; make test-all runs the long ones and the notebooks, too]"
+	@$(PYTEST) -m "not long" $(TESTS)
+
+test-all: test
+	@echo "[long Python tests and notebooks]"
+	@$(PYTEST) -m long --nbmake tests notebooks
 
 lint: install-dev
 	$(DEV_PATH) clang-format --dry-run -Werror $(C_FILES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import clarabel_witness
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,11 +125,8 @@ def optimality(
     return float(np.abs(gradient).max()), float(gap), float(product)
 
 
-def clarabel_solution(program: Program) -> object:
-    """Clarabel's answer to the program with friction cones, held DOFs left out."""
-    import clarabel
-    from scipy import sparse
-
+def clarabel_program(program: Program) -> clarabel_witness.Program:
+    """The program with friction cones as Clarabel has solved it, held DOFs left out."""
     free = program.free
     rows, offsets, cones = [np.zeros((0, int(free.sum())))], [np.zeros(0)], []
     for J, contact in zip(program.J, program.contacts, strict=True):
@@ -136,23 +134,16 @@ def clarabel_solution(program: Program) -> object:
             D = np.concatenate([[1.0], weights(contact)])
             rows.append((D[:, None] * J[: len(D)])[:, free])
             offsets.append(np.eye(len(D))[0] * contact["dist"])
-            cones.append(clarabel.SecondOrderConeT(len(D)))
+            cones.append(("lorentz", len(D)))
     for v, sign, gap in program.limits:
         if free[v]:
             rows.append(sign * np.eye(len(free))[v : v + 1, free])
             offsets.append(np.array([gap]))
-            cones.append(clarabel.NonnegativeConeT(1))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    return clarabel.DefaultSolver(
-        sparse.triu(sparse.csc_matrix(program.Q[np.ix_(free, free)])).tocsc(),
-        program.b[free],
-        sparse.csc_matrix(-np.vstack(rows)),
-        np.concatenate(offsets),
-        cones,
-        settings,
-    ).solve()
+            cones.append(("orthant", 1))
+    Q = program.Q[np.ix_(free, free)]
+    return clarabel_witness.Program(
+        Q, program.b[free], -np.vstack(rows), np.concatenate(offsets), cones
+    )
 
 
 def rays(count: int) -> Matrix:

@@ -547,6 +547,7 @@ LONG = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_signals_end_long_batches() -> None:
     """Ctrl-C, and whatever a handler raises, from the middle of a batch; the model is as before."""

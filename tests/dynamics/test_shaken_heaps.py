@@ -154,6 +154,7 @@ def test_derivatives_of_a_heap_in_motion_are_differences(heap, law):
     assert np.abs(along_v - difference).max() < 1e-5 * np.abs(difference).max()
 
 
+@pytest.mark.long
 def test_the_best_of_some_programs_is_not_worse_than_the_convex_one():
     """`stop_after` in a shaken heap of disks: without shifts what a contact lacks to the law is its slip, so that the
     best of five programs lacks no more than bodies move. Rounds that ended early without their best left 200 m."""

@@ -47,7 +47,10 @@ def off(first: np.ndarray, second: np.ndarray, patch: Patch) -> float:
 # ------------------------------------------------------------------------------------------------ any two bodies
 
 
-@pytest.mark.parametrize("first", ["cube", "stone", "torus", "corner", "star", "disc"])
+@pytest.mark.parametrize(
+    "first",
+    ["cube", "stone", pytest.param("torus", marks=pytest.mark.long), "corner", "star", "disc"],
+)
 def test_patches_beside_a_slow_one(first: str) -> None:
     rng = np.random.default_rng(len(first))
     met = 0

@@ -49,6 +49,7 @@ def test_rrt_finds_plans_with_soft_tips(name, key, modulus, hint):
     assert task.reached(plan.end) and patches_of(task, plan) > 0
 
 
+@pytest.mark.long
 def test_impc_finds_a_plan_with_soft_tips():
     soft = systems.load("planar_hand_soft")
     task = systems.load("planar_hand").tasks["shift_and_turn"]

@@ -119,6 +119,7 @@ def carried(system, motion, name, at=-1):
     return force, moment
 
 
+@pytest.mark.long
 def test_a_soft_pinch_lifts_by_its_surfaces():
     """The box goes with the tips, does not turn, and hangs on them by its weight."""
     system = load_dynamic("soft_pinch")
@@ -134,6 +135,7 @@ def test_a_soft_pinch_lifts_by_its_surfaces():
     assert weak.simulate().q[-1, 6] == pytest.approx(0.03, abs=1e-6)
 
 
+@pytest.mark.long
 def test_a_pencil_turns_in_its_grip_as_far_as_it_is_let():
     """Held, let go until it is tilted by 0.2 rad more, held again, three times: nothing creeps while it is held, and it
     turns about the pads without sinking between them. At rest the surfaces carry its weight and its moment, with no

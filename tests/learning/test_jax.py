@@ -248,6 +248,7 @@ def test_compiled_programs_outlive_models() -> None:
     assert np.array_equal(run(q, u), expected)
 
 
+@pytest.mark.long
 def test_programs_that_are_running_when_the_interpreter_ends() -> None:
     code = """
 import numpy as np, jax, qdsim, qdsim.jax, scenes

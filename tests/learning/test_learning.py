@@ -30,6 +30,7 @@ def example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     ppo = example("ppo")
     settings = ppo.Settings("qdsim/PlanarPushing-v0", steps=4096, envs=64, length=4)
@@ -64,6 +65,7 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
         ppo.Run(wide, **changes).resume(tmp_path / "other.npz")
 
 
+@pytest.mark.long
 def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> None:
     ppo, shac = example("ppo"), example("shac")
     changes = {"pool": 64, "near": 3.0}
@@ -91,6 +93,7 @@ def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> Non
         shac.Run(shac.Settings(given.id, choices=2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["qdsim/PlanarPushing-v0", "qdsim/PlanarHandCommand-v0"])
 def test_first_order_gradients_are_those_of_what_follows(name: str) -> None:
     """Differences of rewards, and of the value at the end, by the first action; the policy reacts on the way."""

@@ -24,6 +24,7 @@ from qdsim.planning.execution.transfer_options import TransferOptions
 NAME = "qdsim/PlanarPushing-v0"
 
 
+@pytest.mark.long
 def test_a_clone_pushes_towards_the_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     clone = example("clone")

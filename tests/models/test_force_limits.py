@@ -421,6 +421,7 @@ def allegro(limit: float) -> planning.Task:
     return dataclasses.replace(task, model=model.with_parameters(actuator_force_range=ranges))
 
 
+@pytest.mark.long
 def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
     task = allegro(0.7)
     tree = planning.rrt(task, dataclasses.replace(task.planner, max_iterations=400), rng=1)
@@ -438,6 +439,7 @@ def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
     assert any("actuators keep their limits" in note for note in verdict.notes)
 
 
+@pytest.mark.long
 def test_a_plan_of_the_plate_pulls_with_what_an_allegro_hand_has() -> None:
     """The published plate, tipped up and lifted by a hand of 0.7 Nm; the slides that carry it stand for an arm. No
     slide within 0.7 N could do that: the plate weighs 1 N. Of seeds 0 to 6 one finds it in 4000 nodes; last digits
@@ -458,6 +460,7 @@ def test_a_plan_of_the_plate_pulls_with_what_an_allegro_hand_has() -> None:
     assert height > model.body_pose(task.start, "plate")[0][2] + 0.2
 
 
+@pytest.mark.long
 def test_a_plan_with_two_arms_pulls_with_what_they_have() -> None:
     """The bimanual box by arms with an iiwa's torques; the plan says so, and one made without limits is told off."""
     task = systems.load("iiwa_bimanual_box").tasks["turn"]

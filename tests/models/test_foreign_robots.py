@@ -93,8 +93,13 @@ def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: 
     return float(np.abs(lin.A @ way - slope).max() / max(1.0, np.abs(lin.A).max()))
 
 
+LONG = ("talos", "tiago_dual")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in ROBOTS]
+)
 def test_object_dropped_on_a_robot(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", qdsim.ModelWarning)

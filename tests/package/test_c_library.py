@@ -52,6 +52,9 @@ def run(*command: object, **environment: str) -> str:
     return done.stdout
 
 
+pytestmark = pytest.mark.long  # the library is built
+
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
     """Where the library was installed; built without optimisation, which takes a fifth of the time."""

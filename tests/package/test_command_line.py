@@ -97,6 +97,7 @@ def test_info_names_versions(capsys: pytest.CaptureFixture[str]) -> None:
     assert "matplotlib" in said["extras"]["demo"]
 
 
+@pytest.mark.long
 def test_systems_lists_all_with_their_tasks(capsys: pytest.CaptureFixture[str]) -> None:
     said = report(capsys, "systems")
     assert tuple(said) == systems.NAMES

@@ -55,6 +55,7 @@ def blocks(language):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", blocks("python"))
 def test_code_runs_as_it_stands(code, tmp_path):
     if "import torch\n" in code:

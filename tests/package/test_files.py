@@ -78,6 +78,7 @@ def writers(plan: planning.Plan) -> dict[str, Callable[[Path], object]]:
     }
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_what_was_there(plan: planning.Plan, tmp_path: Path) -> None:
     for name, write in writers(plan).items():
         path = tmp_path / name

@@ -188,6 +188,7 @@ def test_what_can_be_shown(plan: planning.Plan, tmp_path: Path) -> None:
             viewer.show(thing, open=False)
 
 
+@pytest.mark.long
 def test_all_systems_can_be_shown() -> None:
     for name in systems.NAMES:
         system = systems.load(name)

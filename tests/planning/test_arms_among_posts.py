@@ -15,6 +15,7 @@ LIMITS = planning.RRTOptions(max_nodes=4000, max_steps=30000)
 CASES = [("arm", seed) for seed in (0, 1, 3, 6)] + [("snake", seed) for seed in (0, 1, 5, 7, 13)]
 
 
+@pytest.mark.long
 def test_blocks_get_to_their_goals():
     """Free ways, and ways round posts (arm 1 and 3, snake 1 to 13): of the nine scenes at least eight by one search each.
 

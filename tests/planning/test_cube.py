@@ -88,6 +88,7 @@ def test_random_goals_turn_the_cube_by_sixty_degrees_and_lie_on_the_palm(
         systems.random_cube_goals(task, -1)
 
 
+@pytest.mark.long
 def test_the_cube_is_turned_in_mujoco(task: planning.Task) -> None:
     """Most goals of a few, without a plan, by actuators of 0.7 Nm."""
     world = planning.TransferOptions(timestep=1e-3, force=0.7)

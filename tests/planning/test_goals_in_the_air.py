@@ -66,6 +66,7 @@ def book(index):
     return next(itertools.islice(hang, index, None))
 
 
+@pytest.mark.long
 def test_goals_in_the_air_are_reached():
     """Searches that aimed from where the smoothed model is, which a barrier carries, ended a centimetre below."""
     reached = []

@@ -425,6 +425,7 @@ def test_regrasps_of_plans(name):
         assert_free(task.model, motion, 2e-3, samples=150)
 
 
+@pytest.mark.long
 def test_planar_hand_opens_before_it_moves(hand):
     task, plan = hand
     model = task.model
@@ -642,6 +643,7 @@ def test_plans_say_which_regrasps_drop_the_object():
     assert "regrasps that would drop the object: [2]" in strict.faults and not strict.notes
 
 
+@pytest.mark.long
 def test_planner_changes_grasps_only_where_the_object_stays():
     task = next(iter(systems.load("allegro_plate").tasks.values()))
     nodes = task.planner.replace(max_nodes=60)

@@ -31,6 +31,7 @@ def rolled(plan: planning.Plan, task: planning.Task, segment: planning.Segment, 
     return q
 
 
+@pytest.mark.long
 def test_refined_segments_end_where_the_plan_does(hand) -> None:
     task, plan = hand
     refined, reports = planning.refine(plan, task, planning.RefineOptions(h=0.025))

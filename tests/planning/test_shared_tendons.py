@@ -263,6 +263,7 @@ def test_impc_without_the_derivative_by_configurations() -> None:
     assert result.errors[1] < 0.3  # of 0.5 rad
 
 
+@pytest.mark.long
 def test_a_tree_turns_the_disc_by_tendons_and_its_plan_is_executed() -> None:
     """With changes of grasp that close the hand along its tendons; in a world of second order, by its commands and by a
     grip. Motions from grasp to grasp are not planned for such hands: segments begin as planned."""

@@ -76,12 +76,12 @@ def test_samples_touch_within_limits_without_penetration(name, task):
 PLANNED = [
     ("allegro_sphere", "quarter_turn"),
     ("allegro_book", "drag"),
-    ("allegro_pen", "place"),
-    ("allegro_door", "open"),
+    pytest.param("allegro_pen", "place", marks=pytest.mark.long),
+    pytest.param("allegro_door", "open", marks=pytest.mark.long),
     ("iiwa_planar", "half_turn"),
     ("iiwa_bimanual_cylinder", "turn"),
     ("iiwa_box_push", "push_and_turn"),
-    ("iiwa_box_push", "push_sides"),
+    pytest.param("iiwa_box_push", "push_sides", marks=pytest.mark.long),
 ]
 
 
@@ -143,6 +143,7 @@ def test_a_resumed_search_has_the_bits_of_an_uninterrupted_one(strategy, tmp_pat
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.long
 def test_a_resumed_search_remembers_where_it_was_stuck(tmp_path):
     """With a plate in the air, where the grasp cannot be changed."""
     task = task_of("allegro_plate", "pick_up")
@@ -338,6 +339,7 @@ def test_goals_in_the_air_are_reached_and_held():
     assert task.model.body_pose(plan.end, "cylinder")[0][2] > 0.07
 
 
+@pytest.mark.long
 def test_grasps_of_what_hangs_hold_it():
     """Commands of fresh grasps in the air carry the object's weight, where CQDC's let it fall."""
     task = task_of("iiwa_bimanual_box", "turn")

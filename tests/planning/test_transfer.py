@@ -121,6 +121,7 @@ def test_stabilizer_minimises_what_it_says() -> None:
             (weight * (task.start - there)[:3], np.zeros(4), np.sqrt(0.5) * (u_last - u_plan))
         )
         expected = scipy.optimize.lsq_linear(matrix, target, (-0.05, 0.05), tol=1e-14)
+        assert expected.success
         assert np.abs(u - u_plan - expected.x).max() < 1e-6
         free += int(np.abs(u - u_plan).max() < 0.0499)
     assert 0 < free < 10  # with and without active bounds

@@ -4,7 +4,7 @@ qdsim.solve_cone_program; it is worked out here from scratch, and by Clarabel.""
 import itertools
 from typing import Any
 
-import clarabel
+import clarabel_witness
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def test_forces_at_their_ends_leave_columns_without_curvature() -> None:
     assert solved > 200 and limited > 100 and again > 200
 
 
-def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64]:
+def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64] | None:
     """The minimiser of the Moreau envelopes written out: min over x, v and s, t >= 0 of 1/2 x'Qx + b'x + 1/2 |v|^2 -
     lower's + upper't with w + sqrt(R) v in K, or = s - t for intervals."""
     n, m, p = len(P["b"]), len(P["g"]), len(P["c"])
@@ -111,42 +111,39 @@ def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64]:
     A = [-equal, -rows[is_interval], -slips[~finite], -slips[finite]]
     offset = [P["c"], P["g"][is_interval], np.zeros(count)]
     cones = [
-        clarabel.ZeroConeT(p + int(is_interval.sum()) + int((~finite).sum())),
-        clarabel.NonnegativeConeT(int(finite.sum())),
+        ("zero", p + int(is_interval.sum()) + int((~finite).sum())),
+        ("orthant", int(finite.sum())),
     ]
     at = 0
     for kind, dim in P["cones"]:
         if kind != "interval":
             A.append(-rows[at : at + dim])
             offset.append(P["g"][at : at + dim])
-            cones.append(
-                clarabel.NonnegativeConeT(dim)
-                if kind == "orthant"
-                else clarabel.SecondOrderConeT(dim)
-            )
+            cones.append((kind, dim))
         at += dim
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    solution = clarabel.DefaultSolver(
-        sparse.triu(cost, format="csc"),
-        q,
-        sparse.vstack(A, format="csc"),
-        np.concatenate(offset),
-        cones,
-        settings,
-    ).solve()
-    return np.array(solution.x)[:n]
+    found = clarabel_witness.Program(
+        cost, q, sparse.vstack(A, format="csc"), np.concatenate(offset), cones
+    ).answer()
+    return None if found is None else found.x[:n]
 
 
-@pytest.mark.parametrize("n", [2, 6, 20, 70, 200])
-def test_clarabel_finds_the_same(n: int) -> None:
+@pytest.mark.parametrize(("n", "count"), [(2, 30), (6, 30), (20, 30), (70, 3), (200, 3)])
+def test_clarabel_finds_the_same(n: int, count: int) -> None:
     rng = np.random.default_rng(100 + n)
-    for _ in range(30 if n < 70 else 3):
+    compared = 0
+    for _ in range(4 * count):
         P = random_program(rng, n, (-6.0, 6.0))
-        x, other = qdsim.solve_cone_program(**P).x, clarabel_x(P)
-        cost = np.sqrt((x - other) @ P["Q"] @ (x - other))
-        assert cost <= 1e-5 * (1 + np.sqrt(x @ P["Q"] @ x))
+        s = qdsim.solve_cone_program(**P)
+        assert misses(P, s) < 1e-6
+        other = clarabel_x(P)
+        if other is None:
+            continue
+        cost = np.sqrt((s.x - other) @ P["Q"] @ (s.x - other))
+        assert cost <= 1e-5 * (1 + np.sqrt(s.x @ P["Q"] @ s.x))
+        compared += 1
+        if compared == count:
+            return
+    pytest.fail(f"the witness spoke on {compared} of {4 * count} programs")
 
 
 def test_numbers_of_any_size_are_solved_or_refused() -> None:

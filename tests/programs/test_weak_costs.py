@@ -24,13 +24,23 @@ def polytope(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return G, room - G @ inside, rng.standard_normal(n)
 
 
+def vertex_of(G: np.ndarray, g: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What HiGHS finds where it says that it has, inside the polytope and as cheap as its multipliers say."""
+    found = linprog(b, A_ub=-G, b_ub=g, bounds=[(None, None)] * len(b), method="highs")
+    assert found.status == 0 and (G @ found.x + g).min() >= -1e-8
+    dual = -found.ineqlin.marginals
+    assert dual.min() >= 0.0 and np.abs(b - G.T @ dual).max() <= 1e-8
+    assert abs(b @ found.x + g @ dual) <= 1e-8
+    return found.x
+
+
 @pytest.mark.parametrize("weight", WEAK)
 def test_vertices_of_linear_programs(weight: float) -> None:
     rng = np.random.default_rng(1)
     for _ in range(40):
         G, g, b = polytope(rng)
         n = len(b)
-        vertex = linprog(b, A_ub=-G, b_ub=g, bounds=[(None, None)] * n, method="highs").x
+        vertex = vertex_of(G, g, b)
         solution = qdsim.solve_cone_program(weight * np.eye(n), b, G, g, [("orthant", len(g))])
         np.testing.assert_allclose(solution.x, vertex, atol=1e-7)
         assert np.abs((G @ solution.x + g) * solution.dual).max() <= 1e-6
@@ -87,7 +97,7 @@ def test_at_the_end_of_a_double_solved_or_said_so() -> None:
         G, g, b = polytope(rng)
         n = len(b)
         for weight in (1e-13, 0.0):
-            vertex = linprog(b, A_ub=-G, b_ub=g, bounds=[(None, None)] * n, method="highs").x
+            vertex = vertex_of(G, g, b)
             try:
                 x = qdsim.solve_cone_program(weight * np.eye(n), b, G, g, [("orthant", len(g))]).x
             except qdsim.SolverError:

@@ -378,6 +378,7 @@ def test_gradient_through_a_trajectory() -> None:
     assert gradient == pytest.approx(numbers, rel=1e-6)
 
 
+@pytest.mark.long
 def test_objects_live_alone() -> None:
     """Results do not depend on other calls in between, on order, or on copies that are alive."""
     scene, rng = arm(), np.random.default_rng(2)

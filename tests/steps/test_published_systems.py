@@ -662,6 +662,7 @@ def test_three_link_arm_pushes_as_second_order_dynamics(name, angle_bound, posit
     assert np.abs(pushed).max() > 0.1  # and the box did move
 
 
+@pytest.mark.long
 def test_stack_is_built_as_by_second_order_dynamics():
     """The published bounds on errors integrated over 20 s (rad s, m s), and 0.8 degrees."""
     system = systems.load("block_stacking")

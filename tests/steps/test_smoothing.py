@@ -202,6 +202,7 @@ def test_estimates_are_unbiased_and_errors_are_honest(name: str) -> None:
         assert 0.85 < ratio < (1.6 if name == "alpha" else 1.18)
 
 
+@pytest.mark.long
 def test_errors_fall_with_samples() -> None:
     """Like N^-1/2 for random samples; about like 1/N or better for Sobol points."""
     counts = np.array([64, 512, 4096])

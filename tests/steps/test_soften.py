@@ -9,11 +9,10 @@ import pickle
 import sys
 from pathlib import Path
 
-import clarabel
+import clarabel_witness
 import numpy as np
 import pytest
 from program import assemble, weights
-from scipy import sparse
 
 import qdsim
 from qdsim.description import Connect
@@ -75,29 +74,22 @@ def least_violation(cones, most: Matrix, length: float, equalities=()) -> float:
         give[:, at : at + k] = np.eye(k)
         A.append(np.hstack([-rows, -give]))
         b.append(offset / length)
-        kinds.append(clarabel.SecondOrderConeT(k) if k > 1 else clarabel.NonnegativeConeT(1))
+        kinds.append(("lorentz", k) if k > 1 else ("orthant", 1))
         at += k
     for k, (row, offset) in enumerate(equalities, start=m - len(equalities)):
         A.append(np.concatenate([-row, -100.0 * np.eye(m)[k]])[None])
         b.append(np.array([offset / length]))
-        kinds.append(clarabel.ZeroConeT(1))
+        kinds.append(("zero", 1))
     A += [np.hstack([sign * np.eye(nv), np.zeros((nv, m))]) for sign in (1.0, -1.0)]
     b += [most / length, most / length]
-    kinds.append(clarabel.NonnegativeConeT(2 * nv))
+    kinds.append(("orthant", 2 * nv))
     P = np.zeros((nv + m, nv + m))
     P[nv:, nv:] = np.eye(m)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    answer = clarabel.DefaultSolver(
-        sparse.csc_matrix(P),
-        np.zeros(nv + m),
-        sparse.csc_matrix(np.vstack(A)),
-        np.concatenate(b),
-        kinds,
-        settings,
-    ).solve()
-    return length * float(np.linalg.norm(np.array(answer.x)[nv:]))
+    found = clarabel_witness.Program(
+        P, np.zeros(nv + m), np.vstack(A), np.concatenate(b), kinds
+    ).answer()
+    assert found is not None
+    return length * float(np.linalg.norm(found.x[nv:]))
 
 
 def wedged(rng: np.random.Generator) -> tuple[str, float]:
