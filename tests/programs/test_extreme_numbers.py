@@ -154,6 +154,88 @@ def test_a_row_that_overflows_is_no_answer(size: float) -> None:
         qdsim.solve_cone_program(Q, b, C, [3.0], [("orthant", 1)])
 
 
+# ---------------------------------------------------------------- complementarity
+
+
+def complementarity_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Semidefinite, skew or any M; then up to three scales, of all of it, a row, a unit or a number."""
+    n = int(rng.integers(1, 9))
+    L, skew = rng.normal(size=(n, int(rng.integers(1, n + 1)))), rng.normal(size=(n, n))
+    M = (L @ L.T, L @ L.T + skew - skew.T, skew, np.diag(skew.diagonal() ** 2))[rng.integers(4)]
+    z = np.maximum(rng.normal(size=n), 0)
+    q = np.where(z == 0, np.abs(rng.normal(size=n)), 0) - M @ z
+    q = q if rng.random() < 0.7 else rng.normal(size=n)
+    for _ in range(rng.integers(1, 4)):
+        size, kind = extreme(rng), rng.integers(5)
+        M, q = M.copy(), q.copy()
+        if kind == 0:
+            M *= size
+        elif kind == 1:
+            q *= size
+        elif kind == 2:
+            M.flat[rng.integers(M.size)] = size
+        elif kind == 3:
+            q[rng.integers(n)] = size * rng.choice([-1, 1])
+        else:
+            units = np.exp(np.log(size) * rng.random(n))
+            M, q = units[:, None] * M * units, units * q
+    return M, q
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_complementarity_problem_of_any_numbers_is_solved_wrongly(part: int) -> None:
+    solved = proven = 0
+    for seed in range(part * 1000, part * 1000 + 700):
+        with np.errstate(all="ignore"):
+            M, q = complementarity_problem(np.random.default_rng(seed))
+        if not (np.isfinite(M).all() and np.isfinite(q).all()):
+            continue
+        try:
+            found = qdsim.solve_lcp(M, q)
+        except qdsim.UnsolvedError as error:
+            assert np.isfinite([error.solution.z, error.solution.w]).all(), seed
+            if error.certificate is None:
+                continue
+            proven += 1
+            W, o, u = wide(M, q, error.certificate)
+            assert (u >= 0).all() and o @ u < 0, seed
+            assert (W.T @ u <= Wide("1e-9") * (abs(W).T @ u)).all(), seed
+            continue
+        W, o, z, w = wide(M, q, found.z, found.w)
+        terms = abs(W) @ z + abs(o)
+        assert (z >= 0).all() and np.isfinite(w).all(), seed
+        assert (abs(W @ z + o - w) <= Wide("1e-9") * terms + Wide("5e-324")).all(), seed
+        slack = (W @ z + o) / np.where(terms > 0, terms, 1)
+        assert (abs(np.minimum(slack, z / (z.max() or 1))) < 2e-9).all(), seed
+        solved += 1
+    assert solved > 300
+    assert proven > 20
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-20, 1.0, 1e20, 1e150, 1e300])
+def test_units_of_a_complementarity_problem_do_not_matter(size: float) -> None:
+    """Two pushes on a wall: z = (2, 0), in units of which the products overflow or vanish."""
+    M, q = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([-4.0, -1.0])
+    for found, unit in (
+        (qdsim.solve_lcp(M * size, q), 1 / size),
+        (qdsim.solve_lcp(M, q * size), size),
+        (qdsim.solve_lcp(M * size, q * size), 1.0),
+    ):
+        np.testing.assert_allclose(found.z / unit, [2.0, 0.0], rtol=1e-14)
+    mixed = [np.array([[size]]), np.zeros((1, 2)), np.zeros((2, 1)), M, [-size], q]
+    np.testing.assert_allclose(qdsim.solve_mlcp(*mixed).v, [2.0, 0.0], rtol=1e-14)
+
+
+def test_what_overflows_solves_no_complementarity_problem() -> None:
+    """z = 1e500 was "solved" as an infinite number."""
+    with pytest.raises(qdsim.UnsolvedError):
+        qdsim.solve_lcp([[1e-300]], [-1e200])
+    with pytest.raises(qdsim.UnsolvedError):
+        qdsim.solve_mlcp(
+            np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), [[1e-300]], [], [-1e200]
+        )
+
+
 # ---------------------------------------------------------------- optimal control
 
 

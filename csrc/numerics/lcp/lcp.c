@@ -32,7 +32,7 @@ struct qd_lcp_workspace {
   lemke feasibility;       /* of twice the size */
   double *skew, *skew_q;   /* its matrix and vector */
   double *M, *q;           /* scaled */
-  double *row, *column;    /* (n) scales */
+  int *row, *column;       /* (n) scales: powers of two */
   double *candidate, *sum; /* (n) */
 };
 
@@ -44,8 +44,8 @@ static void lay_out(qd_lcp_workspace *work, arena *a) {
   work->skew_q = arena_doubles(a, 2 * n);
   work->M = arena_doubles(a, n * n);
   work->q = arena_doubles(a, n);
-  work->row = arena_doubles(a, n);
-  work->column = arena_doubles(a, n);
+  work->row = arena_ints(a, n);
+  work->column = arena_ints(a, n);
   work->candidate = arena_doubles(a, n);
   work->sum = arena_doubles(a, n);
 }
@@ -79,94 +79,131 @@ qd_lcp_options qd_lcp_options_default(void) {
 
 /* ------------------------------------------------------------ scaling */
 
-static void sweep(qd_lcp_workspace *work) {
-  const size_t n = (size_t)work->n;
-  for (size_t i = 0; i < n; ++i) {
-    const double most = max_norm(work->M + i * n, work->n);
-    const double factor = most > 0.0 ? 1.0 / sqrt(most) : 1.0;
-    work->row[i] *= factor;
-    for (size_t j = 0; j < n; ++j) {
-      work->M[i * n + j] *= factor;
-    }
+/* That of a number that is zero. */
+#define NO_EXPONENT (-100000)
+
+/* e with |x| in [2^(e - 1), 2^e). */
+static int exponent_of(double x) {
+  int e = NO_EXPONENT;
+  if (x != 0.0) {
+    frexp(x, &e);
   }
-  for (size_t j = 0; j < n; ++j) {
-    double most = 0.0;
-    for (size_t i = 0; i < n; ++i) {
-      most = larger(fabs(work->M[i * n + j]), most);
-    }
-    const double factor = most > 0.0 ? 1.0 / sqrt(most) : 1.0;
-    work->column[j] *= factor;
-    for (size_t i = 0; i < n; ++i) {
-      work->M[i * n + j] *= factor;
-    }
-  }
+  return e;
 }
 
-/* M and q with rows and columns of size one, q of size one; complementarity stays. */
+/* The exponent of the largest entry of a row of the scaled M, or of a column. */
+static int largest_exponent(const qd_lcp_workspace *work, const double *M, int line, int is_row) {
+  int most = NO_EXPONENT;
+  for (int k = 0; k < work->n; ++k) {
+    const int i = is_row ? line : k, j = is_row ? k : line;
+    const double entry = M[(size_t)i * (size_t)work->n + (size_t)j];
+    const int e = exponent_of(entry) + work->row[i] + work->column[j];
+    most = entry != 0.0 && e > most ? e : most;
+  }
+  return most;
+}
+
+/* M and q with rows and columns of size one, q of size one; complementarity stays. Scales are
+ * powers of two, whose products with numbers near either end of the range neither round nor
+ * overflow as long as they stand for themselves. */
 static void scale(qd_lcp_workspace *work, const double *M, const double *q) {
   const size_t n = (size_t)work->n;
-  memcpy(work->M, M, n * n * sizeof(double));
-  for (size_t i = 0; i < n; ++i) {
-    work->row[i] = work->column[i] = 1.0;
+  memset(work->row, 0, n * sizeof(int));
+  memset(work->column, 0, n * sizeof(int));
+  for (int k = 0; k < 2 * SCALING_SWEEPS; ++k) {
+    const int by_rows = k % 2 == 0;
+    int *line = by_rows ? work->row : work->column;
+    for (int i = 0; i < work->n; ++i) {
+      const int most = largest_exponent(work, M, i, by_rows);
+      line[i] -= most == NO_EXPONENT ? 0 : most / 2;
+    }
   }
-  for (int k = 0; k < SCALING_SWEEPS; ++k) {
-    sweep(work);
-  }
+  int most = NO_EXPONENT;
   for (size_t i = 0; i < n; ++i) {
-    work->q[i] = work->row[i] * q[i];
+    most = q[i] != 0.0 && exponent_of(q[i]) + work->row[i] > most ? exponent_of(q[i]) + work->row[i]
+                                                                  : most;
+    for (size_t j = 0; j < n; ++j) {
+      work->M[i * n + j] = ldexp(M[i * n + j], work->row[i] + work->column[j]);
+    }
   }
-  const double size = max_norm(work->q, work->n), per = size > 0.0 ? 1.0 / size : 1.0;
+  most = most == NO_EXPONENT ? 0 : most;
   for (size_t i = 0; i < n; ++i) {
-    work->q[i] *= per;
-    work->column[i] /= per;
+    work->q[i] = ldexp(q[i], work->row[i] - most);
+    work->column[i] += most;
   }
 }
 
 /* ------------------------------------------------------------ certificates */
 
+/* A sum of products that neither overflow nor vanish, in units of 2^exponent, the largest. */
+typedef struct wide_sum {
+  double value, size; /* of the terms' magnitudes */
+  int exponent;
+} wide_sum;
+
+static void wide_add(wide_sum *sum, double a, double b) {
+  int of_a, of_b;
+  const double product = frexp(a, &of_a) * frexp(b, &of_b);
+  if (product == 0.0) {
+    return;
+  }
+  const int exponent = of_a + of_b;
+  if (sum->size == 0.0 || exponent > sum->exponent) {
+    sum->value = ldexp(sum->value, sum->exponent - exponent);
+    sum->size = ldexp(sum->size, sum->exponent - exponent);
+    sum->exponent = exponent;
+  }
+  const double term = ldexp(product, exponent - sum->exponent);
+  sum->value += term;
+  sum->size += fabs(term);
+}
+
+static double relative(const wide_sum *sum) {
+  return sum->size > 0.0 ? sum->value / sum->size : 0.0;
+}
+
 /* w = M z + q; the largest |min(z_i, w_i)|, each beside what it may be: z its largest entry, each
- * in its column's unit, w the numbers that it is a sum of. */
+ * in its column's unit, w the numbers that it is a sum of. Infinite where w is no double. */
 static double measure(const qd_lcp_workspace *work, const double *M, const double *q,
                       const double *z, double *w) {
   const int n = work->n;
   double worst = 0.0, reach = 0.0;
   for (int i = 0; i < n; ++i) {
-    reach = larger(z[i] / work->column[i], reach);
+    reach = larger(ldexp(z[i], -work->column[i]), reach);
   }
   for (int i = 0; i < n; ++i) {
     const double *row = M + (size_t)i * (size_t)n;
-    double sum = q[i], size = fabs(q[i]);
+    wide_sum sum = {0.0, 0.0, 0};
+    wide_add(&sum, q[i], 1.0);
     for (int j = 0; j < n; ++j) {
-      sum += row[j] * z[j];
-      size += fabs(row[j] * z[j]);
+      wide_add(&sum, row[j], z[j]);
     }
-    w[i] = sum;
-    const double slack = size > 0.0 ? sum / size : 0.0;
-    const double own = reach > 0.0 ? z[i] / work->column[i] / reach : 0.0;
-    const double error = fabs(smaller(slack, own));
+    w[i] = ldexp(sum.value, sum.exponent);
+    const double own = reach > 0.0 ? ldexp(z[i], -work->column[i]) / reach : 0.0;
+    const double error = fabs(smaller(relative(&sum), own));
     worst = error <= worst ? worst : error; /* NaN counts */
+    worst = isfinite(w[i]) && isfinite(z[i]) ? worst : HUGE_VAL;
   }
   return worst;
 }
 
 /* 1 if u >= 0, M'u <= 0 and q'u < 0: then no z >= 0 has M z + q >= 0. */
-static int excludes(qd_lcp_workspace *work, const double *M, const double *q, const double *u) {
+static int excludes(const qd_lcp_workspace *work, const double *M, const double *q,
+                    const double *u) {
   const size_t n = (size_t)work->n;
-  double product = 0.0, size = 0.0;
+  wide_sum product = {0.0, 0.0, 0};
   for (size_t i = 0; i < n; ++i) {
-    product += q[i] * u[i];
-    size += fabs(q[i] * u[i]);
+    wide_add(&product, q[i], u[i]);
   }
-  if (!(product < -PROOF_ROUNDING * size) || !(size < HUGE_VAL)) {
+  if (!(relative(&product) < -PROOF_ROUNDING)) {
     return 0;
   }
   for (size_t j = 0; j < n; ++j) {
-    double sum = 0.0, terms = 0.0;
+    wide_sum sum = {0.0, 0.0, 0};
     for (size_t i = 0; i < n; ++i) {
-      sum += M[i * n + j] * u[i];
-      terms += fabs(M[i * n + j] * u[i]);
+      wide_add(&sum, M[i * n + j], u[i]);
     }
-    if (!(sum <= PROOF_ROUNDING * terms)) {
+    if (!(relative(&sum) <= PROOF_ROUNDING)) {
       return 0;
     }
   }
@@ -190,7 +227,7 @@ static int is_solution(qd_lcp_workspace *work, const double *M, const double *q,
     return 0;
   }
   for (int i = 0; i < work->n; ++i) {
-    work->candidate[i] = work->column[i] * work->run.z[i];
+    work->candidate[i] = ldexp(work->run.z[i], work->column[i]);
   }
   const double residual = measure(work, M, q, work->candidate, work->sum);
   if (!(residual < info->residual)) {
@@ -202,24 +239,23 @@ static int is_solution(qd_lcp_workspace *work, const double *M, const double *q,
   return residual <= tolerance;
 }
 
-/* 1 if u, which is in `candidate`, proves that there is no solution: then it is in z. */
-static int candidate_excludes(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
-  if (!excludes(work, M, q, work->candidate)) {
+/* 1 if multipliers of the scaled rows prove that there is no solution: then z has them as those of
+ * the caller's rows, the largest of which is in [1/2, 1). */
+static int multipliers_exclude(qd_lcp_workspace *work, const double *M, const double *q,
+                               const double *multiplier, double *z) {
+  int most = NO_EXPONENT;
+  for (int i = 0; i < work->n; ++i) {
+    const int exponent = exponent_of(multiplier[i]) + work->row[i];
+    most = multiplier[i] != 0.0 && exponent > most ? exponent : most;
+  }
+  for (int i = 0; i < work->n; ++i) {
+    work->candidate[i] = ldexp(multiplier[i], work->row[i] - most);
+  }
+  if (!all_finite(work->candidate, work->n) || !excludes(work, M, q, work->candidate)) {
     return 0;
   }
-  const double size = max_norm(work->candidate, work->n);
-  for (int i = 0; i < work->n; ++i) {
-    z[i] = work->candidate[i] / size;
-  }
+  memcpy(z, work->candidate, (size_t)work->n * sizeof(double));
   return 1;
-}
-
-/* 1 if the ray's z, as a row of multipliers, proves that there is no solution: then it is in z. */
-static int ray_excludes(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
-  for (int i = 0; i < work->n; ++i) {
-    work->candidate[i] = work->row[i] * work->run.z[i];
-  }
-  return candidate_excludes(work, M, q, z);
 }
 
 /* M z + q >= 0, z >= 0 as the conditions of a linear program, whose matrix is skew: Lemke's method
@@ -243,10 +279,7 @@ static int is_infeasible(qd_lcp_workspace *work, const double *M, const double *
   if (lemke_run(run, 50 * run->n + 1000, REFACTOR_AFTER) != LEMKE_ON_RAY) {
     return 0;
   }
-  for (size_t i = 0; i < n; ++i) {
-    work->candidate[i] = work->row[i] * run->z[n + i];
-  }
-  return candidate_excludes(work, M, q, z);
+  return multipliers_exclude(work, M, q, run->z + n, z);
 }
 
 /* z of the complementary basis whose z are the set bits; 0 if it is singular. */
@@ -300,7 +333,7 @@ static qd_status try_covers(qd_lcp_workspace *work, const qd_lcp_options *option
       return QD_OK;
     }
     info->ended_on_ray = end == LEMKE_ON_RAY;
-    if (end == LEMKE_ON_RAY && ray_excludes(work, M, q, z)) {
+    if (end == LEMKE_ON_RAY && multipliers_exclude(work, M, q, work->run.z, z)) {
       return QD_INFEASIBLE;
     }
     if (options->pivot_limit > 0 && end == LEMKE_AT_LIMIT) {

@@ -351,8 +351,14 @@ static int find_only_point(qd_mlcp_workspace *work) {
   return found > 0 && found == work->n;
 }
 
+/* A product that vanishes says nothing. */
+static double term_of(double a, double b) {
+  return a * b == 0.0 && a != 0.0 && b != 0.0 ? HUGE_VAL : a * b;
+}
+
 /* A row of the caller's problem at (u, v), beside the numbers that it is a sum of; free variables
- * count with the size that the largest of them has, each in its column's unit. */
+ * count with the size that the largest of them has, each in its column's unit. -HUGE_VAL where
+ * these are out of range. */
 static double row_at(const qd_mlcp_workspace *work, const double *of_free, const double *u,
                      const double *of_rest, const double *v, double offset, double *value) {
   const int f = work->free_count, n = work->n;
@@ -362,14 +368,14 @@ static double row_at(const qd_mlcp_workspace *work, const double *of_free, const
   }
   for (int j = 0; j < f; ++j) {
     sum += of_free[j] * u[j];
-    size += fabs(of_free[j]) * work->scale[j] * most;
+    size += fabs(term_of(of_free[j], work->scale[j] * most));
   }
   for (int j = 0; j < n; ++j) {
     sum += of_rest[j] * v[j];
-    size += fabs(of_rest[j] * v[j]);
+    size += fabs(term_of(of_rest[j], v[j]));
   }
   *value = sum;
-  return size > 0.0 ? sum / size : 0.0;
+  return !(size < HUGE_VAL) ? -HUGE_VAL : size > 0.0 ? sum / size : 0.0;
 }
 
 /* w, and the largest error of it all. */
