@@ -16,17 +16,17 @@ static int64_t clock_now(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The qd_batch_set_stop of the main thread. */
+/* The stop of the main thread. */
 static int signal_has_raised(void *context) {
   interruptible *self = context;
-  if (clock_now() < self->next_look) {
-    return 0;
+  if (self->has_raised || clock_now() < self->next_look) {
+    return self->has_raised;
   }
   PyEval_RestoreThread(self->thread);
-  const int raised = PyErr_CheckSignals() < 0;
+  self->has_raised = PyErr_CheckSignals() < 0;
   self->thread = PyEval_SaveThread();
   self->next_look = clock_now() + LOOK_NANOSECONDS;
-  return raised;
+  return self->has_raised;
 }
 
 /* Others must not take the GIL while helpers work on what lies on their stack: when the interpreter
@@ -56,9 +56,11 @@ qd_status interruptible_begin(interruptible *self, core_state *state, qd_batch *
   }
   self->state = state;
   self->batch = batch;
-  atomic_fetch_add(&state->pool_users, 1);
-  if (is_main) {
-    qd_batch_set_stop(batch, signal_has_raised, self);
+  self->has_raised = 0;
+  self->stop = is_main ? signal_has_raised : NULL;
+  if (batch) {
+    atomic_fetch_add(&state->pool_users, 1);
+    qd_batch_set_stop(batch, self->stop, self);
   }
   self->thread = PyEval_SaveThread();
   self->next_look = clock_now() + LOOK_NANOSECONDS;
@@ -67,6 +69,8 @@ qd_status interruptible_begin(interruptible *self, core_state *state, qd_batch *
 
 void interruptible_end(interruptible *self) {
   PyEval_RestoreThread(self->thread);
-  qd_batch_set_stop(self->batch, NULL, NULL);
-  atomic_fetch_sub(&self->state->pool_users, 1);
+  if (self->batch) {
+    qd_batch_set_stop(self->batch, NULL, NULL);
+    atomic_fetch_sub(&self->state->pool_users, 1);
+  }
 }

@@ -34,7 +34,7 @@ typedef enum qd_status {
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
   QD_NOT_FINITE,        /* an input holds NaN or infinity */
   QD_NOT_UNIQUE,        /* of a step: some motion costs nothing, and nothing holds it */
-  QD_STOPPED,           /* a batch's caller has asked for its end: qd_batch_set_stop */
+  QD_STOPPED,           /* the caller has asked for its end: qd_batch_set_stop, options' stop */
   QD_LAW_NOT_MET        /* of a step: no forces were found that hold Coulomb's law */
 } qd_status;
 
@@ -88,6 +88,9 @@ typedef struct qd_cone_options {
   int warm_start; /* 1: x, dual and dual_eq hold a guess on entry, of any quality: a good one saves
                      time, a bad one costs little, and what the answer promises is the same.
                      Multipliers that are not unique depend on it; default 0 */
+  int (*stop)(void *context); /* asked by the solving thread once an iteration; where it says 1, the
+                                 solve ends with QD_STOPPED. NULL (default): nobody is asked */
+  void *stop_context;
 } qd_cone_options;
 
 /* How a cone program was answered, the simplest way first. */
@@ -189,6 +192,8 @@ qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, i
 typedef struct qd_lcp_options {
   double tolerance; /* on |min(z, w)|, z beside its largest entry, w beside its terms; 1e-9 */
   int pivot_limit;  /* of one run; 0: many, by the size */
+  int (*stop)(void *context); /* asked once a pivot, as in qd_cone_options; default NULL */
+  void *stop_context;
 } qd_lcp_options;
 
 typedef struct qd_lcp_info {
@@ -363,9 +368,9 @@ qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int inpu
 void qd_ocp_workspace_destroy(qd_ocp_workspace *workspace);
 size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace);
 /* Solves, without allocating; fills the solution and info, always. Of the options, tolerance and
- * iteration_limit count. info: primal_residual in units of the bounds, dual_residual in those of
- * the gradient by u, complementarity the largest slack times multiplier. QD_INFEASIBLE comes with a
- * certificate: multipliers under which no input satisfies all bounds. */
+ * iteration_limit and stop count. info: primal_residual in units of the bounds, dual_residual in
+ * those of the gradient by u, complementarity the largest slack times multiplier. QD_INFEASIBLE
+ * comes with a certificate: multipliers under which no input satisfies all bounds. */
 qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *options,
                        const qd_ocp_qp *problem, const qd_ocp_solution *solution,
                        qd_cone_info *info);

@@ -1,6 +1,6 @@
 /* _solve_lcp, _solve_mlcp, _solve_coulomb: complementarity problems on their own. Python's
  * qdsim.complementarity checks what a user may give, and raises. */
-#include "binding/core.h"
+#include "binding/interrupt.h"
 
 #include <time.h>
 
@@ -10,13 +10,17 @@ static double seconds_since(const struct timespec *begin) {
   return (double)(end.tv_sec - begin->tv_sec) + 1e-9 * (double)(end.tv_nsec - begin->tv_nsec);
 }
 
+static PyObject *vectors_release(PyObject **out, int count) {
+  while (count-- > 0) {
+    Py_CLEAR(out[count]);
+  }
+  return NULL;
+}
+
 static PyObject *vectors_new(PyObject **out, const npy_intp *sizes, int count) {
   for (int i = 0; i < count; ++i) {
     if (!(out[i] = array_new_vector((int)sizes[i]))) {
-      while (i-- > 0) {
-        Py_CLEAR(out[i]);
-      }
-      return NULL;
+      return vectors_release(out, i);
     }
   }
   return out[0];
@@ -37,6 +41,28 @@ static PyObject *lcp_report(const qd_lcp_info *info, double seconds) {
                        info->residual, seconds);
 }
 
+/* A solve that a signal may end, and how long it takes. */
+typedef struct lcp_timer {
+  interruptible work;
+  struct timespec begin;
+} lcp_timer;
+
+static int lcp_begin(lcp_timer *timer, PyObject *module, qd_lcp_options *options) {
+  if (interruptible_begin(&timer->work, PyModule_GetState(module), NULL) != QD_OK) {
+    return -1;
+  }
+  options->stop = timer->work.stop;
+  options->stop_context = &timer->work;
+  clock_gettime(CLOCK_MONOTONIC, &timer->begin);
+  return 0;
+}
+
+static double lcp_end(lcp_timer *timer) {
+  const double seconds = seconds_since(&timer->begin);
+  interruptible_end(&timer->work);
+  return seconds;
+}
+
 /* ---------------------------------------------------------------- linear, and mixed */
 
 const char lcp_solve_doc[] = "_solve_lcp($module, M, q, tolerance, pivot_limit, /)\n--\n\n"
@@ -45,7 +71,6 @@ const char lcp_solve_doc[] = "_solve_lcp($module, M, q, tolerance, pivot_limit, 
 PyObject *lcp_solve_function(PyObject *module, PyObject *args) {
   PyObject *in[2], *out[2];
   qd_lcp_options options = qd_lcp_options_default();
-  (void)module;
   if (!PyArg_ParseTuple(args, "OOdi", in, in + 1, &options.tolerance, &options.pivot_limit)) {
     return NULL;
   }
@@ -60,19 +85,22 @@ PyObject *lcp_solve_function(PyObject *module, PyObject *args) {
     return NULL;
   }
   qd_lcp_info info = {.status = QD_OUT_OF_MEMORY};
-  struct timespec begin;
-  double seconds;
-  Py_BEGIN_ALLOW_THREADS;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
+  lcp_timer timer;
+  if (lcp_begin(&timer, module, &options) < 0) {
+    arrays_clear(arrays, 2);
+    return vectors_release(out, 2);
+  }
   qd_lcp_workspace *workspace = qd_lcp_workspace_create((int)n);
   if (workspace) {
     qd_lcp_solve(workspace, &options, PyArray_DATA(arrays[0]), PyArray_DATA(arrays[1]),
                  data(out[0]), data(out[1]), &info);
   }
   qd_lcp_workspace_destroy(workspace);
-  seconds = seconds_since(&begin);
-  Py_END_ALLOW_THREADS;
+  const double seconds = lcp_end(&timer);
   arrays_clear(arrays, 2);
+  if (timer.work.has_raised) {
+    return vectors_release(out, 2);
+  }
   return Py_BuildValue("(NNN)", out[0], out[1], lcp_report(&info, seconds));
 }
 
@@ -85,7 +113,6 @@ PyObject *mlcp_solve_function(PyObject *module, PyObject *args) {
   PyObject *in[6], *out[3];
   PyArrayObject *arrays[6] = {NULL};
   qd_lcp_options options = qd_lcp_options_default();
-  (void)module;
   if (!PyArg_ParseTuple(args, "OOOOOOdi", in, in + 1, in + 2, in + 3, in + 4, in + 5,
                         &options.tolerance, &options.pivot_limit)) {
     return NULL;
@@ -107,18 +134,21 @@ PyObject *mlcp_solve_function(PyObject *module, PyObject *args) {
                                    PyArray_DATA(arrays[2]), PyArray_DATA(arrays[3]),
                                    PyArray_DATA(arrays[4]), PyArray_DATA(arrays[5])};
   qd_lcp_info info = {.status = QD_OUT_OF_MEMORY};
-  struct timespec begin;
-  double seconds;
-  Py_BEGIN_ALLOW_THREADS;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
+  lcp_timer timer;
+  if (lcp_begin(&timer, module, &options) < 0) {
+    arrays_clear(arrays, 6);
+    return vectors_release(out, 3);
+  }
   qd_mlcp_workspace *workspace = qd_mlcp_workspace_create((int)equalities, (int)count, (int)n);
   if (workspace) {
     qd_mlcp_solve(workspace, &options, &problem, data(out[0]), data(out[1]), data(out[2]), &info);
   }
   qd_mlcp_workspace_destroy(workspace);
-  seconds = seconds_since(&begin);
-  Py_END_ALLOW_THREADS;
+  const double seconds = lcp_end(&timer);
   arrays_clear(arrays, 6);
+  if (timer.work.has_raised) {
+    return vectors_release(out, 3);
+  }
   return Py_BuildValue("(NNNN)", out[0], out[1], out[2], lcp_report(&info, seconds));
 }
 

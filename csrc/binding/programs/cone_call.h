@@ -3,6 +3,7 @@
 #define QD_BINDING_PROGRAMS_CONE_CALL_H
 
 #include "binding/core.h"
+#include "binding/interrupt.h"
 
 enum {
   CONE_Q,

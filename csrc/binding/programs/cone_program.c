@@ -71,11 +71,17 @@ static PyObject *solve(cone_call *call, const qd_cone_options *options, PyObject
   if (!bad && start_read(start, vectors) == 0) {
     solver_info info = {
         .row_count = program->row_count, .bounce_share = 1.0, .derivative_exact = -1};
-    qd_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = qd_cone_solve(call->scratch->workspace, options, program, numbers[X], numbers[SLACK],
-                           numbers[DUAL], numbers[DUAL_EQ], &info.cone);
-    Py_END_ALLOW_THREADS;
+    interruptible work;
+    qd_status status = interruptible_begin(&work, call->state, NULL);
+    if (status == QD_OK) {
+      qd_cone_options own = *options;
+      own.stop = work.stop;
+      own.stop_context = &work;
+      status = qd_cone_solve(call->scratch->workspace, &own, program, numbers[X], numbers[SLACK],
+                             numbers[DUAL], numbers[DUAL_EQ], &info.cone);
+      interruptible_end(&work);
+      status = work.has_raised ? QD_STOPPED : status;
+    }
     if (status == QD_NOT_FINITE && call->arrays[CONE_G]) {
       bad = array_check_finite(call->arrays[CONE_G], "G") < 0;
     }

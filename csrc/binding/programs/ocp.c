@@ -1,6 +1,6 @@
 /* _solve_ocp_qp: optimal control problems on their own. Python's qdsim.ocp checks what a user may
  * get wrong and says it well; the checks here keep memory safe. */
-#include "binding/core.h"
+#include "binding/interrupt.h"
 
 #include <time.h>
 
@@ -138,8 +138,8 @@ static double *ocp_out(const ocp_call *call, int i) {
   return call->out[i] == Py_None ? NULL : PyArray_DATA((PyArrayObject *)call->out[i]);
 }
 
-static qd_status ocp_run(const ocp_call *call, const qd_cone_options *options, int repeat,
-                         qd_cone_info *info, double *seconds) {
+static qd_status ocp_run(core_state *state, const ocp_call *call, const qd_cone_options *options,
+                         int repeat, qd_cone_info *info, double *seconds) {
   const qd_ocp_qp problem = {.horizon = (int)call->T,
                              .state_count = (int)call->nx,
                              .input_count = (int)call->nu,
@@ -169,14 +169,21 @@ static qd_status ocp_run(const ocp_call *call, const qd_cone_options *options, i
                                     .x_gain = ocp_out(call, OUT_X_GAIN),
                                     .u_gain = ocp_out(call, OUT_U_GAIN)};
   struct timespec begin, end;
+  interruptible work;
+  if (interruptible_begin(&work, state, NULL) != QD_OK) {
+    return QD_STOPPED;
+  }
   qd_status status = QD_OK;
-  Py_BEGIN_ALLOW_THREADS;
+  qd_cone_options own = *options;
+  own.stop = work.stop;
+  own.stop_context = &work;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < repeat; ++i) {
-    status = qd_ocp_solve(call->workspace, options, &problem, &solution, info);
+  for (int i = 0; i < repeat && status != QD_STOPPED; ++i) {
+    status = qd_ocp_solve(call->workspace, &own, &problem, &solution, info);
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
-  Py_END_ALLOW_THREADS;
+  interruptible_end(&work);
+  status = work.has_raised ? QD_STOPPED : status;
   *seconds =
       ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) / repeat;
   return status;
@@ -208,13 +215,13 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
   }
   PyObject *result = NULL;
   if (ocp_read(&call, in) == 0 && ocp_make_outputs(&call, gains) == 0) {
-    const core_state *state = PyModule_GetState(module);
+    core_state *state = PyModule_GetState(module);
     solver_info info = {.row_count = (int)(call.T * (call.nx + 2 * call.nu)),
                         .bounce_share = 1.0,
                         .derivative_exact = -1};
     double seconds = 0.0;
     const qd_status status =
-        ocp_run(&call, &options, repeat > 0 ? repeat : 1, &info.cone, &seconds);
+        ocp_run(state, &call, &options, repeat > 0 ? repeat : 1, &info.cone, &seconds);
     PyObject *report = status == QD_OK ? info_create(state, &info, NULL)
                                        : status_raise(state, "solve_ocp_qp", status, &info, NULL);
     PyObject **out = call.out;

@@ -363,7 +363,7 @@ qd_status conic_run_methods(conic_task *task) {
   task->start_waits = 0;
   task->polish = task->options->polish && task->workspace->program.exact;
   for (size_t k = 0; k < sizeof METHODS / sizeof *METHODS; ++k) {
-    if (!METHODS[k].suits(task)) {
+    if (task->workspace->stop.stopped || !METHODS[k].suits(task)) {
       continue;
     }
     const outcome now = METHODS[k].run(task);

@@ -90,7 +90,8 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
 static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
   const qd_cone_options *options = task->options;
   qd_cone_info *info = task->info;
-  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
+  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT && !task->workspace->stop.stopped;
+       ++scaling) {
     if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
       break;
     }
@@ -113,6 +114,9 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   qd_cone_info *info = task->info;
   const double tolerance = task->options->tolerance;
   const qd_status found = info->status;
+  if (workspace->stop.stopped) {
+    return QD_STOPPED;
+  }
   if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) {
     return found;
   }
@@ -167,6 +171,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
                      .look = source->look,
                      .info = info};
   workspace->settled.is_known = 0;
+  workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
   if (makes_sense &&
       conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
     return QD_OK;

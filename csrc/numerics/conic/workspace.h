@@ -192,6 +192,13 @@ typedef struct conic_stages {
   size_t bytes;
 } conic_stages;
 
+/* The caller's wish to end. */
+typedef struct conic_stop {
+  int (*ask)(void *context); /* NULL: nobody is asked */
+  void *context;
+  int stopped;
+} conic_stop;
+
 struct qd_cone_workspace {
   conic_size capacity;
   conic_size wanted; /* its fill: of the program at hand */
@@ -223,6 +230,7 @@ struct qd_cone_workspace {
   aligned_columns aligned;
   soft_program soft; /* laid out where rows may give way, as this: */
   interval_ends ends;
+  conic_stop stop;
 };
 
 /* A stage takes over the memory that it shares: where assertions are on, nothing of what was there
@@ -483,5 +491,11 @@ int conic_any_idle(const qd_cone_workspace *workspace);
 int conic_shares_are_known(const qd_cone_workspace *workspace);
 /* Equality rows: hard. */
 void conic_set_equalities(qd_cone_workspace *workspace);
+
+/* 1 once the caller has asked for the end: no method goes on. */
+static inline int conic_is_stopped(qd_cone_workspace *workspace) {
+  conic_stop *stop = &workspace->stop;
+  return stop->ask && (stop->stopped || (stop->stopped = stop->ask(stop->context)) != 0);
+}
 
 #endif

@@ -259,8 +259,9 @@ static int multipliers_exclude(qd_lcp_workspace *work, const double *M, const do
 }
 
 /* M z + q >= 0, z >= 0 as the conditions of a linear program, whose matrix is skew: Lemke's method
- * ends with a point, or on a ray that proves that there is none. 1 with the proof in z. */
-static int is_infeasible(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
+ * ends with a point, or on a ray that proves that there is none. QD_INFEASIBLE with the
+ * proof in z. */
+static qd_status find_proof(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
   const size_t n = (size_t)work->n, twice = 2 * n;
   lemke *run = &work->feasibility;
   memset(work->skew, 0, twice * twice * sizeof(double));
@@ -276,10 +277,11 @@ static int is_infeasible(qd_lcp_workspace *work, const double *M, const double *
   run->M = work->skew;
   run->q = work->skew_q;
   choose_cover(run, 0);
-  if (lemke_run(run, 50 * run->n + 1000, REFACTOR_AFTER) != LEMKE_ON_RAY) {
-    return 0;
-  }
-  return multipliers_exclude(work, M, q, run->z + n, z);
+  run->stop = work->run.stop;
+  run->stop_context = work->run.stop_context;
+  const lemke_end end = lemke_run(run, 50 * run->n + 1000, REFACTOR_AFTER);
+  const int proven = end == LEMKE_ON_RAY && multipliers_exclude(work, M, q, run->z + n, z);
+  return end == LEMKE_STOPPED ? QD_STOPPED : proven ? QD_INFEASIBLE : QD_NUMERICAL_TROUBLE;
 }
 
 /* z of the complementary basis whose z are the set bits; 0 if it is singular. */
@@ -332,6 +334,9 @@ static qd_status try_covers(qd_lcp_workspace *work, const qd_lcp_options *option
     if (end == LEMKE_SOLVED && is_solution(work, M, q, options->tolerance, z, w, info)) {
       return QD_OK;
     }
+    if (end == LEMKE_STOPPED) {
+      return QD_STOPPED;
+    }
     info->ended_on_ray = end == LEMKE_ON_RAY;
     if (end == LEMKE_ON_RAY && multipliers_exclude(work, M, q, work->run.z, z)) {
       return QD_INFEASIBLE;
@@ -363,13 +368,17 @@ qd_status qd_lcp_solve(qd_lcp_workspace *workspace, const qd_lcp_options *option
   workspace->run.n = n;
   workspace->run.M = workspace->M;
   workspace->run.q = workspace->q;
+  workspace->run.stop = chosen.stop;
+  workspace->run.stop_context = chosen.stop_context;
   workspace->run.pivots = workspace->run.refactorizations = 0;
   info->status = try_covers(workspace, &chosen, M, q, z, w, info);
-  if (info->status == QD_OK || info->status == QD_INFEASIBLE || chosen.pivot_limit > 0) {
+  if (info->status == QD_OK || info->status == QD_INFEASIBLE || info->status == QD_STOPPED ||
+      chosen.pivot_limit > 0) {
     return info->status;
   }
-  if (is_infeasible(workspace, M, q, z)) {
-    return info->status = QD_INFEASIBLE;
+  const qd_status proof = find_proof(workspace, M, q, z);
+  if (proof != QD_NUMERICAL_TROUBLE) {
+    return info->status = proof;
   }
   if (enumerate(workspace, &chosen, M, q, z, w, info)) {
     info->status = QD_OK;

@@ -272,6 +272,9 @@ lemke_end lemke_run(lemke *work, int pivot_limit, int refactor_after) {
     if (work->pivots - before >= pivot_limit) {
       return LEMKE_AT_LIMIT;
     }
+    if (work->stop && work->stop(work->stop_context)) {
+      return LEMKE_STOPPED;
+    }
     entering = leaving < n ? leaving + n : leaving - n;
     raw_column(work, entering, work->scratch);
     apply_inverse(work, work->scratch, work->column);

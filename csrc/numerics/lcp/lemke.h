@@ -8,6 +8,7 @@ typedef enum lemke_end {
   LEMKE_SOLVED,
   LEMKE_ON_RAY,   /* z holds the ray's direction */
   LEMKE_AT_LIMIT, /* of pivots */
+  LEMKE_STOPPED,  /* by the caller */
   LEMKE_IN_TROUBLE
 } lemke_end;
 
@@ -24,6 +25,8 @@ typedef struct lemke {
   int *pivots_of_lu;   /* (n) */
   int *tied;           /* (n) rows that share the smallest ratio */
   int pivots, refactorizations, since_factored;
+  int (*stop)(void *context); /* NULL: nobody is asked */
+  void *stop_context;
 } lemke;
 
 void lemke_lay_out(lemke *work, size_t n, arena *a);

@@ -439,6 +439,9 @@ qd_status qd_mlcp_solve(qd_mlcp_workspace *workspace, const qd_lcp_options *opti
   qd_lcp_workspace_destroy(lcp);
   int rows, columns;
   list_left(workspace, &rows, &columns);
+  if (info->status == QD_STOPPED) {
+    return QD_STOPPED;
+  }
   const int only_point = info->status != QD_OK && columns == 0 && find_only_point(workspace);
   if (info->status == QD_OK || only_point) {
     for (int i = 0; i < workspace->n; ++i) {

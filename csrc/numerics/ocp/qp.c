@@ -221,6 +221,9 @@ static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd
     if (info->iterations >= options->iteration_limit) {
       return QD_ITERATION_LIMIT;
     }
+    if (options->stop && options->stop(options->stop_context)) {
+      return QD_STOPPED;
+    }
     const double length = advance(w, 0.1 * goal, info);
     short_steps = length < 1e-6 ? short_steps + 1 : 0;
     if (length < 0.0 || short_steps > 5) {
@@ -244,7 +247,8 @@ static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_c
     if (status == QD_OK && !(ocp_bounds_are_finite(w) && isfinite(ocp_objective(w)))) {
       status = QD_NUMERICAL_TROUBLE;
     }
-    if (left_out == 0 || status == QD_INFEASIBLE || (status == QD_OK && ocp_bounds_hold(w))) {
+    if (left_out == 0 || status == QD_INFEASIBLE || status == QD_STOPPED ||
+        (status == QD_OK && ocp_bounds_hold(w))) {
       return status;
     }
     reach = status == QD_OK ? FAR * ocp_bounds_values(w) : HUGE_VAL;

@@ -391,7 +391,7 @@ LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x
 LANES_INLINE int cut(cuts *c, double *x, double *w) {
   qd_cone_workspace *workspace = c->workspace;
   active_set *set = c->set;
-  for (int round = 0; round < CUTS_ROUND_LIMIT; ++round) {
+  for (int round = 0; round < CUTS_ROUND_LIMIT && !conic_is_stopped(workspace); ++round) {
     face *found = &set->face[set->place[set->count]];
     if (!worst_face(c, x, found)) { /* none nearby: look at all */
       all_slacks(workspace, x, w);

@@ -166,7 +166,7 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
     idle = error < 0.5 * best ? 0 : idle + 1;
     best = smaller(best, error);
     if (error <= MULTIPLIERS_ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
-        (error < 1e-10 && idle > 1) || idle > 12) {
+        (error < 1e-10 && idle > 1) || idle > 12 || conic_is_stopped(workspace)) {
       return error;
     }
     tiles_assemble(system, &workspace->active.rows,
@@ -288,7 +288,8 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   memcpy(x, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
   conic_slacks_at(workspace, x, w);
   memcpy(dual, workspace->iterate.dual, row_bytes);
-  for (int outer = 0, idle = 0; outer < limit && idle < 4; ++outer, ++info->iterations) {
+  for (int outer = 0, idle = 0; outer < limit && idle < 4 && !conic_is_stopped(workspace);
+       ++outer, ++info->iterations) {
     set_penalties(workspace, stiffness);
     const double gradient = minimise(workspace, info);
     const double error = larger(gradient, shift_of_slack(workspace, dual, after) / length);

@@ -293,7 +293,8 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       error = evaluate(workspace, run.r, x, dual, w, projected);
       run.last = 2.0 * error;
     }
-    if (ends_run(&run, iteration, error, workspace->active.changed)) {
+    if (ends_run(&run, iteration, error, workspace->active.changed) ||
+        conic_is_stopped(workspace)) {
       break;
     }
     const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;

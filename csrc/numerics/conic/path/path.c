@@ -405,7 +405,7 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   if (within) {
     return arrive(workspace, run, iterations);
   }
-  if (iterations >= request->iteration_limit) {
+  if (iterations >= request->iteration_limit || conic_is_stopped(workspace)) {
     return PATH_AT_LIMIT;
   }
   if (run->error * request->goal < request->look_error) {

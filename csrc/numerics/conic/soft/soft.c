@@ -294,5 +294,8 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     solve_on_near_paths(&task);
   }
   soft->used = 1;
+  if (workspace->stop.stopped) {
+    info->status = QD_STOPPED;
+  }
   return info->status;
 }
