@@ -38,7 +38,7 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 PYTHON_FLOORS: list[set[str]] = [
     {"_cpu_level"},
     {"core_choice"},
-    {"_core", "arguments", "array_type", "progress", "whole_files"},
+    {"_core", "arguments", "array_type", "progress", "registration", "whole_files"},
     {"description"},
     {"pressure"},
     {"formats"},

@@ -66,6 +66,7 @@ from .loading import build, load
 from .model import Model
 from .ocp import OcpSolution, solve_ocp_qp
 from .parameters import Parameters
+from .registration import register_with_gymnasium
 from .simulation import Simulation, simulate
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
@@ -162,6 +163,8 @@ __all__ = [
 
 _LAZY = frozenset({"formats", "planning", "pressure", "smoothing", "systems", "viewer"})
 _IDENTIFICATION = frozenset({"Identified", "Recording", "identify"})
+
+register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,11 @@ steps."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -54,6 +58,76 @@ def test_every_id_has_its_task() -> None:
         assert task in systems.load(system).tasks
     with pytest.raises(ValueError, match=r"^name: expected one of"):
         published("qdsim/Nothing-v0")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_id_is_made_reset_stepped_and_copied(name: str) -> None:
+    env = gymnasium.make(name, pool=2).unwrapped
+    env.reset(seed=0)
+    action = np.random.default_rng(0).uniform(-1.0, 1.0, env.action_space.shape)
+    state = env.get_state()
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    observation, reward, *_ = env.step(action)
+    assert observation in env.observation_space and np.isfinite(reward)
+    for other in copies:
+        assert np.array_equal(other.step(action)[0], observation)
+    env.set_state(state)
+    assert np.array_equal(env.step(action)[0], observation)
+    assert np.array_equal(env.reset()[0], copies[0].reset()[0])
+
+
+@pytest.mark.parametrize("first", ["qdsim", "gymnasium"])
+def test_gymnasium_knows_the_ids_whoever_comes_first(first: str) -> None:
+    second = {"qdsim": "gymnasium", "gymnasium": "qdsim"}[first]
+    code = f"""import {first}, {second}, sys
+assert "qdsim.envs" not in sys.modules
+env = gymnasium.make("qdsim/PlanarHand-v0", pool=2)
+env.reset(seed=0)
+assert type(gymnasium.__spec__.loader).__module__.startswith("_frozen")
+"""
+    subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True)
+
+
+def test_episodes_begin_where_they_are_told_to() -> None:
+    env, many = gymnasium.make(FEW[0], **SMALL).unwrapped, vector(FEW[0], 3)
+    task = env.rules.task
+    q, goal = np.array(task.start), np.array(task.start)
+    q[:2] += 0.1
+    goal[1] += 0.3
+    env.reset(seed=0, options={"q": q, "goal": goal})
+    assert np.array_equal(env.q, q)
+    found = env.step(np.zeros(env.action_space.shape))[4]["shift"]
+    assert found == pytest.approx(np.hypot(0.1, 0.2), abs=0.05)
+    drawn = env.reset(seed=3)[0]
+    env.reset(seed=3, options={"goal": goal})
+    begun = np.array(env.q)
+    assert np.array_equal(env.reset(seed=3, options={})[0], drawn) and np.array_equal(env.q, begun)
+    mask = np.array([True, False, True])
+    many.reset(seed=0)
+    other = many.players.q[1].copy()
+    many.reset(options={"reset_mask": mask, "q": np.array([q, q + 0.01, q + 0.02])})
+    assert np.array_equal(many.players.q, [q, other, q + 0.02])
+    for wrong, kind, words in (
+        ({"position": q}, ValueError, "'position'"),
+        ({"q": q[:-1]}, ValueError, r"'q'"),
+        ({"goal": goal * np.nan}, ValueError, r"'goal'"),
+        ({"goal": goal + 1e12}, ValueError, r"'goal'"),
+        ([q], TypeError, "options"),
+        ({"q": "there"}, TypeError, r"'q'"),
+    ):
+        for environment in (env, many):
+            with pytest.raises(kind, match=words):
+                environment.reset(options=wrong)
+    with pytest.raises(ValueError, match="'reset_mask'"):
+        env.reset(options={"reset_mask": mask})
+
+
+def test_factors_on_nothing_are_refused() -> None:
+    task, options = published(FEW[3], **SMALL)
+    for name in ("pair_compliance", "geom_modulus", "joint_friction"):
+        assert not np.any(getattr(task.model.parameters, name))
+        with pytest.raises(ValueError, match=name):
+            TaskEnv(task, dataclasses.replace(options, randomize={name: (0.5, 2.0)}))
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])

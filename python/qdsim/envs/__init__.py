@@ -1,7 +1,7 @@
 """Planning tasks as environments of Gymnasium (extra ``envs``): docs/learning.md has the table of what they do.
 
 `TaskEnv` is one environment, `TaskVectorEnv` many on one batch of the core; any `Task` will do. The published ones have
-ids, once this module is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
+ids, once `qdsim` is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
 """
 
 from qdsim.envs.deployment import Deployed, deploy

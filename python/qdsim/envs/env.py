@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -48,11 +49,21 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """A new episode; the same seed gives the same episodes in the same order."""
+        """A new episode; the same seed gives the same episodes in the same order.
+
+        Args:
+            seed: of this episode and those that follow; None: go on.
+            options: "q" (nq,): where everything begins; "goal" (nq,): a configuration with the object where it should
+                go. What is not given is drawn.
+
+        Raises:
+            TypeError, ValueError: naming what is wrong, unknown keys too.
+        """
+        given = {name: q[None] for name, q in self.rules.placed(options).items()}
         if seed is not None:
             self._seed[:], self._episode[:] = integer("seed", seed, least=0, most=MOST_SEED), 0
         super().reset(seed=seed)
-        self._players = self.rules.draw(self._seed, self._episode)
+        self._players = self.rules.draw(self._seed, self._episode, given)
         self._episode += np.uint64(1)
         return self._players.seen[0].copy(), {}
 
@@ -76,6 +87,14 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         if self.render_mode is None or self._players is None:
             return None
         return picture(self.rules.task, self._players.q[0], self._players.goals.q[0])
+
+    def get_state(self) -> Any:
+        """The episode under way and what the next ones draw, as `set_state` takes them; for searches that go back."""
+        return copy.deepcopy((self._seed, self._episode, self._players))
+
+    def set_state(self, state: Any) -> None:
+        """Go on from a state of `get_state`, of this environment or of another one with the same rules."""
+        self._seed, self._episode, self._players = copy.deepcopy(state)
 
     @property
     def q(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,8 +106,17 @@ class Viewer:
         self._view = self._made(np.arange(len(self._names)))
         self.names = self._names
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the core's view, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_view"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._view = self._made(self._columns)
+
     def _made(self, columns: NDArray[np.intp]) -> object:
         """A view of the core with some of the columns, ascending."""
+        self._columns = columns
         task, model, space = self.task, self.task.model, self.task.space
         place = np.full(len(self._names), -1, np.int32)
         place[columns] = np.arange(len(columns))

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import gymnasium
+from typing import Any
 
 from qdsim.envs.env import TaskEnv
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.vector_env import TaskVectorEnv
 from qdsim.planning.task.task import Task
+from qdsim.registration import IDS, register
 from qdsim.systems import load
 
-__all__ = ["IDS", "published"]
-
-IDS: dict[str, tuple[str, str, Literal["push", "command"], Literal["random", "task"]]] = {
-    "qdsim/PlanarPushing-v0": ("planar_pushing", "move_back", "push", "random"),
-    "qdsim/PlanarPushingPublished-v0": ("planar_pushing", "push_and_turn", "push", "task"),
-    "qdsim/PlanarHand-v0": ("planar_hand", "half_turn", "push", "random"),
-    "qdsim/PlanarHandCommand-v0": ("planar_hand", "half_turn", "command", "random"),
-    "qdsim/PlanarHandPublished-v0": ("planar_hand", "half_turn", "push", "task"),
-    "qdsim/AllegroBall-v0": ("allegro_sphere", "either_way", "push", "random"),
-    "qdsim/AllegroBallPublished-v0": ("allegro_sphere", "half_turn", "push", "task"),
-    "qdsim/AllegroPen-v0": ("allegro_pen", "place", "push", "random"),
-    "qdsim/AllegroPlate-v0": ("allegro_plate", "pick_up", "push", "random"),
-    "qdsim/AllegroBook-v0": ("allegro_book", "drag", "push", "random"),
-    "qdsim/AllegroDoor-v0": ("allegro_door", "open", "push", "random"),
-    "qdsim/Bucket-v0": ("iiwa_bimanual_cylinder", "turn", "push", "random"),
-    "qdsim/BoxPush-v0": ("iiwa_box_push", "push_and_turn", "command", "random"),
-}
-"""From ids to system, task, action and goal."""
+__all__ = ["IDS", "many", "one", "published"]
 
 
 def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
@@ -46,17 +28,16 @@ def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
     return tasks[task], EnvOptions(**{"action": action, "goal": goal, **changes})
 
 
-def _one(id_: str, render_mode: str | None = None, **changes: Any) -> TaskEnv:
+def one(id_: str, render_mode: str | None = None, **changes: Any) -> TaskEnv:
+    """The environment of an id."""
     return TaskEnv(*published(id_, **changes), render_mode=render_mode)
 
 
-def _many(id_: str, num_envs: int = 1, **changes: Any) -> TaskVectorEnv:
+def many(id_: str, num_envs: int = 1, **changes: Any) -> TaskVectorEnv:
+    """Many environments of an id, in one."""
     modes = {k: changes.pop(k) for k in ("autoreset_mode", "render_mode") if k in changes}
     task, options = published(id_, **changes)
     return TaskVectorEnv(task, num_envs, options, **modes)
 
 
-for _id in IDS:
-    gymnasium.register(
-        _id, entry_point=_one, vector_entry_point=_many, kwargs={"id_": _id}, order_enforce=True
-    )
+register()

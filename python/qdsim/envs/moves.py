@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,20 @@ def holder(model: Model) -> Callable[[Array], Array]:
     it. What it returns may be a view."""
     if not model._plain_commands:
         return model._command_at
-    rows, gear = as_slice(np.asarray(model.actuated_q)), np.array(model.actuator_gear)
-    if (gear == 1.0).all():
-        return lambda q: q[:, rows]
-    return lambda q: q[:, rows] * gear
+    gear = np.array(model.actuator_gear)
+    return _Columns(as_slice(np.asarray(model.actuated_q)), None if (gear == 1.0).all() else gear)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Columns:
+    """Columns of configurations (n, nq), times gears; a function that can be copied and pickled."""
+
+    columns: Any
+    gear: Array | None
+
+    def __call__(self, q: Array) -> Array:
+        found = np.asarray(q[:, self.columns])
+        return found if self.gear is None else found * self.gear
 
 
 def _scale(task: Task, options: EnvOptions) -> float:

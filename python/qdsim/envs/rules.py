@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdsim import _core
-from qdsim.arguments import instance
+from qdsim.arguments import instance, reals
 from qdsim.array_type import Array
 from qdsim.batches.inputs import check_parameters, parameters_of
 from qdsim.envs.features import Goals, Look, Viewer
@@ -80,6 +81,7 @@ class Rules:
         self.task = instance("task", task, Task)
         self.options = instance("options", options, EnvOptions)
         _check_goal(task)
+        _check_factors(task, options)
         self.moves = moves_of(task, options)
         self.action_size = self.moves.size
         self.viewer = Viewer(
@@ -127,8 +129,13 @@ class Rules:
             )
         return np.array(found)
 
-    def draw(self, seeds: NDArray[np.uint64], episodes: NDArray[np.uint64]) -> Players:
-        """Players (n) of seeds (n,) at the beginning of episodes (n,)."""
+    def draw(
+        self,
+        seeds: NDArray[np.uint64],
+        episodes: NDArray[np.uint64],
+        given: Mapping[str, Array] | None = None,
+    ) -> Players:
+        """Players (n) of seeds (n,) at the beginning of episodes (n,); "q" and "goal" (n, nq) as they are given."""
         task, options, model = self.task, self.options, self.task.model
         size = task.space.size
         numbers = uniforms(seeds, episodes, 3 + size + len(options.randomize))
@@ -144,6 +151,8 @@ class Rules:
                 goal = np.where(
                     (share < 1.0)[:, None], displaced(task, q, share[:, None] * way), goal
                 )
+        given = given or {}
+        q, goal = given.get("q", q), given.get("goal", goal)
         parameters = {}
         for k, (name, (low, high)) in enumerate(options.randomize.items()):
             factor = low + numbers[:, 3 + size + k] * (high - low)
@@ -152,6 +161,45 @@ class Rules:
         if parameters:
             check_parameters(model, parameters_of(model, parameters), (len(q),))
         return self.begin(q, goal, parameters)
+
+    def placed(self, options: object, count: int | None = None) -> dict[str, Array]:
+        """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector.
+
+        Raises:
+            TypeError: if the options are no dictionary.
+            ValueError: for a key that means nothing here, and naming one whose configurations are not as described.
+        """
+        if options is None:
+            return {}
+        if not isinstance(options, dict):
+            raise TypeError(f"options: expected a dictionary or None, got {type(options).__name__}")
+        known = ("q", "goal") if count is None else ("q", "goal", "reset_mask")
+        for key in options:
+            if key not in known:
+                raise ValueError(f"options: expected keys among {', '.join(known)}, got {key!r}")
+        found = {}
+        for key in ("q", "goal"):
+            if options.get(key) is not None:
+                found[key] = self._configurations(f"options[{key!r}]", options[key], count)
+        return found
+
+    def _configurations(self, name: str, value: Any, count: int | None) -> Array:
+        """(nq,), or (count, nq) that one may stand for; quaternions are made unit ones."""
+        model, array = self.task.model, reals(name, value)
+        shapes = [(model.nq,)] if count is None else [(model.nq,), (count, model.nq)]
+        if array.shape not in shapes or not np.isfinite(array).all():
+            wanted = " or ".join(str(shape) for shape in shapes)
+            raise ValueError(f"{name}: expected finite numbers {wanted}, got shape {array.shape}")
+        q = np.array(np.broadcast_to(array, shapes[-1]))
+        q = np.array([model.normalize(row) for row in q.reshape(-1, model.nq)]).reshape(q.shape)
+        shifts = [
+            self.task.space.errors(self.task.start, row)[0] for row in q.reshape(-1, model.nq)
+        ]
+        if not max(shifts) < _FARTHEST:
+            raise ValueError(
+                f"{name}: expected the object within {_FARTHEST:g} m of the task's start"
+            )
+        return q
 
     def begin(self, q: Array, goal: Array, parameters: dict[str, Array]) -> Players:
         """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n,
@@ -239,6 +287,15 @@ def _check_goal(task: Task) -> None:
         raise ValueError(
             f"task: expected a goal within {_FARTHEST:g} m of its start, got one {shift:g} m away"
         )
+
+
+def _check_factors(task: Task, options: EnvOptions) -> None:
+    """A factor on a parameter that is zero would be accepted, and change nothing."""
+    for name in options.randomize:
+        if not np.any(getattr(task.model.parameters, name)):
+            raise ValueError(
+                f"randomize[{name!r}]: a factor on it changes nothing, since all of the model's values are zero"
+            )
 
 
 def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:

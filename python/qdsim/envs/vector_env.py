@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -73,16 +74,19 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Array, dict[str, Any]]:
-        """New episodes, of all or of those in ``options["reset_mask"]``."""
+        """New episodes, of all or of those in ``options["reset_mask"]``; "q" and "goal" (num_envs, nq), or (nq,) for
+        all, as of `TaskEnv.reset`."""
+        placed = self.rules.placed(options, self.num_envs)
         mask = np.ones(self.num_envs, dtype=bool)
-        if options is not None and "reset_mask" in options:
+        if options and "reset_mask" in options:
             mask = _mask(options["reset_mask"], self.num_envs)
         seeds = _seeds(seed, self.num_envs)
-        for i in np.flatnonzero(mask):
+        for i in np.flatnonzero(mask).tolist():
             own = seeds[i]
             if own is not None:
                 self._seeds[i], self._episodes[i] = own, 0
-        self._begin(np.flatnonzero(mask))
+        rows = np.flatnonzero(mask)
+        self._begin(rows, {name: q[rows] for name, q in placed.items()})
         assert self._players is not None
         return self._players.seen.copy(), {}
 
@@ -126,6 +130,14 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             observations[rows] = self._players.seen[rows]
         return observations, reward, terminated, truncated, infos
 
+    def get_state(self) -> Any:
+        """All episodes under way and what the next ones draw, as `set_state` takes them."""
+        return copy.deepcopy((self._seeds, self._episodes, self._ended, self._players))
+
+    def set_state(self, state: Any) -> None:
+        """Go on from a state of `get_state`, of these environments or of as many others with the same rules."""
+        self._seeds, self._episodes, self._ended, self._players = copy.deepcopy(state)
+
     @property
     def players(self) -> Players:
         """The episodes under way; changed by `step` and `reset`."""
@@ -133,8 +145,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         return self._players
 
-    def _begin(self, rows: NDArray[np.intp]) -> None:
-        fresh = self.rules.draw(self._seeds[rows], self._episodes[rows])
+    def _begin(self, rows: NDArray[np.intp], given: Mapping[str, Array] | None = None) -> None:
+        fresh = self.rules.draw(self._seeds[rows], self._episodes[rows], given)
         self._episodes[rows] += np.uint64(1)
         self._ended[rows] = False
         if self._players is None:

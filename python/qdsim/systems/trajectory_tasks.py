@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from qdsim.arguments import generator_of, integer
 from qdsim.array_type import Array
+from qdsim.planning.grasps.samplers import BoxSideSampler
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
@@ -48,6 +49,7 @@ def _planar_pushing(system: System) -> dict[str, Task]:
         object="box",
         lower=np.array([-2.0, -2.0, -math.pi]) - start[:3],
         upper=np.array([2.0, 2.0, math.pi]) - start[:3],
+        sampler=BoxSideSampler(),
         length=0.5,
         impc=options,
     )
