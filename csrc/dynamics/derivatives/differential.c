@@ -32,6 +32,7 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
   d->four_r = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
   d->four_x = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
+  d->side_x = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
   d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);
 }
 

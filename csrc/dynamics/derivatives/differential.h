@@ -35,6 +35,7 @@ typedef struct differential {
   double *by_coasting;     /* (nv) cotangent of these */
   double *tendon_change;   /* (tendon_count) of forces, along a direction */
   double *four_r, *four_x; /* (nv, DIRECTIONS) */
+  double *side_x;          /* (nv, DIRECTIONS) four_x on the other side of a kink */
   double *four_e;          /* (equalities, DIRECTIONS) */
 } differential;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/prepare.h"
 #include "dynamics/law.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
@@ -13,15 +14,6 @@
 
 /* ---------------------------------------------------------------- the step and its factor */
 
-/* A contact without force on a certified active set stays without force: its rows do not count. */
-static void choose_contacts(const solved_step *s, const island *one, int exact_active_set) {
-  const problem *p = &s->w->problem;
-  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
-    const int index = p->islands.contact_order[i];
-    s->w->differential.counts[index] = problem_contact_counts(p, index, exact_active_set);
-  }
-}
-
 qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, qd_step_result *result) {
   const step_columns kept = {0, 0, 0, 0};
@@ -30,30 +22,19 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   const solved_step s = {model, w, options, input, result->delta};
-  problem *p = &w->problem;
-  result->derivative_exact = result->relaxed_contacts == 0 &&
-                             result->softened == 0 &&     /* offsets that do not move */
-                             result->bounce_share == 1.0; /* a share that would */
-  memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
-  soft_derivative_begin(&s);
-  for (int i = 0; i < p->islands.count; ++i) {
-    island *one = p->islands.island + i;
-    int exact = 1;
-    status = law_sensitivity_prepare(p, one, &exact);
-    if (status != QD_OK) {
-      result->info.status = status;
-      return status;
-    }
-    result->derivative_exact &= exact;
+  status = derivatives_prepare(&s, result);
+  if (status != QD_OK) {
+    result->info.status = status;
+    return status;
+  }
+  for (int i = 0; i < w->problem.islands.count; ++i) {
+    island *one = w->problem.islands.island + i;
     if (one->intervals > 0) {
       conic_sensitivity_limits(one->cone_workspace, w->problem.by_lower + one->row,
                                w->problem.by_upper + one->row);
     }
-    choose_contacts(&s, one, isinf(options->kappa) && exact);
     result->derivative_exact &= soft_derivative_prepare(&s, one);
   }
-  step_point_compute(&w->point, &s);
-  w->differential.poses_known = w->differential.sizes_known = 0;
   return QD_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/derivatives/linearize_rows.h"
+#include "dynamics/derivatives/prepare.h"
 #include "dynamics/law.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/step.h"
@@ -159,8 +160,7 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
 
 static void partial_derivatives(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
-                                const island *one, const double *delta, int exact) {
-  const int exact_active_set = isinf(options->kappa) && exact;
+                                const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const size_t columns = (size_t)s->columns, width = (size_t)s->q_count;
   memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
@@ -174,7 +174,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     contact_derivative_prepare(w, s);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
-      if (problem_contact_counts(&w->problem, index, exact_active_set)) {
+      if (w->differential.counts[index]) {
         contact_derivative_add(model, w, s, one, index, options->h);
       }
     }
@@ -281,28 +281,20 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
 }
 
 /* One island's rows of A and B. */
-static qd_status linearize_island(const qd_model *model, qd_workspace *w,
-                                  const qd_step_options *options, const qd_step_input *input,
-                                  island *one, const step_columns *wanted, qd_step_result *result,
-                                  const step_derivatives *out) {
+static void linearize_island(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                             const qd_step_input *input, island *one, const step_columns *wanted,
+                             qd_step_result *result, const step_derivatives *out) {
   sensitivity *s = &w->sensitivity;
-  int exact = 1;
   choose_columns(model, w, one, wanted);
   if (s->columns == 0) {
-    return QD_OK;
+    return;
   }
-  const qd_status status = law_sensitivity_prepare(&w->problem, one, &exact);
-  if (status != QD_OK) {
-    return status;
-  }
-  result->derivative_exact &= exact;
   const solved_step solved = {model, w, options, input, result->delta};
   result->derivative_exact &= soft_derivative_prepare(&solved, one);
-  partial_derivatives(model, w, options, input, one, result->delta, exact);
+  partial_derivatives(model, w, options, input, one, result->delta);
   solve_columns(model, &w->problem, s, one);
   soft_derivative_correct(&solved, one, s->d_x, s->columns);
   scatter_rows(model, w, one, out);
-  return QD_OK;
 }
 
 static void clear(double *matrix, int rows, int columns) {
@@ -323,20 +315,13 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   const problem *p = &w->problem;
-  result->derivative_exact = result->relaxed_contacts == 0 &&
-                             result->softened == 0 &&     /* offsets that do not move */
-                             result->bounce_share == 1.0; /* a share that would */
   clear(out->by_q, model->nv, model->nv);
   clear(out->by_v, model->nv, model->nv);
   clear(out->by_u, model->nv, model->nu);
   const solved_step s = {model, w, options, input, result->delta};
-  soft_derivative_begin(&s);
-  if (wanted.q > 0) {
-    step_point_compute(&w->point, &s);
-  }
+  status = derivatives_prepare(&s, result);
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
-    status =
-        linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, out);
+    linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, out);
   }
   if (status != QD_OK) {
     result->info.status = status;

@@ -49,6 +49,7 @@ typedef struct island {
   double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
+  int exact;       /* of derivatives: 1 if its solution has one, and it is factored */
   shifted shifted; /* under Coulomb's law, with the report */
   shifted_report report;
 } island;

@@ -25,6 +25,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->b = arena_doubles(a, n);
   p->x = arena_doubles(a, n);
   p->c = arena_doubles(a, equalities);
+  p->saved_equalities = arena_doubles(a, 2 * equalities);
   p->compliance_eq = arena_doubles(a, equalities);
   p->dual_eq = arena_doubles(a, equalities);
   p->soft_compliance_eq = arena_doubles(a, equalities);
@@ -91,6 +92,7 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->soft_give = arena_doubles(a, rows);
   p->soft_held = arena_doubles(a, rows);
   p->four_w = arena_doubles(a, 4 * rows);
+  p->saved_rows = arena_doubles(a, 3 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
   p->cone_kind = arena_ints(a, cones);
   p->cone_dim = arena_ints(a, cones);

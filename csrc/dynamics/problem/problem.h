@@ -137,6 +137,8 @@ typedef struct problem {
   double *lower, *upper;       /* (row_count) of intervals */
   double *by_lower, *by_upper; /* (row_count) of derivatives: how forces move with limits */
   double *four_w;              /* (row_count, 4) scratch of differentiate.c */
+  double *saved_rows;          /* (3, row_count) scratch of sides.c, with what follows */
+  double *saved_equalities;    /* (2, equality_count) */
   friction_row *friction_row;  /* (row_count) of contacts */
   int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */

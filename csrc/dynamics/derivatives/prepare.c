@@ -1,0 +1,35 @@
+#include "dynamics/derivatives/prepare.h"
+
+#include <math.h>
+
+#include "dynamics/derivatives/sides.h"
+#include "dynamics/law.h"
+#include "dynamics/workspace.h"
+
+/* 1 if no offset of the step's programs is one that would move otherwise than the rows say. */
+static int has_plain_offsets(const qd_step_result *result) {
+  return result->relaxed_contacts == 0 && result->softened == 0 && result->bounce_share == 1.0;
+}
+
+qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
+  qd_workspace *w = s->w;
+  problem *p = &w->problem;
+  const int plain = has_plain_offsets(result);
+  qd_status status = QD_OK;
+  result->derivative_exact = plain;
+  memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
+  soft_derivative_begin(s);
+  for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
+    island *one = p->islands.island + i;
+    one->exact = 1;
+    status = law_sensitivity_prepare(p, one, &one->exact);
+    if (status == QD_OK && plain && isinf(s->options->kappa)) {
+      status = derivatives_settle_sides(s, one, result->limit_force);
+    }
+    result->derivative_exact &= one->exact;
+    derivatives_choose_contacts(s, one);
+  }
+  w->differential.poses_known = w->differential.sizes_known = 0;
+  step_point_compute(&w->point, s);
+  return status;
+}
