@@ -270,6 +270,8 @@ typedef struct qd_coulomb_options {
   double tolerance;    /* on the error (below); default 1e-9 */
   int iteration_limit; /* of the path, from each of its starts; default 150 */
   int stop_after; /* > 0: exactly the best of so many iterations, whatever its error; default 0 */
+  int (*stop)(void *context); /* asked before every factorisation; 1: give up, QD_STOPPED; NULL */
+  void *stop_context;
 } qd_coulomb_options;
 
 typedef enum qd_coulomb_method {
@@ -290,11 +292,12 @@ typedef struct qd_coulomb_info {
                      the solution found may be one of several */
   int iterations; /* of the path */
   int factorizations;
-  double error;        /* the largest |min(lambda_n, w_n)| and distance of D^-1 lambda_tail from the
-                          projection of D^-1 lambda_tail - D w_tail on the disc of radius lambda_n,
-                          forces and speeds each beside their largest (of lambda and of q) */
-  double penetration;  /* the certificate in the caller's units: largest -w_n, */
-  double cone;         /* |D^-1 lambda_tail| - lambda_n and -lambda_n, */
+  double error;       /* the largest |min(lambda_n, w_n)|, |D^-1 lambda_tail| - lambda_n, and change
+                         of w_tail or D^-1 lambda_tail to the nearest pair of the law (w_tail zero,
+                         or against a force on the boundary): w beside the largest of q, lambda and
+                         D^-1 lambda_tail beside the largest of them */
+  double penetration; /* the certificate in the caller's units: largest -w_n, */
+  double cone;        /* |D^-1 lambda_tail| - lambda_n and -lambda_n, */
   double normal_power; /* |lambda_n w_n|, */
   double slip_power;   /* |lambda_tail'w_tail + lambda_n |D w_tail||, */
   double free;         /* and |w| of free blocks */
@@ -310,7 +313,8 @@ qd_coulomb_workspace *qd_coulomb_workspace_create(const qd_coulomb_problem *prob
 void qd_coulomb_workspace_destroy(qd_coulomb_workspace *workspace);
 size_t qd_coulomb_workspace_bytes(const qd_coulomb_workspace *workspace);
 /* Solves, without allocating; fills force and w (n) and info, always: the best that was found.
- * QD_OK: the error is within the tolerance (or stop_after was given). QD_ITERATION_LIMIT and
+ * QD_OK: the error is within the tolerance (or stop_after was given). QD_NOT_FINITE: a number of
+ * the problem is none, or its forces are beyond the range of doubles. QD_ITERATION_LIMIT and
  * QD_NUMERICAL_TROUBLE: no solution was found. QD_INFEASIBLE: force is a certificate: it is zero at
  * tails, >= 0 at normals, W force = 0 and q'force < 0, so no force keeps every w_n >= 0. */
 qd_status qd_coulomb_solve(qd_coulomb_workspace *workspace, const qd_coulomb_options *options,

@@ -109,9 +109,10 @@ class CoulombInfo:
             redundant, forces are not unique.
         iterations: Of the path.
         factorizations: In all.
-        error: The largest distance from the law: of |min(force_n, w_n)|, and of the other forces (over their
-            coefficients) from the projection of forces less speeds on the disc whose radius is force_n; forces
-            and speeds are counted in units of the largest force and of the largest entry of q.
+        error: The largest distance from the law over all contacts: |min(force_n, w_n)|, and the least change of
+            the tail's speeds w_tail or forces D^-1 force_tail that makes them a pair of the law (no speed at all,
+            or a speed against a force on the boundary of the friction cone). Speeds are counted in units of the
+            largest entry of q, forces in units of the largest one, tails' over their coefficients.
         penetration: The certificate in the problem's units: the largest -w_n,
         cone: |D^-1 force_tail| - force_n, or -force_n,
         normal_power: |force_n w_n|,
@@ -325,7 +326,8 @@ def solve_coulomb(
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
-        UnsolvedError: no solution was found; with a certificate where there is none.
+        UnsolvedError: no solution was found, or its forces are beyond the range of double precision; with a
+            certificate where there is none.
     """
     offset = _finite_vector("q", q)
     rows = _rows_of(dims, offset.size)
@@ -357,7 +359,11 @@ def solve_coulomb(
     solution = CoulombSolution(force, w, info)
     if status == "solved":
         return solution
-    proof = _proof(rows, start, column, value, offset)
+    if status == "not finite":
+        said = "the forces are too large or too small for double precision"
+        unknown = CoulombSolution(force, w, CoulombInfo("numerical trouble", *report[1:10]))
+        raise _unsolved("solve_coulomb", unknown, said)
+    proof = _proof(rows, start, column, value / _unit_of(value), offset / _unit_of(offset))
     if proof is None:
         said = f"no solution was found ({status}), the best has an error of {info.error:.1e}"
         raise _unsolved("solve_coulomb", solution, said)
@@ -460,6 +466,10 @@ def _entry(
     return float(value[own][column[own] == j].sum())
 
 
+def _unit_of(numbers: _Array) -> float:
+    return float(np.abs(numbers).max(initial=0.0)) or 1.0
+
+
 def _proof(
     rows: npt.NDArray[np.int32],
     start: npt.NDArray[np.int32],
@@ -484,5 +494,8 @@ def _proof(
     u[normal] = found
     moved = np.zeros(q.size)
     np.add.at(moved, row, value * u[column])
-    held = np.abs(moved).max() <= _PROOF_ROUNDING * np.abs(value).max() * found.sum()
+    size = np.zeros(q.size)  # roots of the diagonal: |W_ij| <= size_i size_j
+    np.add.at(size, row[row == column], value[row == column])
+    size = np.sqrt(np.maximum(size, 0.0))
+    held = bool(np.all(np.abs(moved) <= _PROOF_ROUNDING * size * (size @ u)))
     return u if held and q @ u < -_PROOF_ROUNDING * (np.abs(q) @ u) else None

@@ -456,3 +456,77 @@ def test_scipy_is_not_imported():
         "assert not any(m.startswith('scipy') for m in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---------------------------------------------------------------- numbers of any size
+
+
+@pytest.mark.parametrize("mu", [0.2, 1e2, 1e7, 1e8, 1e12, 1e100, 1e160, 1e200, 1e308])
+def test_what_sticks_sticks_under_any_more_friction(mu):
+    found = qdsim.solve_coulomb(np.eye(3), [-1.0, 0.1, 0.0], mu)
+    assert found.force == pytest.approx([1.0, -0.1, 0.0], abs=1e-8)
+    assert found.w == pytest.approx(np.zeros(3), abs=1e-8)
+    assert found.info.error <= 1e-9 and found.info.penetration <= 1e-9
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1e-7, 1e-11, 1e-13, 1e-100, 1e-300])
+def test_weak_friction_brakes_what_slides(mu):
+    found = qdsim.solve_coulomb(np.eye(3), [-1.0, 3.0, -4.0], mu)
+    assert found.force == pytest.approx([1.0, -0.6 * mu, 0.8 * mu], rel=1e-7)
+
+
+def test_large_friction_hides_no_torsion():
+    """Tangents hardly have a bound, torsion has: it is a different one of both at once."""
+    W = np.diag([1.0, 1.0, 1.0, 4.0])
+    for mu in (1.0, 1e6, 1e9):
+        found = qdsim.solve_coulomb(W, [-1.0, 0.0, 0.0, 10.0], [[mu, 0.05, 0.0]], dims=4)
+        assert found.force == pytest.approx([1.0, 0.0, 0.0, -0.05], abs=1e-8)
+
+
+@pytest.mark.parametrize("mass", [1e-300, 1e-150, 1.0, 1e150, 1e300])
+@pytest.mark.parametrize("speed", [1e-300, 1e-150, 1.0, 1e150, 1e300])
+def test_any_units_are_solved_or_refused_and_always_alike(mass, speed):
+    """A block that slides and one that sticks; a force beyond the range of doubles is an error."""
+    W, shape = np.eye(6), np.array([-1.0, 2.0, 0.0, -1.0, 0.0, 0.1])
+    answers = []
+    for _ in range(2):
+        try:
+            answers.append(qdsim.solve_coulomb(W / mass, shape * speed, 0.5).force)
+        except qdsim.UnsolvedError as error:
+            assert "too large or too small" in str(error)
+            answers.append(np.zeros(6))
+    np.testing.assert_array_equal(*answers)
+    unit = speed * mass  # inf or 0 beyond the range
+    if 1e-306 < unit < 1e306:
+        force = np.array([1.0, -0.5, 0.0, 1.0, 0.0, -0.1])
+        assert answers[0] / unit == pytest.approx(force, abs=1e-9)
+    else:
+        assert not answers[0].any()
+
+
+def test_a_light_contact_among_heavy_ones_is_no_proof():
+    """W u is small for u at the light contact's normal, and yet pushes it open."""
+    W = np.diag([1e-12, 1.0, 1.0])
+    try:
+        found = qdsim.solve_coulomb(W, [-1.0, 0.0, 0.0], 0.5)
+    except qdsim.UnsolvedError as error:
+        assert error.certificate is None
+    else:
+        assert found.force == pytest.approx([1e12, 0.0, 0.0], rel=1e-9)
+
+
+def test_a_signal_ends_a_long_solution():
+    import signal
+
+    def raise_it(*_: object) -> None:
+        raise TimeoutError
+
+    W, q, mu = friction("RockPile_tob1")
+    kept = signal.signal(signal.SIGALRM, raise_it)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(TimeoutError):
+            qdsim.solve_coulomb(W, q, mu)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, kept)

@@ -42,22 +42,24 @@ static PyObject *lcp_report(const qd_lcp_info *info, double seconds) {
 }
 
 /* A solve that a signal may end, and how long it takes. */
-typedef struct lcp_timer {
+typedef struct solve_timer {
   interruptible work;
   struct timespec begin;
-} lcp_timer;
+} solve_timer;
 
-static int lcp_begin(lcp_timer *timer, PyObject *module, qd_lcp_options *options) {
+/* Fills a solver's options: its stop, and what that is about. */
+static int solve_begin(solve_timer *timer, PyObject *module, int (**stop)(void *context),
+                       void **context) {
   if (interruptible_begin(&timer->work, PyModule_GetState(module), NULL) != QD_OK) {
     return -1;
   }
-  options->stop = timer->work.stop;
-  options->stop_context = &timer->work;
+  *stop = timer->work.stop;
+  *context = &timer->work;
   clock_gettime(CLOCK_MONOTONIC, &timer->begin);
   return 0;
 }
 
-static double lcp_end(lcp_timer *timer) {
+static double solve_end(solve_timer *timer) {
   const double seconds = seconds_since(&timer->begin);
   interruptible_end(&timer->work);
   return seconds;
@@ -85,8 +87,8 @@ PyObject *lcp_solve_function(PyObject *module, PyObject *args) {
     return NULL;
   }
   qd_lcp_info info = {.status = QD_OUT_OF_MEMORY};
-  lcp_timer timer;
-  if (lcp_begin(&timer, module, &options) < 0) {
+  solve_timer timer;
+  if (solve_begin(&timer, module, &options.stop, &options.stop_context) < 0) {
     arrays_clear(arrays, 2);
     return vectors_release(out, 2);
   }
@@ -96,7 +98,7 @@ PyObject *lcp_solve_function(PyObject *module, PyObject *args) {
                  data(out[0]), data(out[1]), &info);
   }
   qd_lcp_workspace_destroy(workspace);
-  const double seconds = lcp_end(&timer);
+  const double seconds = solve_end(&timer);
   arrays_clear(arrays, 2);
   if (timer.work.has_raised) {
     return vectors_release(out, 2);
@@ -134,8 +136,8 @@ PyObject *mlcp_solve_function(PyObject *module, PyObject *args) {
                                    PyArray_DATA(arrays[2]), PyArray_DATA(arrays[3]),
                                    PyArray_DATA(arrays[4]), PyArray_DATA(arrays[5])};
   qd_lcp_info info = {.status = QD_OUT_OF_MEMORY};
-  lcp_timer timer;
-  if (lcp_begin(&timer, module, &options) < 0) {
+  solve_timer timer;
+  if (solve_begin(&timer, module, &options.stop, &options.stop_context) < 0) {
     arrays_clear(arrays, 6);
     return vectors_release(out, 3);
   }
@@ -144,7 +146,7 @@ PyObject *mlcp_solve_function(PyObject *module, PyObject *args) {
     qd_mlcp_solve(workspace, &options, &problem, data(out[0]), data(out[1]), data(out[2]), &info);
   }
   qd_mlcp_workspace_destroy(workspace);
-  const double seconds = lcp_end(&timer);
+  const double seconds = solve_end(&timer);
   arrays_clear(arrays, 6);
   if (timer.work.has_raised) {
     return vectors_release(out, 3);
@@ -186,7 +188,6 @@ PyObject *coulomb_solve_function(PyObject *module, PyObject *args) {
   PyArrayObject *arrays[COULOMB_ARRAYS] = {NULL};
   qd_coulomb_options options = qd_coulomb_options_default();
   int repeat;
-  (void)module;
   if (!PyArg_ParseTuple(args, "OOOOOOOdiii", in, in + 1, in + 2, in + 3, in + 4, in + 5, in + 6,
                         &options.tolerance, &options.iteration_limit, &options.stop_after,
                         &repeat)) {
@@ -210,19 +211,23 @@ PyObject *coulomb_solve_function(PyObject *module, PyObject *args) {
                                       .q = PyArray_DATA(arrays[OFFSET]),
                                       .weight = PyArray_DATA(arrays[WEIGHT])};
   qd_coulomb_info info = {.status = QD_OUT_OF_MEMORY};
-  struct timespec begin;
-  double seconds;
-  Py_BEGIN_ALLOW_THREADS;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < repeat; ++i) { /* all of it, as a caller with another W each time has it */
+  solve_timer timer;
+  if (solve_begin(&timer, module, &options.stop, &options.stop_context) < 0) {
+    arrays_clear(arrays, COULOMB_ARRAYS);
+    return vectors_release(out, 2);
+  }
+  for (int i = 0; i < repeat && info.status != QD_STOPPED;
+       ++i) { /* all of it, as a caller with another W each time has it */
     qd_coulomb_workspace *workspace = qd_coulomb_workspace_create(&problem);
     if (workspace) {
       qd_coulomb_solve(workspace, &options, &problem, data(out[0]), data(out[1]), &info);
     }
     qd_coulomb_workspace_destroy(workspace);
   }
-  seconds = seconds_since(&begin) / (repeat > 0 ? repeat : 1);
-  Py_END_ALLOW_THREADS;
+  const double seconds = solve_end(&timer) / (repeat > 0 ? repeat : 1);
   arrays_clear(arrays, COULOMB_ARRAYS);
+  if (info.status == QD_STOPPED) { /* the exception is set */
+    return vectors_release(out, 2);
+  }
   return Py_BuildValue("(NNN)", out[0], out[1], coulomb_report(&info, seconds));
 }

@@ -1,4 +1,5 @@
 /* Coulomb's law on multipliers: what is tried, in which order, and the certificate that counts. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,13 @@ static const double STOPS[] = {1e-5, 1e-8};
  * arrives from the next more often than not. */
 static const double STARTS[] = {10.0, 100.0, 1.0};
 #define START_COUNT 3
+/* Coefficients of friction count as this at first, then as so many times it, up to the largest;
+ * with 1e9 at once rounding leaves penetrations that the tolerance can tell. */
+#define MOST_WEIGHT 1e6
+#define MORE_WEIGHT 1e3
+#define LARGEST_WEIGHT 1e9
+/* Part of the tolerance that is aimed at: what is handed out is rounded once more. */
+#define SPARE 0.9
 #define FLOW_FROM 50 /* a smaller iteration limit is one that the caller means */
 
 qd_coulomb_options qd_coulomb_options_default(void) {
@@ -110,7 +118,7 @@ static int solve_from(qd_coulomb_workspace *work, const qd_coulomb_options *opti
                       coulomb_run *run, qd_coulomb_info *info) {
   int regular = 0;
   run->resumes = 0;
-  for (int k = 0; k <= STOP_COUNT; ++k, run->resumes = 1) {
+  for (int k = 0; k <= STOP_COUNT && !work->stopped; ++k, run->resumes = 1) {
     const int before = run->iterations;
     const double so_far = work->best_error;
     run->goal = k < STOP_COUNT ? larger(STOPS[k], options->tolerance) : options->tolerance;
@@ -145,7 +153,7 @@ static void solve(qd_coulomb_workspace *work, const qd_coulomb_options *options,
     coulomb_follow_path(work, &run);
     info->method = QD_COULOMB_PATH;
   }
-  for (int k = 0; k < START_COUNT && options->stop_after == 0; ++k) {
+  for (int k = 0; k < START_COUNT && options->stop_after == 0 && !work->stopped; ++k) {
     run.reach = STARTS[k];
     run.iteration_limit = run.iterations + options->iteration_limit;
     if (solve_from(work, options, &run, info)) {
@@ -164,66 +172,156 @@ static void solve(qd_coulomb_workspace *work, const qd_coulomb_options *options,
 
 /* ------------------------------------------------------------ the way out */
 
-/* Forces and speeds in the caller's numbers, rows of weight zero included. */
-static void hand_out(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
-                     double *force, double *w) {
+/* Forces, in units of two powers (work.h), from the internal ones: rows left out have none. */
+static void take_forces(const qd_coulomb_workspace *work, double *force) {
   for (int i = 0; i < work->row_count; ++i) {
     const int at = work->place_of[i];
     force[i] = at < 0 ? 0.0 : work->weight[at] * work->best_force[at];
   }
+}
+
+static void find_speeds(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
+                        const double *force, double *w) {
+  const double per = ldexp(1.0, -work->matrix_power), per_speed = ldexp(1.0, -work->speed_power);
   for (int i = 0; i < work->row_count; ++i) {
-    w[i] = problem->q[i];
+    w[i] = per_speed * problem->q[i];
     for (int e = problem->row_start[i]; e < problem->row_start[i + 1]; ++e) {
-      w[i] += problem->value[e] * force[problem->column[e]];
+      w[i] += per * problem->value[e] * force[problem->column[e]];
     }
   }
+}
+
+/* Of the caller's rows, those of one cone that have friction. */
+typedef struct tail_rows {
+  int count, normal;
+  int row[CONE_ROWS];
+  double weight[CONE_ROWS], force[CONE_ROWS], w[CONE_ROWS]; /* D, D^-1 force, w */
+  double most;                                              /* of D */
+} tail_rows;
+
+/* The first (0) or second cone of a block, which may be empty. */
+static tail_rows find_tail(const qd_coulomb_problem *problem, int block, int row, int second,
+                           const double *force, const double *w) {
+  const int split = problem->block_kind[block] == QD_BLOCK_SPLIT;
+  tail_rows tail = {.normal = row};
+  for (int k = 1; k < problem->block_dim[block]; ++k) {
+    const double weight = problem->weight[row + k];
+    if (second != (split && k > 2) || !(weight > 0.0)) {
+      continue;
+    }
+    tail.row[tail.count] = row + k;
+    tail.weight[tail.count] = weight;
+    tail.force[tail.count] = force[row + k] / weight;
+    tail.w[tail.count++] = w[row + k];
+    tail.most = larger(weight, tail.most);
+  }
+  return tail;
+}
+
+/* |D w| of a cone over its largest coefficient. */
+static double slip_of(const tail_rows *tail) {
+  double sum = 0.0;
+  for (int k = 0; k < tail->count; ++k) {
+    const double one = tail->weight[k] / tail->most * tail->w[k];
+    sum += one * one;
+  }
+  return sqrt(sum);
+}
+
+/* Friction of coefficients that were left out, against what slides; 1 if there is any. */
+static int add_least_friction(const qd_coulomb_problem *problem, double *force, const double *w) {
+  int added = 0;
+  for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
+    for (int c = 0; c < 2 && problem->block_kind[i] != QD_BLOCK_FREE; ++c) {
+      const tail_rows tail = find_tail(problem, i, row, c, force, w);
+      const double slip = slip_of(&tail);
+      for (int k = 0; k < tail.count && tail.most <= LEAST_WEIGHT && slip > 0.0; ++k) {
+        const double along = tail.weight[k] / tail.most * tail.w[k] / slip;
+        force[tail.row[k]] = -tail.weight[k] * force[row] * along;
+        added = 1;
+      }
+    }
+  }
+  return added;
 }
 
 static void note(double *worst, double value) {
   *worst = value <= *worst ? *worst : value; /* NaN counts */
 }
 
-static void certify_cone(const qd_coulomb_workspace *work, const coulomb_cone *cone, double normal,
-                         const double *force, const double *w, double *inside, double *power,
-                         const int *row_at) {
-  double pull = 0.0, slip = 0.0, product = 0.0;
-  (void)work;
-  for (int k = 0; k < cone->tails; ++k) {
-    const int row = row_at[k];
-    const double weight = work->weight[cone->tail + k];
-    pull += force[row] / weight * (force[row] / weight);
-    slip += weight * w[row] * (weight * w[row]);
-    product += force[row] * w[row];
+/* Units of the certificate: the largest force over its coefficient. */
+static double largest_force(const qd_coulomb_problem *problem, const double *force) {
+  double most = 0.0;
+  for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
+    const int is_free = problem->block_kind[i] == QD_BLOCK_FREE;
+    for (int k = 0; k < problem->block_dim[i]; ++k) {
+      const double weight = k == 0 || is_free ? 1.0 : problem->weight[row + k];
+      note(&most, weight > 0.0 ? fabs(force[row + k]) / weight : 0.0);
+    }
   }
-  note(inside, sqrt(pull) - normal);
-  note(power, fabs(product + normal * sqrt(slip)));
+  return most > 0.0 ? most : 1.0;
 }
 
-/* The certificate, from the numbers that are handed out. */
+static void certify_tail(tail_rows *tail, double normal, double per_force, double per_speed,
+                         qd_coulomb_info *info) {
+  double pull = 0.0, product = 0.0;
+  const double slip = slip_of(tail);
+  for (int k = 0; k < tail->count; ++k) {
+    pull += tail->force[k] * tail->force[k];
+    product += tail->weight[k] / tail->most * tail->force[k] * tail->w[k];
+  }
+  note(&info->cone, sqrt(pull) - normal);
+  note(&info->slip_power, tail->most * fabs(product + normal * slip));
+  for (int k = 0; k < tail->count; ++k) {
+    tail->force[k] *= per_force;
+    tail->w[k] *= per_speed;
+  }
+  note(&info->error, coulomb_tail_error(tail->force, tail->w, tail->weight, tail->count,
+                                        larger(per_force * normal, 0.0)));
+}
+
+/* The error and the certificate, from the numbers that are handed out, in units of two powers. */
 static void certify(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                     const double *force, const double *w, qd_coulomb_info *info) {
-  for (int i = 0; i < work->contact_count; ++i) {
-    const coulomb_contact *contact = work->contact + i;
-    const int row = contact->row, dim = problem->block_dim[i];
-    int rows[CONE_ROWS] = {0};
-    if (contact->cones == 0) {
-      note(&info->free, max_norm_or_infinity(w + row, dim));
+  const double per_force = 1.0 / largest_force(problem, force), per_speed = 1.0 / work->speed_unit;
+  info->error = info->penetration = info->cone = info->normal_power = 0.0;
+  info->slip_power = info->free = 0.0;
+  for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
+    if (problem->block_kind[i] == QD_BLOCK_FREE) {
+      note(&info->free, max_norm_or_infinity(w + row, problem->block_dim[i]));
+      note(&info->error, per_speed * info->free);
       continue;
     }
-    for (int k = 0; k < dim; ++k) {
-      if (work->place_of[row + k] >= 0) {
-        rows[work->place_of[row + k] - contact->at] = row + k;
-      }
-    }
+    note(&info->error, fabs(smaller(per_force * force[row], per_speed * w[row])));
     note(&info->penetration, -w[row]);
     note(&info->cone, -force[row]);
     note(&info->normal_power, fabs(force[row] * w[row]));
-    for (int k = 0; k < contact->cones; ++k) {
-      const coulomb_cone *cone = work->cone + contact->cone + k;
-      certify_cone(work, cone, force[row], force, w, &info->cone, &info->slip_power,
-                   rows + (cone->tail - contact->at));
+    for (int c = 0; c < 2; ++c) {
+      tail_rows tail = find_tail(problem, i, row, c, force, w);
+      if (tail.count > 0) {
+        certify_tail(&tail, force[row], per_force, per_speed, info);
+      }
     }
   }
+}
+
+/* From units of two powers to the caller's; 0 if the largest force is no normal number there. */
+static int scale_back(const qd_coulomb_workspace *work, double *force, double *w,
+                      qd_coulomb_info *info) {
+  const int speed = work->speed_power, power = speed - work->matrix_power;
+  const int rows = work->row_count;
+  const double most = max_norm(force, rows);
+  for (int i = 0; i < rows; ++i) {
+    force[i] = ldexp(force[i], power);
+    w[i] = ldexp(w[i], speed);
+  }
+  info->penetration = ldexp(info->penetration, speed);
+  info->cone = ldexp(info->cone, power);
+  info->normal_power = ldexp(info->normal_power, power + speed);
+  info->slip_power = ldexp(info->slip_power, power + speed);
+  info->free = ldexp(info->free, speed);
+  return all_finite(force, rows) && all_finite(w, rows) &&
+         (most == 0.0 || ldexp(most, power) >= DBL_MIN);
 }
 
 static void clear(const qd_coulomb_problem *problem, double *force, double *w,
@@ -239,6 +337,60 @@ static void clear(const qd_coulomb_problem *problem, double *force, double *w,
   info->row = info->other = -1;
 }
 
+/* Solves with coefficients up to `most`; the certificate is about the caller's. */
+static qd_status solve_up_to(qd_coulomb_workspace *work, const qd_coulomb_options *options,
+                             const qd_coulomb_problem *problem, double most, double *force,
+                             double *w, qd_coulomb_info *info) {
+  qd_coulomb_options within = *options;
+  within.tolerance *= SPARE;
+  work->most_weight = most;
+  const qd_status status = coulomb_load(work, problem, &info->row, &info->other);
+  if (status != QD_OK) {
+    return status;
+  }
+  work->best_error = HUGE_VAL;
+  memset(work->best_force, 0, 4 * (size_t)work->tile_count * sizeof(double));
+  solve(work, &within, info);
+  take_forces(work, force);
+  find_speeds(work, problem, force, w);
+  if (add_least_friction(problem, force, w)) {
+    find_speeds(work, problem, force, w);
+  }
+  certify(work, problem, force, w, info);
+  return work->stopped ? QD_STOPPED : QD_OK;
+}
+
+static double largest_weight(const qd_coulomb_problem *problem) {
+  double most = 0.0;
+  for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
+    for (int k = 1; k < problem->block_dim[i] && problem->block_kind[i] != QD_BLOCK_FREE; ++k) {
+      most = larger(problem->weight[row + k], most);
+    }
+  }
+  return most;
+}
+
+/* What sticks under some friction sticks under more: a coefficient that no contact makes use of
+ * need not be as large as it is, and rounding would hide forces behind those that are. */
+static qd_status solve_in_steps(qd_coulomb_workspace *work, const qd_coulomb_options *options,
+                                const qd_coulomb_problem *problem, double *force, double *w,
+                                qd_coulomb_info *info) {
+  const double most = largest_weight(problem);
+  int iterations = 0, factorizations = 0;
+  for (double weight = MOST_WEIGHT;; weight *= MORE_WEIGHT) {
+    info->iterations = info->factorizations = 0;
+    const qd_status status = solve_up_to(work, options, problem, weight, force, w, info);
+    iterations += info->iterations;
+    factorizations += info->factorizations;
+    if (status != QD_OK || info->error <= options->tolerance || options->stop_after > 0 ||
+        most <= weight || weight >= LARGEST_WEIGHT) {
+      info->iterations = iterations;
+      info->factorizations = factorizations;
+      return status;
+    }
+  }
+}
+
 qd_status qd_coulomb_solve(qd_coulomb_workspace *workspace, const qd_coulomb_options *options,
                            const qd_coulomb_problem *problem, double *force, double *w,
                            qd_coulomb_info *info) {
@@ -247,19 +399,19 @@ qd_status qd_coulomb_solve(qd_coulomb_workspace *workspace, const qd_coulomb_opt
   if (!(chosen.tolerance > 0.0) || chosen.iteration_limit < 1 || chosen.stop_after < 0) {
     return info->status = QD_BAD_ARGUMENT;
   }
-  info->status = coulomb_load(workspace, problem, &info->row, &info->other);
-  if (info->status != QD_OK) {
+  workspace->stop = chosen.stop;
+  workspace->stop_context = chosen.stop_context;
+  workspace->stopped = 0;
+  info->status = solve_in_steps(workspace, &chosen, problem, force, w, info);
+  if (info->status != QD_OK && info->status != QD_STOPPED) {
     return info->status;
   }
-  const double speed = max_norm(workspace->q, 4 * workspace->tile_count);
-  workspace->speed_unit = speed > 0.0 ? speed : 1.0;
-  workspace->best_error = HUGE_VAL;
-  solve(workspace, &chosen, info);
-  hand_out(workspace, problem, force, w);
-  certify(workspace, problem, force, w, info);
-  info->error = workspace->best_error;
-  if (info->error <= chosen.tolerance || chosen.stop_after > 0) {
-    return info->status = QD_OK;
+  if (!scale_back(workspace, force, w, info)) {
+    clear(problem, force, w, info);
+    return info->status = QD_NOT_FINITE;
+  }
+  if (info->status == QD_STOPPED || info->error <= chosen.tolerance || chosen.stop_after > 0) {
+    return info->status;
   }
   return info->status =
              info->iterations >= chosen.iteration_limit ? QD_ITERATION_LIMIT : QD_NUMERICAL_TROUBLE;

@@ -12,36 +12,85 @@ void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w) 
   }
 }
 
-/* |tail - P(tail - speed)| with P on the disc of this radius */
-static double disc_error(const double *tail, const double *speed, int count, double radius,
-                         double per_force, double per_speed) {
-  double aim[CONE_ROWS], size = 0.0, error = 0.0;
+/* Speeds w of a tail beside the nearest ones of the law that slide against the force: how far it is
+ * from the boundary, and |w + s D^-1 force| at the best s. */
+static double distance_from_sliding(const double *force, const double *w, const double *weight,
+                                    int count, double inside) {
+  double against[CONE_ROWS], light = HUGE_VAL, along = 0.0, size = 0.0, miss = 0.0;
   for (int k = 0; k < count; ++k) {
-    aim[k] = per_force * tail[k] - per_speed * speed[k];
-    size += aim[k] * aim[k];
+    light = smaller(weight[k], light);
+  }
+  for (int k = 0; k < count; ++k) {
+    against[k] = force[k] * (light / weight[k]);
+    along -= against[k] * w[k];
+    size += against[k] * against[k];
+  }
+  const double slip = along > 0.0 ? along / size : 0.0;
+  for (int k = 0; k < count; ++k) {
+    miss = larger(fabs(w[k] + slip * against[k]), miss);
+  }
+  return larger(fabs(inside), miss);
+}
+
+/* Largest change of a force that turns it against the speeds D w, on the boundary. */
+static double distance_from_drag(const double *force, const double *w, const double *weight,
+                                 int count, double normal) {
+  double drag[CONE_ROWS], heavy = 0.0, size = 0.0, miss = 0.0;
+  for (int k = 0; k < count; ++k) {
+    heavy = larger(weight[k], heavy);
+  }
+  for (int k = 0; k < count; ++k) {
+    drag[k] = weight[k] / heavy * w[k];
+    size += drag[k] * drag[k];
+  }
+  if (!(size > 0.0)) {
+    return HUGE_VAL;
+  }
+  const double per = normal / sqrt(size);
+  for (int k = 0; k < count; ++k) {
+    miss = larger(fabs(force[k] + per * drag[k]), miss);
+  }
+  return miss;
+}
+
+double coulomb_tail_error(const double *force, const double *w, const double *weight, int count,
+                          double normal) {
+  double size = 0.0, slip = 0.0;
+  for (int k = 0; k < count; ++k) {
+    size += force[k] * force[k];
+    slip = larger(fabs(w[k]), slip);
   }
   size = sqrt(size);
-  const double shrink = size > radius ? radius / size : 1.0;
-  for (int k = 0; k < count; ++k) {
-    error = larger(fabs(per_force * tail[k] - shrink * aim[k]), error);
+  const double moves = smaller(distance_from_sliding(force, w, weight, count, normal - size),
+                               distance_from_drag(force, w, weight, count, larger(normal, 0.0)));
+  return larger(size - larger(normal, 0.0), smaller(slip, moves));
+}
+
+/* The forces and the caller's speeds of a cone's tail, in units; their number. */
+static void read_tail(const qd_coulomb_workspace *work, const coulomb_cone *cone,
+                      const double *force, const double *w, double *pull, double *speed) {
+  for (int k = 0; k < cone->tails; ++k) {
+    pull[k] = force[cone->tail + k] / work->force_unit;
+    speed[k] = w[cone->tail + k] / work->weight[cone->tail + k] / work->speed_unit;
   }
-  return size == size ? error : HUGE_VAL;
 }
 
 static double contact_error(const qd_coulomb_workspace *work, const coulomb_contact *contact,
                             const double *force, const double *w) {
-  const double per_force = 1.0 / work->force_unit, per_speed = 1.0 / work->speed_unit;
-  const double normal = per_force * force[contact->at], opening = per_speed * w[contact->at];
+  const double per_speed = 1.0 / work->speed_unit;
+  const double normal = force[contact->at] / work->force_unit, opening = per_speed * w[contact->at];
   if (contact->cones == 0) {
     return per_speed * max_norm_or_infinity(w + contact->at, contact->dim);
   }
-  double error = fabs(smaller(normal, opening));
+  double error = fabs(smaller(normal, opening)), pull[CONE_ROWS], speed[CONE_ROWS];
   for (int k = 0; k < contact->cones; ++k) {
     const coulomb_cone *cone = work->cone + contact->cone + k;
-    if (cone->tails > 0) {
-      error = larger(disc_error(force + cone->tail, w + cone->tail, cone->tails,
-                                larger(normal, 0.0), per_force, per_speed),
-                     error);
+    if (cone->tails > 0 && normal > 0.0) {
+      read_tail(work, cone, force, w, pull, speed);
+      error = larger(
+          coulomb_tail_error(pull, speed, work->weight + cone->tail, cone->tails, normal), error);
+    } else if (cone->tails > 0) {
+      error = larger(max_norm(force + cone->tail, cone->tails) / work->force_unit, error);
     }
   }
   return error;
@@ -50,7 +99,7 @@ static double contact_error(const qd_coulomb_workspace *work, const coulomb_cont
 double coulomb_error(qd_coulomb_workspace *work, const double *force, const double *w) {
   const double size = max_norm_or_infinity(force, 4 * work->tile_count);
   double worst = 0.0;
-  if (!(size < HUGE_VAL)) {
+  if (!(size < HUGE_VAL) || !all_finite(w, 4 * work->tile_count)) {
     return HUGE_VAL;
   }
   work->force_unit = size > 0.0 ? size : 1.0;

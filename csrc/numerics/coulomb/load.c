@@ -9,6 +9,8 @@
 #define MASK_BITS 64
 /* W counts as symmetric up to this share of its largest entry. */
 #define SYMMETRY 1e-9
+/* Of two: what W and q are divided by, whose inverse is a number. */
+#define MOST_POWER 1000
 
 static int sizes_make_sense(const qd_coulomb_problem *problem) {
   if (problem->block_count < 1) {
@@ -26,7 +28,8 @@ static int sizes_make_sense(const qd_coulomb_problem *problem) {
 /* ------------------------------------------------------------ contacts and rows */
 
 static int is_kept(const qd_coulomb_problem *problem, int block, int row, int k) {
-  return k == 0 || problem->block_kind[block] == QD_BLOCK_FREE || problem->weight[row + k] > 0.0;
+  return k == 0 || problem->block_kind[block] == QD_BLOCK_FREE ||
+         problem->weight[row + k] > LEAST_WEIGHT;
 }
 
 /* Appends cones of the tail rows first .. end - 1 of a contact. */
@@ -148,10 +151,37 @@ static double *tile_of(const block_matrix *W, int row, int column) {
 static double weight_of(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                         int row) {
   const coulomb_contact *contact = work->contact + work->contact_of[work->place_of[row] / 4];
-  return contact->cones == 0 || work->place_of[row] == contact->at ? 1.0 : problem->weight[row];
+  return contact->cones == 0 || work->place_of[row] == contact->at
+             ? 1.0
+             : smaller(problem->weight[row], work->most_weight);
+}
+
+/* The power of two of the largest number, 0 if all are zero. */
+static int power_of(const double *a, int count) {
+  int power = 0;
+  frexp(max_norm(a, count), &power);
+  return power < -MOST_POWER ? -MOST_POWER : power > MOST_POWER ? MOST_POWER : power;
+}
+
+/* The largest coefficients of cones; the unit of speeds is the largest of q as the caller has it.
+ */
+static void find_units(qd_coulomb_workspace *work) {
+  double speed = 0.0;
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    cone->weight = cone->tails > 0 ? max_norm(work->weight + cone->tail, cone->tails) : 1.0;
+  }
+  for (int i = 0; i < work->row_count; ++i) {
+    const int at = work->place_of[i];
+    speed = at < 0 ? speed : larger(fabs(work->q[at]) / work->weight[at], speed);
+  }
+  work->speed_unit = speed > 0.0 ? speed : 1.0;
 }
 
 static void fill_tiles(qd_coulomb_workspace *work, const qd_coulomb_problem *problem) {
+  work->matrix_power = power_of(problem->value, problem->row_start[work->row_count]);
+  work->speed_power = power_of(problem->q, work->row_count);
+  const double per = ldexp(1.0, -work->matrix_power), per_speed = ldexp(1.0, -work->speed_power);
   memset(work->q, 0, 4 * (size_t)work->tile_count * sizeof(double));
   for (int i = 0; i < work->row_count; ++i) {
     const int at = work->place_of[i];
@@ -159,7 +189,7 @@ static void fill_tiles(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
       continue;
     }
     work->weight[at] = weight_of(work, problem, i);
-    work->q[at] = work->weight[at] * problem->q[i];
+    work->q[at] = work->weight[at] * (per_speed * problem->q[i]);
   }
   for (int i = 0; i < work->row_count; ++i) {
     const int at = work->place_of[i];
@@ -169,9 +199,11 @@ static void fill_tiles(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
         continue;
       }
       double *tile = tile_of(&work->W, at / 4, other / 4);
-      tile[4 * (other % 4) + at % 4] += work->weight[at] * work->weight[other] * problem->value[e];
+      tile[4 * (other % 4) + at % 4] +=
+          work->weight[at] * work->weight[other] * (per * problem->value[e]);
     }
   }
+  find_units(work);
 }
 
 static int row_at(const qd_coulomb_workspace *work, int place) {

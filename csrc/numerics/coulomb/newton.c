@@ -41,10 +41,11 @@ static int read_states(qd_coulomb_workspace *work) {
     strict &= contact->cones == 0 || fabs(aim) > UNDECIDED;
     for (int k = 0; k < contact->cones; ++k) {
       coulomb_cone *cone = work->cone + contact->cone + k;
+      const double per_slip = per_speed / cone->weight;
       double size = 0.0;
       for (int t = 0; t < cone->tails; ++t) {
         const double tail =
-            per_force * work->force[cone->tail + t] - per_speed * work->w[cone->tail + t];
+            per_force * work->force[cone->tail + t] - per_slip * work->w[cone->tail + t];
         size += tail * tail;
       }
       size = sqrt(size);
@@ -72,7 +73,8 @@ static void set_slide(const qd_coulomb_workspace *work, const coulomb_contact *c
   }
   slip = sqrt(slip);
   pull = sqrt(pull);
-  const int stands = !(slip > 1e-14 * work->speed_unit); /* then the force says which way */
+  const int stands =
+      !(slip > 1e-14 * work->speed_unit * cone->weight); /* then the force says which way */
   for (int k = 0; k < cone->tails; ++k) {
     d[k] = stands ? (pull > 0.0 ? -force[k] / pull : 0.0) : w[k] / slip;
   }
@@ -142,7 +144,8 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     if (better || step == 0) {
       *regular = strict && step > 0 && work->lu.weakest > WEAKEST_PIVOT && work->lu.sign > 0;
     }
-    if (error <= MAP_ROUNDING || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS) {
+    if (error <= MAP_ROUNDING || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS ||
+        work->stopped) {
       return;
     }
     set_rows(work);

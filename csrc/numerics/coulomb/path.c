@@ -54,7 +54,7 @@ static void start(qd_coulomb_workspace *work, double reach) {
       }
     }
   }
-  const double speed = reach * work->speed_unit;
+  const double speed = reach * max_norm(work->q, 4 * work->tile_count);
   const double force = stiffest > 0.0 ? speed / stiffest : 1.0;
   memset(work->force, 0, 4 * (size_t)work->tile_count * sizeof(double));
   for (int c = 0; c < work->cone_count; ++c) {
@@ -313,7 +313,7 @@ void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run) {
     since_best = work->best_error < before ? 0 : since_best + 1;
     const double least = find_scalings(work);
     if (error <= run->goal || run->iterations >= run->iteration_limit ||
-        since_best > PATH_PATIENCE || !(least >= 0.0) || !(mu > 0.0) ||
+        since_best > PATH_PATIENCE || work->stopped || !(least >= 0.0) || !(mu > 0.0) ||
         !iterate(work, mu, least, run)) {
       break;
     }

@@ -155,7 +155,7 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
   const double first = set_rows(work, weight);
   double residual = first, now = first;
   int steps = 0;
-  while (steps < INNER_STEPS && residual > INNER_FALLS * first && now >= 0.0) {
+  while (!work->stopped && steps < INNER_STEPS && residual > INNER_FALLS * first && now >= 0.0) {
     now = step_newton(work, weight, residual, run);
     residual = now >= 0.0 ? now : residual;
     ++steps;
@@ -177,7 +177,8 @@ void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
   double weight = WEIGHT_FIRST, polished = work->best_error;
   *regular = 0;
   memcpy(work->path_force, work->best_force, 4 * (size_t)work->tile_count * sizeof(double));
-  while (run->factorizations < last && work->best_error > run->goal && weight > WEIGHT_LEAST) {
+  while (!work->stopped && run->factorizations < last && work->best_error > run->goal &&
+         weight > WEIGHT_LEAST) {
     weight = step_proximal(work, weight, run);
     coulomb_find_w(work, work->force, work->w);
     coulomb_keep_best(work, coulomb_error(work, work->force, work->w));

@@ -113,6 +113,7 @@ static void write_row(const void *context, int row, double *out) {
 }
 
 void coulomb_factor(qd_coulomb_workspace *work) {
+  work->stopped = work->stopped || (work->stop != NULL && work->stop(work->stop_context));
   block_lu_factor(&work->lu, &work->W, write_row, work, work->row_tiles);
 }
 

@@ -37,6 +37,7 @@ typedef struct coulomb_cone {
   double middle[CONE_ROWS], eta; /* Nesterov-Todd: W = eta [m_0 m_1'; m_1 I + m_1 m_1'/(1 + m_0)] */
   double point[CONE_ROWS];       /* W lambda = W^-1 v */
   double aim[CONE_ROWS];         /* right-hand side of the scaled step */
+  double weight;                 /* largest coefficient of its rows; 1: it has none */
   double direction[CONE_ROWS];   /* of v_tail, a unit vector or zero, behind an unused place */
   double slip;                   /* |v_tail| */
 } coulomb_cone;
@@ -66,9 +67,15 @@ struct qd_coulomb_workspace {
   double *factor;     /* (contacts, 36) what it multiplies its rows of W with; NULL: nothing */
   double *row_tiles;  /* a row of tiles */
   double best_error;
-  double force_unit, speed_unit; /* that errors are measured in */
-  double proximal;               /* of W's diagonal, that a method adds to it */
-  int multiplies;                /* 1: rows of W count multiplied by `factor` */
+  double force_unit, speed_unit; /* that errors are measured in: the largest lambda, and of q as
+                                    the caller has it, beside the powers of two below */
+  int matrix_power, speed_power; /* of two, that W and q are divided by: lambda by their ratio */
+  double most_weight;            /* larger ones count as this */
+  int (*stop)(void *context);    /* the caller's; NULL: none */
+  void *stop_context;
+  int stopped;
+  double proximal; /* of W's diagonal, that a method adds to it */
+  int multiplies;  /* 1: rows of W count multiplied by `factor` */
 };
 
 /* ---- law.c */
@@ -76,9 +83,15 @@ struct qd_coulomb_workspace {
 /* w = W force + q */
 void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w);
 /* How far (force, w) is from Coulomb's law, in units: the largest over contacts of the normal's
- * |min(lambda_n, w_n)| and of |lambda_tail - the projection of lambda_tail - w_tail on the disc of
- * radius lambda_n|, or |w| of free blocks. Sets the unit of force. */
+ * |min(lambda_n, w_n)| and of the tails' errors (below), or |w| of free blocks. Sets the unit of
+ * force. */
 double coulomb_error(qd_coulomb_workspace *work, const double *force, const double *w);
+/* How far a tail, `force` D^-1 lambda and `w` in the caller's units, is from the law under a normal
+ * force: what |force| exceeds it by, and the least change of forces or speeds that makes them a
+ * pair of the law: no speed at all, or one against a force on the boundary. The coefficients
+ * `weight` (> 0) only say which directions belong together, so their size does not count. */
+double coulomb_tail_error(const double *force, const double *w, const double *weight, int count,
+                          double normal);
 /* Keeps the force if its error is the smallest so far. */
 void coulomb_keep_best(qd_coulomb_workspace *work, double error);
 
@@ -99,7 +112,7 @@ double coulomb_reach_of_all(const coulomb_cone *cone, int count);
 
 /* ---- system.c */
 
-/* Factor of factor W + block (see above). */
+/* Factor of factor W + block (see above). Asks the caller whether to stop. */
 void coulomb_factor(qd_coulomb_workspace *work);
 /* x = (factor W + block)^-1 x, refined once. */
 void coulomb_solve_system(qd_coulomb_workspace *work, double *x);
