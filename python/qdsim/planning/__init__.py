@@ -55,12 +55,20 @@ from qdsim.planning.task.least_squares import bounded_least_squares
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import ImpcResult, impc
 from qdsim.planning.tracking.mpc import Mpc, MpcReport
+from qdsim.planning.tracking.predictors import (
+    MujocoModel,
+    Predictor,
+    QuasiDynamicModel,
+    SecondOrderModel,
+)
 from qdsim.planning.tracking.preset import dexterous
 from qdsim.planning.tracking.refinement import SegmentRefinement, refine, shorten
+from qdsim.planning.tracking.sampling import SamplingMpc, SamplingReport
 
 __all__ = [
     "BoxFaceSampler",
@@ -83,13 +91,20 @@ __all__ = [
     "MotionOptions",
     "Mpc",
     "MpcReport",
+    "MujocoModel",
     "ObjectSpace",
     "Plan",
     "PlanarHandSampler",
     "PointReach",
+    "Predictor",
+    "QuasiDynamicModel",
     "RRTOptions",
     "RefineOptions",
     "ReplayResult",
+    "SamplingMpc",
+    "SamplingOptions",
+    "SamplingReport",
+    "SecondOrderModel",
     "Segment",
     "SegmentRefinement",
     "SegmentTransfer",

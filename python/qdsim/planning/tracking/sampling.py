@@ -1,0 +1,424 @@
+"""Model predictive control by sampling: noisy command sequences rolled out, the next answer made of the best."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdsim.arguments import flag, generator_of, instance, reals, spread, vector
+from qdsim.array_type import Array
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.robot import levers, object_size
+from qdsim.planning.task.sampling_options import SamplingOptions
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.arrival import Arrival
+from qdsim.planning.tracking.mpc import Mpc
+from qdsim.planning.tracking.predictors import Predictor, QuasiDynamicModel
+from qdsim.planning.tracking.preset import dexterous
+from qdsim.planning.tracking.sampling_cost import SamplingCost
+from qdsim.planning.tracking.shooting import Shooting
+
+__all__ = ["SamplingMpc", "SamplingReport"]
+
+NOISE = 0.6
+"""Of the object's radius of gyration, that the noise moves fingertips by at the end of the horizon."""
+MOST = 0.25
+"""Of an actuator's range, that its noise is at most."""
+LEAST = 0.1
+"""Of the noise at first, that further iterations keep at least."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SamplingReport:
+    """What the last call of :meth:`SamplingMpc.act` did.
+
+    Attributes:
+        cost: predicted cost over the horizon; NaN if nothing could be predicted.
+        before: that of the last answer, shifted by a period.
+        source: what was taken: ``"mean"``, ``"sample"``, ``"proposal"`` or ``"last"``.
+        samples, failed: command sequences that were rolled out, and how many of them could not be to the end.
+        fallback: "" or why the commands of the call before were kept.
+        seconds: how long the call took.
+        step_seconds: how much of it the model's rollouts.
+        holding: whether the object has arrived and the command was kept.
+    """
+
+    cost: float
+    before: float
+    source: str
+    samples: int
+    failed: int
+    fallback: str
+    seconds: float
+    step_seconds: float
+    holding: bool = False
+
+
+class SamplingMpc:
+    """Steers an object to the task's goal by rolling out samples, from whatever configuration it is told.
+
+    Every call shifts the commands of the call before by one period, adds noise along splines, rolls all samples out in
+    one batch, and returns the first command of what ``options.method`` makes of them. An answer that is predicted to
+    cost more than the last one, shifted, does not take its place; the best sample does. It needs no derivatives, so any
+    model predicts: see :class:`Predictor`. Objects that have arrived are held as by :class:`Mpc`.
+
+    Args:
+        task: what to do.
+        options: how; None: the defaults, which take weights and sizes from the task.
+        rng: a seed or a generator.
+        model: predicts; None: the quasi-dynamic step of the task.
+        guide: its commands are one more sample of every call.
+        hold: whether the command stays as it is once the object has arrived.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        options: SamplingOptions | None = None,
+        rng: int | np.random.Generator = 0,
+        *,
+        model: Predictor | None = None,
+        guide: Mpc | None = None,
+        hold: bool = True,
+    ) -> None:
+        self.task = instance("task", task, Task)
+        self.options = (
+            instance("options", options, SamplingOptions, or_none=True) or SamplingOptions()
+        )
+        if model is not None and not callable(getattr(model, "roll", None)):
+            raise TypeError(
+                f"model: expected a model with a method roll, got {type(model).__name__}"
+            )
+        self.guide = instance("guide", guide, Mpc, or_none=True)
+        if guide is not None and guide.task.model is not task.model:
+            raise ValueError("guide: its task has another model")
+        settings = _settings(task, self.options)
+        assert settings.h is not None
+        self.period = settings.h
+        self.model: Predictor = model or QuasiDynamicModel(
+            task.model, task.options.replace(h=self.period)
+        )
+        self._parts = Shooting(task, settings)
+        self._cost = SamplingCost(task, self._parts.cost, self._parts.reach, self.options.touch)
+        self._noise = _noise(task, self.options)
+        self._spline = _spline(self.options.spline, self.options.knots, self.options.horizon)
+        self._arrival = Arrival(task) if flag("hold", hold) else None
+        self._seed, self._rng = rng, generator_of(rng)
+        self.reset()
+
+    @property
+    def report(self) -> SamplingReport:
+        """What the last call did."""
+        return self._report
+
+    @property
+    def commands(self) -> Array | None:
+        """Commands ``(T, nu)`` that the last call intends, the one it returned first."""
+        return None if self._u is None else self._u.copy()
+
+    @property
+    def prediction(self) -> Array | None:
+        """Configurations ``(T + 1, nq)`` that they are expected to lead to; None if unknown."""
+        return None if self._path is None else self._path.copy()
+
+    def reset(self, u: ArrayLike | None = None) -> None:
+        """Forget everything, as if new; a seed starts again, a generator goes on.
+
+        Args:
+            u: ``(T, nu)`` commands to begin with; None: the one that holds the robot where it is.
+        """
+        self._u = None if u is None else self._sequence("u", u)
+        self._given = u is not None
+        self._before: Array | None = None
+        self._last_q: Array | None = None
+        self._path: Array | None = None
+        self._rng = generator_of(self._seed)
+        self._report = SamplingReport(math.nan, math.nan, "", 0, 0, "", 0.0, 0.0)
+        if self._arrival is not None:
+            self._arrival.reset()
+        if self.guide is not None:
+            self.guide.reset()
+
+    def act(
+        self,
+        q: ArrayLike,
+        reference: ArrayLike | None = None,
+        *,
+        v: ArrayLike | None = None,
+        proposals: Sequence[ArrayLike] = (),
+    ) -> Array:
+        """The command ``(nu,)`` for the next period, from the configuration ``q`` (nq).
+
+        Args:
+            q: measured configuration.
+            reference: ``(T + 1, nq)`` where object and robot should be now and after every period; None: at the task's
+                goal.
+            v: ``(nv,)`` measured velocity, m/s and rad/s; None: by how much q has changed since the last call.
+            proposals: further samples, ``(T, nu)`` commands or ``(nu,)`` a command to go to over the horizon, as that
+                of the next planned grasp.
+
+        Raises:
+            ValueError: if ``q`` is no configuration of the model, or another argument of other shape.
+        """
+        begin = time.perf_counter()
+        now = np.asarray(self.task.model.normalize(vector("q", q, self.task.model.nq)))
+        speed = self._velocity(now, v)
+        self._parts.cost.reference = self._reference(reference)
+        last = self._shifted(now)
+        assert self._before is not None
+        before = self._before
+        offered = [self._proposal(f"proposals[{k}]", p) for k, p in enumerate(proposals)]
+        self._last_q = now
+        if reference is None and self._arrival is not None and self._arrival.measure(now):
+            self._u, self._path = np.tile(before, (self.options.horizon, 1)), None
+            self._report = SamplingReport(
+                math.nan, math.nan, "last", 0, 0, "", time.perf_counter() - begin, 0.0, True
+            )
+            return np.array(before)
+        if self.guide is not None:
+            self.guide.act(now, reference)
+            assert self.guide.commands is not None
+            offered.append(self._fitted(self.guide.commands))
+        search = _Search(self, now, speed, before)
+        search.start(last, offered)
+        for _ in range(self.options.iterations):
+            search.improve()
+        self._u, self._path = search.u, search.path
+        ends = np.array((now, now)) if search.path is None else search.path[:2]
+        self._before = self._within_reach(ends, self._u[0])
+        self._u = np.concatenate([self._before[None], self._u[1:]])
+        self._report = search.report(time.perf_counter() - begin)
+        return np.array(self._before)
+
+    # ---------------------------------------------------------------- parts of a call
+
+    def _shifted(self, q: Array) -> Array:
+        """The commands of the call before, a period later; at first those that hold the robot."""
+        if self._before is None:
+            self._before = self._parts.bounded(np.asarray(self.task.model.command_from(q)))
+        if self._u is None:
+            return np.tile(self._before, (self.options.horizon, 1))
+        if self._given:
+            self._given = False
+            return self._parts.bounded(self._u)
+        return np.concatenate([self._u[1:], self._u[-1:]])
+
+    def _velocity(self, q: Array, v: ArrayLike | None) -> Array:
+        model = self.task.model
+        if v is not None:
+            return np.asarray(vector("v", v, model.nv))
+        if self._last_q is None:
+            return np.zeros(model.nv)
+        return np.asarray(model.difference(q, self._last_q)) / self.period
+
+    def _reference(self, reference: ArrayLike | None) -> Array | None:
+        if reference is None:
+            return None
+        return _finite("reference", reference, (self.options.horizon + 1, self.task.model.nq))
+
+    def _sequence(self, name: str, u: ArrayLike) -> Array:
+        return _finite(name, u, (self.options.horizon, self.task.model.nu))
+
+    def _proposal(self, name: str, u: ArrayLike) -> Array:
+        """Commands (T, nu) of a proposal: those given, or straight to the one given."""
+        array = reals(name, u)
+        if array.ndim != 1:
+            return self._parts.bounded(self._sequence(name, u))
+        target = self._parts.bounded(np.asarray(vector(name, u, self.task.model.nu)))
+        share = np.arange(1, self.options.horizon + 1)[:, None] / self.options.horizon
+        assert self._before is not None
+        return np.asarray(self._before + share * (target - self._before))
+
+    def _fitted(self, u: Array) -> Array:
+        """Commands (T, nu) of as many periods as there are, the last one for those that are missing."""
+        T = self.options.horizon
+        return self._parts.bounded(
+            np.concatenate([u[:T], np.repeat(u[-1:], max(0, T - len(u)), 0)])
+        )
+
+    def _within_reach(self, q: Array, u: Array) -> Array:
+        """The command (nu,) within its bounds, and no further from the robot than springs may pull."""
+        if self._parts.is_reach_limited:
+            lower, upper = self._parts.within_reach(q)
+            u = np.clip(u, lower[0], upper[0])
+        return self._parts.bounded(u)
+
+    def __repr__(self) -> str:
+        options = self.options
+        return f"SamplingMpc({self.task.name!r}, {options.method}, {options.samples} samples, horizon={options.horizon})"
+
+
+class _Search:
+    """The iterations of one call.
+
+    Args:
+        owner: whose call.
+        q, v: where it begins.
+        before: the command that acts now.
+    """
+
+    def __init__(self, owner: SamplingMpc, q: Array, v: Array, before: Array) -> None:
+        self.owner, self.q, self.v, self.before = owner, q, v, before
+        self.path: Array | None = None
+        self.cost, self.first, self.source = math.inf, math.inf, "last"
+        self.samples, self.failed, self.step_seconds = 0, 0, 0.0
+        self.noise = np.sqrt(np.arange(1, owner.options.knots + 1) / owner.options.knots)
+        self.noise = self.noise[:, None] * owner._noise
+        self.least = LEAST * self.noise
+
+    def start(self, last: Array, offered: list[Array]) -> None:
+        """With the last answer, and what else is offered."""
+        self.u, self.offered = last, offered
+
+    def improve(self) -> None:
+        """An iteration: sample, roll out, take."""
+        options = self.owner.options
+        count = max(1, options.samples - 1 - len(self.offered))
+        knots = self._draw(count)
+        drawn = self.u + np.einsum("tk,nkj->ntj", self.owner._spline, knots)
+        tried = self.owner._parts.bounded(
+            np.concatenate([self.u[None], *(p[None] for p in self.offered), drawn])
+        )
+        paths, costs = self._roll(tried)
+        if math.isinf(self.first):
+            self.first = float(costs[0])
+        best = int(np.argmin(costs))
+        if not math.isfinite(costs[best]):
+            return
+        kinds = ["last"] + ["proposal"] * len(self.offered) + ["sample"] * count
+        self._take(tried[best], paths[best], float(costs[best]), kinds[best])
+        if options.method == "predictive":
+            return
+        weights, elite = self._weights(costs)
+        mean = np.tensordot(weights, tried, axes=1)
+        path, cost = self._roll(mean[None])
+        if (
+            cost[0] <= costs[0]
+        ):  # no worse than what there was: smoother than the best sample, which was lucky
+            self._take(mean, path[0], float(cost[0]), "mean")
+        if options.method == "cem":
+            own = elite[elite > len(self.offered)] - 1 - len(self.offered)
+            if len(own) > 1:
+                self.noise = np.maximum(knots[own].std(axis=0), self.least)
+        self.offered = []
+
+    def report(self, seconds: float) -> SamplingReport:
+        """What was done."""
+        good = self.path is not None
+        return SamplingReport(
+            self.cost if good else math.nan,
+            self.first if math.isfinite(self.first) else math.nan,
+            self.source,
+            self.samples,
+            self.failed,
+            "" if good else "no sample could be predicted to its end",
+            seconds,
+            self.step_seconds,
+        )
+
+    def _draw(self, count: int) -> Array:
+        """Noise (count, knots, nu) at the knots."""
+        options, rng = self.owner.options, self.owner._rng
+        z = rng.standard_normal((count, *self.noise.shape))
+        z *= (rng.random((count, 1, self.noise.shape[1])) < options.moved) * self.noise
+        z[1::2] *= options.small
+        return np.asarray(z)
+
+    def _roll(self, u: Array) -> tuple[Array, Array]:
+        """Paths and costs of commands (samples, T, nu)."""
+        owner, begin = self.owner, time.perf_counter()
+        threads = owner.options.threads
+        paths, good = owner.model.roll(self.q, self.v, self.before, u, owner.period, threads)
+        self.step_seconds += time.perf_counter() - begin
+        costs = owner._cost.values(
+            np.where(good[:, None, None], paths, self.q), u, self.before, threads
+        )
+        costs[~good] = math.inf
+        self.samples += len(u)
+        self.failed += int(np.sum(~good))
+        return paths, costs
+
+    def _weights(self, costs: Array) -> tuple[Array, NDArray[np.intp]]:
+        """Weights (samples,) of the mean, which sum to one, and the best samples."""
+        options, weights = self.owner.options, np.zeros(len(costs))
+        elite = np.argsort(costs, kind="stable")[: options.elites]
+        elite = elite[np.isfinite(costs[elite])]
+        if options.method == "cem":
+            weights[elite] = 1.0 / len(elite)
+            return weights, elite
+        finite = np.isfinite(costs)
+        scale = max(options.temperature * float(costs[finite].std()), 1e-300)
+        weights[finite] = np.exp(-(costs[finite] - costs[finite].min()) / scale)
+        return weights / weights.sum(), elite
+
+    def _take(self, u: Array, path: Array, cost: float, source: str) -> None:
+        self.u, self.path, self.cost, self.source = u, path, cost, source
+
+
+def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
+    """Weights, reach and period: given ones, the task's own, or those of fingers that hold."""
+    base = task.impc if task.impc is not None else dexterous(task)
+    return base.replace(
+        method="feedback",
+        horizon=options.horizon,
+        h=options.h or base.h or (task.options.h if task.impc is not None else 0.1),
+        cost=options.cost or base.cost,
+        reach=base.reach if options.reach is None else options.reach,
+        limits=True,
+    )
+
+
+def _noise(task: Task, options: SamplingOptions) -> Array:
+    """Standard deviations (nu,) at the last knot."""
+    if options.noise is not None:
+        return spread("noise", options.noise, task.model.nu)
+    gear = np.abs(np.asarray(task.model.actuator_gear))
+    size = object_size(task.model, task.space) or task.length
+    noise = NOISE * size / np.maximum(levers(task.model, task.start), 1e-6) * gear
+    lower, upper = task.command_bounds
+    return np.asarray(np.minimum(noise, MOST * (upper - lower)))
+
+
+def _spline(kind: str, knots: int, periods: int) -> Array:
+    """(T, knots) what the noise at the ends of periods is of that at the knots; at the beginning it is zero."""
+    place = np.linspace(0.0, periods, knots + 1)
+    times = np.arange(1.0, periods + 1.0)
+    if kind == "linear":
+        return np.stack(
+            [np.interp(times, place, row) for row in np.pad(np.eye(knots), ((0, 0), (1, 0)))], 1
+        )
+    piece = np.clip(np.searchsorted(place, times - 1e-9) - 1, 0, knots - 1)
+    if kind == "zero":  # from the beginning of its piece on
+        return np.asarray(np.eye(knots)[piece])
+    values = np.vstack((np.zeros(knots), np.eye(knots)))
+    slopes = (
+        np.gradient(values, place[1], axis=0)
+        if knots > 1
+        else np.diff(values, axis=0)[[0, 0]] / place[1]
+    )
+    s = ((times - place[piece]) / place[1])[:, None]
+    left, right = values[piece], values[piece + 1]
+    m0, m1 = slopes[piece] * place[1], slopes[piece + 1] * place[1]
+    return np.asarray(
+        (2 * s**3 - 3 * s**2 + 1) * left
+        + (s**3 - 2 * s**2 + s) * m0
+        + (3 * s**2 - 2 * s**3) * right
+        + (s**3 - s**2) * m1
+    )
+
+
+def _finite(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
+    array = np.array(reals(name, value))
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(
+            f"{name}: expected {shape[0]} x {shape[1]} finite numbers, got shape {array.shape}"
+        )
+    return array

@@ -1,0 +1,99 @@
+"""What sampling-based control minimises: the cost of iMPC, and what only whole samples tell."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.batches.queries import pair_distances
+from qdsim.planning.task.drives import lengths
+from qdsim.planning.task.robot import robot_bodies
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.cost_model import CostModel
+
+__all__ = ["SamplingCost"]
+
+FREE, SEEN = 0.5, 10.0
+"""Lengths of the object: fingertips nearer than that to it are near enough, and those farther away count as so far."""
+AWAY, LOST = 3.0, 1e4
+"""An object that goes away from the goal by more lengths of its own than that is lost, and what that costs."""
+PULL = 1e4
+"""Cost of a spring stretched by twice its reach, as the square of what is too much."""
+
+
+class SamplingCost:
+    """Costs of samples: those of iMPC, fingers away from the object, springs beyond their reach, an object lost.
+
+    Args:
+        task: the task.
+        cost: of iMPC.
+        reach: ``(nu,)`` each, how far commands may be below and above where the robot is.
+        touch: weight of the fingers' distances.
+    """
+
+    def __init__(
+        self, task: Task, cost: CostModel, reach: tuple[Array, Array], touch: float
+    ) -> None:
+        self._task, self._cost, self._touch = task, cost, touch
+        bounded = np.isfinite(reach[0]) & np.isfinite(reach[1])
+        self._bounded = np.flatnonzero(bounded)
+        self._reach = reach[0][bounded], reach[1][bounded]
+        self._width = np.maximum(self._reach[1] - self._reach[0], 1e-12) / 2.0
+        self._tips = _tip_pairs(task)
+
+    def values(self, q: Array, u: Array, before: Array, threads: int | None) -> Array:
+        """``(samples,)`` costs of paths ``(samples, T + 1, nq)`` under commands ``(samples, T, nu)``."""
+        total, _ = self._cost.values(q, u, before)
+        total = total + self._pulls(q, u) + self._losses(q)
+        if self._touch > 0.0 and self._tips:
+            total = total + self._touch * self._gaps(q[:, -1], threads)
+        return np.asarray(np.where(np.isfinite(total), total, np.inf))
+
+    def _pulls(self, q: Array, u: Array) -> Array:
+        """What springs cost that are stretched beyond their reach, before and after a period."""
+        if len(self._bounded) == 0:
+            return np.zeros(len(q))
+        model, own = self._task.model, self._bounded
+        flat = lengths(model, q.reshape(-1, model.nq)) * np.asarray(model.actuator_gear)
+        robot = flat.reshape(*q.shape[:2], model.nu)[..., own]
+        low = np.minimum(robot[:, :-1], robot[:, 1:]) + self._reach[0]
+        high = np.maximum(robot[:, :-1], robot[:, 1:]) + self._reach[1]
+        beyond = np.maximum(np.maximum(low - u[..., own], u[..., own] - high), 0.0) / self._width
+        return np.asarray(PULL * (beyond**2).sum(axis=(1, 2)))
+
+    def _losses(self, q: Array) -> Array:
+        """What samples cost that lose the object."""
+        task, space = self._task, self._task.space
+        slides = ~space.rotation
+        if not slides.any():
+            return np.zeros(len(q))
+        flat = q.reshape(-1, task.model.nq)
+        away = np.linalg.norm(space.difference(flat.T, task.goal)[slides], axis=0)
+        away = away.reshape(q.shape[:2])
+        return np.asarray(LOST * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
+
+    def _gaps(self, q: Array, threads: int | None) -> Array:
+        """Squared distances ``(samples,)`` of fingertips from the object in lengths of it, beyond those that are free."""
+        length = self._task.length
+        distances = pair_distances(self._task.model, q, SEEN * length, threads=threads) / length
+        total = np.zeros(len(q))
+        for pairs in self._tips:
+            total += np.maximum(distances[:, pairs].min(axis=1) - FREE, 0.0) ** 2
+        return total
+
+
+def _tip_pairs(task: Task) -> list[NDArray[np.intp]]:
+    """For each last link of the robot that may touch the object, the pairs of geometries by which."""
+    model = task.model
+    robot = robot_bodies(model)
+    parents = {body.parent for body in model.description.bodies}
+    object_body = model.body_names.index(task.object)
+    of_pair = np.asarray(model.geom_body)[np.asarray(model.pair_geom)]
+    found = []
+    for b, body in enumerate(model.description.bodies):
+        if robot[b] and body.name not in parents:
+            with_object = (of_pair == b).any(axis=1) & (of_pair == object_body).any(axis=1)
+            if with_object.any():
+                found.append(np.flatnonzero(with_object))
+    return found
