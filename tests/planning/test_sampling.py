@@ -217,6 +217,23 @@ def test_a_model_that_fails_leaves_the_commands() -> None:
     assert loop.prediction is None
 
 
+@pytest.mark.parametrize("simulator", ["mujoco", "qdsim"])
+def test_transfer_takes_it_as_a_function(simulator: str) -> None:
+    """In a world of second order, with the commands of a plan as proposals."""
+    task = rail()
+    plan = planning.rrt(task, rng=0).plan()
+    loop = SamplingMpc(task, SamplingOptions(samples=40))
+    options = planning.TransferOptions(control_period=loop.period, timestep=2e-3)
+    done = planning.transfer(
+        plan,
+        task,
+        options,
+        controller=lambda q, u_plan, q_plan, u_last: loop.act(q, proposals=[u_plan]),
+        simulator=simulator,  # type: ignore[arg-type]
+    )
+    assert done.outcome == "reached", done
+
+
 def test_splines_pass_through_their_knots() -> None:
     from qdsim.planning.tracking.sampling import _spline
 
