@@ -39,6 +39,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"_cpu_level"},
     {"core_choice"},
     {"_core", "arguments", "array_type", "progress", "registration", "whole_files"},
+    {"parallel"},
     {"description"},
     {"pressure"},
     {"formats"},

@@ -15,6 +15,7 @@ MODULES = {
     "qdsim.smoothing": "Smoothed local models",
     "qdsim.pressure": "Pressure fields",
     "qdsim.planning": "Planning",
+    "qdsim.parallel": "Work on any executor",
     "qdsim.planning.drawing.pictures": "Pictures of plans (needs Matplotlib)",
     "qdsim.systems": "Published systems",
     "qdsim.description": "Scenes in code",

@@ -72,7 +72,7 @@ from .step import Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
 if TYPE_CHECKING:
-    from . import formats, planning, pressure, smoothing, systems, viewer
+    from . import formats, parallel, planning, pressure, smoothing, systems, viewer
     from .identification import Identified, Recording, identify
 
 __version__ = "0.1.0"
@@ -134,6 +134,7 @@ __all__ = [
     "load",
     "mujoco_velocity_jacobians",
     "pair_distances",
+    "parallel",
     "planning",
     "pressure",
     "pressure_surface",
@@ -161,7 +162,7 @@ __all__ = [
     "vjp_batch",
 ]
 
-_LAZY = frozenset({"formats", "planning", "pressure", "smoothing", "systems", "viewer"})
+_LAZY = frozenset({"formats", "parallel", "planning", "pressure", "smoothing", "systems", "viewer"})
 _IDENTIFICATION = frozenset({"Identified", "Recording", "identify"})
 
 register_with_gymnasium()

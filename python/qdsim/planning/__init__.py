@@ -44,6 +44,7 @@ from qdsim.planning.motion.motion import (
 from qdsim.planning.plans.connecting import connect_segments
 from qdsim.planning.plans.plan import Plan, ReplayResult, Verdict
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.search.many import Planned, plan_many
 from qdsim.planning.search.measures import distance_to_goal, packing_ratio
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.rrt import rrt
@@ -95,6 +96,7 @@ __all__ = [
     "ObjectSpace",
     "Plan",
     "PlanarHandSampler",
+    "Planned",
     "PointReach",
     "Predictor",
     "QuasiDynamicModel",
@@ -133,6 +135,7 @@ __all__ = [
     "impc",
     "paced",
     "packing_ratio",
+    "plan_many",
     "reach_point",
     "refine",
     "rrt",
