@@ -153,7 +153,10 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * - QD_OK: every row of Gx + g is outside its cone, and every row of Cx + c from zero, by at most
  *   s max(|g_i|, |G_i d| R_i), or rounding (1e-15) of the largest |g|; |dual_residual_j| d_j <= s
  * S_j, and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s
- * max(S_i R_i, target_mu); dual is in its cones but for rounding or a force of s S_i. (R is 1 at
+ * max(S_i R_i, target_mu), and of an exact program their sum, the duality gap, <= s times the terms
+ * of the objective and its dual (or 1e-12 of the sum of S_i R_i); dual is in its cones but for
+ * rounding or a force of s S_i. A dual_residual_j that is rounding (1e-15) of the forces in columns
+ * that rows and Q connect with j, directly or through others, is none. (R is 1 at
  * least where f and o are zero, S is R at least where b is.) In the programs of a step, rows also
  * hold where they are outside by no more than the tolerance times the size (bounding sphere's
  * radius) of the smallest thing in contact, and S_i times that is no complementarity. Programs

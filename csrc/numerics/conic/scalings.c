@@ -50,7 +50,9 @@ enum {
 
 /* An exact path has ended that no polish has finished. */
 static int ended_near(const conic_task *task) {
-  return task->so_far == NEAR && task->polish && task->info->method == QD_METHOD_PATH_END;
+  const qd_cone_method by = task->info->method;
+  return task->so_far == NEAR && task->workspace->program.exact &&
+         (by == QD_METHOD_PATH_END || (by == QD_METHOD_PATH && !task->polish));
 }
 
 /* Loads the program again if that scaling may help: 1. */

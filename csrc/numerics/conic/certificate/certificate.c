@@ -20,8 +20,11 @@
  *     rows      outside by no more than s max(|g_i|, |G_i d| R_i), or e, or rounding of the
  *               largest |g|
  *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands; or
- *               rounding of the forces that springs of intervals' rows are a difference of
+ *               rounding of the forces that springs of intervals' rows are a difference of, or of
+ *               the largest S of all columns that rows and Q connect with it
  *     products  |dual o slack - target| <= s max(S_i R_i, target), and so |dual| |Gx + g - slack|
+ *     gap       the products' sum <= s times the terms of objective and dual objective, or rounding
+ *               (1e-12) of the sum of S_i R_i; not where e says what rows are about
  *     duals     outside by no more than rounding, or |G_i d| times that <= s S_i
  *
  * Without any b, S is at least R; without b and offsets, R is at least 1. */
@@ -32,8 +35,9 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define CERTIFIED 1e-6      /* s at least */
-#define HEAD_ROUNDING 1e-14 /* of a squared head that counts as rounding */
+#define CERTIFIED 1e-6       /* s at least */
+#define SPREADS (1.0 + 1e-9) /* growth of a force that counts */
+#define HEAD_ROUNDING 1e-14  /* of a squared head that counts as rounding */
 
 /* ------------------------------------------------------------ multipliers */
 
@@ -201,6 +205,30 @@ static void find_local_scales(const qd_cone_workspace *workspace, const double *
   }
 }
 
+/* Of columns whose residual is too large beside their own terms: whether it is rounding of those
+ * that rows and Q connect them with. What no number of a column exceeds is often what elimination
+ * has left of numbers that are far larger. Other columns' residuals are zero here. */
+static int is_rounding(const qd_cone_workspace *workspace, const double *residual,
+                       const double *scale, const double *x, double *term,
+                       const local_scales *local) {
+  const int n = workspace->program.variable_count;
+  int spreads = 1;
+  for (int ring = 0; ring < n && spreads; ++ring) {
+    spreads = 0;
+    for (int j = 0; j < n; ++j) {
+      spreads |= local->column[j] > SPREADS * (term[j] * scale[j]);
+      term[j] = local->column[j] / scale[j];
+    }
+    find_local_scales(workspace, scale, x, term, 0.0, 0.0, local);
+  }
+  for (int j = 0; j < n; ++j) {
+    if (!(fabs(residual[j]) * scale[j] <= NOTHING * local->column[j])) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
 /* One cone, or one row of an orthant. */
 static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program *program,
                       const cone_point *at, int row, int dim, double target, double share,
@@ -271,7 +299,7 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
                            double share, const scales *s, const cone_point *at,
                            const qd_cone_info *info) {
   const int n = program->variable_count;
-  const double *residual = workspace->work.x;
+  double *residual = workspace->work.x;
   double *term = workspace->work.dx, *scale = workspace->work.Qx;
   conic_begin_stage(workspace);
   const local_scales local = {workspace->certificate.reach, workspace->certificate.force,
@@ -295,15 +323,19 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
     return 0;
   }
   find_local_scales(workspace, scale, at->x, term, reach, force, &local);
+  int any_left = 0;
   for (int j = 0; j < n; ++j) {
     const double far = larger(fabs(at->x[j]), reach * scale[j]);
     const double rounding = spring_rounding(workspace, j, far);
-    if (!(fabs(residual[j]) * scale[j] <= larger(share * local.column[j], rounding * scale[j]))) {
-      return 0;
+    if (fabs(residual[j]) * scale[j] <= larger(share * local.column[j], rounding * scale[j])) {
+      residual[j] = 0.0;
+    } else {
+      any_left = 1;
     }
   }
   return cones_are_satisfied(workspace, program, at, share, &local) &&
-         equalities_are_satisfied(workspace, program, at->x, share, &local);
+         equalities_are_satisfied(workspace, program, at->x, share, &local) &&
+         (!any_left || is_rounding(workspace, residual, scale, at->x, term, &local));
 }
 
 /* The largest that forces of intervals ask of a column, scaled and in the caller's numbers, or b.
@@ -323,6 +355,33 @@ static void raise_to_pull(qd_cone_workspace *workspace, const double *dual, doub
     *scaled = larger(*scaled, fabs(pull[k]));
     *own = larger(*own, fabs(pull[k]) / workspace->program.column_scale[k]);
   }
+}
+
+/* Whether the duality gap, the sum of an exact program's products, is small beside the numbers that
+ * the objective and its dual, -1/2 x'Qx - g'dual - c'dual_eq, are sums of; or rounding of what the
+ * products might be. Row by row, products of a share of force and reach would do; but an objective
+ * may be far smaller than these. */
+static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                        double share, const cone_point *at, double objective) {
+  const double *w = workspace->work.row2;
+  double sum = 0.0, linear = 0.0, size = 0.0, natural = 0.0;
+  for (int i = 0; i < program->row_count; ++i) {
+    sum += w[i] * at->dual[i];
+    size += fabs(program->g[i] * at->dual[i]);
+    if (workspace->program.slot_of[i] >= 0) {
+      const int lane = conic_lane_of(workspace, i);
+      natural += workspace->certificate.reach[lane] * workspace->certificate.force[lane];
+    }
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    size += fabs(program->c[i] * at->dual_eq[i]);
+  }
+  for (int j = 0; j < program->variable_count; ++j) {
+    linear += program->b[j] * at->x[j];
+    size += fabs(program->b[j] * at->x[j]);
+  }
+  size += fabs(2.0 * (objective - linear));
+  return fabs(sum) <= larger(share * size, PLAIN * natural);
 }
 
 int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
@@ -345,5 +404,9 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
       duals_hold(program, at->dual)) {
     return 1;
   }
-  return holds_in_detail(workspace, program, share, &s, at, info);
+  if (!holds_in_detail(workspace, program, share, &s, at, info)) {
+    return 0;
+  }
+  const int is_step = zero > 0.0, has_gap = workspace->program.exact && workspace->ends.count == 0;
+  return is_step || !has_gap || gap_is_small(workspace, program, share, at, info->objective);
 }
