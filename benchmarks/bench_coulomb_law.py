@@ -45,7 +45,7 @@ def row(name: str, kind: str, friction: str) -> str:
         except qdsim.SolverError:
             continue
         programs.append(s.info.convex_programs)
-        several += not s.info.unique
+        several += s.info.unique is False
         residual = max(residual, s.info.law_residual)
         if s.info.relaxed_contacts == 0:
             closing = max(closing, law_gaps(model, q, s, friction)[0])

@@ -126,7 +126,7 @@ typedef struct solver_info {
   int bounces, capped_rows;
   double bounce_share;
   int convex_programs;
-  int several; /* 1: perhaps not the only solution */
+  int several; /* 0: the only solution; 1: perhaps others near by; 2: perhaps others far away */
   double law_residual;
   int soft_programs, soft_unfinished;
   int derivative_exact; /* -1: no derivative was asked for */

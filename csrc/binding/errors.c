@@ -4,8 +4,9 @@
 static const char *status_reason(qd_status status) {
   switch (status) {
   case QD_INFEASIBLE:
-    return "infeasible: no point satisfies the constraints (in a step: contacts, joint limits and "
-           "held joints contradict each other)";
+    return "infeasible: no point within reach satisfies the constraints (none as far as a thousand "
+           "times the distances at hand; in a step: contacts, joint limits and held joints "
+           "contradict each other)";
   case QD_UNBOUNDED:
     return "unbounded: the cost falls for ever (in a step: nothing holds some motion; epsilon = 0 "
            "and "

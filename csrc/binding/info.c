@@ -61,7 +61,11 @@ static PyObject *info_polished(PyObject *self, void *closure) {
 
 static PyObject *info_unique(PyObject *self, void *closure) {
   (void)closure;
-  return PyBool_FromLong(!info_of(self)->several);
+  const int several = info_of(self)->several;
+  if (several > 1) {
+    Py_RETURN_NONE;
+  }
+  return PyBool_FromLong(!several);
 }
 
 static PyObject *info_soft_converged(PyObject *self, void *closure) {
@@ -193,9 +197,11 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
                 "Pairs beyond the margin that the step ran into: added to an exact step, passed "
                 "through by a smoothed one."),
-    INFO_MEMBER("dropped_pairs", T_INT, dropped_pairs,
-                "Of the missed pairs, those that an exact step passes through all the same: with "
-                "them no\nmotion would satisfy all constraints."),
+    INFO_MEMBER(
+        "dropped_pairs", T_INT, dropped_pairs,
+        "Of the missed pairs, those that an exact step passes through all the same: with "
+        "them no\nmotion would satisfy all constraints. They exert no force and may end at any "
+        "depth; all else holds, the law of contacts too."),
     INFO_MEMBER(
         "relaxed_contacts", T_INT, relaxed_contacts,
         "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
@@ -227,9 +233,10 @@ static PyGetSetDef info_getset[] = {
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"unique", info_unique, NULL,
-     "Of a step under Coulomb's law, False: the equations of what slides are singular, or turn "
-     "their\norientation, so that the motion may be one of several (or more contacts slide than "
-     "this is worked out\nfor). True in other steps.",
+     "Whether no other motion solves the step. True: none does (convex law, or nothing has "
+     "friction). None: of a\nstep under Coulomb's law, no other motion is near by; whether others "
+     "are far away is not known. False:\nothers may be near by: the equations of what slides are "
+     "singular or turn their orientation, or more\ncontacts slide than this is worked out for.",
      NULL},
     {"derivative_exact", info_derivative_exact, NULL,
      "None without a derivative; False where the path's derivative stands in for the exact one, "

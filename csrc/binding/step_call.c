@@ -224,7 +224,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .bounce_share = result->bounce_share,
                        .capped_rows = result->capped_rows,
                        .convex_programs = result->convex_programs,
-                       .several = !result->unique,
+                       .several = result->unique < 0 ? 2 : !result->unique,
                        .law_residual = result->law_residual,
                        .soft_programs = result->soft_programs,
                        .soft_unfinished = !result->soft_converged,

@@ -3,13 +3,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "dynamics/soften.h"
-
 /* What slips and shifts may differ by, beside the tolerance (times a length): solutions of programs
  * are within ten times that (qdsim.h). */
 #define ACCURACY 10.0
 /* Times that an island is softened, each with the slips that the last one has shown. */
 #define SOFT_PROGRAMS 100
+/* Misses that keep their direction (the square of its cosine) and fall by such a ratio, after two
+ * steps, are those of a line to its end. */
+#define STRAIGHT 0.9
+#define SLOW 0.3
+#define SLOWEST 0.98
+#define STEPS_OF_A_LINE 2
 
 /* Contacts whose cones have tails. */
 static void list_blocks(const problem *p, island *one) {
@@ -65,14 +69,40 @@ void law_withdraw(problem *p, island *one, const island_program *program) {
   }
 }
 
+/* What the misses have fallen by since the last step, where they have kept their direction and fall
+ * slowly; else 0. Their own are in s->past then. */
+static double slow_fall(const shifted *s) {
+  const double *before = s->past;
+  double along = 0.0, own = 0.0, now = 0.0;
+  for (int i = 0; i < s->block_count; ++i) {
+    along += before[i] * s->miss[i];
+    own += before[i] * before[i];
+    now += s->miss[i] * s->miss[i];
+  }
+  const int straight = along > 0.0 && along * along > STRAIGHT * own * now;
+  const double ratio = straight ? along / own : 0.0;
+  return ratio > SLOW && ratio < SLOWEST ? ratio : 0.0;
+}
+
+/* The slips, or where they approach their limit along a line, that limit (Aitken). Returns how many
+ * steps have gone before the next one. */
+static int choose_shifts(shifted *s, int steps) {
+  const double ratio = steps >= STEPS_OF_A_LINE ? slow_fall(s) : 0.0;
+  shifted_step_to_slips(s, steps == 0);
+  for (int i = 0; i < s->block_count && ratio > 0.0; ++i) {
+    s->next[i] = s->shift[i] + (s->slip[i] - s->shift[i]) / (1.0 - ratio);
+  }
+  return ratio > 0.0 ? 0 : steps + 1;
+}
+
 /* Plain slips: each time all that softens an island begins anew, with heads that are raised, so
  * that nothing gives way that only the convex law wants to part. */
 qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
                      const qd_cone_options *cone_options, const island_program *program,
-                     int is_proven) {
+                     soften_how how) {
   problem *p = &w->problem;
   shifted *s = &one->shifted;
-  qd_status status = soften_solve(w, one, cone_options, program, is_proven);
+  qd_status status = soften_solve(w, one, cone_options, program, how);
   one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
   if (!p->coulomb || s->block_count == 0) {
     return status;
@@ -80,16 +110,17 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
   shifted_begin(s, p->g + one->row);
   const double tolerance = ACCURACY * options->tolerance * one->length;
   const int most = options->stop_after > 0 ? options->stop_after : SOFT_PROGRAMS;
+  const soften_how again = how == SOFTEN_PROVEN ? SOFTEN_ROWS : how;
   one->report = (shifted_report){.programs = 1, .error = HUGE_VAL};
-  while (status == QD_OK) {
+  for (int steps = 0; status == QD_OK;) {
     one->report.error = shifted_read(s, p->slack + one->row, p->dual + one->row, one->length);
     if (one->report.error <= tolerance || one->report.programs == most) {
       break;
     }
-    shifted_step_to_slips(s, one->report.programs == 1);
+    steps = choose_shifts(s, steps);
     shifted_use(s, p->g + one->row, s->next);
     ++one->report.programs;
-    status = soften_solve(w, one, cone_options, program, 0);
+    status = soften_solve(w, one, cone_options, program, again);
   }
   return status == QD_OK && !(one->report.error <= tolerance) && options->stop_after == 0
              ? QD_LAW_NOT_MET
@@ -107,7 +138,11 @@ void law_report(const island *one, qd_step_result *result) {
     result->convex_programs = one->report.programs;
   }
   result->law_residual = fmax(result->law_residual, one->report.error);
-  result->unique &= one->report.regular;
+  const int has_law = one->report.programs > 0 && one->shifted.block_count > 0;
+  const int unique = !one->report.regular ? 0 : has_law ? -1 : 1;
+  if (unique == 0 || result->unique == 1) {
+    result->unique = unique;
+  }
 }
 
 /* 1 if slips are part of the island's solution. */

@@ -4,6 +4,7 @@
 #ifndef QD_DYNAMICS_LAW_H
 #define QD_DYNAMICS_LAW_H
 
+#include "dynamics/soften.h"
 #include "dynamics/workspace.h"
 
 /* Solves the island's program, as assembled, under the law; its solution goes into the problem. */
@@ -12,11 +13,11 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
 /* The program's offsets as they were assembled, after law_solve: Coulomb's law raises them, and
  * what is solved next would take them for its own. */
 void law_withdraw(problem *p, island *one, const island_program *program);
-/* Softens an island that has no solution (soften.h) under the law: its contacts obey Coulomb's with
- * what their rows gave way by as offsets. */
+/* Softens an island (soften.h) under the law: its contacts obey Coulomb's with what their rows gave
+ * way by as offsets. */
 qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
                      const qd_cone_options *cone_options, const island_program *program,
-                     int is_proven);
+                     soften_how how);
 /* What came of it, into the result; NULL: nothing yet. */
 void law_report(const island *one, qd_step_result *result);
 

@@ -393,8 +393,8 @@ static double equality_violation(const qd_workspace *w, const island *one, int i
   return largest;
 }
 
-qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program) {
+static qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
+                              const island_program *program) {
   const conic_program *rows = &program->program;
   const double scale = body_scale(w, one, &rows->program, GIVES_CONSTRAINTS);
   qd_status status = find_give(w, one, options, rows, scale, GIVES_CONSTRAINTS);
@@ -427,8 +427,8 @@ static double largest_left(const qd_workspace *w, const island *one,
   return largest;
 }
 
-qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *options,
-                         const island_program *program) {
+static qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *options,
+                                const island_program *program) {
   const conic_program *rows = &program->program;
   const double scale = body_scale(w, one, &rows->program, GIVES_ALL);
   if (find_none(w, one, options, rows, scale) != QD_OK ||
@@ -440,8 +440,8 @@ qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *op
   return left <= ROUNDED * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
-qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program, int is_proven) {
+static qd_status soften_rows(qd_workspace *w, island *one, const qd_cone_options *options,
+                             const island_program *program, int is_proven) {
   const conic_program *rows = &program->program;
   const double scale = body_scale(w, one, &rows->program, GIVES_ALL);
   qd_status status = is_proven ? QD_INFEASIBLE : find_none(w, one, options, rows, scale);
@@ -454,6 +454,18 @@ qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *opti
   }
   one->softened = status == QD_OK;
   return status;
+}
+
+qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program, soften_how how) {
+  switch (how) {
+  case SOFTEN_ROUND:
+    return soften_round(w, one, options, program);
+  case SOFTEN_NOTHING:
+    return soften_nothing(w, one, options, program);
+  default:
+    return soften_rows(w, one, options, program, how == SOFTEN_PROVEN);
+  }
 }
 
 /* ---------------------------------------------------------------- what gave way */

@@ -16,23 +16,27 @@
 
 #include "dynamics/workspace.h"
 
-/* Constraints of a loop whose numbers come from a file contradict each other by their last digits:
- * of a planar one all that lead out of the plane (a gradient of 1e-8, a violation of 1e-8). The
- * same with equalities alone that give way; QD_INFEASIBLE where it is by more than 1e-4 of the
- * smallest thing's size. */
-qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program);
-/* A program that no method solved, whose rows can all hold, but with no room between them, so that
- * no finite forces may: with rows that give way by at most 1e-4 of the smallest thing's size;
- * QD_NUMERICAL_TROUBLE where that is not solved either. */
-qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_options *options,
-                         const island_program *program);
+typedef enum soften_how {
+  /* Constraints of a loop whose numbers come from a file contradict each other by their last
+   * digits: of a planar one all that lead out of the plane (a gradient of 1e-8, a violation of
+   * 1e-8). Equalities alone give way; QD_INFEASIBLE where it is by more than 1e-4 of the smallest
+   * thing's size. */
+  SOFTEN_ROUND,
+  /* A program that no method solved, whose rows can all hold, but with no room between them, so
+   * that no finite forces may: rows give way by at most 1e-4 of the smallest thing's size;
+   * QD_NUMERICAL_TROUBLE where that is not solved either. */
+  SOFTEN_NOTHING,
+  /* A program for which no solution was found: no row gives way if there is one after all. */
+  SOFTEN_ROWS,
+  SOFTEN_PROVEN /* one that has none */
+} soften_how;
+
+/* Finds what gives way, and the step within that. The program's rows are as they were when it
+ * returns. */
+qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program, soften_how how);
 /* What softening (whole) or rounding takes beside the island's program. */
 void soften_make_room(island *one, int whole);
-/* The program of an island that has no solution (is_proven), or for which none was found: then no
- * row gives way if there is one after all. Its rows are as they were when it returns. */
-qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program, int is_proven);
 /* Marks the contacts of softened islands; how many contacts, limits and rows of constraints gave
  * way by more than the tolerance. */
 int soften_mark(qd_workspace *w, double tolerance);

@@ -113,17 +113,19 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
     law_withdraw(p, one, program);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
-    status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
+    status = law_soften(w, one, options, cone_options, program, SOFTEN_ROUND);
+    status = find_direction(p, one, status, direction);
   }
   if (p->crowded && contradicts(status, options)) {
-    status = find_direction(p, one, soften_nothing(w, one, cone_options, program), direction);
+    status = law_soften(w, one, options, cone_options, program, SOFTEN_NOTHING);
+    status = find_direction(p, one, status, direction);
   }
   if (p->softening && contradicts(status, options)) {
-    const int proven = status == QD_INFEASIBLE;
+    const soften_how how = status == QD_INFEASIBLE ? SOFTEN_PROVEN : SOFTEN_ROWS;
     if (!resists) {
       problem_resist(p, model, options, one);
     }
-    status = law_soften(w, one, options, cone_options, program, proven);
+    status = law_soften(w, one, options, cone_options, program, how);
     if (status != QD_OK) { /* beside rows so stiff any cost looks like none, so x counts */
       status = find_direction(p, one, status, direction);
     }

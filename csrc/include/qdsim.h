@@ -28,7 +28,7 @@ typedef enum qd_status {
   QD_BAD_ARGUMENT,      /* sizes or values that make no sense */
   QD_OUT_OF_MEMORY,     /* heap exhausted while creating or growing a block */
   QD_OUT_OF_CAPACITY,   /* more than the workspace holds: qd_workspace_reserve, call again */
-  QD_INFEASIBLE,        /* no point satisfies the constraints */
+  QD_INFEASIBLE,        /* no point within reach satisfies the constraints: qd_cone_solve */
   QD_UNBOUNDED,         /* the cost falls for ever: nothing holds some motion */
   QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
@@ -902,7 +902,8 @@ typedef struct qd_step_result {
                                  nearest) that the step ran into: added in exact
                                  mode (if the option is set), passed through otherwise */
   int dropped_pairs;          /* out: of the missed pairs, those that an exact step passes through
-                                 all the same: with them no motion would be left */
+                                 all the same: with them no motion would be left. They exert no
+                                 force and may end at any depth; all else holds, the law too */
   int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
                            and that the step keeps from deepening only (smoothed: that count
                            as gaps of 0.1 %): to resolve them all would leave no motion. And
@@ -921,13 +922,14 @@ typedef struct qd_step_result {
                           less where contacts would otherwise make energy of their own */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */
-  int convex_programs;  /* solved for it in the last round of contacts that came in, of the island
-                           that took most */
-  double law_residual;  /* largest difference between how far a contact with force slides (weighted
-                           by its friction) and how far its normal was let close for that; closing of
-                           contacts without force. m */
-  int unique;           /* 1: no other solution near by, and no turned orientation. 0: the solution
-                           may be one of several, or so many contacts slide that it is not known */
+  int convex_programs; /* solved for it in the last round of contacts that came in, of the island
+                          that took most */
+  double law_residual; /* largest difference between how far a contact with force slides (weighted
+                          by its friction) and how far its normal was let close for that; closing of
+                          contacts without force. m */
+  int unique; /* 1: the motion is the only one (of the convex law). Under Coulomb's law -1: no
+                 other is near by, whether there are others far away is not known; 0: there
+                 may be others near by, or so many contacts slide that it is not known */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
                            relaxed_contacts or softened is not 0, or a contact is so near to a kink
                            (slips or presses so little) that the answer's own error changes the

@@ -8,7 +8,7 @@ matrix W, which may have several solutions, or none; `solve_cone_program` solves
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,9 +104,11 @@ class CoulombInfo:
         method: "free" (no force at all), "path" (interior point path of Coulomb's law), "newton" (on the
             active set that the path has shown), or "proximal" (a flow of proximal steps, which takes over
             where the path turns back; seconds for some hundred contacts).
-        unique: Whether the solution is the only one near by: every contact is clearly open, stuck or sliding,
-            and the equations of that set are regular, with a positive determinant. Where contacts are
-            redundant, forces are not unique.
+        unique: Whether no other forces solve the problem. True: none do (no contact has friction, and the
+            equations of what is closed are regular). None: no other solution is near by, since every contact is
+            clearly open, stuck or sliding and the equations of that set are regular, with a positive
+            determinant; whether others are far away is not known. False: others may be near by. Where contacts
+            are redundant, forces are not unique.
         iterations: Of the path.
         factorizations: In all.
         error: The largest distance from the law over all contacts: |min(force_n, w_n)|, and the least change of
@@ -121,7 +123,7 @@ class CoulombInfo:
 
     status: str
     method: str
-    unique: bool
+    unique: bool | None
     iterations: int
     factorizations: int
     error: float
@@ -355,19 +357,20 @@ def solve_coulomb(
     if status == "bad argument":
         here, there = _entry(start, column, value, i, j), _entry(start, column, value, j, i)
         raise ValueError(f"W: not symmetric, [{i}, {j}] is {here:.17g} and [{j}, {i}] {there:.17g}")
-    info = CoulombInfo(status, *report[1:10])
+    unique = None if report[2] and np.any(weight[_tail_rows(rows)] > 0) else report[2]
+    info = CoulombInfo(status, report[1], unique, *report[3:10])
     solution = CoulombSolution(force, w, info)
     if status == "solved":
         return solution
     if status == "not finite":
         said = "the forces are too large or too small for double precision"
-        unknown = CoulombSolution(force, w, CoulombInfo("numerical trouble", *report[1:10]))
+        unknown = CoulombSolution(force, w, replace(info, status="numerical trouble"))
         raise _unsolved("solve_coulomb", unknown, said)
     proof = _proof(rows, start, column, value / _unit_of(value), offset / _unit_of(offset))
     if proof is None:
         said = f"no solution was found ({status}), the best has an error of {info.error:.1e}"
         raise _unsolved("solve_coulomb", solution, said)
-    settled = CoulombSolution(force, w, CoulombInfo("infeasible", *report[1:10]))
+    settled = CoulombSolution(force, w, replace(info, status="infeasible"))
     said = "no forces keep all contacts from closing: proven"
     raise _unsolved("solve_coulomb", settled, said, proof)
 
@@ -386,6 +389,12 @@ def _rows_of(dims: int | Sequence[int], size: int) -> npt.NDArray[np.int32]:
     if size == 0 or size % int(found):
         raise ValueError(f"q: expected {int(found)} numbers per contact (dims), got {size}")
     return np.full(size // int(found), int(found), dtype=np.int32)
+
+
+def _tail_rows(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    is_tail = np.ones(int(rows.sum()), dtype=bool)
+    is_tail[np.concatenate([[0], np.cumsum(rows)[:-1]])] = False
+    return is_tail
 
 
 # Which coefficient each tail row has: 0 tangential, 1 torsional, 2 rolling.

@@ -68,8 +68,9 @@ class DynamicOptions:
             contacts stick or are open; a sliding contact keeps a gap of h times friction times its sliding speed, and
             at the onset of sliding or at an impact the bodies separate at friction times the sliding speed, however
             small h is (docs/formulation.md, section 7). "coulomb": a sliding contact stays closed; the solution is
-            a fixed point of convex programs (`info.convex_programs` of them); exact steps only. `info.unique` says where
-            Coulomb's law may have other answers.
+            a fixed point of convex programs (`info.convex_programs` of them); exact steps only. Coulomb's law may have
+            several solutions, of which a step finds one: `info.unique` is None where no other is near by, and False where
+            there may be one.
         stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual`
             within the tolerance times the size of the smallest thing in contact), or raises
             SolverError. A number, >= 1: at most this many convex programs are solved in each round in which contacts

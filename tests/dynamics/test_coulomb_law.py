@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,7 +146,7 @@ def test_what_needs_no_friction_is_the_convex_step():
     one = step_dynamic(model, q, np.zeros(model.nv), [], DynamicOptions())
     two = step_dynamic(model, q, np.zeros(model.nv), [], DynamicOptions(**LAW))
     np.testing.assert_array_equal(one.v_next, two.v_next)
-    assert two.info.unique and two.info.law_residual == 0.0
+    assert two.info.unique is True and two.info.law_residual == 0.0  # in free fall
     assert (one.info.convex_programs, two.info.convex_programs) == (0, 1)
 
 
@@ -161,7 +163,7 @@ def test_a_block_slides_without_hops_and_stops(friction, mu, v0, h):
         s = step_dynamic(model, q, v, [], o)
         q, v = s.q_next, s.v_next
         np.testing.assert_allclose(v, [max(v0 - k * mu * G * h, 0.0), 0.0, 0.0], atol=1e-10)
-        assert s.info.unique
+        assert s.info.unique is None
     assert q[2] == pytest.approx(0.0, abs=1e-11)
     distance = h * sum(max(v0 - k * mu * G * h, 0.0) for k in range(1, 100_000))
     assert q[0] == pytest.approx(distance, abs=1e-9)
@@ -303,7 +305,7 @@ def test_the_same_as_the_solver_of_coulomb_problems(name):
             continue
         W, speed, mu = delassus(model, q, v, s, h)
         other = qdsim.solve_coulomb(W, speed, mu)
-        if not (s.info.unique and other.info.unique):
+        if s.info.unique is False or other.info.unique is False:
             continue
         w = W @ s.impulse[:, :3].ravel() + speed
         np.testing.assert_allclose(w, W @ other.force.ravel() + speed, atol=1e-6)
@@ -342,7 +344,7 @@ def test_warm_starts_agree():
     for _ in range(25):
         s = step_dynamic(model, q, v, u, o)
         warm = step_dynamic(model, q, v, u, o, warm_start=before)
-        if s.info.unique:
+        if s.info.unique is not False:
             np.testing.assert_allclose(warm.v_next, s.v_next, atol=1e-7)
         q, v, before = s.q_next, s.v_next, s
 
@@ -433,7 +435,7 @@ def test_what_is_squeezed_slides_without_hops(friction):
     convex = step_dynamic(model, q, v, [], o)
     slowed = (v0 - mu * G * h) / (1 + mu * mu)
     np.testing.assert_allclose(convex.v_next, [0.0, slowed, mu * slowed], atol=1e-6)
-    assert convex.info.unique and convex.info.law_residual == 0.0
+    assert convex.info.unique is True and convex.info.law_residual == 0.0
     for k in range(1, 6):
         s = step_dynamic(model, q, v, [], o.replace(**LAW))
         q, v = s.q_next, s.v_next
@@ -517,3 +519,18 @@ def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
         still = momentum_gap(model, q, v, s, gravity_force(model, q) - model.bias_force(q, v))
         assert still <= 1e-7 * (1.0 + force.max())
     assert solved >= 3
+
+
+@pytest.mark.parametrize("name", ["solved_without_law", "soften_coulomb_slow"])
+def test_steps_that_give_way_hold_the_law_or_say_so(name):
+    """One whose constraints contradict each other by rounding, with a pair that is dropped again, and one whose slips
+    approach their limit slowly."""
+    lines = (Path(__file__).parents[1] / "data" / "coulomb_steps.jsonl").read_text().splitlines()
+    found = next(d for d in map(json.loads, lines) if d["name"] == name)
+    model, options = qdsim.load(found["xml"]), DynamicOptions(**found["options"])
+    try:
+        s = step_dynamic(model, found["q"], found["v"], found["u"], options)
+    except qdsim.SolverError:
+        assert name == "solved_without_law"
+        return
+    assert s.info.law_residual <= 1e-9 and s.info.convex_programs <= 60
