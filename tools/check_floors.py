@@ -20,6 +20,7 @@ C_FLOORS: dict[str, set[str]] = {
     "mechanics": {"base", "geometry"},
     "dynamics": {"base", "numerics", "geometry", "mechanics"},
     "runtime": {"base", "numerics", "geometry", "mechanics", "dynamics"},
+    "mujoco": {"base", "numerics", "geometry"},
     "binding": set(),  # the public header only
     "dispatch": set(),  # a module of its own
 }
@@ -56,7 +57,7 @@ PYTHON_FLOORS: list[set[str]] = [
         "differential",
         "ocp",
     },
-    {"batches"},
+    {"batches", "mujoco"},
     {"dynamics", "velocities"},
     {"simulation"},
     {"layer_arguments", "layer_manifold"},

@@ -20,6 +20,7 @@ MODULES = {
     "qdsim.systems": "Published systems",
     "qdsim.description": "Scenes in code",
     "qdsim.formats": "Files",
+    "qdsim.mujoco": "Derivatives of MuJoCo's own step",
     "qdsim.jax": "Steps inside jax (extra `jax`)",
     "qdsim.envs": "Environments (extra `envs`)",
     "qdsim.data": "Demonstrations (extra `envs`)",

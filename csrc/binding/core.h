@@ -273,6 +273,13 @@ extern const char ocp_solve_doc[];
 PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames);
 
+/* ---------------------------------------------------------------- mujoco.c */
+
+extern const char mujoco_plan_doc[];
+extern const char mujoco_linearize_doc[];
+PyObject *mujoco_plan_function(PyObject *module, PyObject *args);
+PyObject *mujoco_linearize_function(PyObject *module, PyObject *args);
+
 /* ---------------------------------------------------------------- complementarity.c */
 
 extern const char lcp_solve_doc[];

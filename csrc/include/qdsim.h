@@ -1320,6 +1320,90 @@ qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_bat
                                   int64_t sample_count, const double *q, ptrdiff_t q_stride,
                                   double margin, double *distance, int32_t *status);
 
+/* ---------------------------------------------------------------- derivatives of MuJoCo's step
+ * MuJoCo's own arrays, read in place, of a model and of its data after mj_forward; nothing here
+ * links MuJoCo. Names, shapes and meanings are those of mjModel, mjOption, mjData and mjContact
+ * (their documentation), booleans bytes. */
+
+typedef struct qd_mj {
+  int64_t nq, nv, nu, na, nbody, ngeom, nactuator, ntendon;
+  /* mjModel */
+  const int32_t *body_parentid, *body_rootid, *body_dofnum, *body_dofadr;
+  const int32_t *jnt_type, *jnt_qposadr, *jnt_dofadr, *jnt_bodyid;
+  const int32_t *dof_bodyid, *dof_jntid, *dof_parentid;
+  const int32_t *geom_type, *geom_bodyid, *geom_dataid, *site_bodyid;
+  const int32_t *M_rownnz, *M_rowadr, *M_colind;
+  const int32_t *ten_J_rownnz, *ten_J_rowadr, *ten_J_colind;
+  const int32_t *actuator_trntype, *actuator_dyntype, *actuator_gaintype, *actuator_biastype;
+  const int32_t *actuator_trnid, *actuator_actadr, *actuator_group;
+  const int32_t *eq_type, *eq_obj1id, *eq_obj2id, *eq_objtype;
+  const double *body_mass, *body_gravcomp, *jnt_stiffness, *dof_damping, *qpos0, *qpos_spring;
+  const double *geom_size, *tendon_stiffness, *tendon_damping, *tendon_lengthspring;
+  const double *tendon_length0, *actuator_dynprm, *actuator_gainprm, *actuator_biasprm;
+  const double *actuator_actrange, *actuator_forcerange, *actuator_ctrlrange, *actuator_gear;
+  const double *jnt_actfrcrange, *eq_data;
+  const uint8_t *actuator_actlimited, *actuator_actearly, *actuator_forcelimited;
+  const uint8_t *actuator_ctrllimited, *jnt_actfrclimited;
+  int32_t dynprm_count, gainprm_count, biasprm_count, eqdata_count; /* columns of those tables */
+  /* mjOption */
+  double timestep;
+  const double *gravity;
+  int32_t integrator, cone, disableflags, disableactuator;
+  /* mjData */
+  const double *qpos, *qvel, *act, *ctrl, *act_dot, *xfrc_applied, *qacc;
+  const double *xpos, *xquat, *xmat, *xipos, *subtree_com, *cdof, *cinert;
+  const double *geom_xpos, *geom_xmat, *site_xpos, *site_xmat;
+  const double *ten_J, *ten_length, *actuator_length, *actuator_velocity, *actuator_force;
+  const double *qfrc_actuator, *qfrc_smooth, *M;
+  /* its arena */
+  int64_t nefc, ncon;
+  const int32_t *efc_type, *efc_id;
+  const int32_t *efc_J_rownnz, *efc_J_rowadr, *efc_J_colind; /* NULL: efc_J is (nefc, nv) */
+  const double *efc_J, *efc_pos, *efc_margin, *efc_frictionloss, *efc_KBIP, *efc_R, *efc_aref;
+  const char *contact_dist, *contact_pos, *contact_frame, *contact_friction; /* of the first one */
+  const char *contact_mu, *contact_dim, *contact_geom, *contact_efc_address;
+  int64_t contact_stride; /* bytes from contact to contact */
+} qd_mj;
+
+/* Convex meshes of a model, by its mesh numbers. Immutable. */
+typedef struct qd_mj_meshes qd_mj_meshes;
+
+/* Of mesh i: vertex_count[i] vertices and face_count[i] triangles of its hull, counterclockwise
+ * seen from outside, in arrays mesh after mesh; face_count[i] = 0: contacts of it are not known. */
+qd_mj_meshes *qd_mj_meshes_create(int mesh_count, const int32_t *vertex_count, const double *vertex,
+                                  const int32_t *face_count, const int32_t *face);
+void qd_mj_meshes_destroy(qd_mj_meshes *meshes);
+
+/* How a contact changes that the caller differentiated: rows of distance, position (3) and normal
+ * (3), columns the twist (omega, v at the contact's position) of the second geometry, world axes,
+ * while the first one stands still. */
+typedef struct qd_mj_change {
+  int32_t contact;     /* which */
+  double by_twist[42]; /* (7, 6) */
+} qd_mj_change;
+
+typedef struct qd_mj_info {
+  int unknown_count; /* contacts that act and whose change is not known, */
+  int unknown[16];   /* and the first of them */
+  int iterations;    /* of Newton's method on the step's forces, from MuJoCo's */
+  double residual;   /* of qacc, beside its largest number, where it ended */
+} qd_mj_info;
+
+typedef struct qd_mj_workspace qd_mj_workspace;
+
+/* One thread's scratch for any models; grows with them. NULL if memory is exhausted. */
+qd_mj_workspace *qd_mj_workspace_create(void);
+void qd_mj_workspace_destroy(qd_mj_workspace *workspace);
+
+/* Derivatives of one mj_step, Euler or implicitfast, by the implicit function theorem on MuJoCo's
+ * convex program of accelerations: A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the state (dq,
+ * dv, act) in MuJoCo's tangent coordinates, as mjd_transitionFD orders them. QD_BAD_ARGUMENT:
+ * contacts are unknown (info). QD_NUMERICAL_TROUBLE: Newton's matrix could not be factored.
+ * QD_OUT_OF_MEMORY: the workspace could not grow. Of the models that its caller has checked. */
+qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int change_count,
+                          const qd_mj_change *changes, qd_mj_workspace *workspace, double *A,
+                          double *B, qd_mj_info *info);
+
 #if defined(QD_VISIBLE) && defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

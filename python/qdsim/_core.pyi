@@ -529,6 +529,22 @@ def _solve_cone_program(
     upper: npt.ArrayLike | None,
     /,
 ) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
+def _mujoco_plan(
+    model: object,
+    vertex_count: npt.ArrayLike,
+    vertex: npt.ArrayLike,
+    face_count: npt.ArrayLike,
+    face: npt.ArrayLike,
+    /,
+) -> object: ...
+def _mujoco_linearize(
+    plan: object,
+    model: object,
+    data: object,
+    sparse: bool,
+    changes: dict[int, npt.NDArray[np.float64]] | None,
+    /,
+) -> tuple[_Vector, _Vector] | list[int]: ...
 def _solve_lcp(
     M: _Vector, q: _Vector, tolerance: float, pivot_limit: int, /
 ) -> tuple[_Vector, _Vector, tuple[str, int, int, int, bool, float, float]]: ...

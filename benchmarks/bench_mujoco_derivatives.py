@@ -1,0 +1,192 @@
+"""Derivatives of MuJoCo's step: `qdsim.mujoco.linearize` beside centred `mjd_transitionFD`, on the same states.
+
+Accuracy: the largest error of A and B over states, beside the largest entry (or 1), against central differences of
+`mj_step` with the Newton solver at 1e-14, the best of four steps. States at which no two steps agree to 1e-6 lie at a kink
+and count as such. `mjd_transitionFD` runs with its usual step of 1e-6, centred, at the same tight tolerance and at MuJoCo's
+default one. Time: the smallest mean of rounds in which both take turns, at MuJoCo's default tolerance; `mj_forward` is
+part of both. One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+import qdsim.mujoco
+
+STEPS = (1e-5, 1e-6, 1e-7, 1e-8)
+BOXES = """<mujoco><option timestep="0.002" cone="{cone}" impratio="{impratio}"/><default><geom condim="{dim}"
+friction="0.8 0.01 0.002"/></default><worldbody><geom type="plane" size="3 3 1"/>{bodies}</worldbody></mujoco>"""
+BODY = '<body pos="{x} {y} {z}"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>'
+
+
+def boxes(count: int, cone: str, dim: int, impratio: float) -> Any:
+    bodies = [
+        BODY.format(x=0.3 * (i % 3), y=0.3 * (i // 3 % 3), z=0.099 + 0.2 * (i // 9))
+        for i in range(count)
+    ]
+    text = BOXES.format(cone=cone, impratio=impratio, dim=dim, bodies="".join(bodies))
+    return mujoco.MjModel.from_xml_string(text)
+
+
+def scenes() -> dict[str, Any]:
+    found = {}
+    for name in ("allegro_sphere_hardware", "allegro_pen", "planar_hand"):
+        model = mujoco.MjModel.from_xml_path(str(files("qdsim.systems") / f"{name}.xml"))
+        model.opt.timestep = min(model.opt.timestep, 0.002)
+        found[name] = model
+    for cone, dim, impratio in (
+        ("elliptic", 3, 1),
+        ("pyramidal", 3, 1),
+        ("elliptic", 4, 10),
+        ("elliptic", 6, 10),
+    ):
+        found[f"boxes, {cone}, condim {dim}, impratio {impratio}"] = boxes(4, cone, dim, impratio)
+    try:
+        import gymnasium
+    except ImportError:
+        return found
+    folder = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    for name in ("humanoid", "walker2d", "half_cheetah", "pusher"):
+        model = mujoco.MjModel.from_xml_path(str(folder / f"{name}.xml"))
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        model.opt.density = model.opt.viscosity = 0.0
+        found[name] = model
+    return found
+
+
+def states(model: Any, count: int) -> list[Any]:
+    """Along a rollout under small random controls."""
+    rng, found = np.random.default_rng(0), []
+    data = mujoco.MjData(model)
+    middle = np.array(data.ctrl)
+    for i in range(model.nu):
+        if model.actuator_biastype[i] == 1 and model.actuator_trntype[i] == 0:
+            middle[i] = data.qpos[model.jnt_qposadr[model.actuator_trnid[i, 0]]]
+    for _ in range(count):
+        data.ctrl[:] = middle + 0.1 * rng.normal(size=model.nu)
+        for _ in range(40):
+            mujoco.mj_step(model, data)
+        copy = mujoco.MjData(model)
+        mujoco.mj_copyData(copy, model, data)
+        found.append(copy)
+    return found
+
+
+def tighten(model: Any, tight: bool) -> None:
+    model.opt.tolerance, model.opt.ls_tolerance = (1e-14, 1e-12) if tight else (1e-8, 0.01)
+    model.opt.iterations = model.opt.ls_iterations = 100
+
+
+def differences(model: Any, data: Any, step: float) -> np.ndarray:
+    nv, na, nu = model.nv, model.na, model.nu
+    twin = mujoco.MjData(model)
+    out = np.zeros((2 * nv + na, 2 * nv + na + nu))
+    for column in range(out.shape[1]):
+        ends = []
+        for sign in (1.0, -1.0):
+            change = np.zeros(out.shape[1])
+            change[column] = sign * step
+            mujoco.mj_copyData(twin, model, data)
+            q = np.array(data.qpos)
+            mujoco.mj_integratePos(model, q, change[:nv], 1.0)
+            twin.qpos[:], twin.qvel[:] = q, data.qvel + change[nv : 2 * nv]
+            twin.act[:] = data.act + change[2 * nv : 2 * nv + na]
+            twin.ctrl[:] = data.ctrl + change[2 * nv + na :]
+            mujoco.mj_step(model, twin)
+            ends.append((np.array(twin.qpos), np.concatenate([twin.qvel, twin.act])))
+        dq = np.zeros(nv)
+        mujoco.mj_differentiatePos(model, dq, 2 * step, ends[1][0], ends[0][0])
+        out[:, column] = np.concatenate([dq, (ends[0][1] - ends[1][1]) / (2 * step)])
+    return out
+
+
+def transition_fd(model: Any, data: Any) -> np.ndarray:
+    size = 2 * model.nv + model.na
+    A, B = np.zeros((size, size)), np.zeros((size, model.nu))
+    mujoco.mjd_transitionFD(model, data, 1e-6, 1, A, B, None, None)
+    return np.hstack([A, B])
+
+
+def exact(model: Any, data: Any) -> np.ndarray:
+    found = qdsim.mujoco.linearize(model, data, contacts="differences")
+    return np.hstack([found.A, found.B])
+
+
+def accuracy(model: Any, data: Any) -> tuple[float, float, float] | None:
+    """Errors of ours, of mjd_transitionFD with a tight and with the default tolerance; None at a kink."""
+    tighten(model, True)
+    tried = [differences(model, data, step) for step in STEPS]
+    scale = max(1.0, float(np.abs(tried[1]).max()))
+    apart = [float(np.abs(a - b).max()) / scale for a, b in itertools.pairwise(tried)]
+    best = int(np.argmin(apart))
+    if apart[best] > 1e-6:
+        return None
+    ours = exact(model, data)
+    error = [float(np.abs(ours - one).max()) / scale for one in tried[best : best + 2]]
+    central = tried[best + int(np.argmin(error))]
+    tight = float(np.abs(transition_fd(model, data) - central).max()) / scale
+    tighten(model, False)
+    return min(error), tight, float(np.abs(transition_fd(model, data) - central).max()) / scale
+
+
+def seconds(call: Callable[[], object], repeat: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeat):
+        call()
+    return (time.perf_counter() - start) / repeat
+
+
+def row(name: str, model: Any, count: int) -> str:
+    found, errors = states(model, count), []
+    contacts = [data.ncon for data in found]
+    for data in found:
+        one = accuracy(model, data)
+        if one is not None:
+            errors.append(one)
+    tighten(model, False)
+    data = max(found, key=lambda one: one.ncon)
+    times = [
+        (seconds(lambda: exact(model, data), 20), seconds(lambda: transition_fd(model, data), 4))
+        for _ in range(7)
+    ]
+    ours, theirs = (min(one) for one in zip(*times, strict=True))
+    worst = [f"{max(one):.0e}" for one in zip(*errors, strict=True)] if errors else ["-"] * 3
+    cells = [name, model.nv, f"{np.mean(contacts):.0f}", f"{len(errors)} / {count}", *worst]
+    cells += [f"{1e6 * ours:.0f}", f"{1e6 * theirs:.0f}", f"{theirs / ours:.0f}"]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=20)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    lines = [
+        "# Derivatives of MuJoCo's step",
+        "",
+        " ".join((__doc__ or "").split("\n\n", 1)[1].split()),
+        "",
+        f"MuJoCo {mujoco.__version__}.",
+        "",
+        "| scene | DOFs | contacts | states without a kink | error | of mjd_transitionFD, tight | default "
+        "| µs | of mjd_transitionFD | times |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, model in scenes().items():
+        lines.append(row(name, model, arguments.states))
+        print(lines[-1], flush=True)
+    if arguments.output:
+        arguments.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,433 @@
+/* Derivatives of MuJoCo's step: its arrays, read in place through its own Python objects. */
+#include "binding/core.h"
+
+#include <stddef.h>
+
+/* An attribute and where its address goes. */
+typedef struct field {
+  const char *name;
+  size_t offset; /* in qd_mj */
+  int type;      /* NPY_DOUBLE, NPY_INT32 or NPY_BOOL */
+} field;
+
+#define FIELD(name, type) {#name, offsetof(qd_mj, name), type}
+
+static const field MODEL_FIELDS[] = {
+    FIELD(body_parentid, NPY_INT32),
+    FIELD(body_rootid, NPY_INT32),
+    FIELD(body_dofnum, NPY_INT32),
+    FIELD(body_dofadr, NPY_INT32),
+    FIELD(jnt_type, NPY_INT32),
+    FIELD(jnt_qposadr, NPY_INT32),
+    FIELD(jnt_dofadr, NPY_INT32),
+    FIELD(jnt_bodyid, NPY_INT32),
+    FIELD(dof_bodyid, NPY_INT32),
+    FIELD(dof_jntid, NPY_INT32),
+    FIELD(dof_parentid, NPY_INT32),
+    FIELD(geom_type, NPY_INT32),
+    FIELD(geom_bodyid, NPY_INT32),
+    FIELD(geom_dataid, NPY_INT32),
+    FIELD(site_bodyid, NPY_INT32),
+    FIELD(M_rownnz, NPY_INT32),
+    FIELD(M_rowadr, NPY_INT32),
+    FIELD(M_colind, NPY_INT32),
+    FIELD(ten_J_rownnz, NPY_INT32),
+    FIELD(ten_J_rowadr, NPY_INT32),
+    FIELD(ten_J_colind, NPY_INT32),
+    FIELD(actuator_trntype, NPY_INT32),
+    FIELD(actuator_dyntype, NPY_INT32),
+    FIELD(actuator_gaintype, NPY_INT32),
+    FIELD(actuator_biastype, NPY_INT32),
+    FIELD(actuator_trnid, NPY_INT32),
+    FIELD(actuator_actadr, NPY_INT32),
+    FIELD(actuator_group, NPY_INT32),
+    FIELD(eq_type, NPY_INT32),
+    FIELD(eq_obj1id, NPY_INT32),
+    FIELD(eq_obj2id, NPY_INT32),
+    FIELD(eq_objtype, NPY_INT32),
+    FIELD(body_mass, NPY_DOUBLE),
+    FIELD(body_gravcomp, NPY_DOUBLE),
+    FIELD(jnt_stiffness, NPY_DOUBLE),
+    FIELD(dof_damping, NPY_DOUBLE),
+    FIELD(qpos0, NPY_DOUBLE),
+    FIELD(qpos_spring, NPY_DOUBLE),
+    FIELD(geom_size, NPY_DOUBLE),
+    FIELD(tendon_stiffness, NPY_DOUBLE),
+    FIELD(tendon_damping, NPY_DOUBLE),
+    FIELD(tendon_lengthspring, NPY_DOUBLE),
+    FIELD(tendon_length0, NPY_DOUBLE),
+    FIELD(actuator_dynprm, NPY_DOUBLE),
+    FIELD(actuator_gainprm, NPY_DOUBLE),
+    FIELD(actuator_biasprm, NPY_DOUBLE),
+    FIELD(actuator_actrange, NPY_DOUBLE),
+    FIELD(actuator_forcerange, NPY_DOUBLE),
+    FIELD(actuator_ctrlrange, NPY_DOUBLE),
+    FIELD(actuator_gear, NPY_DOUBLE),
+    FIELD(jnt_actfrcrange, NPY_DOUBLE),
+    FIELD(eq_data, NPY_DOUBLE),
+    FIELD(actuator_actlimited, NPY_BOOL),
+    FIELD(actuator_actearly, NPY_BOOL),
+    FIELD(actuator_forcelimited, NPY_BOOL),
+    FIELD(actuator_ctrllimited, NPY_BOOL),
+    FIELD(jnt_actfrclimited, NPY_BOOL),
+};
+
+static const field DATA_FIELDS[] = {
+    FIELD(qpos, NPY_DOUBLE),
+    FIELD(qvel, NPY_DOUBLE),
+    FIELD(act, NPY_DOUBLE),
+    FIELD(ctrl, NPY_DOUBLE),
+    FIELD(act_dot, NPY_DOUBLE),
+    FIELD(xfrc_applied, NPY_DOUBLE),
+    FIELD(qacc, NPY_DOUBLE),
+    FIELD(xpos, NPY_DOUBLE),
+    FIELD(xquat, NPY_DOUBLE),
+    FIELD(xmat, NPY_DOUBLE),
+    FIELD(xipos, NPY_DOUBLE),
+    FIELD(subtree_com, NPY_DOUBLE),
+    FIELD(cdof, NPY_DOUBLE),
+    FIELD(cinert, NPY_DOUBLE),
+    FIELD(geom_xpos, NPY_DOUBLE),
+    FIELD(geom_xmat, NPY_DOUBLE),
+    FIELD(site_xpos, NPY_DOUBLE),
+    FIELD(site_xmat, NPY_DOUBLE),
+    FIELD(ten_J, NPY_DOUBLE),
+    FIELD(ten_length, NPY_DOUBLE),
+    FIELD(actuator_length, NPY_DOUBLE),
+    FIELD(actuator_velocity, NPY_DOUBLE),
+    FIELD(actuator_force, NPY_DOUBLE),
+    FIELD(qfrc_actuator, NPY_DOUBLE),
+    FIELD(qfrc_smooth, NPY_DOUBLE),
+    FIELD(M, NPY_DOUBLE),
+    FIELD(efc_type, NPY_INT32),
+    FIELD(efc_id, NPY_INT32),
+    FIELD(efc_J, NPY_DOUBLE),
+    FIELD(efc_pos, NPY_DOUBLE),
+    FIELD(efc_margin, NPY_DOUBLE),
+    FIELD(efc_frictionloss, NPY_DOUBLE),
+    FIELD(efc_KBIP, NPY_DOUBLE),
+    FIELD(efc_R, NPY_DOUBLE),
+    FIELD(efc_aref, NPY_DOUBLE),
+};
+
+static const field SPARSE_FIELDS[] = {
+    FIELD(efc_J_rownnz, NPY_INT32),
+    FIELD(efc_J_rowadr, NPY_INT32),
+    FIELD(efc_J_colind, NPY_INT32),
+};
+
+/* Of mjContact, by the stride of its array. */
+static const field CONTACT_FIELDS[] = {
+    {"dist", offsetof(qd_mj, contact_dist), NPY_DOUBLE},
+    {"pos", offsetof(qd_mj, contact_pos), NPY_DOUBLE},
+    {"frame", offsetof(qd_mj, contact_frame), NPY_DOUBLE},
+    {"friction", offsetof(qd_mj, contact_friction), NPY_DOUBLE},
+    {"mu", offsetof(qd_mj, contact_mu), NPY_DOUBLE},
+    {"dim", offsetof(qd_mj, contact_dim), NPY_INT32},
+    {"geom", offsetof(qd_mj, contact_geom), NPY_INT32},
+    {"efc_address", offsetof(qd_mj, contact_efc_address), NPY_INT32},
+};
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
+
+/* New reference to an array of this type, or NULL with TypeError. */
+static PyArrayObject *attribute_array(PyObject *owner, const char *name, int type) {
+  PyObject *value = PyObject_GetAttrString(owner, name);
+  if (value != NULL && (!PyArray_Check(value) || PyArray_TYPE((PyArrayObject *)value) != type)) {
+    PyErr_Format(PyExc_TypeError, "%s: expected an array of MuJoCo's, got %s", name,
+                 Py_TYPE(value)->tp_name);
+    Py_CLEAR(value);
+  }
+  return (PyArrayObject *)value;
+}
+
+/* Addresses of what the owner's arrays show; the owner keeps it. */
+static int fields_read(PyObject *owner, const field *fields, int count, qd_mj *mj) {
+  for (int i = 0; i < count; i++) {
+    PyArrayObject *array = attribute_array(owner, fields[i].name, fields[i].type);
+    if (array == NULL) {
+      return -1;
+    }
+    if (!PyArray_IS_C_CONTIGUOUS(array)) {
+      PyErr_Format(PyExc_ValueError, "%s: expected contiguous numbers", fields[i].name);
+      Py_DECREF(array);
+      return -1;
+    }
+    void *address = PyArray_DATA(array);
+    memcpy((char *)mj + fields[i].offset, &address, sizeof address);
+    Py_DECREF(array);
+  }
+  return 0;
+}
+
+static int integer_read(PyObject *owner, const char *name, int64_t *out) {
+  PyObject *value = PyObject_GetAttrString(owner, name);
+  if (value == NULL) {
+    return -1;
+  }
+  *out = PyLong_AsLongLong(value);
+  Py_DECREF(value);
+  return *out == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int columns_read(PyObject *owner, const char *name, int32_t *out) {
+  PyArrayObject *array = attribute_array(owner, name, NPY_DOUBLE);
+  if (array == NULL) {
+    return -1;
+  }
+  *out = PyArray_NDIM(array) == 2 ? (int32_t)PyArray_DIM(array, 1) : 1;
+  Py_DECREF(array);
+  return 0;
+}
+
+/* ---------------------------------------------------------------- what is kept of a model */
+
+static const char PLAN_NAME[] = "qdsim._core.mujoco_plan";
+
+typedef struct mujoco_plan {
+  qd_mj mj; /* its part of the model */
+  qd_mj_meshes *meshes;
+  _Atomic(qd_mj_workspace *) workspace; /* of the last call, or NULL */
+} mujoco_plan;
+
+static void plan_destroy(PyObject *capsule) {
+  mujoco_plan *plan = PyCapsule_GetPointer(capsule, PLAN_NAME);
+  if (plan != NULL) {
+    qd_mj_meshes_destroy(plan->meshes);
+    qd_mj_workspace_destroy(atomic_exchange(&plan->workspace, NULL));
+    PyMem_Free(plan);
+  }
+}
+
+static int model_read(PyObject *model, qd_mj *mj) {
+  const struct {
+    const char *name;
+    int64_t *out;
+  } sizes[] = {{"nq", &mj->nq},        {"nv", &mj->nv},          {"nu", &mj->nu},
+               {"na", &mj->na},        {"nbody", &mj->nbody},    {"ngeom", &mj->ngeom},
+               {"nu", &mj->nactuator}, {"ntendon", &mj->ntendon}};
+  for (int i = 0; i < COUNT(sizes); i++) {
+    if (integer_read(model, sizes[i].name, sizes[i].out) < 0) {
+      return -1;
+    }
+  }
+  return fields_read(model, MODEL_FIELDS, COUNT(MODEL_FIELDS), mj) < 0 ||
+                 columns_read(model, "actuator_dynprm", &mj->dynprm_count) < 0 ||
+                 columns_read(model, "actuator_gainprm", &mj->gainprm_count) < 0 ||
+                 columns_read(model, "actuator_biasprm", &mj->biasprm_count) < 0 ||
+                 columns_read(model, "eq_data", &mj->eqdata_count) < 0
+             ? -1
+             : 0;
+}
+
+const char mujoco_plan_doc[] =
+    "_mujoco_plan(model, vertex_count, vertex, face_count, face): a capsule.\n\n"
+    "Addresses of a mujoco.MjModel's arrays, which must outlive it, and its convex meshes:\n"
+    "vertices (n, 3) and triangles (k, 3) mesh after mesh, so many of each.";
+
+PyObject *mujoco_plan_function(PyObject *Py_UNUSED(module), PyObject *args) {
+  PyObject *model, *given[4];
+  if (!PyArg_ParseTuple(args, "OOOOO", &model, given, given + 1, given + 2, given + 3)) {
+    return NULL;
+  }
+  const npy_intp one[1] = {-1}, three[2] = {-1, 3};
+  PyArrayObject *vertex_count = array_read_int(given[0], "vertex_count", 1, one);
+  PyArrayObject *vertex = vertex_count ? array_read(given[1], "vertex", 2, three) : NULL;
+  PyArrayObject *face_count = vertex ? array_read_int(given[2], "face_count", 1, one) : NULL;
+  PyArrayObject *face = face_count ? array_read_int(given[3], "face", 2, three) : NULL;
+  mujoco_plan *plan = face ? PyMem_Calloc(1, sizeof *plan) : NULL;
+  PyObject *capsule = NULL;
+  if (plan != NULL && model_read(model, &plan->mj) == 0) {
+    plan->meshes =
+        qd_mj_meshes_create((int)PyArray_DIM(vertex_count, 0), PyArray_DATA(vertex_count),
+                            PyArray_DATA(vertex), PyArray_DATA(face_count), PyArray_DATA(face));
+    capsule = plan->meshes ? PyCapsule_New(plan, PLAN_NAME, plan_destroy) : PyErr_NoMemory();
+  }
+  if (capsule == NULL && plan != NULL) {
+    qd_mj_meshes_destroy(plan->meshes);
+    PyMem_Free(plan);
+  }
+  Py_XDECREF(vertex_count);
+  Py_XDECREF(vertex);
+  Py_XDECREF(face_count);
+  Py_XDECREF(face);
+  return capsule != NULL || PyErr_Occurred() ? capsule : PyErr_NoMemory();
+}
+
+/* ---------------------------------------------------------------- one state */
+
+static int options_read(PyObject *model, qd_mj *mj) {
+  PyObject *options = PyObject_GetAttrString(model, "opt");
+  if (options == NULL) {
+    return -1;
+  }
+  const struct {
+    const char *name;
+    int32_t *out;
+  } flags[] = {{"integrator", &mj->integrator},
+               {"cone", &mj->cone},
+               {"disableflags", &mj->disableflags},
+               {"disableactuator", &mj->disableactuator}};
+  static const field gravity[] = {FIELD(gravity, NPY_DOUBLE)};
+  int status = fields_read(options, gravity, 1, mj);
+  for (int i = 0; status == 0 && i < COUNT(flags); i++) {
+    int64_t value = 0;
+    status = integer_read(options, flags[i].name, &value);
+    *flags[i].out = (int32_t)value;
+  }
+  PyObject *h = status == 0 ? PyObject_GetAttrString(options, "timestep") : NULL;
+  mj->timestep = h != NULL ? PyFloat_AsDouble(h) : -1.0;
+  Py_XDECREF(h);
+  Py_DECREF(options);
+  return status < 0 || PyErr_Occurred() ? -1 : 0;
+}
+
+static int contacts_read(PyObject *data, qd_mj *mj) {
+  PyObject *contacts = PyObject_GetAttrString(data, "contact");
+  if (contacts == NULL) {
+    return -1;
+  }
+  int status = 0;
+  for (int i = 0; status == 0 && i < COUNT(CONTACT_FIELDS); i++) {
+    PyArrayObject *array =
+        attribute_array(contacts, CONTACT_FIELDS[i].name, CONTACT_FIELDS[i].type);
+    if (array == NULL) {
+      status = -1;
+      break;
+    }
+    void *address = PyArray_DATA(array);
+    memcpy((char *)mj + CONTACT_FIELDS[i].offset, &address, sizeof address);
+    mj->contact_stride = PyArray_STRIDE(array, 0);
+    mj->ncon = PyArray_DIM(array, 0);
+    Py_DECREF(array);
+  }
+  Py_DECREF(contacts);
+  return status;
+}
+
+/* That the data is this model's: its sizes are. */
+static int sizes_check(PyObject *data, const qd_mj *mj) {
+  const struct {
+    const char *name;
+    int64_t size;
+  } expected[] = {{"qpos", mj->nq},
+                  {"cdof", 6 * mj->nv},
+                  {"ctrl", mj->nu},
+                  {"xpos", 3 * mj->nbody},
+                  {"geom_xpos", 3 * mj->ngeom}};
+  for (int i = 0; i < COUNT(expected); i++) {
+    PyArrayObject *array = attribute_array(data, expected[i].name, NPY_DOUBLE);
+    if (array == NULL) {
+      return -1;
+    }
+    const int64_t size = PyArray_SIZE(array);
+    Py_DECREF(array);
+    if (size != expected[i].size) {
+      PyErr_Format(PyExc_ValueError,
+                   "data: expected an MjData of this model, but %s has %lld numbers, not %lld",
+                   expected[i].name, (long long)size, (long long)expected[i].size);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static int changes_read(PyObject *object, qd_mj_change **out, int *count) {
+  *out = NULL;
+  *count = 0;
+  if (object == Py_None) {
+    return 0;
+  }
+  if (!PyDict_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "changes: expected a dict, got %s", Py_TYPE(object)->tp_name);
+    return -1;
+  }
+  *out = PyMem_Calloc((size_t)PyDict_Size(object) + 1, sizeof **out);
+  if (*out == NULL) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value); ++*count) {
+    int contact;
+    if (int_read(key, "changes", &contact) < 0 ||
+        array_copy_matrix(value, "changes", 7, 6, (*out)[*count].by_twist) < 0) {
+      return -1;
+    }
+    (*out)[*count].contact = contact;
+  }
+  return 0;
+}
+
+/* (A, B), or the numbers of contacts that are not known. */
+static PyObject *linearize_run(mujoco_plan *plan, const qd_mj *mj, int count,
+                               const qd_mj_change *changes) {
+  const int state = (int)(2 * mj->nv + mj->na);
+  PyObject *A = array_new_matrix(state, state);
+  PyObject *B = A != NULL ? array_new_matrix(state, (int)mj->nu) : NULL;
+  qd_mj_workspace *workspace = atomic_exchange(&plan->workspace, NULL);
+  workspace = workspace != NULL ? workspace : qd_mj_workspace_create();
+  if (B == NULL || workspace == NULL) {
+    Py_XDECREF(A);
+    Py_XDECREF(B);
+    qd_mj_workspace_destroy(workspace);
+    return PyErr_NoMemory();
+  }
+  qd_mj_info info;
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status =
+      qd_mj_linearize(mj, plan->meshes, count, changes, workspace, PyArray_DATA((PyArrayObject *)A),
+                      PyArray_DATA((PyArrayObject *)B), &info);
+  Py_END_ALLOW_THREADS;
+  qd_mj_workspace_destroy(atomic_exchange(&plan->workspace, workspace));
+  PyObject *result = NULL;
+  if (status == QD_OK) {
+    result = PyTuple_Pack(2, A, B);
+  } else if (info.unknown_count > 0) {
+    const int listed =
+        info.unknown_count < COUNT(info.unknown) ? info.unknown_count : COUNT(info.unknown);
+    result = PyList_New(listed);
+    for (int i = 0; result != NULL && i < listed; i++) {
+      PyList_SET_ITEM(result, i, PyLong_FromLong(info.unknown[i]));
+    }
+  } else {
+    PyErr_Format(PyExc_ArithmeticError,
+                 "linearize: %s: the step's Newton matrix has no Cholesky factor",
+                 qd_status_name(status));
+  }
+  Py_DECREF(A);
+  Py_DECREF(B);
+  return result;
+}
+
+const char mujoco_linearize_doc[] =
+    "_mujoco_linearize(plan, model, data, sparse, changes): derivatives.\n\n"
+    "(A, B) of a step from data after mj_forward, or a list of contacts whose change is not\n"
+    "known. sparse: whether efc_J is; changes: of some contacts (7, 6), by their numbers, or None.";
+
+PyObject *mujoco_linearize_function(PyObject *Py_UNUSED(module), PyObject *args) {
+  PyObject *capsule, *model, *data, *given;
+  int sparse, count;
+  if (!PyArg_ParseTuple(args, "OOOpO", &capsule, &model, &data, &sparse, &given)) {
+    return NULL;
+  }
+  mujoco_plan *plan = PyCapsule_GetPointer(capsule, PLAN_NAME);
+  if (plan == NULL) {
+    return NULL;
+  }
+  qd_mj mj = plan->mj;
+  if (options_read(model, &mj) < 0 || sizes_check(data, &mj) < 0 ||
+      fields_read(data, DATA_FIELDS, COUNT(DATA_FIELDS), &mj) < 0 ||
+      (sparse && fields_read(data, SPARSE_FIELDS, COUNT(SPARSE_FIELDS), &mj) < 0) ||
+      contacts_read(data, &mj) < 0 || integer_read(data, "nefc", &mj.nefc) < 0) {
+    return NULL;
+  }
+  qd_mj_change *changes;
+  PyObject *result = NULL;
+  if (changes_read(given, &changes, &count) == 0) {
+    result = linearize_run(plan, &mj, count, changes);
+  }
+  PyMem_Free(changes);
+  return result;
+}

@@ -1,0 +1,77 @@
+/* Rows by q, of all but contacts: limits here, equalities in a file of their own. */
+#include "base/quat.h"
+#include "mujoco/parts.h"
+
+/* A limit: its gap changes as its row says. */
+static void limit_by_position(const qd_mj *mj, qd_mj_workspace *w, int i) {
+  const double *K = mj->efc_KBIP + 4 * i, gap = mj->efc_pos[i] - mj->efc_margin[i];
+  if (w->h[i] == 0.0) {
+    return;
+  }
+  const double by_gap =
+      -w->h[i] * K[0] * (K[2] + K[3] * gap) + w->f[i] * K[3] / (K[2] * (1.0 - K[2]));
+  const int count = mj_rows_compact(mj, w, i, 1);
+  for (int p = 0; p < count; ++p) {
+    double *out = w->rhs + (size_t)w->column[p] * (size_t)w->columns;
+    for (int c = 0; c < count; ++c) {
+      out[w->column[c]] += by_gap * w->compact[p] * w->compact[c];
+    }
+  }
+}
+
+/* The limit of a ball joint: its row is minus the axis of its turn, in body axes, which turns by
+ * (1 - n n') J^-1 / angle. */
+static void ball_limit_turns(const qd_mj *mj, qd_mj_workspace *w, int i) {
+  const int joint = mj->efc_id[i], dof = mj->jnt_dofadr[joint];
+  const double *K = mj->efc_KBIP + 4 * i;
+  double r[3], n[3], inverse[9], by[9];
+  quat_log(r, mj->qpos + mj->jnt_qposadr[joint]);
+  vec3_scale(r, r, -1.0);
+  vec3_scale(n, r, -1.0);
+  const double angle = vec3_normalize(n);
+  if (!(angle > 0.0) || w->h[i] == 0.0) {
+    return;
+  }
+  rotation_left_jacobian_inverse(inverse, r);
+  for (int c = 0; c < 3; ++c) {
+    double column[3];
+    mat3_column(column, inverse, c);
+    vec3_axpy(column, -vec3_dot(n, column), n);
+    for (int a = 0; a < 3; ++a) {
+      by[3 * a + c] = -column[a] / angle; /* of the row */
+    }
+  }
+  for (int c = 0; c < 3; ++c) {
+    double change = 0.0; /* of r = J x + B J v */
+    for (int a = 0; a < 3; ++a) {
+      change += by[3 * a + c] * (w->x[dof + a] + K[1] * mj->qvel[dof + a]);
+    }
+    for (int a = 0; a < 3; ++a) {
+      w->rhs[(size_t)(dof + a) * (size_t)w->columns + (size_t)(dof + c)] +=
+          by[3 * a + c] * w->f[i] + w->h[i] * n[a] * change;
+    }
+  }
+}
+
+void mj_rows_by_position(const qd_mj *mj, qd_mj_workspace *w) {
+  for (int i = 0; i < mj->nefc; ++i) {
+    switch (mj->efc_type[i]) {
+    case MJ_ROW_EQUALITY:
+      if (i == 0 || mj->efc_type[i - 1] != MJ_ROW_EQUALITY || mj->efc_id[i - 1] != mj->efc_id[i]) {
+        mj_equality_by_position(mj, w, i);
+      }
+      break;
+    case MJ_ROW_LIMIT_JOINT:
+      if (mj->jnt_type[mj->efc_id[i]] == MJ_BALL) {
+        ball_limit_turns(mj, w, i);
+      }
+      limit_by_position(mj, w, i);
+      break;
+    case MJ_ROW_LIMIT_TENDON:
+      limit_by_position(mj, w, i);
+      break;
+    default:
+      break;
+    }
+  }
+}

@@ -1,0 +1,149 @@
+/* What the files of this folder share. Floor: mujoco, over geometry.
+ *
+ * MuJoCo's step is the minimiser x = qacc of |x - a|_M^2 / 2 + sum of s_i(J_i x - aref_i) with
+ * smooth convex s; f = -s'. With H = s'' and k = M + J'HJ its derivative is
+ *
+ *   k dx = d(force) - d(bias + M x) + (dJ)' f - J'(H (dJ x - daref) + f dln R)
+ *
+ * R changes with penetration; aref = -B J v - K d pos. Columns of `rhs` are dq, dv, act, ctrl. */
+#ifndef QD_MUJOCO_PARTS_H
+#define QD_MUJOCO_PARTS_H
+
+#include "geometry/meshes/mesh.h"
+#include "mujoco/spatial.h"
+#include "qdsim.h"
+
+/* mjtJoint, mjtEq, mjtConstraint and the like; numbers that MuJoCo has kept since 2.0. */
+enum { MJ_FREE = 0, MJ_BALL = 1 };
+enum { MJ_EQ_CONNECT = 0, MJ_EQ_WELD = 1, MJ_EQ_JOINT = 2, MJ_EQ_TENDON = 3 };
+enum {
+  MJ_ROW_EQUALITY = 0,
+  MJ_ROW_FRICTION_DOF,
+  MJ_ROW_FRICTION_TENDON,
+  MJ_ROW_LIMIT_JOINT,
+  MJ_ROW_LIMIT_TENDON,
+  MJ_ROW_FRICTIONLESS,
+  MJ_ROW_PYRAMIDAL,
+  MJ_ROW_ELLIPTIC
+};
+enum { MJ_NO_SPRING = 32, MJ_NO_DAMPER = 64, MJ_NO_GRAVITY = 128, MJ_NO_CLAMP = 256 };
+enum { MJ_NO_ACTUATION = 2048, MJ_NO_EULERDAMP = 32768 };
+enum { MJ_EULER = 0, MJ_IMPLICITFAST = 3 };
+
+struct qd_mj_meshes {
+  int count;
+  convex_mesh **mesh; /* (count) NULL: not known */
+};
+
+typedef struct mj_body {
+  double V[6], A[6], X[6], Y[6]; /* twist; its rate, gravity included; sum of S x; sum of S y */
+  double wrench[6];              /* of contacts and forces that do not turn with the body */
+  inertia10 inertia;
+  double gyration[9], momentum[6]; /* forces by twists are B(a, .) = (gyration a, 2 a x momentum) */
+  double F[6], G[6]; /* force of its motion; of y alone. These five become those of the subtree */
+} mj_body;
+
+typedef struct mj_dof {
+  double S[6];         /* screw */
+  double before[6];    /* twist before the joint's block of turns */
+  double x_before[6];  /* sum of S x before it */
+  double rate[6];      /* S' = before x S */
+  double rate_rate[6]; /* S'' */
+  double turn_rate[6]; /* (before + after) x S: what velocities meet */
+  double y_rate[6];    /* (sum of S y before) x S */
+  int parent;          /* dof, -1: none */
+  int block;           /* first dof of its block */
+} mj_dof;
+
+struct qd_mj_workspace {
+  void *block; /* all that follows */
+  size_t bytes;
+  mj_body *body;    /* (nbody) */
+  mj_dof *dof;      /* (nv) */
+  int *last_dof;    /* (nbody) deepest dof that moves it, -1: none */
+  double *x;        /* (nv) acceleration */
+  double *y;        /* (nv) x - (v_next - v) / h */
+  double *a;        /* (nv) (v_next - v) / h */
+  double *M, *P;    /* (nv, nv) */
+  double *k;        /* (nv, nv) M + J'HJ, then its factor */
+  double *scratch;  /* (nv) */
+  double *rhs;      /* (nv, columns) */
+  double *by_q;     /* (nv, nv) d(M y) by q */
+  double *spin;     /* (nv, 6) of bodies alone on a free joint: what their gyroscopic forces add to
+                       P a, by their turns and by their angular velocities */
+  int *pivot;       /* (nv) of P's factor, where it is lopsided */
+  double *implicit; /* (nv, na + nu) what gains add to P a, by act and ctrl */
+  double *dx;       /* (nv, columns) copy of rhs, for implicit integrators */
+  double *f;        /* (nefc) forces */
+  double *h;        /* (nefc) curvature of rows that stand alone */
+  double *cone;     /* (nefc, 6) Hessian rows of elliptic contacts */
+  double *r;        /* (nefc) J x - aref */
+  double *compact;  /* (6, nv) rows of one block, columns that are not zero */
+  int *column;      /* (nv) which */
+  double *wide;     /* (6, nv) */
+  double *change;   /* (nv, 6) wrench on the second body by q, of one contact */
+  int *moves;       /* (nv) 1: the first body, 2: the second, 3: both */
+  int columns;
+  int spins;  /* whether bodies are alone on free joints of implicitfast: P is not symmetric */
+  int damped; /* whether P differs from M */
+  double origin[3];
+};
+
+/* base of a contact's field */
+static inline const double *mj_contact_doubles(const char *first, int64_t stride, int i) {
+  return (const double *)(const void *)(first + stride * i);
+}
+static inline const int32_t *mj_contact_ints(const char *first, int64_t stride, int i) {
+  return (const int32_t *)(const void *)(first + stride * i);
+}
+
+/* bodies.c: screws, twists and inertias; then the derivatives of bias + M x, of what forces do that
+ * act on bodies, and of M y */
+void mj_bodies_begin(const qd_mj *mj, qd_mj_workspace *w);
+void mj_bodies_move(const qd_mj *mj, qd_mj_workspace *w);
+void mj_bodies_derivative(const qd_mj *mj, qd_mj_workspace *w);
+
+/* rows.c: forces and curvature of MuJoCo's rows at w->x */
+void mj_rows_evaluate(const qd_mj *mj, qd_mj_workspace *w);
+/* k = M + J'HJ */
+void mj_rows_curvature(const qd_mj *mj, qd_mj_workspace *w);
+/* gradient = M x - smooth - J'f */
+void mj_rows_gradient(const qd_mj *mj, qd_mj_workspace *w, double *gradient);
+/* rhs by v, of all rows */
+void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w);
+/* Row i's columns that are not zero (w->column) and numbers (w->compact, dim rows); their count. */
+int mj_rows_compact(const qd_mj *mj, qd_mj_workspace *w, int row, int dim);
+
+/* contacts.c: rhs by q, of contacts, and their wrenches on bodies */
+void mj_contacts_by_position(const qd_mj *mj, const qd_mj_meshes *meshes, int change_count,
+                             const qd_mj_change *changes, qd_mj_workspace *w, qd_mj_info *info);
+
+/* drives.c: passive forces and actuators; P - M */
+void mj_drives(const qd_mj *mj, qd_mj_workspace *w);
+/* what the implicit integrators add to M */
+void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
+/* spins.c: what implicitfast adds for bodies that are alone on a free joint; fills w->spin from
+ * w->a */
+void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
+/* 1: dof is the first of the turns of such a body */
+int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
+/* next activations, by act and ctrl: rows 2 nv .. of A and B */
+void mj_activations(const qd_mj *mj, double *A, double *B);
+
+/* limits.c: rhs by q, of all rows but contacts */
+void mj_rows_by_position(const qd_mj *mj, qd_mj_workspace *w);
+
+/* equalities.c: rhs by q, and of d(dJ/dt v) by v, of the rows of one constraint, from `row` on */
+void mj_equality_by_position(const qd_mj *mj, qd_mj_workspace *w, int row);
+
+/* Dofs that move either of two bodies, in w->column and, by which they do, w->moves; their count.
+ */
+int mj_dofs_of_two(qd_mj_workspace *w, int body_a, int body_b);
+
+/* cholesky.c */
+/* The lower factor in place, row-major; 0: not positive definite */
+int mj_cholesky(double *k, int n);
+/* rows (n, columns) = k^-1 rows */
+void mj_cholesky_solve(const double *k, int n, double *rows, int columns);
+
+#endif

@@ -1,0 +1,82 @@
+/* Implicitfast on bodies that are alone on a free joint: their gyroscopic forces, too, are taken at
+ * the end of the step, to first order. In world axes about the body's origin, with angular velocity
+ * w and centre of mass c: m w x (w x c) and w x J w; their slope along a is m (a x (w x c) + w x (a
+ * x c)) and a x Jw + w x Ja. Source: MuJoCo, Computation, "Free bodies". */
+#include "mujoco/parts.h"
+
+enum { FREE_DOFS = 6 };
+
+int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof) {
+  const int joint = mj->dof_jntid[dof], first = mj->jnt_dofadr[joint];
+  if (mj->integrator != MJ_IMPLICITFAST || mj->jnt_type[joint] != MJ_FREE || dof != first + 3) {
+    return 0;
+  }
+  const int next = first + FREE_DOFS;
+  return w->dof[first].parent < 0 && (next == mj->nv || w->dof[next].parent < 0);
+}
+
+/* force = m (a x (b x c) + b x (a x c)), moment = a x Jb + b x Ja */
+static void slope_of(const inertia10 *inertia, const double a[3], const double b[3],
+                     double force[3], double moment[3]) {
+  double inner[3], other[3];
+  vec3_cross(inner, b, inertia->moment);
+  vec3_cross(force, a, inner);
+  vec3_cross(inner, a, inertia->moment);
+  vec3_cross(other, b, inner);
+  vec3_axpy(force, 1.0, other);
+  mat3_mul_vec(inner, inertia->about, b);
+  vec3_cross(moment, a, inner);
+  mat3_mul_vec(inner, inertia->about, a);
+  vec3_cross(other, b, inner);
+  vec3_axpy(moment, 1.0, other);
+}
+
+/* All that is fixed to the body, about its origin. */
+static void whole_body(const qd_mj *mj, const qd_mj_workspace *w, int dof, inertia10 *out) {
+  double t[3];
+  memset(out, 0, sizeof *out);
+  for (int b = 1; b < mj->nbody; ++b) {
+    if (w->last_dof[b] == dof + 2) {
+      inertia_add(out, &w->body[b].inertia);
+    }
+  }
+  vec3_sub(t, w->origin, mj->xpos + 3 * mj->dof_bodyid[dof]);
+  inertia_shift(out, t);
+}
+
+static void add_body(const qd_mj *mj, qd_mj_workspace *w, int dof) {
+  const double h = mj->timestep;
+  double omega[3] = {0.0}, alpha[3] = {0.0}, force[3], moment[3], steady[3], turned[3];
+  inertia10 inertia;
+  whole_body(mj, w, dof, &inertia);
+  for (int i = 0; i < 3; ++i) {
+    vec3_axpy(omega, mj->qvel[dof + i], w->dof[dof + i].S);
+    vec3_axpy(alpha, w->a[dof + i], w->dof[dof + i].S);
+  }
+  slope_of(&inertia, alpha, omega, steady, moment);
+  for (int i = 0; i < 3; ++i) {
+    const double *axis = w->dof[dof + i].S;
+    double *P = w->P + dof + i;
+    slope_of(&inertia, axis, omega, force, moment);
+    for (int j = 0; j < 3; ++j) {
+      P[(dof - 3 + j) * mj->nv] += h * force[j];
+      P[(dof + j) * mj->nv] += h * vec3_dot(w->dof[dof + j].S, moment);
+    }
+    slope_of(&inertia, axis, alpha, force, moment);
+    vec3_cross(turned, axis, steady);
+    for (int j = 0; j < 3; ++j) {
+      w->spin[6 * (dof - 3 + j) + i] = -h * turned[j];
+      w->spin[6 * (dof - 3 + j) + 3 + i] = -h * force[j];
+      w->spin[6 * (dof + j) + 3 + i] = -h * vec3_dot(w->dof[dof + j].S, moment);
+    }
+  }
+}
+
+void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w) {
+  memset(w->spin, 0, 6 * (size_t)mj->nv * sizeof *w->spin);
+  for (int i = 3; i < mj->nv; ++i) {
+    if (mj_spins_alone(mj, w, i)) {
+      add_body(mj, w, i);
+    }
+  }
+}

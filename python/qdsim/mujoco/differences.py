@@ -1,0 +1,73 @@
+"""How one contact of MuJoCo's changes, by differences of MuJoCo's own collision detection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+_Matrix = npt.NDArray[np.float64]
+
+
+def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> _Matrix:
+    """Central differences of a contact's gap, place and normal by the motion of its second geometry.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+        data: Its ``MjData`` after ``mj_forward``; it is not changed.
+        contact: Index in ``data.contact``.
+        step: Length in m, and angle in rad, of the motions, > 0.
+
+    Returns:
+        (7, 6) rows of gap (m), place (3, m) and normal (3), world axes; columns the angular velocity (3) and the
+        velocity of what is at the contact's place (3) of the second geometry while the first stands still.
+
+    Raises:
+        ValueError: MuJoCo finds no such contact after a motion of that size.
+    """
+    twin = mujoco.MjData(model)
+    mujoco.mj_copyData(twin, model, data)
+    one = data.contact[contact]
+    geoms, place, normal = tuple(one.geom), np.array(one.pos), np.array(one.frame[:3])
+    pos = np.array(data.geom_xpos[geoms[1]])
+    rot = np.array(data.geom_xmat[geoms[1]]).reshape(3, 3)
+    at = np.concatenate([[one.dist], place, normal])
+    out = np.zeros((7, 6))
+    for column in range(6):
+        ends = []
+        for sign in (1.0, -1.0):
+            shift, turn = np.zeros(3), np.eye(3)
+            if column < 3:
+                turn = _turn(column, sign * step)
+            else:
+                shift[column - 3] = sign * step
+            twin.geom_xpos[geoms[1]] = place + turn @ (pos - place) + shift
+            twin.geom_xmat[geoms[1]] = (turn @ rot).ravel()
+            mujoco.mj_collision(model, twin)
+            ends.append(_nearest(model, twin, geoms, at, step))
+        out[:, column] = (ends[0] - ends[1]) / (2.0 * step)
+    return out
+
+
+def _turn(axis: int, angle: float) -> _Matrix:
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    out = np.eye(3)
+    out[i, i] = out[j, j] = np.cos(angle)
+    out[i, j], out[j, i] = -np.sin(angle), np.sin(angle)
+    return out
+
+
+def _nearest(model: Any, data: Any, geoms: tuple[int, ...], at: _Matrix, step: float) -> _Matrix:
+    best, nearest = None, 1e3 * step
+    for one in data.contact:
+        if tuple(one.geom) == geoms:
+            here = np.concatenate([[one.dist], one.pos, one.frame[:3]])
+            off = float(np.abs(here - at).max())
+            if off < nearest:
+                best, nearest = here, off
+    if best is None:
+        names = " and ".join(repr(model.geom(g).name or g) for g in geoms)
+        raise ValueError(f"contacts: differences find no contact of geoms {names} nearby")
+    return best

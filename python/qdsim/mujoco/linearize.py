@@ -1,0 +1,149 @@
+"""Exact derivatives of MuJoCo's step.
+
+MuJoCo's step is the minimiser of a smooth convex function of accelerations (Todorov, ICRA 2014; MuJoCo's documentation,
+"Computation"). Its derivative follows by the implicit function theorem: MuJoCo's own rows, forces and matrices, and the
+analytic change of inertias, forces, Jacobians and contacts with configuration and velocity.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim.arguments import one_of
+from qdsim.description.hulls import hull_of_compiled
+
+from .differences import contact_change
+from .refusals import options_refused, what_is_refused
+
+_Matrix = npt.NDArray[np.float64]
+
+_plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
+_plans_lock = threading.Lock()
+
+
+class Transition(NamedTuple):
+    """Derivatives of one step, named as those of ``mjd_transitionFD``.
+
+    Attributes:
+        A: (2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
+        B: (2 nv + na, nu) of the next state by the controls.
+        C: None: sensors are not differentiated.
+        D: None, likewise.
+    """
+
+    A: _Matrix
+    B: _Matrix
+    C: None
+    D: None
+
+
+def refusals(model: Any) -> list[str]:
+    """What of a ``mujoco.MjModel`` `linearize` cannot differentiate, by name; empty if nothing.
+
+    Raises:
+        TypeError: `model` is no ``MjModel``.
+    """
+    _check("model", model, mujoco.MjModel)
+    return what_is_refused(model)
+
+
+def linearize(
+    model: Any, data: Any, *, contacts: Literal["exact", "differences"] = "exact"
+) -> Transition:
+    """Exact derivatives A, B of one ``mj_step`` from the state and controls in `data`.
+
+    They are those of the step that MuJoCo takes, with its own contacts, solved to rounding whatever the solver's tolerance:
+    integrators Euler and implicitfast, both cones, every condim, limits, dry friction, equalities (connect, weld, joint,
+    tendon), springs and dampers, fixed tendons, and actuators with affine gains and biases and any linear activation. Calls
+    ``mj_forward(model, data)``: what `data` derives from its state is renewed, the state stays. At kinks (a contact that
+    just touches, a control at its limit) they are those of one side.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+        data: Its ``mujoco.MjData``.
+        contacts: What to do with a contact that this package's geometry does not find where MuJoCo does, so that its
+            change with the configuration has no closed form: often of cylinders and ellipsoids, sometimes of meshes, always
+            of height fields. "exact": ValueError; "differences": that contact alone by central differences of MuJoCo's
+            collision detection.
+
+    Returns:
+        `Transition` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D (sensors) are None.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: The model has what cannot be differentiated, which the message names (`refusals` lists it), or a
+            contact has no known change (the message names its geometries).
+        ArithmeticError: The step's Newton matrix is not positive definite.
+    """
+    one_of("contacts", contacts, allowed=("exact", "differences"))
+    plan = _plan_of(model)
+    _check("data", data, mujoco.MjData)
+    mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
+    sparse = bool(mujoco.mj_isSparse(model))
+    found = _core._mujoco_linearize(plan, model, data, sparse, None)
+    if isinstance(found, tuple):
+        return Transition(*found, None, None)
+    if contacts == "exact":
+        raise ValueError(_unknown_contacts(model, data, found))
+    changes: dict[int, _Matrix] = {}
+    while not isinstance(found, tuple):
+        if found[0] in changes:
+            raise ValueError(_unknown_contacts(model, data, found))
+        changes.update({i: contact_change(model, data, i) for i in found})
+        found = _core._mujoco_linearize(plan, model, data, sparse, changes)
+    return Transition(*found, None, None)
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: expected a mujoco.{kind.__name__}, got {type(value).__name__}")
+
+
+def _plan_of(model: Any) -> object:
+    """What is kept of a model: addresses of its arrays, which live as long as it does, and its meshes."""
+    _check("model", model, mujoco.MjModel)
+    plan = _plans.get(model)
+    refused = what_is_refused(model) if plan is None or options_refused(model.opt) else []
+    if refused:
+        raise ValueError("model: no derivatives of " + "; ".join(refused))
+    if plan is None:
+        with _plans_lock:
+            plan = _plans[model] = _core._mujoco_plan(model, *_hulls(model))
+    return plan
+
+
+def _hulls(model: Any) -> tuple[_Matrix | npt.NDArray[np.int32], ...]:
+    """Vertices and triangles of all meshes that collide."""
+    counts, faces = [], []
+    for i in range(model.nmesh):
+        hull = hull_of_compiled(model, i)
+        counts.append(len(hull))
+        faces.append(hull)
+    face = np.concatenate([*faces, np.zeros((0, 3), np.int32)])
+    return (
+        np.array(model.mesh_vertnum, np.int32),
+        np.array(model.mesh_vert, float).reshape(-1, 3),
+        np.array(counts, np.int32),
+        np.ascontiguousarray(face, np.int32),
+    )
+
+
+def _unknown_contacts(model: Any, data: Any, contacts: list[int]) -> str:
+    pairs = []
+    for i in contacts:
+        names = [repr(model.geom(g).name or int(g)) for g in data.contact[i].geom if g >= 0]
+        pair = " and ".join(names)
+        if pair not in pairs:
+            pairs.append(pair)
+    return (
+        "contacts: no exact derivative of how MuJoCo's contacts of these geometries change: "
+        + "; ".join(pairs)
+        + " (contacts='differences' differences these alone)"
+    )

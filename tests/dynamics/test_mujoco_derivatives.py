@@ -1,0 +1,270 @@
+"""`qdsim.mujoco.linearize` beside central differences of `mj_step` itself, whose solver runs to 1e-14.
+
+Differences are taken with several steps; the best one counts, as long as two of them agree, since a step across a kink or
+one lost in rounding says nothing.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import qdsim.mujoco
+
+STEPS = (1e-5, 1e-6, 1e-7, 1e-8)
+
+SHAPES = """
+<mujoco><option timestep="0.005" {option}/><default><geom condim="{dim}" friction="0.8 0.01 0.002"/></default>
+<worldbody><geom type="plane" size="3 3 1" euler="3 5 0"/>
+<body pos="0 0 0.09"><freejoint/><geom type="box" size="0.1 0.15 0.1"/></body>
+<body pos="0.6 0 0.035"><freejoint/><geom type="sphere" size="0.1"/></body>
+<body pos="-0.7 0 0.15"><freejoint/><geom type="capsule" size="0.1 0.2" euler="90 10 0"/></body>
+<body pos="0.6 0.05 0.23"><freejoint/><geom type="sphere" size="0.1"/></body>
+<body pos="0 0.6 0.11"><freejoint/><geom type="ellipsoid" size="0.1 0.2 0.1"/></body>
+</worldbody></mujoco>"""
+
+MECHANISM = """
+<mujoco><option timestep="0.005" {option}/><worldbody>
+<body name="a" pos="0 0 1" gravcomp="0.4">
+ <joint name="j1" axis="0 1 0" limited="true" range="-10 10" damping="0.2" frictionloss="0.5"/>
+ <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03"/><site name="s" pos="0.1 0 0.05" euler="20 30 0"/>
+ <body name="b" pos="0.3 0 0"><joint name="j2" axis="0 0 1" frictionloss="0.1" actuatorfrcrange="-0.01 0.01"/>
+  <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03"/>
+  <body name="c" pos="0.3 0 0">
+   <joint name="j3" type="ball" limited="true" range="0 20" stiffness="2" damping="0.3"/>
+   <geom type="capsule" fromto="0 0 0 0.3 0 0.1" size="0.03"/></body></body></body>
+<body name="d" pos="1 0 1"><joint type="free" stiffness="3" damping="0.1"/>
+ <geom type="box" size="0.1 0.1 0.1" pos="0.1 0 0" contype="0" conaffinity="0"/></body>
+<body name="e" pos="1 1 1"><freejoint/><geom type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0"/></body>
+<body pos="0 2 0"><joint name="s1" type="slide" axis="0 0 1" stiffness="4"/><geom size="0.1"/></body>
+<body pos="0 3 0"><joint name="s2" type="slide" axis="0 0 1" armature="0.3"/><geom size="0.1"/></body>
+</worldbody>
+<tendon><fixed name="t" limited="true" range="-0.1 0.1" stiffness="5" damping="0.3" frictionloss="0.2">
+ <joint joint="s1" coef="1"/><joint joint="s2" coef="-0.7"/></fixed>
+ <fixed name="t2" armature="0.2"><joint joint="j1" coef="1"/><joint joint="s1" coef="0.7"/></fixed></tendon>
+<equality>{equality}</equality>
+<actuator><position joint="j1" kp="20" kv="2" gear="1.5"/><velocity joint="s1" kv="3"/>
+<motor joint="j3" gear="1 0.5 0.2"/><motor site="s" gear="1 0.2 0.3 0.1 0.2 0.3"/>
+<general joint="s2" dyntype="integrator" gaintype="affine" gainprm="3 1 0.5" biastype="affine" biasprm="1 -2 -0.3"/>
+<general tendon="t" dyntype="filter" dynprm="0.03" gainprm="4" biastype="affine" biasprm="0 -4 -0.4" actlimited="true"
+ actrange="-0.5 0.5"/>
+<general joint="j2" dyntype="filterexact" dynprm="0.02" actearly="true" gainprm="2"/>
+<intvelocity joint="j1" kp="3" actrange="-1 1"/>
+<motor joint="s1" forcelimited="true" forcerange="-0.05 0.05" ctrllimited="true" ctrlrange="-0.2 0.2"/></actuator>
+</mujoco>"""
+
+EQUALITIES = {
+    "none": "",
+    "joint": '<joint joint1="s1" joint2="s2" polycoef="0.1 0.5 0.3 0.1 0.2"/>',
+    "tendon": '<tendon tendon1="t" tendon2="t2" polycoef="0.1 0.5 0.3 0.1 0.2"/>',
+    "connect": '<connect body1="c" body2="d" anchor="0.1 0 0.1"/>',
+    "weld": '<weld body1="d" body2="e" torquescale="0.7"/><weld body1="e" relpose="1 1 1 0.9 0.1 0.2 0.3"/>',
+}
+
+
+def careful(model: Any) -> None:
+    model.opt.tolerance = 1e-14
+    model.opt.ls_tolerance = 1e-12
+    model.opt.iterations = model.opt.ls_iterations = 100
+
+
+def differences(model: Any, data: Any, step: float) -> np.ndarray:
+    """(2 nv + na, 2 nv + na + nu) A and B side by side, by steps of this length either way."""
+    nv, na, nu = model.nv, model.na, model.nu
+    twin = mujoco.MjData(model)
+    out = np.zeros((2 * nv + na, 2 * nv + na + nu))
+    for column in range(out.shape[1]):
+        ends = []
+        for sign in (1.0, -1.0):
+            change = np.zeros(out.shape[1])
+            change[column] = sign * step
+            mujoco.mj_copyData(twin, model, data)
+            q = np.array(data.qpos)
+            mujoco.mj_integratePos(model, q, change[:nv], 1.0)
+            twin.qpos[:], twin.qvel[:] = q, data.qvel + change[nv : 2 * nv]
+            twin.act[:] = data.act + change[2 * nv : 2 * nv + na]
+            twin.ctrl[:] = data.ctrl + change[2 * nv + na :]
+            mujoco.mj_step(model, twin)
+            ends.append((np.array(twin.qpos), np.concatenate([twin.qvel, twin.act])))
+        dq = np.zeros(nv)
+        mujoco.mj_differentiatePos(model, dq, 2 * step, ends[1][0], ends[0][0])
+        out[:, column] = np.concatenate([dq, (ends[0][1] - ends[1][1]) / (2 * step)])
+    return out
+
+
+def check(model: Any, data: Any, contacts: Any = "exact") -> None:
+    """Every entry within 1e-6 of the largest one (or of 1) of what differences say."""
+    careful(model)
+    found = qdsim.mujoco.linearize(model, data, contacts=contacts)
+    exact = np.hstack([found.A, found.B])
+    tried = [differences(model, data, step) for step in STEPS]
+    scale = max(1.0, np.abs(tried[1]).max())
+    errors = [np.abs(exact - one).max() / scale for one in tried]
+    assert min(errors) < 1e-6, f"errors {errors} at steps {STEPS}"
+
+
+def random_state(model: Any, seed: int, far: float, fast: float) -> Any:
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(model)
+    q = np.array(data.qpos)
+    mujoco.mj_integratePos(model, q, far * rng.normal(size=model.nv), 1.0)
+    data.qpos[:], data.qvel[:] = q, fast * rng.normal(size=model.nv)
+    data.ctrl[:] = 0.3 * rng.normal(size=model.nu)
+    data.act[:] = 0.3 * rng.normal(size=model.na)
+    data.qfrc_applied[:] = 0.1 * rng.normal(size=model.nv)
+    data.xfrc_applied[1:] = 0.1 * rng.normal(size=(model.nbody - 1, 6))
+    return data
+
+
+@pytest.mark.parametrize(
+    ("cone", "dim", "impratio"),
+    [(c, d, i) for c in ("elliptic", "pyramidal") for d, i in ((1, 1), (3, 1), (4, 10), (6, 10))],
+)
+def test_shapes_on_a_plane(cone: str, dim: int, impratio: int) -> None:
+    option = f'cone="{cone}" impratio="{impratio}"'
+    model = mujoco.MjModel.from_xml_string(SHAPES.format(option=option, dim=dim))
+    data = random_state(model, seed=3, far=0.01, fast=0.3)
+    check(model, data)
+    assert data.ncon >= 3
+
+
+def test_sparse_jacobians_are_the_same() -> None:
+    text = SHAPES.format(option='cone="elliptic" jacobian="{}"', dim=3)
+    found = []
+    for word in ("dense", "sparse"):
+        model = mujoco.MjModel.from_xml_string(text.format(word))
+        data = random_state(model, seed=3, far=0.01, fast=0.3)
+        found.append(qdsim.mujoco.linearize(model, data))
+    np.testing.assert_allclose(found[0].A, found[1].A, atol=1e-7 * np.abs(found[0].A).max())
+
+
+def test_own_friction_in_two_directions_turns_with_the_frame() -> None:
+    text = """<mujoco><option timestep="0.005" cone="elliptic"/><worldbody>
+    <geom name="g" type="plane" size="1 1 1"/><body pos="0 0 0.0983"><freejoint/><geom name="b" size="0.1"/></body>
+    <body pos="0.05 0.1 0.22"><freejoint/><geom name="c" size="0.05"/></body></worldbody>
+    <contact><pair geom1="g" geom2="b" condim="6" friction="0.9 0.3 0.01 0.02 0.001"/>
+    <pair geom1="b" geom2="c" condim="6" friction="0.9 0.3 0.01 0.02 0.001"/></contact></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = random_state(model, seed=1, far=0.0, fast=0.5)
+    data.qpos[7:10] = [0.03, 0.05, 0.225]
+    check(model, data)
+    assert data.ncon == 2
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("equality", EQUALITIES)
+def test_drives_springs_limits_friction_and_equalities(integrator: str, equality: str) -> None:
+    text = MECHANISM.format(option=f'integrator="{integrator}"', equality=EQUALITIES[equality])
+    model = mujoco.MjModel.from_xml_string(text)
+    check(model, random_state(model, seed=5, far=0.2, fast=0.5))
+
+
+def test_bodies_alone_on_a_free_joint_spin_as_implicitfast_has_them() -> None:
+    text = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody><body><freejoint/>
+    <geom type="box" size="0.1 0.2 0.05" pos="0.1 0.05 0.02"/><body pos="0.3 0 0"><geom size="0.1"/></body></body>
+    <body pos="2 0 0"><freejoint/><geom type="box" size="0.1 0.2 0.05"/>
+    <body pos="0.3 0 0"><joint/><geom size="0.1"/></body></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    check(model, random_state(model, seed=7, far=1.0, fast=3.0))
+
+
+def test_the_allegro_hand_with_a_ball() -> None:
+    path = files("qdsim.systems") / "allegro_sphere_hardware.xml"
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.ctrl[:] = data.qpos[model.jnt_qposadr[model.actuator_trnid[:, 0]]] + 0.05
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+    check(model, data)
+    assert data.ncon > 0
+
+
+def test_the_humanoid() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    data = mujoco.MjData(model)
+    for _ in range(300):
+        data.ctrl[:] = 0.1
+        mujoco.mj_step(model, data)
+    check(model, data)
+    assert data.ncon > 0
+
+
+BLOCKS = """<mujoco><option timestep="0.002" cone="elliptic"/>
+<asset><mesh name="rock" vertex="0 0 0 0.2 0 0.02 0 0.2 0.01 0.05 0.05 0.2 0.15 0.15 0.1"/></asset><worldbody>
+<geom name="floor" type="box" size="1 1 0.1" pos="0 0 -0.1"/>
+<body pos="0 0 0.06"><freejoint/><geom name="rock" type="mesh" mesh="rock"/></body></worldbody></mujoco>"""
+
+
+def test_contacts_without_closed_form_are_named_or_differenced() -> None:
+    model = mujoco.MjModel.from_xml_string(BLOCKS)
+    data = mujoco.MjData(model)
+    while data.ncon == 0:
+        mujoco.mj_step(model, data)
+    try:
+        qdsim.mujoco.linearize(model, data)
+    except ValueError as error:
+        assert "'floor' and 'rock'" in str(error)
+    check(model, data, contacts="differences")
+
+
+def test_a_contact_by_differences_is_that_of_closed_forms() -> None:
+    model = mujoco.MjModel.from_xml_string(SHAPES.format(option="", dim=3))
+    data = random_state(model, seed=3, far=0.0, fast=0.3)
+    data.qpos[23] = 0.2
+    mujoco.mj_forward(model, data)
+    spheres = [i for i, one in enumerate(data.contact) if set(one.geom) == {2, 4}]
+    assert spheres
+    found = qdsim.mujoco.contact_change(model, data, spheres[0])
+    normal, step = data.contact[spheres[0]].frame[:3], 0.2 + data.contact[spheres[0]].dist
+    np.testing.assert_allclose(found[0, 3:], normal, atol=1e-8)
+    across = (np.eye(3) - np.outer(normal, normal)) / step
+    np.testing.assert_allclose(found[4:, 3:], across, atol=1e-7)
+
+
+def test_the_state_stays_and_tolerance_does_not_matter() -> None:
+    model = mujoco.MjModel.from_xml_string(SHAPES.format(option='cone="elliptic"', dim=3))
+    data = random_state(model, seed=3, far=0.01, fast=0.3)
+    before = [np.array(x) for x in (data.qpos, data.qvel, data.ctrl, data.qacc_warmstart)]
+    model.opt.tolerance = 1e-3
+    rough = qdsim.mujoco.linearize(model, data)
+    careful(model)
+    fine = qdsim.mujoco.linearize(model, data)
+    np.testing.assert_allclose(rough.A, fine.A, atol=1e-8 * np.abs(fine.A).max())
+    after = (data.qpos, data.qvel, data.ctrl, data.qacc_warmstart)
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert fine.C is None and fine.D is None and data.time == 0.0
+
+
+def test_refusals_are_named() -> None:
+    text = """<mujoco><option integrator="RK4" density="1.2" noslip_iterations="3"/><worldbody><site name="w"/>
+    <body><joint name="j"/><geom size="0.1"/><site name="s" pos="0 0 1"/></body></worldbody>
+    <tendon><spatial name="rope" stiffness="3"><site site="w"/><site site="s"/></spatial></tendon>
+    <actuator><muscle name="arm" joint="j" lengthrange="0 1"/></actuator></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    words = ("RK4", "noslip", "density", "tendon 'rope'", "actuator 'arm'")
+    found = "; ".join(qdsim.mujoco.refusals(model))
+    assert all(word in found for word in words)
+    with pytest.raises(ValueError, match="model: no derivatives of integrator 'RK4'"):
+        qdsim.mujoco.linearize(model, mujoco.MjData(model))
+
+
+def test_wrong_arguments() -> None:
+    model = mujoco.MjModel.from_xml_string(SHAPES.format(option="", dim=3))
+    other = mujoco.MjModel.from_xml_string(MECHANISM.format(option="", equality=""))
+    with pytest.raises(TypeError, match=r"model: expected a mujoco\.MjModel, got str"):
+        qdsim.mujoco.linearize("model", mujoco.MjData(model))
+    with pytest.raises(TypeError, match=r"data: expected a mujoco\.MjData, got NoneType"):
+        qdsim.mujoco.linearize(model, None)
+    with pytest.raises(ValueError, match="data"):
+        qdsim.mujoco.linearize(model, mujoco.MjData(other))
+    with pytest.raises(ValueError, match="contacts"):
+        qdsim.mujoco.linearize(model, mujoco.MjData(model), contacts="none")  # type: ignore[arg-type]
