@@ -178,9 +178,9 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("bounces", T_INT, bounces,
                 "Contacts that bounced (restitution); 0 in other steps."),
     INFO_MEMBER("bounce_share", T_DOUBLE, bounce_share,
-                "What the step's coefficients of restitution were multiplied by: 1, or less where "
-                "several contacts\nwith friction would have made energy by bouncing off each other "
-                "at once."),
+                "What coefficients of restitution were multiplied by in the island where that is "
+                "least: 1, or less\nwhere several contacts with friction would have made energy by "
+                "bouncing off each other at once,\nor left no room for each other."),
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
                 "Contacts, limits and parts of constraints that the recovery speed kept from being "
                 "undone\nin this step."),

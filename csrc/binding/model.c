@@ -463,15 +463,19 @@ static PyMethodDef model_methods[] = {
                 "Jacobian (6, nv) of a point (3, body coordinates): linear then angular velocity,\n"
                 "world axes, with respect to tangent coordinates."),
     {"mass_matrix", model_mass_matrix, METH_O,
-     "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) in tangent coordinates."},
+     "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) of the\n"
+     "bodies in tangent coordinates. The joints' armature, which adds to its diagonal, is not\n"
+     "in it."},
     FAST_METHOD("_tendons", model_tendons,
                 "_tendons($self, q, jacobians, moments)\n--\n\n"
                 "Lengths (n, tendon_count) at rows of q (n, nq), and their Jacobians (n,\n"
                 "tendon_count, nv) or None."),
-    FAST_METHOD("bias_force", model_bias_force,
-                "bias_force($self, q, v)\n--\n\n"
-                "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the\n"
-                "velocity v (nv): mass_matrix(q) dv/dt + bias_force(q, v) is what forces act."),
+    FAST_METHOD(
+        "bias_force", model_bias_force,
+        "bias_force($self, q, v)\n--\n\n"
+        "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the\n"
+        "velocity v (nv): (mass_matrix(q) + diag(armature)) dv/dt + bias_force(q, v) is what\n"
+        "forces act. Armature, of rotors that do not turn with their links, has no part in it."),
     FAST_METHOD(
         "energy", model_energy,
         "energy($self, q, v)\n--\n\n"

@@ -6,70 +6,90 @@
 
 /* Of the sum of what each contact takes and gives: work below it is rounding. */
 #define WORK_ROUNDING 1e-9
-/* Programs to find the share with, after those with all of the bounces and with none. */
+/* Programs to find the shares with, after those with all of the bounces and with none. */
 #define SHARE_TRIES 8
 /* Of the work that bounces may add: a share that leaves no more of it unused is good. */
 #define SHARE_ENOUGH 0.1
 
-/* J: what the contacts do in the step, their forces times half of the ways at the velocities before
- * (what spins freely: that it would have after it without them) and after it; *scale: the same with
- * the signs of all terms alike. */
-static double contact_work(const qd_model *model, qd_workspace *w, const qd_step_options *o,
-                           const qd_step_result *result, double *scale) {
-  double *way = w->problem.mass_row, work = 0.0;
-  for (int dof = 0; dof < model->nv; ++dof) {
-    way[dof] = 0.5 * (o->h * w->problem.coasting[dof] + result->delta[dof]);
-  }
-  *scale = 0.0;
-  for (int i = 0; i < w->collision.count; ++i) {
-    const qd_contact *c = w->collision.contact + i;
-    screw a, b;
-    double point[3];
-    body_twist(&a, model, &w->kinematics, c->body_a, way);
-    body_twist(&b, model, &w->kinematics, c->body_b, way);
-    screw_sub(&b, &b, &a);
-    screw_point_velocity(point, &b, c->pos);
-    for (int k = 0; k < 3; ++k) {
-      const double force = c->force[k] * vec3_dot(c->frame + 3 * k, point);
-      const double moment = c->force[3 + k] * vec3_dot(c->frame + 3 * k, b.w);
-      work += force + moment;
-      *scale += fabs(force) + fabs(moment);
+/* A step with bounces: what each solve of it is given. */
+typedef struct bouncing_step {
+  const qd_model *model;
+  qd_workspace *w;
+  const qd_step_options *options;
+  const qd_step_input *input;
+  const step_columns *kept;
+  int near_only;
+  qd_step_result *result;
+} bouncing_step;
+
+static bounce_group *group_of(const bouncing_step *s, const qd_contact *c) {
+  const int *tree = s->model->body_tree, *of_tree = s->w->bounces.of_tree;
+  for (int side = 0; side < 2; ++side) {
+    const int own = tree[side ? c->body_a : c->body_b];
+    if (own >= 0 && of_tree[own] >= 0) {
+      return s->w->bounces.group + of_tree[own];
     }
   }
-  return work;
+  return NULL;
 }
 
-/* The step with a share of the bounces; *excess: by how much its contacts do more than `limit`. */
-static qd_status solve_share(const qd_model *model, qd_workspace *w, const qd_step_options *o,
-                             const qd_step_input *input, const step_columns *kept, int near_only,
-                             double share, double limit, double *excess, qd_step_result *result) {
-  double scale;
-  w->problem.bounce_share = share;
-  const qd_status status = step_solve(model, w, o, input, kept, &near_only, result);
-  *excess = status == QD_OK ? contact_work(model, w, o, result, &scale) - limit : INFINITY;
+/* Adds what a contact does in the step: its force times half of the ways at the velocities before
+ * (what spins freely: that it would have after it without them) and after it. What pushes a
+ * penetration out is no bounce: its force times half of that way. */
+static void add_work(const bouncing_step *s, int index, const double *way, bounce_group *group) {
+  const qd_contact *c = s->w->collision.contact + index;
+  const int bouncing = s->w->problem.block[index].offset == OFFSET_BOUNCE;
+  screw a, b;
+  double point[3];
+  body_twist(&a, s->model, &s->w->kinematics, c->body_a, way);
+  body_twist(&b, s->model, &s->w->kinematics, c->body_b, way);
+  screw_sub(&b, &b, &a);
+  screw_point_velocity(point, &b, c->pos);
+  for (int k = 0; k < 3; ++k) {
+    const double force = c->force[k] * vec3_dot(c->frame + 3 * k, point);
+    const double moment = c->force[3 + k] * vec3_dot(c->frame + 3 * k, b.w);
+    group->work += force + moment;
+    group->scale += fabs(force) + fabs(moment);
+  }
+  if (!bouncing && c->dist < 0.0) {
+    group->work -= 0.5 * c->force[0] * fmin(-c->dist, s->options->h * s->options->recovery_speed);
+  }
+  group->count += bouncing;
+}
+
+/* The work of every group in the step at hand. */
+static void measure_work(const bouncing_step *s) {
+  const problem *p = &s->w->problem;
+  double *way = p->mass_row;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    bounce_group *group = s->w->bounces.group + i;
+    group->work = group->scale = 0.0;
+    group->count = 0;
+  }
+  for (int dof = 0; dof < s->model->nv; ++dof) {
+    way[dof] = 0.5 * (s->options->h * p->coasting[dof] + s->result->delta[dof]);
+  }
+  for (int i = 0; i < s->w->collision.count; ++i) {
+    bounce_group *group = group_of(s, s->w->collision.contact + i);
+    if (group != NULL) {
+      add_work(s, i, way, group);
+    }
+  }
+}
+
+/* The step with the groups' shares, and its work. */
+static qd_status solve_shares(const bouncing_step *s) {
+  int near_only = s->near_only;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    const int group = s->w->bounces.of_tree[i];
+    s->w->problem.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
+  }
+  const qd_status status =
+      step_solve(s->model, s->w, s->options, s->input, s->kept, &near_only, s->result);
+  if (status == QD_OK) {
+    measure_work(s);
+  }
   return status;
-}
-
-/* The largest share of the bounces that is found by halving and by false position to do no more
- * than `limit`, the excess without them and with all of them known. */
-static double find_share(const qd_model *model, qd_workspace *w, const qd_step_options *o,
-                         const qd_step_input *input, const step_columns *kept, int near_only,
-                         double limit, double without, double with_all, qd_step_result *result) {
-  double low = 0.0, high = 1.0, f_low = without, f_high = with_all;
-  for (int i = 0; i < SHARE_TRIES && f_low < SHARE_ENOUGH * without; ++i) {
-    const double part = i % 2 == 0 || isinf(f_high) ? 0.5 : f_low / (f_low - f_high);
-    const double share = low + part * (high - low);
-    double excess;
-    solve_share(model, w, o, input, kept, near_only, share, limit, &excess, result);
-    if (excess > 0.0) {
-      high = share;
-      f_high = excess;
-    } else {
-      low = share;
-      f_low = excess;
-    }
-  }
-  return low;
 }
 
 /* Whether there may be no room for the bounces: what leaves one wall faster than it may come to
@@ -78,44 +98,187 @@ static int may_crowd(qd_status status) {
   return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE;
 }
 
-/* How much more than nothing the contacts do with all bounces: 0 is none, or rounding; infinite
- * where there is no such step, and bounces may be why. */
-static double excess_of(const qd_model *model, qd_workspace *w, const qd_step_options *o,
-                        const qd_step_result *result, qd_status status) {
-  double scale;
-  if (w->problem.bounce_count == 0) {
-    return 0.0;
+/* The islands of the step at hand as groups. */
+static void form_groups(const bouncing_step *s) {
+  bounce_search *b = &s->w->bounces;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    b->of_tree[i] = s->w->problem.islands.parent[i];
+    b->group[i] = (bounce_group){.share = 1.0};
   }
-  if (status != QD_OK) {
-    return may_crowd(status) ? INFINITY : 0.0;
+}
+
+/* The group of the island that failed; NULL: that, or some other, does without bounces already. */
+static bounce_group *failed_group(const bouncing_step *s) {
+  const problem *p = &s->w->problem;
+  for (int i = 0; i < s->model->tree_count && p->failed_island >= 0; ++i) {
+    bounce_group *group = s->w->bounces.group + s->w->bounces.of_tree[i];
+    if (p->islands.parent[i] == p->failed_island && s->w->bounces.of_tree[i] >= 0) {
+      return group->open ? NULL : group;
+    }
   }
-  const double work = contact_work(model, w, o, result, &scale);
-  return work > WORK_ROUNDING * scale ? work : 0.0;
+  return NULL;
+}
+
+/* Islands without room for their bounces do without them, one after the other. */
+static qd_status make_room(const bouncing_step *s, qd_status status) {
+  while (may_crowd(status)) {
+    bounce_group *group = failed_group(s);
+    if (group == NULL) {
+      return status;
+    }
+    group->open = 1;
+    group->share = 0.0;
+    group->with_all = INFINITY;
+    status = solve_shares(s);
+  }
+  return status;
+}
+
+/* Opens the groups whose contacts do work; how many are open. */
+static int open_groups(const bouncing_step *s) {
+  int count = 0;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    bounce_group *group = s->w->bounces.group + i;
+    if (!group->open && group->count > 0 && group->work > WORK_ROUNDING * group->scale) {
+      group->open = 1;
+      group->with_all = group->work;
+    }
+    count += group->open;
+  }
+  return count;
+}
+
+/* What open groups do without bounces, and between what their shares are looked for. */
+static void begin_search(const bouncing_step *s) {
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    bounce_group *group = s->w->bounces.group + i;
+    if (!group->open) {
+      continue;
+    }
+    group->without = group->work;
+    group->limit = fmax(0.0, group->without);
+    group->low = 0.0;
+    group->high = 1.0;
+    group->low_excess = group->without - group->limit;
+    group->high_excess = group->with_all - group->limit;
+    if (!(group->without < group->with_all)) { /* bounces are not why */
+      group->low = 1.0;
+      group->low_excess = 0.0;
+    }
+  }
+}
+
+/* The next shares, by halving and by false position; how many groups still look for theirs. */
+static int choose_shares(const bouncing_step *s, int round) {
+  int count = 0;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    bounce_group *group = s->w->bounces.group + i;
+    if (!group->open) {
+      continue;
+    }
+    group->share = group->low;
+    if (group->low_excess < SHARE_ENOUGH * (group->without - group->limit)) {
+      const double fall = group->low_excess - group->high_excess;
+      const double part =
+          round % 2 == 0 || isinf(group->high_excess) ? 0.5 : group->low_excess / fall;
+      group->share += part * (group->high - group->low);
+      ++count;
+    }
+  }
+  return count;
+}
+
+/* What the shares that were tried have led to. A failed island says nothing about the others. */
+static void narrow(const bouncing_step *s, qd_status status) {
+  const problem *p = &s->w->problem;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    const int own = s->w->bounces.of_tree[i];
+    bounce_group *group = own >= 0 ? s->w->bounces.group + own : NULL;
+    if (group == NULL || !group->open || group->share == group->low ||
+        (status != QD_OK && p->islands.parent[i] != p->failed_island)) {
+      continue;
+    }
+    const double excess = status == QD_OK ? group->work - group->limit : INFINITY;
+    if (excess > 0.0) {
+      group->high = group->share;
+      group->high_excess = excess;
+    } else {
+      group->low = group->share;
+      group->low_excess = excess;
+    }
+  }
+}
+
+/* The shares found: 1 if they are not those of the step at hand. */
+static int settle(const bouncing_step *s, int find) {
+  int differ = 0;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    bounce_group *group = s->w->bounces.group + i;
+    const double share = group->open && find ? group->low : 1.0;
+    group->share = share;
+  }
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    const int group = s->w->bounces.of_tree[i];
+    differ |= group >= 0 && s->w->problem.bounce_share[i] != s->w->bounces.group[group].share;
+  }
+  return differ;
+}
+
+static double smallest_share(const bouncing_step *s) {
+  double least = 1.0;
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    least = fmin(least, s->w->problem.bounce_share[i]);
+  }
+  return least;
+}
+
+/* The step whose groups are formed, and some of which do too much work. */
+static qd_status search(const bouncing_step *s, int crowded) {
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    s->w->bounces.group[i].share = s->w->bounces.group[i].open ? 0.0 : 1.0;
+  }
+  qd_status status = solve_shares(s);
+  const int find = status == QD_OK;
+  if (!find && crowded) {
+    return status; /* bounces are not why */
+  }
+  if (find) {
+    begin_search(s);
+  }
+  for (int i = 0; i < SHARE_TRIES && find && choose_shares(s, i) > 0; ++i) {
+    status = solve_shares(s);
+    narrow(s, status);
+  }
+  if (settle(s, find)) {
+    status = solve_shares(s);
+  }
+  return status;
 }
 
 qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                         const qd_step_input *input, const step_columns *kept, int *near_only,
                         qd_step_result *result) {
-  double without, share = 1.0;
-  w->problem.bounce_share = 1.0;
+  for (int i = 0; i < model->tree_count; ++i) {
+    w->problem.bounce_share[i] = 1.0;
+  }
   qd_status status = step_solve(model, w, options, input, kept, near_only, result);
-  const int near = *near_only;
-  const double work = options->dynamic ? excess_of(model, w, options, result, status) : 0.0;
-  if (work == 0.0) {
+  if (!options->dynamic || w->problem.bounce_count == 0 ||
+      (status != QD_OK && !may_crowd(status))) {
     return status;
   }
-  status = solve_share(model, w, options, input, kept, near, 0.0, 0.0, &without, result);
-  if (status != QD_OK && isinf(work)) {
-    return status; /* bounces are not why */
+  const bouncing_step s = {model, w, options, input, kept, *near_only, result};
+  const int crowded = status != QD_OK;
+  form_groups(&s);
+  if (!crowded) {
+    measure_work(&s);
   }
-  if (status == QD_OK && without < work) {
-    const double limit = fmax(0.0, without);
-    share = find_share(model, w, options, input, kept, near, limit, without - limit, work - limit,
-                       result);
+  status = make_room(&s, status);
+  if (status != QD_OK) {
+    return status;
   }
-  if (share != w->problem.bounce_share) {
-    status = solve_share(model, w, options, input, kept, near, share, 0.0, &without, result);
+  if (open_groups(&s) > 0) {
+    status = search(&s, crowded);
   }
-  result->bounce_share = share;
+  result->bounce_share = smallest_share(&s);
   return status;
 }

@@ -4,11 +4,33 @@
 #ifndef QD_DYNAMICS_BOUNCES_H
 #define QD_DYNAMICS_BOUNCES_H
 
+#include "base/arena.h"
 #include "dynamics/step.h"
+#include "mechanics/model.h"
 
-/* As step_solve. Where contacts would do more work than none and than they do without bounces, or
- * bounces leave no motion that satisfies all rows, the step's coefficients of restitution are
- * multiplied by the largest share found for which that is not so (result->bounce_share). */
+/* The trees of one island, as found with all of its bounces, and the search for its share: work is
+ * what its contacts do, excess how much that is more than `limit`. */
+typedef struct bounce_group {
+  int count; /* contacts that bounce */
+  int open;  /* 1: its share is looked for */
+  double share, work, scale, with_all, without, limit;
+  double low, high, low_excess, high_excess;
+} bounce_group;
+
+typedef struct bounce_search {
+  int *of_tree;        /* (tree_count) group, -1: held */
+  bounce_group *group; /* (tree_count) */
+} bounce_search;
+
+static inline void bounces_lay_out(bounce_search *b, const qd_model *model, arena *a) {
+  b->of_tree = arena_ints(a, (size_t)model->tree_count);
+  b->group = arena_take(a, (size_t)model->tree_count * sizeof(bounce_group));
+}
+
+/* As step_solve. Where the contacts of an island would do more work than none and than they do
+ * without bounces, or bounces leave it no motion that satisfies all rows, its coefficients of
+ * restitution are multiplied by the largest share found for which that is not so;
+ * result->bounce_share is the smallest of these. */
 qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                         const qd_step_input *input, const step_columns *kept, int *near_only,
                         qd_step_result *result);

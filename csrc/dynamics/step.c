@@ -185,6 +185,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
                        int derivatives, qd_step_result *result) {
   problem *p = &w->problem;
   w->unfinished = w->rough;
+  p->failed_island = -1;
   if (p->n == 0) {
     nothing_moves(model, w, result);
     return QD_OK;
@@ -224,6 +225,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
       culprits_of_motion(model, w, one, direction, result);
     }
     if (status != QD_OK) {
+      p->failed_island = i;
       return status;
     }
     w->unfinished |= program.program.look != NULL && w->look.stopped;

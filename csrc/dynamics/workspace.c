@@ -42,6 +42,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   working_set_lay_out(&w->set, model, contact_capacity, a);
   warm_start_lay_out(&w->warm, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, a);
+  bounces_lay_out(&w->bounces, model, a);
   step_point_lay_out(&w->point, model, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);

@@ -2,6 +2,7 @@
 #ifndef QD_DYNAMICS_WORKSPACE_H
 #define QD_DYNAMICS_WORKSPACE_H
 
+#include "dynamics/bounces.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/soft_derivative.h"
 #include "dynamics/problem/problem.h"
@@ -63,6 +64,7 @@ struct qd_workspace {
   conic_look look;
   int unfinished; /* 1: for one or the other, the last round is no answer yet */
   problem problem;
+  bounce_search bounces;
   step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;
   differential differential;

@@ -732,10 +732,11 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
  * differ for reaches that turn; NULL: not wanted. */
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
                        double *length, double *jacobian, double *moment);
-/* Joint-space mass matrix M (nv, nv), without armature. */
+/* Joint-space mass matrix M (nv, nv) of the bodies: the joints' armature, which adds to its
+ * diagonal, is not in it. */
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
-/* Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects: M(q) dv/dt + it = what
- * forces act. */
+/* Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects: (M(q) + armature)
+ * dv/dt + it = what forces act, and armature has no part in it. */
 void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                    double *force);
 /* J: kinetic energy at the velocity v (nv), armature included; potential energy of gravity (zero at
@@ -918,8 +919,9 @@ typedef struct qd_step_result {
   int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
                            deep as a step lets it */
   int bounces;          /* out: contacts that bounce (restitution) */
-  double bounce_share; /* out: what the step's coefficients of restitution were multiplied by: 1, or
-                          less where contacts would otherwise make energy of their own */
+  double bounce_share;  /* out: what coefficients of restitution were multiplied by in the island
+                           where that is least: 1, or less where the bounces of an island would
+                           make energy, or leave no room for each other */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */
   int convex_programs; /* solved for it in the last round of contacts that came in, of the island

@@ -79,7 +79,8 @@ class DynamicOptions:
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
             steps brake it once before it bounces; Coulomb's law does not. Where bounces of several contacts at once
-            would make energy, or leave no room for each other, all of them are smaller (`info.bounce_share`).
+            would make energy, or leave no room for each other, those of their island (of what touches) are smaller
+            (`info.bounce_share`).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
         recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of

@@ -19,7 +19,7 @@ ROOM = "".join(
 )
 
 
-def rattle(rng):
+def rattle(rng, more=""):
     """Six bodies in a box, without gravity, thrown."""
     bodies = ""
     for i in range(6):
@@ -31,9 +31,9 @@ def rattle(rng):
             f'<body pos="{x} {y} {z}"><freejoint/><geom type="{kind}" size="{sizes}" '
             f'friction="{friction} .01 .001" condim="{dim}"/></body>'
         )
-    xml = f'<mujoco><option gravity="0 0 0"/><worldbody>{ROOM}{bodies}</worldbody></mujoco>'
+    xml = f'<mujoco><option gravity="0 0 0"/><worldbody>{ROOM}{bodies}{more}</worldbody></mujoco>'
     model = qdsim.load(xml)
-    return model, rng.normal(size=model.nv) * np.tile([1, 1, 1, 5, 5, 5], 6)
+    return model, rng.normal(size=36) * np.tile([1, 1, 1, 5, 5, 5], 6)
 
 
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
@@ -103,3 +103,69 @@ def test_walls_that_are_too_narrow_still_contradict_each_other(law):
     o = DynamicOptions(law=law, restitution=1.0)
     with pytest.raises(qdsim.SolverError, match="infeasible"):
         step_dynamic(between(0.09, 0.09), [0, 0, 0, 1, 0, 0, 0], [-5.0, 0, 0, 0, 0, 0], [], o)
+
+
+FLOOR = '<geom type="plane" size="50 50 1" friction=".5"/>'
+PADDLE = (
+    '<body name="paddle" mocap="true" pos="8.85 0 .1">'
+    '<geom type="box" size=".05 .1 .09" friction=".5"/></body>'
+)
+
+
+def two_balls(between):
+    balls = "".join(
+        f'<body pos="{x} 0 .1"><freejoint/><geom size=".1" mass=".5" friction=".5"/></body>'
+        for x in (0, 9)
+    )
+    return qdsim.load(f"<mujoco><worldbody>{FLOOR}{balls}{between}</worldbody></mujoco>")
+
+
+@pytest.mark.parametrize("law", ["convex", "coulomb"])
+@pytest.mark.parametrize(("deep", "push"), [(0.0, 0.0), (5e-3, 0.0), (0.0, 5e-3), (5e-3, 0.02)])
+def test_bounces_do_not_know_what_is_far_away(law, deep, push):
+    """Newton's rule for one ball, whether another is pushed out of the floor or by a paddle: neither makes energy by
+    bouncing. (The ball left at 0.13 m/s, or not at all.)"""
+    model = two_balls(PADDLE)
+    q, v = model.default_q.copy(), np.zeros(model.nv)
+    q[9] -= deep
+    v[[0, 2]] = 0.3, -1.0
+    o = DynamicOptions(h=0.005, restitution=0.5, law=law)
+    pose = [8.85 + push, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]
+    s = step_dynamic(model, q, v, [], o, mocap={"paddle": pose})
+    assert s.info.bounces == 1 and s.info.bounce_share == 1.0
+    assert s.v_next[2] == pytest.approx(0.5, abs=1e-7)
+    assert s.v_next[8] > (0.5 if deep else -1e-9) and s.v_next[6] > (0.5 if push else -1e-9)
+
+
+def test_a_ball_bounces_on_what_is_pushed_out():
+    """The same in one island: a ball falls on a box that is 2 mm deep in the floor, and leaves it at half its speed."""
+    model = qdsim.load(
+        f'<mujoco><worldbody>{FLOOR}<body pos="0 0 .098"><joint type="slide" axis="0 0 1"/>'
+        '<geom type="box" size=".1 .1 .1" mass="5"/></body><body pos="0 0 .298">'
+        '<joint type="slide" axis="0 0 1"/><geom size=".1" mass=".5"/></body></worldbody></mujoco>'
+    )
+    o = DynamicOptions(h=0.005, restitution=0.5)
+    s = step_dynamic(model, [0.0, 0.0], [0.0, -1.0], [], o)
+    assert s.info.bounces == 1 and s.info.bounce_share == 1.0
+    assert s.v_next[1] - s.v_next[0] == pytest.approx(0.5, abs=1e-7)
+
+
+def test_islands_bounce_with_shares_of_their_own():
+    """Beside a thrown heap whose bounces are made smaller, a ball on a floor bounces as if it were alone."""
+    far = (
+        '<geom type="plane" size="1 1 .1" contype="2" conaffinity="2"/><body pos="9 0 .1">'
+        '<freejoint/><geom size=".1" mass=".5" contype="2" conaffinity="2"/></body>'
+    )
+    shared = 0
+    for seed in range(3):
+        heap, thrown = rattle(np.random.default_rng(seed), far)
+        v = np.concatenate([thrown[:36], [0.0, 0.0, -1.0, 0.0, 0.0, 0.0]])
+        q = heap.default_q.copy()
+        o = DynamicOptions(restitution=1.0, bounce_speed=0.0, recovery_speed=1e-6)
+        for _ in range(12):
+            v[36:], q[-7:] = [0.0, 0.0, -1.0, 0.0, 0.0, 0.0], heap.default_q[-7:]
+            s = step_dynamic(heap, q, v, [], o)
+            assert s.v_next[38] == pytest.approx(1.0, abs=1e-7)
+            shared += s.info.bounce_share < 1.0
+            q, v = s.q_next.copy(), s.v_next.copy()
+    assert shared > 0

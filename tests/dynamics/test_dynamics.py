@@ -550,3 +550,21 @@ def test_wrong_arguments_are_named():
         step_dynamic(model, q, [1e200, 0, 0, 1e200, 1e200, 0], [])
     o = DynamicOptions(h=0.02, held=("a",))
     assert pickle.loads(pickle.dumps(o)) == o and o.replace(h=0.1).held == ("a",)
+
+
+def test_mass_matrix_and_bias_force_with_armature():
+    """(mass_matrix + diag(armature)) dv/dt + bias_force = tau, with dv/dt from a step that is short."""
+    armature = np.array([0.3, 0.02])
+    model = qdsim.load(
+        '<mujoco><option gravity="0 0 0"/><worldbody>'
+        f'<body><joint axis="0 1 0" armature="{armature[0]}"/><geom size=".1" pos=".5 0 0" mass="1"/>'
+        f'<body pos="1 0 0"><joint axis="0 1 0" armature="{armature[1]}"/>'
+        '<geom size=".1" pos=".4 0 0" mass=".7"/></body></body></worldbody></mujoco>'
+    )
+    q, v, tau = np.array([0.2, 0.9]), np.array([1.5, -2.0]), np.array([0.4, -0.1])
+    h = 1e-6
+    s = qdsim.step_dynamic(model, q, v, [], qdsim.DynamicOptions(h=h), tau=tau)
+    M = model.mass_matrix(q) + np.diag(armature)
+    rate = np.linalg.solve(M, tau - model.bias_force(q, v))
+    np.testing.assert_allclose((s.v_next - v) / h, rate, rtol=1e-4)
+    assert np.abs(model.bias_force(q, v)).min() > 0.1

@@ -45,13 +45,19 @@ static double normal_velocity(const problem *p, const qd_contact *contact) {
   return vec3_dot(contact->frame, velocity);
 }
 
+/* Of its bounce: that of the island that it is in. */
+static double bounce_share(const problem *p, const qd_model *model, const qd_contact *contact) {
+  const int a = model->body_tree[contact->body_a], b = model->body_tree[contact->body_b];
+  return fmin(a >= 0 ? p->bounce_share[a] : 1.0, b >= 0 ? p->bounce_share[b] : 1.0);
+}
+
 /* Of the second-order step: penetrations are undone no faster than at the recovery speed, and a
  * contact that would be reached at more than the bounce speed leaves with restitution times that
  * (Newton's rule), where this is faster than what the gap asks for. */
 static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block) {
   const double own = model->pair_restitution[contact->pair];
-  const double restitution = p->bounce_share * (own < 0.0 ? o->restitution : own);
+  const double restitution = bounce_share(p, model, contact) * (own < 0.0 ? o->restitution : own);
   int capped;
   double offset = gap_to_undo(p, o, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;

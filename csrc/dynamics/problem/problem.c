@@ -36,6 +36,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->basis = arena_doubles(a, nc > 0 ? (IMPLIED_ROWS + 3) * (n + 8) : 0);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
+  p->bounce_share = arena_doubles(a, (size_t)model->tree_count);
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   p->ball_limit = arena_take(a, (size_t)model->joint_count * sizeof(ball_limit));
   tendons_lay_out(&p->tendons, model, a);

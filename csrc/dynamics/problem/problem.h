@@ -181,9 +181,10 @@ typedef struct problem {
   int crowded;   /* 1: rows of a program that no method solved may give way by next to nothing */
   int rounding;  /* 1: equalities may differ by what files round to */
   int relaxed;   /* 1: shallow penetrations are kept from deepening only, not resolved */
-  int relaxed_count;   /* contacts of the program that are: those, and those that only a motion
-                          beyond all linearisation would open */
-  double bounce_share; /* that coefficients of restitution are multiplied by */
+  int relaxed_count;    /* contacts of the program that are: those, and those that only a motion
+                           beyond all linearisation would open */
+  double *bounce_share; /* (tree_count) what coefficients of restitution are multiplied by */
+  int failed_island;    /* that ended the last solve; -1: none */
   int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
 } problem;
 
