@@ -39,7 +39,7 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 PYTHON_FLOORS: list[set[str]] = [
     {"_cpu_level"},
     {"core_choice"},
-    {"_core", "arguments", "array_type", "progress", "registration", "whole_files"},
+    {"_core", "arguments", "array_type", "progress", "registration", "showing", "whole_files"},
     {"parallel"},
     {"description"},
     {"pressure"},

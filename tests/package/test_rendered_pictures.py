@@ -11,7 +11,6 @@ from qdsim.planning.drawing.spatial import SpatialScene
 SCENE = """<mujoco>
   <asset><mesh name="wedge" vertex="0 0 0 0.1 0 0 0 0.08 0 0.1 0.08 0 0.03 0.03 0.05"/></asset>
   <worldbody>
-    <geom type="plane" size="1 1 1"/>
     <body name="arm" pos="-.3 0 .1"><joint name="a" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 .15 0 .1" size=".03" mass="1"/></body>
     <body name="thing" pos="0 0 .2"><freejoint/>
@@ -79,7 +78,6 @@ def test_a_cloud_of_points_is_its_hull():
     builder.body("thing", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(0.02, 0.01, 0.2))
     builder.joint("thing", "free")
     builder.geom("thing", "cloud", cloud=qdsim.PointCloud(points))
-    builder.geom("world", "plane")
     builder.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(-0.3, 0.0, 0.1))
     builder.joint("arm", "slide", name="a", stiffness=10.0)
     builder.geom("arm", "sphere", (0.03,))
@@ -110,6 +108,52 @@ def test_walls_before_what_moves_are_not_drawn():
     assert moving.sum() > 100
     assert np.abs(open_ - closed)[moving].mean() < 12.0, "what moves looks as it does without walls"
     assert np.abs(open_ - closed)[~moving].mean() > 12.0, "the wall behind is there"
+
+
+def test_floors_are_drawn_below_what_moves():
+    model = qdsim.load(
+        SCENE.replace("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>').replace(
+            "SHAPE", SHAPES["box"]
+        )
+    )
+    bare = qdsim.load(SCENE.replace("SHAPE", SHAPES["box"]))
+    view = {"azimuth": 35.0, "elevation": 25.0}
+    for kind in (SpatialScene, RenderedScene):
+        floor, none = (axes_of(kind(m, "thing", **view))[1] for m in (model, bare))
+        moving = covered(none)
+        assert np.abs(floor - none)[moving].mean() < 12.0, "nothing that moves is hidden"
+        assert (np.abs(floor - none).sum(axis=2) > 10)[~moving].mean() > 0.3
+
+
+def test_bodies_are_as_wide_as_their_file_has_them():
+    """Links of meshes, capsules and boxes get no bars; spheres along a link are joined, no wider than they are."""
+    arm = """<mujoco><worldbody><body name="a"><joint axis="0 1 0" name="a"/>
+      {}<body name="b" pos="0 0 .4"><joint axis="0 1 0" name="b"/>{}</body></body></worldbody>
+      <actuator><position joint="a" kp="1"/><position joint="b" kp="1"/></actuator></mujoco>"""
+    spheres = "<geom size='.03' pos='0 0 .1'/><geom size='.04' pos='0 0 .3'/>"
+    capsule = "<geom type='capsule' size='.03' fromto='0 0 .1 0 0 .3'/>"
+    count = {}
+    for name, geoms in (("spheres", spheres), ("capsule", capsule)):
+        model = qdsim.load(arm.format(geoms, geoms))
+        scene = SpatialScene(model, "b", azimuth=90.0, elevation=0.0)
+        count[name] = len(scene.links)
+        assert all(0.0 < link.radius <= 0.04 for link in scene.links)
+        assert SpatialScene(model, "b", geometry="collision").links == []
+    assert count == {"spheres": 4, "capsule": 0}
+
+
+def test_visual_and_collision_geometry():
+    """A body with both is drawn by the one that is asked for."""
+    body = """<mujoco><worldbody><body name="thing"><freejoint/><geom type="box" size=".1 .1 .1"/>
+      <geom type="sphere" size=".03" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+    model = qdsim.load(body)
+    for kind in (SpatialScene, RenderedScene):
+        low, high = kind(model, "thing").window(model.default_q[None], 0.0)
+        assert (high - low).max() == pytest.approx(0.06, rel=0.05)
+        low, high = kind(model, "thing", geometry="collision").window(model.default_q[None], 0.0)
+        assert (high - low).max() > 0.2
+    with pytest.raises(ValueError, match="geometry"):
+        SpatialScene(model, "thing", geometry="both")
 
 
 def test_robot_is_drawn_faintly_or_not_at_all():

@@ -18,8 +18,8 @@ pytest.importorskip("viser")
 from qdsim import viewer
 from qdsim.viewer.forces import arrows, cone_lines, forces_of
 from qdsim.viewer.frames import film_of_plan
+from qdsim.viewer.quaternions import quaternions as to_quaternions
 from qdsim.viewer.roles import roles_of
-from qdsim.viewer.scene import _quaternions
 from qdsim.viewer.surfaces import surface_of
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
@@ -103,7 +103,7 @@ def test_quaternions_of_any_rotation() -> None:
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     model = scene(SHAPES["sphere"])
     matrices = np.array([model.body_poses([0, 0, 0, *q])[1][1] for q in quaternions])
-    found = _quaternions(matrices)
+    found = to_quaternions(matrices)
     assert np.abs(np.einsum("ij,ij->i", found, quaternions)) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -161,15 +161,6 @@ def test_film_of_a_plan_has_every_step_at_its_beginning(plan: planning.Plan) -> 
 # ------------------------------------------------------------------------------------------------ pages
 
 
-def test_pages_are_one_file_of_moderate_size(plan: planning.Plan, tmp_path: Path) -> None:
-    system = systems.load("planar_hand")
-    path = tmp_path / "plan.html"
-    viewer.save_html(plan, path, system.model)
-    page = path.read_text()
-    assert len(page) < 1.5e6
-    assert page.startswith("<!doctype html>") or "<html" in page[:500]
-
-
 def test_what_can_be_shown(plan: planning.Plan, tmp_path: Path) -> None:
     system = systems.load("planar_hand")
     model, task = system.model, system.tasks["half_turn"]
@@ -184,8 +175,11 @@ def test_what_can_be_shown(plan: planning.Plan, tmp_path: Path) -> None:
     for thing in (step, plan, rollouts, system.start.q, np.tile(system.start.q, (3, 1))):
         with viewer.show(thing, model, open=False):
             pass
-        with pytest.raises(ValueError, match="model: "):
-            viewer.show(thing, open=False)
+        if thing is not plan:  # whose task is a published one
+            with pytest.raises(ValueError, match="model: "):
+                viewer.show(thing, open=False)
+    with viewer.show(plan, open=False):
+        pass
 
 
 @pytest.mark.long
@@ -303,32 +297,7 @@ def test_every_shape_is_drawn_in_its_colour(names: list[str], tmp_path: Path) ->
     path = tmp_path / "page.html"
     viewer.save_html(qdsim.load(f"<mujoco>{WEDGE}<worldbody>{bodies}</worldbody></mujoco>"), path)
     with open_page(path.as_uri(), tmp_path, offline=True) as page:
-        seen = colours(page.settled_picture()[140:430])
+        seen = colours(page.settled_picture()[110:400])
         assert not [url for url in page.requests if url.startswith(("http", "ws"))]
         assert page.complaints == []
     assert all(count > 1000 for count in seen.values()), seen
-
-
-@needs_chromium
-def test_live_and_saved_pages_have_the_same_colours(tmp_path: Path) -> None:
-    system = systems.load("allegro_sphere")
-    pictures = []
-    with viewer.Viewer(system.model, configurations=system.start.q) as live:
-        live.save_html(tmp_path / "page.html")
-        for k, url in enumerate([live.url, (tmp_path / "page.html").as_uri()]):
-            with open_page(url, tmp_path / str(k)) as page:
-                pictures.append(page.settled_picture()[150:420, 200:420])
-    means = [p[p.min(axis=2) < 200].mean(axis=0) for p in pictures]
-    assert means[0] == pytest.approx(means[1], abs=12.0)
-
-
-@needs_chromium
-def test_a_saved_plan_plays(plan: planning.Plan, tmp_path: Path) -> None:
-    path = tmp_path / "plan.html"
-    viewer.save_html(plan, path, systems.load("planar_hand").model)
-    with open_page(path.as_uri(), tmp_path, offline=True) as page:
-        page.settled_picture(3.0)
-        first = page.picture()
-        time.sleep(1.5)
-        assert not np.array_equal(first[100:400], page.picture()[100:400])
-        assert not [url for url in page.requests if url.startswith(("http", "ws"))]

@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="PICTURE", help=".png, .gif or .mp4"
     )
+    parser.add_argument(
+        "--collision", action="store_true", help="draw what can touch, not what is there to be seen"
+    )
     add_model(parser)
     add_loading(parser)
 
@@ -66,4 +69,5 @@ def _render_model(arguments: argparse.Namespace, output: str, ending: str) -> No
 
     source = arguments.source
     model = load_model(source, **loading(arguments, source, still=True))
-    pictures.draw_configuration(model, output, first_configuration(model))
+    geometry = "collision" if arguments.collision else "visual"
+    pictures.draw_configuration(model, output, first_configuration(model), geometry=geometry)

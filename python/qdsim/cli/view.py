@@ -60,6 +60,7 @@ def _show(arguments: argparse.Namespace, thing: Plan | FloatArray, model: Model)
         page = viewer.show(thing, model, port=arguments.port)
     except ValueError as error:
         raise UnusableError(str(error)) from None
+    assert page is not None, "no notebook"
     with page:
         if arguments.live:
             page.live(None, first_configuration(model))

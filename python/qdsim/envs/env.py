@@ -12,11 +12,12 @@ from gymnasium.spaces import Box
 from qdsim.arguments import integer
 from qdsim.array_type import Array
 from qdsim.envs.options import EnvOptions
+from qdsim.envs.pictures import Camera
 from qdsim.envs.rules import Players, Rules, checked
 from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
-__all__ = ["TaskEnv", "picture"]
+__all__ = ["TaskEnv"]
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
@@ -45,6 +46,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self._seed = np.asarray(np.random.SeedSequence().generate_state(1, np.uint64), np.uint64)
         self._episode = np.zeros(1, dtype=np.uint64)
         self._players: Players | None = None
+        self._camera: Camera | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -83,10 +85,12 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         )
 
     def render(self) -> Any:
-        """A picture (height, width, 3) of bytes."""
+        """A picture (480, 480, 3) of bytes with the goal's outline, by a camera that stays where it is."""
         if self.render_mode is None or self._players is None:
             return None
-        return picture(self.rules.task, self._players.q[0], self._players.goals.q[0])
+        if self._camera is None:
+            self._camera = Camera(self.rules.task)
+        return self._camera.picture(self._players.q[0], self._players.goals.q[0])
 
     def get_state(self) -> Any:
         """The episode under way and what the next ones draw, as `set_state` takes them; for searches that go back."""
@@ -102,22 +106,3 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         return np.array(self._players.q[0])
-
-
-def picture(task: Task, q: Array, goal: Array) -> Any:
-    """A configuration as bytes (height, width, 3), in a window that has room for the goal."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from qdsim.planning.drawing.scenes import scene_of
-
-    ends = np.array([q, goal, task.start])
-    scene = scene_of(task.model, task.object, ends, backend="matplotlib")
-    figure = Figure(figsize=(4.8, 4.8), dpi=100)
-    canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
-    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.axis("off")
-    scene.prepare(ax, *scene.window(ends))
-    scene.draw(ax, q)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import integer, one_of
 from qdsim.array_type import Array
-from qdsim.envs.env import TaskEnv, picture
+from qdsim.envs.env import TaskEnv
 from qdsim.envs.options import EnvOptions
+from qdsim.envs.pictures import Camera
 from qdsim.envs.rules import Players, Rules, checked
 from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
@@ -57,6 +58,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**TaskEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
+        self._camera: Camera | None = None
         rules = self.rules
         self.single_observation_space = Box(-np.inf, np.inf, (rules.observation_size,), np.float64)
         self.single_action_space = Box(-1.0, 1.0, (rules.action_size,), np.float64)
@@ -161,7 +163,9 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         if self.render_mode is None or self._players is None:
             return None
         players = self._players
-        return tuple(picture(self.rules.task, q, g) for q, g in zip(players.q, players.goals.q))
+        if self._camera is None:
+            self._camera = Camera(self.rules.task)
+        return tuple(self._camera.picture(q, g) for q, g in zip(players.q, players.goals.q))
 
 
 def _seeds(seed: Any, count: int) -> list[int | None]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim.model import Model
-from qdsim.planning import Motion, Plan, Transfer
+from qdsim.planning import Motion, Plan, Transfer, Tree
+from qdsim.planning.drawing.words import left_text
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Step
 
-__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer"]
+__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer", "film_of_tree"]
 
 Array = npt.NDArray[np.float64]
 
@@ -23,22 +25,27 @@ _PAUSE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A configuration, for how long it is shown (s), the step that begins there, and a caption."""
+    """A configuration, for how long it is shown (s), the step that begins there and whether it is smoothed, a caption,
+    and what is left to the goal, in words."""
 
     q: Array
     seconds: float
     step: Step | None = None
     caption: str = ""
+    left: str = ""
+    smoothed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Frames in their order, and marks: the frame where something begins, with its name."""
+    """Frames in their order, marks (the frame where something begins, with its name), and what it is about."""
 
     frames: Sequence[Frame]
     marks: Sequence[tuple[int, str]] = field(default_factory=tuple)
     goal: Array | None = None
     object: str | None = None
+    title: str = ""
+    caption: str = ""
 
     @property
     def configurations(self) -> Array:
@@ -62,6 +69,7 @@ def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
     frames: list[Frame] = []
     marks: list[tuple[int, str]] = []
     motions = plan.motions or (None,) * len(plan.regrasps)
+    smoothed = plan.options.kappa is not None
     done = 0
     for k, (segment, steps) in enumerate(zip(plan.segments, replay.steps)):
         if k:
@@ -71,9 +79,18 @@ def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
         for q, step in zip(segment.configurations[:-1], steps):
             done += 1
             said = f"step {done} of {plan.step_count}"
-            frames.append(Frame(q, 1.0 / rate, step, said))
+            frames.append(Frame(q, 1.0 / rate, step, said, smoothed=smoothed))
         frames.append(Frame(segment.end, 1.0 / rate, None, f"end of segment {k + 1}"))
-    return Film(frames, marks, plan.goal, plan.object)
+    space = ObjectSpace(model, plan.object)
+    frames = [replace(frame, left=left_text(space, frame.q, plan.goal)) for frame in frames]
+    count = len(plan.regrasps)
+    caption = (
+        f"{plan.step_count} steps of {plan.options.h:g} s, "
+        f"{count} {'change' if count == 1 else 'changes'} of grasp. "
+        f"At the start {frames[0].left}; at the end {frames[-1].left}."
+    )
+    title = plan.task[:1].upper() + plan.task[1:]
+    return Film(frames, marks, plan.goal, plan.object, title, caption)
 
 
 def _regrasp(
@@ -85,6 +102,25 @@ def _regrasp(
     count = max(round(motion.duration * rate), 2)
     times = np.linspace(0.0, motion.duration, count)
     return [Frame(q, 1.0 / rate, None, said) for q in motion.at(times)]
+
+
+def film_of_tree(tree: Tree) -> Film:
+    """A frame a node of a planner's tree."""
+    task, space = tree.task, ObjectSpace(tree.task.model, tree.task.object)
+    on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
+    frames = [
+        Frame(
+            q,
+            0.1,
+            None,
+            f"node {k} of {tree.count - 1}" + (", on the way to the goal" if k in on_path else ""),
+            left_text(space, q, task.goal),
+        )
+        for k, q in enumerate(tree.q[: tree.count])
+    ]
+    title = task.name[:1].upper() + task.name[1:]
+    caption = f"A tree of {tree.count} nodes. A click on a node shows its configuration."
+    return Film(frames, (), task.goal, task.object, title, caption)
 
 
 def film_of_path(configurations: Array, rate: float) -> Film:

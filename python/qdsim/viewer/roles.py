@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
+from qdsim.planning.drawing.planar import is_flat
 from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import object_of
 
@@ -15,6 +17,9 @@ __all__ = ["Roles", "rgb", "roles_of"]
 
 Array = npt.NDArray[np.float64]
 Colour = tuple[int, int, int]
+
+_TINY = 1e-4
+"""m; discs up to this radius stand for corners."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,9 @@ class Roles:
     eye: ``(3,)`` m, where it stands.
     up: ``(3,)``.
     size: m, of what is seen.
+    flat: m, radius of the robot's discs where a model is flat (else the object's); None for models in space.
+    floor: ``(2, 3)`` a point of the ground and its normal: a level plane of the world that the model has, else one
+        below, or behind of what is flat.
     """
 
     objects: frozenset[int]
@@ -38,6 +46,8 @@ class Roles:
     eye: Array
     up: Array
     size: float
+    flat: float | None
+    floor: Array
 
 
 def roles_of(
@@ -47,19 +57,50 @@ def roles_of(
     the normal of its plane."""
     if len(model.body_names) == 1:
         eye = np.array([2.0, 2.0, 1.5])
-        return Roles(frozenset(), None, ["world"], {}, np.zeros(3), eye, np.array([0.0, 0, 1]), 1.0)
-    scene = SpatialScene(model, object_of(model) if name is None else name, configurations, goal)
+        up = np.array([0.0, 0.0, 1.0])
+        floor = _floor(model, up, np.zeros(3))
+        return Roles(frozenset(), None, ["world"], {}, np.zeros(3), eye, up, 1.0, None, floor)
+    about = object_of(model) if name is None else name
+    scene = SpatialScene(model, about, configurations, goal)
     objects = frozenset(b for b, kind in enumerate(scene.kind) if kind == "object")
-    low, high = _box(model, scene, configurations)
+    shown = configurations if goal is None else np.vstack([configurations, goal])
+    low, high = _box(model, scene, shown)
     centre, size = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 1e-3)
     towards, up = scene.view[2], np.array([0.0, 0.0, 1.0])
-    normal = model.planar_normal
+    normal, flat = model.planar_normal, None
+    below = np.array([centre[0], centre[1], low[2] - 0.02 * size])
+    floor = _floor(model, up, below)
     if normal is not None:
         towards = np.abs(normal)
         up = np.array([0.0, 1.0, 0.0]) if towards[2] > 0.5 else up
-        towards = towards + 0.25 * up
-    eye = centre + 0.8 * size * towards / np.linalg.norm(towards)
-    return Roles(objects, scene.object, scene.kind, scene.limb, centre, eye, up, size)
+        if is_flat(model, about):
+            flat = _disc_radius(model, scene)
+            floor = np.array([centre - flat * towards, towards])
+        else:
+            towards = towards + 0.25 * up
+    eye = centre + 1.6 * size * towards / np.linalg.norm(towards)
+    return Roles(objects, scene.object, scene.kind, scene.limb, centre, eye, up, size, flat, floor)
+
+
+def _disc_radius(model: Model, scene: SpatialScene) -> float:
+    """m, half of what the robot's discs measure in the middle; without them, of the object's."""
+    radii: dict[str, list[float]] = {"robot": [], "object": [], "world": []}
+    for b, size in zip(model.geom_body, model.parameters.geom_size):
+        if size[0] > _TINY:
+            radii[scene.kind[int(b)]].append(float(size[0]))
+    some = radii["robot"] or [0.3 * r for r in radii["object"]] or [0.02]
+    return float(np.median(some))
+
+
+def _floor(model: Model, up: Array, otherwise: Array) -> Array:
+    """The highest level plane of the world, else a level plane through a point."""
+    world = model.description.bodies[0]
+    levels = [
+        np.asarray(geom.pos)
+        for geom in world.geoms
+        if geom.type == "plane" and rotation_matrix(geom.quat)[:, 2] @ up > 0.999
+    ]
+    return np.array([max(levels, key=lambda p: float(p @ up), default=otherwise), up])
 
 
 def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Array, Array]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim.contact_surfaces import ContactSurface
-from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import colour_of, is_visual
 from qdsim.planning.drawing.planar import FORCE, GOAL, LIMBS, REGRASP
 from qdsim.viewer.forces import Forces, arrows, cone_lines
+from qdsim.viewer.needs import need
 from qdsim.viewer.patches import band_colours, bands, highest_pressure
+from qdsim.viewer.quaternions import quaternions
 from qdsim.viewer.roles import Roles, rgb
-from qdsim.viewer.surfaces import Surface, surface_of
+from qdsim.viewer.shapes import Shape, shapes_of
+from qdsim.viewer.stage import Branches
+from qdsim.viewer.surfaces import Surface
 
 __all__ = ["Scene"]
 
@@ -28,9 +30,6 @@ _SMOOTHED = "#2077B4"
 
 _LARGER = 1.03
 """Outlines of the goal lie outside of the object that is there."""
-
-_SOFT = 0.3
-"""Opacity of bodies that press by their fields, through which one sees where."""
 
 _LIFT = 2e-3
 """Patches on rigid bodies are so far off their surface, beside the size of what is seen."""
@@ -61,6 +60,7 @@ class Scene:
         self._visual: list[Any] = []
         scene.set_up_direction(tuple(roles.up))
         self._light()
+        self._ground()
         self._bodies = [
             scene.add_frame(f"/model/{_node(name)}", show_axes=False) for name in model.body_names
         ]
@@ -94,7 +94,10 @@ class Scene:
             ("fill", roles.eye - 1.5 * side, 0.7),
         ):
             scene.add_light_directional(
-                f"/lights/{name}", intensity=intensity, position=tuple(place - roles.centre)
+                f"/lights/{name}",
+                intensity=intensity,
+                position=tuple(place - roles.centre),
+                cast_shadow=name == "key",
             )
 
     def _widths(self) -> dict[str, float]:
@@ -109,56 +112,30 @@ class Scene:
 
     def _add_shapes(self) -> None:
         model, roles = self._model, self._roles
-        paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
-        pressing = self._pressing()
-        index = 0
-        for b, body in enumerate(model.description.bodies):
-            seen = any(is_visual(geom, paired) for geom in body.geoms)
-            pressed = b > 0 and any(geom.name in pressing for geom in body.geoms)
-            for geom in body.geoms:
-                size = np.asarray(model.parameters.geom_size[index])
-                index += 1
-                surface = surface_of(model, geom, size, 1.5 * roles.size)
-                visual = is_visual(geom, paired)
-                self._add_shape(b, geom, surface, visual, seen and not visual, pressed)
+        for shape in shapes_of(model, roles):
+            if shape.plane and shape.body == 0:
+                continue  # the ground is drawn for itself
+            name = f"/model/{_node(model.body_names[shape.body])}/{_node(shape.name)}"
+            handles = self._add(name, shape)
+            for handle in handles:
+                handle.visible = shape.layer != "collision"
+            if shape.layer == "visual":
+                self._visual += handles
+            elif shape.layer == "collision":
+                self._hidden += handles
+            if shape.outlined:
+                self._drawn.append((shape.body, shape.surface, shape.pos, shape.quat))
+                dark = tuple(round(140 * c) for c in shape.colour[:3])
+                self._outline(f"{name}/lines", shape.surface, dark, 1.002)
 
-    def _pressing(self) -> set[str]:
-        """Names of the shapes that soft ones can press on, and of these."""
-        names = self._model.geom_names
-        return {
-            names[side]
-            for pair in self._model.pair_geom
-            if self._soft.intersection(names[geom] for geom in pair)
-            for side in pair
-        }
-
-    def _add_shape(
-        self, b: int, geom: Geom, surface: Surface, visual: bool, hidden: bool, pressed: bool
-    ) -> None:
-        roles = self._roles
-        *channels, opacity = colour_of(geom, roles.kind, roles.limb, b)
-        colour = tuple(round(255 * channel) for channel in channels)
-        if pressed:
-            opacity = min(opacity, _SOFT)
-        name = f"/model/{_node(self._model.body_names[b])}/{_node(geom.name)}"
-        pos, quat = np.asarray(geom.pos), np.asarray(geom.quat)
-        handle = self._add(name, surface, colour, opacity, pos, quat)
-        handle.visible = not hidden
-        if visual:
-            self._visual.append(handle)
-        elif hidden:
-            self._hidden.append(handle)
-        if not hidden and b in roles.objects:
-            self._drawn.append((b, surface, pos, quat))
-            dark = tuple(round(0.55 * c) for c in colour)
-            self._outline(f"{name}/lines", surface, dark, 1.002)
-
-    def _add(
-        self, name: str, surface: Surface, colour: Any, opacity: float, pos: Array, quat: Array
-    ) -> Any:
-        place = {"position": tuple(pos), "wxyz": tuple(quat)}
+    def _add(self, name: str, shape: Shape) -> list[Any]:
+        """A shape's nodes; one for each of its shades."""
+        place = {"position": tuple(shape.pos), "wxyz": tuple(shape.quat)}
+        *channels, opacity = shape.colour
+        surface = shape.surface
+        colour = tuple(round(255 * c) for c in channels)
         if not len(surface.faces):
-            return self._scene.add_point_cloud(
+            cloud = self._scene.add_point_cloud(
                 name,
                 surface.vertices.astype(np.float32),
                 colour,
@@ -166,16 +143,21 @@ class Scene:
                 point_shape="circle",
                 **place,
             )
-        return self._scene.add_mesh_simple(
-            name,
-            surface.vertices.astype(np.float32),
-            surface.faces,
-            color=colour,
-            opacity=None if opacity >= 1.0 else opacity,
-            flat_shading=surface.flat,
-            side="double",
-            **place,
-        )
+            return [cloud]
+        tones = np.zeros(len(surface.faces), dtype=int) if shape.tones is None else shape.tones
+        return [
+            self._scene.add_mesh_simple(
+                f"{name}/{tone}" if tone else name,
+                surface.vertices.astype(np.float32),
+                surface.faces[tones == tone],
+                color=tuple(round((0.8 if tone else 1.0) * c) for c in colour),
+                opacity=None if opacity >= 1.0 else opacity,
+                flat_shading=surface.flat,
+                side="double",
+                **({} if tone else place),
+            )
+            for tone in np.unique(tones)
+        ]
 
     def _outline(self, name: str, surface: Surface, colour: Any, scale: float) -> None:
         if len(surface.lines):
@@ -186,6 +168,24 @@ class Scene:
                 thickness=1.5,
                 thickness_units="screen",
             )
+
+    def _ground(self) -> None:
+        """A grid that shadows fall on."""
+        roles = self._roles
+        cell = 10.0 ** np.floor(np.log10(roles.size / 3.0))
+        normal = roles.floor[1]
+        turn = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])
+        self._scene.add_grid(
+            "/ground",
+            width=6.0 * roles.size,
+            height=6.0 * roles.size,
+            cell_size=cell,
+            section_size=5.0 * cell,
+            shadow_opacity=0.25,
+            position=tuple(roles.floor[0]),
+            wxyz=tuple(turn / np.linalg.norm(turn)),
+            plane="xy",
+        )
 
     @property
     def has_visuals(self) -> bool:
@@ -202,7 +202,7 @@ class Scene:
     def place(self, q: Array) -> None:
         """Move all bodies to where a configuration has them."""
         pos, rot = self._model.body_poses(q)
-        for handle, p, quaternion in zip(self._bodies, pos, _quaternions(rot)):
+        for handle, p, quaternion in zip(self._bodies, pos, quaternions(rot)):
             handle.position = tuple(p)
             handle.wxyz = tuple(quaternion)
 
@@ -249,49 +249,36 @@ class Scene:
         if lines:
             self._lines("/goal", np.concatenate(lines), GOAL, 2.5)
 
-    def draw_tree(self, edges: Iterable[tuple[Array, bool]], regrasps: Array) -> None:
-        """Ways of the object's middle and of a point on its side, which shows how it turns.
+    def draw_tree(self, tree: Branches, clicked: Callable[[int], None]) -> None:
+        """Edges, the way to the goal with its changes of grasp, and nodes that can be clicked.
 
         Args:
-            edges: configurations ``(n, nq)`` along each edge, and whether it is on the way to the goal.
-            regrasps: ``(m, nq)`` where the grasp changes on that way.
+            tree: what is drawn.
+            clicked: is told the number of a node.
         """
-        plain: list[Array] = []
-        chosen: list[Array] = []
-        for configurations, on_path in edges:
-            way = self._ways(configurations)
-            pieces = np.stack([way[:-1], way[1:]], axis=2).reshape(-1, 2, 3)
-            (chosen if on_path else plain).append(pieces)
-        if plain:
-            self._lines("/tree/edges", np.concatenate(plain), LIMBS[0], 1.0)
-        if chosen:
-            self._lines("/tree/path", np.concatenate(chosen), FORCE, 3.0)
-        if len(regrasps):
-            points = self._ways(regrasps).reshape(-1, 3)
+        size = self._roles.size
+        if len(tree.plain):
+            self._lines("/tree/edges", tree.plain, LIMBS[0], 1.0)
+        if len(tree.chosen):
+            self._lines("/tree/path", tree.chosen, FORCE, 3.0)
+        if len(tree.regrasps):
             self._scene.add_point_cloud(
                 "/tree/regrasps",
-                points.astype(np.float32),
+                tree.regrasps.astype(np.float32),
                 rgb(REGRASP),
-                point_size=0.012 * self._roles.size,
+                point_size=0.012 * size,
                 point_shape="diamond",
             )
-
-    def _ways(self, configurations: Array) -> Array:
-        """``(n, 2, 3)`` the object's middle and a point on its side."""
-        b = self._roles.object
-        assert b is not None
-        side = np.array([self._reach(b), 0.0, 0.0])
-        poses = [self._model.body_poses(q) for q in configurations]
-        return np.array([[pos[b], pos[b] + rot[b] @ side] for pos, rot in poses])
-
-    def _reach(self, body: int) -> float:
-        """How far the shapes of a body go along its x axis, m."""
-        most = [
-            float((surface.vertices @ rotation_matrix(quat).T + own)[:, 0].max())
-            for b, surface, own, quat in self._drawn
-            if b == body
-        ]
-        return max(most, default=0.1 * self._roles.size)
+        ball = need("trimesh").creation.icosphere(1, 0.007 * size)
+        nodes = self._scene.add_batched_meshes_simple(
+            "/tree/nodes",
+            np.asarray(ball.vertices, dtype=np.float32),
+            np.asarray(ball.faces, dtype=np.uint32),
+            batched_wxyzs=np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (len(tree.nodes), 1)),
+            batched_positions=tree.nodes,
+            batched_colors=rgb(LIMBS[0]),
+        )
+        nodes.on_click(lambda event: clicked(int(event.instance_index)))
 
     def _lines(self, name: str, segments: Array, colour: str, thickness: float) -> Any:
         return self._scene.add_line_segments(
@@ -306,20 +293,3 @@ class Scene:
 def _node(name: str) -> str:
     """A name without what separates nodes."""
     return name.replace("/", "|") or "unnamed"
-
-
-def _quaternions(matrices: Array) -> Array:
-    """Unit quaternions ``(n, 4)`` w x y z of rotation matrices ``(n, 3, 3)``."""
-    r = matrices
-    trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]
-    # Squares of 2w, 2x, 2y, 2z: the largest one is divided by.
-    squares = np.stack([1.0 + trace, *(1.0 + 2.0 * r[:, i, i] - trace for i in range(3))], axis=1)
-    products = np.empty((len(r), 4, 4))
-    products[:, range(4), range(4)] = squares
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        products[:, 0, 1 + i] = products[:, 1 + i, 0] = r[:, k, j] - r[:, j, k]
-        products[:, 1 + j, 1 + k] = products[:, 1 + k, 1 + j] = r[:, k, j] + r[:, j, k]
-    largest = squares.argmax(axis=1)
-    chosen = products[np.arange(len(r)), largest]
-    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))

@@ -13,7 +13,7 @@ from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.viewer.needs import need
 
-__all__ = ["Surface", "surface_of"]
+__all__ = ["Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
 
 Array = npt.NDArray[np.float64]
 
@@ -62,9 +62,71 @@ def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
         made = creation.cylinder(size[0], 2.0 * size[1], sections=_AROUND)
         return _of(made, _cylinder_lines(size[0], size[1]), flat=True)
     radii = np.full(3, size[0]) if geom.type == "sphere" else size
-    ball = creation.icosphere(3, 1.0)
+    # Rings and meridians along the axes, where shades meet.
+    ball = creation.uv_sphere(1.0, count=(25, _AROUND))
     circles = np.concatenate([_circle(axis) for axis in range(3)])
     return Surface(ball.vertices * radii, _faces(ball), circles * radii, False)
+
+
+def bar(start: Array, end: Array, radius: float) -> Surface:
+    """A capsule from one point to another."""
+    along = end - start
+    length = float(np.linalg.norm(along))
+    made = need("trimesh").creation.capsule(length, radius, count=(_AROUND // 2, _AROUND // 2))
+    turned = (made.vertices - [0.0, 0.0, 0.5 * length]) @ _frame(along / length).T
+    # Some versions begin the capsule at its middle, others at its end.
+    middle = 0.5 * (turned.min(axis=0) + turned.max(axis=0))
+    return Surface(turned - middle + 0.5 * (start + end), _faces(made), np.zeros((0, 2, 3)), False)
+
+
+def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
+    """A disc as thick as twice ``half``, with a spoke and a rim that show how it turns."""
+    made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * _AROUND)
+    turn = _frame(normal)
+    top = np.array([0.0, 0.0, half])
+    rim = _circle(2) * [radius, radius, 0.0] + top
+    spoke = np.array([[top, top + [0.0, radius, 0.0]]])
+    lines = np.concatenate([rim, spoke]) @ turn.T + centre
+    return Surface(made.vertices @ turn.T + centre, _faces(made), lines, True)
+
+
+def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array) -> Surface:
+    """The rounded bar that a disc leaves behind from one point to another."""
+    along = end - start
+    side = np.cross(normal, along / np.linalg.norm(along))
+    forward = np.cross(side, normal)
+    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, _AROUND // 2 + 1)[:, None]
+    cap = radius * (np.cos(angle) * forward + np.sin(angle) * side)
+    outline = np.concatenate([end + cap, start - cap])
+    n = len(outline)
+    vertices = np.concatenate([outline + half * normal, outline - half * normal])
+    k = np.arange(n)
+    after = (k + 1) % n
+    walls = [[k, n + k, after], [after, n + k, n + after]]
+    fan = np.arange(1, n - 1)
+    caps = [[np.zeros_like(fan), fan, fan + 1], [n + np.zeros_like(fan), n + fan + 1, n + fan]]
+    faces = np.concatenate([np.array(part).T for part in walls + caps]).astype(np.uint32)
+    return Surface(vertices, faces, np.zeros((0, 2, 3)), True)
+
+
+def thinned(surface: Surface, cells: int) -> Surface:
+    """A surface of fewer triangles: corners that share one of so many cells along the longest side become one."""
+    low = surface.vertices.min(axis=0)
+    width = max(float(np.ptp(surface.vertices, axis=0).max()) / cells, 1e-12)
+    cell = np.round((surface.vertices - low) / width).astype(np.int64)
+    _, first, where = np.unique(cell, axis=0, return_index=True, return_inverse=True)
+    faces = where.reshape(-1)[surface.faces]
+    a, b, c = faces.T
+    faces = faces[(a != b) & (b != c) & (c != a)]
+    return Surface(surface.vertices[first], faces.astype(np.uint32), surface.lines, surface.flat)
+
+
+def _frame(axis: Array) -> Array:
+    """A rotation ``(3, 3)`` whose last column is a unit vector."""
+    helper = np.array([1.0, 0.0, 0.0] if abs(axis[0]) < 0.9 else [0.0, 1.0, 0.0])
+    first = helper - (helper @ axis) * axis
+    first /= np.linalg.norm(first)
+    return np.asarray(np.array([first, np.cross(axis, first), axis]).T)
 
 
 def _of(mesh: Any, lines: Array, *, flat: bool) -> Surface:

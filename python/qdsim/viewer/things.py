@@ -4,24 +4,78 @@ robots."""
 from __future__ import annotations
 
 import os
+import zipfile
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qdsim.arguments import instance, number, reals
+from qdsim import systems
+from qdsim.arguments import instance, integer, number, path_of, reals
+from qdsim.array_type import Array
 from qdsim.batches.rollouts import Rollouts
 from qdsim.model import Model
 from qdsim.planning import Plan, Transfer, Tree
 from qdsim.planning.task.task import Task
 from qdsim.step import Step
 from qdsim.systems import System
-from qdsim.viewer.frames import Film, film_of_path, film_of_plan, film_of_transfer
+from qdsim.viewer.branches import branches_of
+from qdsim.viewer.frames import (
+    Film,
+    Frame,
+    film_of_path,
+    film_of_plan,
+    film_of_transfer,
+    film_of_tree,
+)
+from qdsim.viewer.notebook import notebook_display
+from qdsim.viewer.page import framed_page, page_of
+from qdsim.viewer.roles import roles_of
+from qdsim.viewer.stage import stage_of
 from qdsim.viewer.viewer import Viewer
+from qdsim.whole_files import replacing
 
-__all__ = ["save_html", "show"]
+__all__ = ["Shown", "save_html", "show", "shown_of"]
 
 _MOST = 8
 """Rollouts that are shown, one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What of a thing is shown: frames, the goal, and a planner's tree."""
+
+    model: Model
+    film: Film
+    goal: Array | None = None
+    tree: Tree | None = None
+
+    def page(self, *, dark: bool = False) -> str:
+        """As a page that needs neither network nor Python."""
+        seen = self.film.configurations
+        roles = roles_of(self.model, self.film.object, seen, self.goal)
+        branches = None if self.tree is None else branches_of(self.tree, roles)
+        return page_of(stage_of(self.model, roles, self.film, self.goal, branches), dark=dark)
+
+    def viewer(self, port: int | None = None) -> Viewer:
+        """On a server."""
+        film = self.film
+        viewer = Viewer(
+            self.model,
+            object=film.object,
+            configurations=film.configurations,
+            goal=self.goal,
+            port=port,
+        )
+        if self.goal is not None:
+            viewer.add_goal(self.goal)
+        if self.tree is not None:
+            viewer.add_tree(self.tree)
+        elif len(film.frames) > 1:
+            viewer.record(film)
+        else:
+            viewer.update(film.frames[0].q, step=film.frames[0].step)
+        return viewer
 
 
 def show(
@@ -31,72 +85,102 @@ def show(
     rate: float = 20.0,
     port: int | None = None,
     open: bool = True,
-) -> Viewer:
-    """Show something in a browser: in a notebook inline, so that the saved notebook keeps it; else in a tab.
+    height: int = 520,
+) -> Viewer | None:
+    """Show something in a browser. In a notebook as a page in a frame below the cell, which needs no server and stays
+    in the saved notebook; else on a server of this machine, in a tab.
 
     Args:
         thing: a model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
             :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
             a robot file or of a plan.
-        model: what it belongs to, where it does not say so itself (steps, plans, rollouts, executions, configurations).
+        model: what it belongs to, where it does not say so itself (steps, rollouts, executions, configurations, and
+            plans of tasks that are not published).
         rate: frames a second.
         port: of the page; None: one that is free.
-        open: whether to open it in a browser.
+        open: whether to open it; without, the server is there and nothing is opened.
+        height: of the frame in a notebook, pixels.
+
+    Returns:
+        The server's viewer; None where a notebook shows the page.
 
     Raises:
         ImportError: without the extra ``viewer``.
         TypeError, ValueError: for what cannot be shown, or belongs to another model.
     """
-    viewer = _viewer(thing, model, number("rate", rate, above=0), port)
+    height = integer("height", height, least=1)
+    shown = shown_of(thing, model, number("rate", rate, above=0))
+    display = notebook_display() if open and port is None else None
+    if display is not None:
+        display(framed_page(shown.page(), height))
+        return None
+    viewer = shown.viewer(port)
     if open:
         viewer.open()
     return viewer
 
 
 def save_html(
-    thing: Any, path: str | os.PathLike[str], model: Model | None = None, *, rate: float = 20.0
+    thing: Any,
+    path: str | os.PathLike[str],
+    model: Model | None = None,
+    *,
+    rate: float = 20.0,
+    dark: bool = False,
 ) -> None:
-    """Write what :func:`show` shows as one page that needs neither network nor Python; no server is left behind."""
-    with _viewer(thing, model, number("rate", rate, above=0), None) as viewer:
-        viewer.save_html(path)
+    """Write what :func:`show` shows as one page that needs neither network nor Python; what was there stays if that
+    fails.
+
+    Args:
+        thing, model, rate: as for :func:`show`.
+        path: the file.
+        dark: whether on a dark ground.
+    """
+    place = path_of("path", path)
+    page = shown_of(thing, model, number("rate", rate, above=0)).page(dark=dark)
+    with replacing(place) as file:
+        file.write(page.encode("utf-8"))
 
 
-def _viewer(thing: Any, model: Model | None, rate: float, port: int | None) -> Viewer:
+def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
+    """What of a thing is shown.
+
+    Raises:
+        TypeError, ValueError: as :func:`show`.
+    """
     if isinstance(thing, (str, os.PathLike)):
         thing = _of_file(thing)
     if isinstance(thing, System):
         thing, model = thing.start.q, thing.model
     if isinstance(thing, Model):
-        return Viewer(thing, port=port)
+        return Shown(thing, _still(thing.default_q, thing.name))
     if isinstance(thing, Task):
-        viewer = Viewer(
-            thing.model, object=thing.object, configurations=thing.start, goal=thing.goal, port=port
-        )
-        viewer.add_goal(thing.goal)
-        return viewer
+        film = _still(thing.start, thing.name, object=thing.object)
+        return Shown(thing.model, film, thing.goal)
     if isinstance(thing, Tree):
-        task = thing.task
-        viewer = Viewer(
-            task.model, object=task.object, configurations=thing.q, goal=task.goal, port=port
-        )
-        viewer.add_goal(task.goal)
-        viewer.add_tree(thing)
-        return viewer
+        return Shown(thing.task.model, film_of_tree(thing), thing.task.goal, thing)
+    if model is None and isinstance(thing, Plan):
+        model = published_model(thing)
     if model is None:
         raise ValueError(f"model: a {type(thing).__name__} needs the model that it belongs to")
     instance("model", model, Model)
     if isinstance(thing, Step):
         q = model.integrate(thing.q_next, -thing.delta)
-        viewer = Viewer(model, configurations=q, port=port)
-        viewer.update(q, step=thing)
-        return viewer
+        return Shown(model, _still(q, model.name, step=thing))
     film = _film(thing, model, rate)
-    viewer = Viewer(
-        model, object=film.object, configurations=film.configurations, goal=film.goal, port=port
-    )
-    if len(film.frames) > 1:
-        viewer.record(film)
-    return viewer
+    return Shown(model, film, film.goal)
+
+
+def published_model(plan: Plan) -> Model | None:
+    """The model of the published system that has a plan's task; None where none has."""
+    for system in map(systems.load, systems.TASK_NAMES):
+        if any(task.name == plan.task for task in system.tasks.values()):
+            return system.model
+    return None
+
+
+def _still(q: Array, title: str, *, object: str | None = None, step: Step | None = None) -> Film:
+    return Film([Frame(np.asarray(q), 1.0, step)], object=object, title=title)
 
 
 def _film(thing: Any, model: Model, rate: float) -> Film:
@@ -115,7 +199,7 @@ def _film(thing: Any, model: Model, rate: float) -> Film:
 
 
 def _of_file(path: str | os.PathLike[str]) -> Any:
-    """The model of a robot file."""
+    """The plan or the model of a file."""
     from qdsim.loading import load
 
-    return load(path)
+    return Plan.load(path) if zipfile.is_zipfile(path) else load(path)

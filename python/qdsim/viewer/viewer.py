@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import io
 import os
 import socket
-import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,16 +18,20 @@ import numpy.typing as npt
 from qdsim.arguments import finite, instance, integer, number, path_of, reals
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
-from qdsim.planning import EdgeKind, Plan, Tree
+from qdsim.planning import Plan, Tree
 from qdsim.step import Options, Step
+from qdsim.viewer.branches import branches_of
 from qdsim.viewer.forces import forces_of
-from qdsim.viewer.frames import Film, film_of_path, film_of_plan
+from qdsim.viewer.frames import Film, Frame, film_of_path, film_of_plan, film_of_tree
 from qdsim.viewer.live import Live
 from qdsim.viewer.needs import need
+from qdsim.viewer.notebook import notebook_display
+from qdsim.viewer.page import framed_page, page_of
 from qdsim.viewer.patches import highest_pressure
 from qdsim.viewer.player import Player
 from qdsim.viewer.roles import roles_of
 from qdsim.viewer.scene import Scene
+from qdsim.viewer.stage import Branches, stage_of
 from qdsim.whole_files import replacing
 
 __all__ = ["Viewer"]
@@ -38,11 +40,6 @@ Array = npt.NDArray[np.float64]
 
 _RATE = 20.0
 """Frames a second."""
-
-
-_OPAQUE = "<style>canvas { opacity: 1 !important; }</style>"
-"""viser fades its canvas in while the light of its default surroundings loads; a page that has lights of its own takes
-these surroundings away in the middle of it and would stay pale."""
 
 
 class Viewer:
@@ -80,6 +77,10 @@ class Viewer:
         self._roles = roles
         self._server = _server(host, port)
         self._film: Film | None = None
+        self._frame = Frame(shown[0], 1.0)
+        self._goal: Array | None = None
+        self._branches: Branches | None = None
+        self._said: Any = None
         self._player: Player | None = None
         self._live: Live | None = None
         self._lock = threading.RLock()
@@ -113,6 +114,9 @@ class Viewer:
             smoothed: a smoothed step that begins there: its forces, in another colour, also at a distance.
         """
         q = self._one("q", q)
+        self._frame = Frame(
+            q, 1.0, step or smoothed, smoothed=step is None and smoothed is not None
+        )
         with self._lock, self._server.atomic():
             self._scene.place(q)
             for name, taken in (("exact", step), ("smoothed", smoothed)):
@@ -126,7 +130,8 @@ class Viewer:
 
     def add_goal(self, q: npt.ArrayLike) -> None:
         """Outlines of the objects where a configuration ``(nq,)`` has them."""
-        self._scene.draw_goal(self._one("q", q))
+        self._goal = self._one("q", q)
+        self._scene.draw_goal(self._goal)
 
     def add_tree(self, tree: Tree) -> None:
         """The object's ways along a tree's edges, the way to the goal in red with its changes of grasp.
@@ -137,9 +142,20 @@ class Viewer:
         instance("tree", tree, Tree)
         if tree.q.shape[1] != self.model.nq:
             raise ValueError(f"tree: its nq is {tree.q.shape[1]}, the model's {self.model.nq}")
-        on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
-        regrasps = [tree.q[i] for i in sorted(on_path) if tree.kind[i] == EdgeKind.REGRASP]
-        self._scene.draw_tree(_edges(tree, on_path), np.array(regrasps))
+        self._branches = branches_of(tree, self._roles)
+        self._scene.draw_tree(self._branches, lambda node: self._chosen(tree, node))
+        film = film_of_tree(tree)
+        self._film = film
+        self.update(film.frames[-1].q)
+
+    def _chosen(self, tree: Tree, node: int) -> None:
+        """A node was clicked: its configuration, and in words what it is."""
+        self.update(tree.q[node])
+        if self._said is None:
+            self._said = self._server.gui.add_text("node", "", disabled=True)
+        assert self._film is not None
+        frame = self._film.frames[node]
+        self._said.value = f"{frame.caption}; {frame.left}"
 
     def add_plan(self, plan: Plan, rate: float = _RATE) -> None:
         """A plan with its goal, and a slider for its steps.
@@ -191,19 +207,13 @@ class Viewer:
     # ------------------------------------------------------------------------------------------ pages and ends
 
     def page(self, *, dark: bool = False) -> str:
-        """The scene as one page that needs neither network nor Python, with what :meth:`record` or
+        """What is shown as one page that needs neither network nor Python, with what :meth:`record` or
         :meth:`add_plan` was given as its time bar.
         """
         with self._lock:
-            serializer = self._server.get_scene_serializer()
-            try:
-                if self._film is not None:
-                    for index, frame in enumerate(self._film.frames):
-                        self._show_frame(index)
-                        serializer.insert_sleep(frame.seconds)
-            finally:
-                text: str = serializer.as_html(dark_mode=dark)
-        return text.replace("</head>", _OPAQUE + "</head>", 1)
+            film = self._film or Film([self._frame], title=self.model.name)
+            stage = stage_of(self.model, self._roles, film, self._goal, self._branches)
+        return page_of(stage, dark=dark)
 
     def save_html(self, path: str | os.PathLike[str], *, dark: bool = False) -> None:
         """Write the :meth:`page` to a file; what was there stays if that fails."""
@@ -212,14 +222,14 @@ class Viewer:
         with replacing(place) as file:
             file.write(page.encode("utf-8"))
 
-    def open(self, height: int = 480) -> None:
+    def open(self, height: int = 520) -> None:
         """In a notebook an inline page that stays in the saved notebook; else a tab of the browser."""
         height = integer("height", height, least=1)
-        display = _notebook_display()
+        display = notebook_display()
         if display is None:
             webbrowser.open(self.url)
         else:
-            display(self.page(), height)
+            display(framed_page(self.page(), height))
 
     def wait(self) -> None:
         """Keep the page alive until the process is interrupted."""
@@ -288,28 +298,3 @@ def _silence() -> Iterator[None]:
     """viser prints where it listens, and that it has stopped."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
-
-
-def _edges(tree: Tree, on_path: set[int]) -> Iterator[tuple[Array, bool]]:
-    for node in range(1, tree.count):
-        trajectory = tree.trajectory(node)
-        if trajectory is not None:
-            yield np.vstack([tree.q[tree.parent[node]], trajectory]), node in on_path
-
-
-def _notebook_display() -> Callable[[str, int], None] | None:
-    """What shows a page in the notebook that runs this, None elsewhere."""
-    if "IPython" not in sys.modules:
-        return None
-    shell = need("IPython").get_ipython()
-    return _display if shell is not None and hasattr(shell, "kernel") else None
-
-
-def _display(page: str, height: int) -> None:
-    """Show a page inside a notebook."""
-    shown = need("IPython.display")
-    frame = (
-        f'<iframe srcdoc="{html.escape(page, quote=True)}" width="100%" height="{height}" '
-        'style="border:none;display:block"></iframe>'
-    )
-    shown.display(shown.HTML(f"<div>{frame}</div>"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qdsim.description import Geom
+from qdsim.description import Body, Geom
 from qdsim.planning.drawing.planar import LIMBS, OBJECT
 
-__all__ = ["GROUND", "channels", "colour_of", "is_visual", "says_colour"]
+__all__ = ["GROUND", "channels", "colour_of", "is_shown", "is_visual", "says_colour"]
 
 GROUND = "#DDE2E6"
 
@@ -23,6 +23,20 @@ def is_visual(geom: Geom, paired: set[str]) -> bool:
         paired: names of the geometries in pairs of the file.
     """
     return not (geom.contype or geom.conaffinity or geom.name in paired)
+
+
+def is_shown(geom: Geom, body: Body, paired: set[str], geometry: str) -> bool:
+    """Whether a geometry is drawn: as "visual", those that are there to be seen of bodies that have any and all of
+    the others; as "collision", what can touch.
+
+    Args:
+        geom, body: the geometry and its body.
+        paired: names of the geometries in pairs of the file.
+        geometry: "visual" or "collision".
+    """
+    if geometry == "collision":
+        return not is_visual(geom, paired)
+    return is_visual(geom, paired) or not any(is_visual(g, paired) for g in body.geoms)
 
 
 def says_colour(geom: Geom) -> bool:

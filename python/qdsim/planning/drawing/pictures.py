@@ -37,6 +37,7 @@ from qdsim.planning.drawing.planar import (
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import draw_configuration, object_of
+from qdsim.planning.drawing.words import left_text
 from qdsim.planning.plans.plan import Plan, ReplayResult, model_of
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.tree import Tree
@@ -59,52 +60,48 @@ __all__ = [
     "write_movie",
 ]
 
+_LENGTH = 0.1
+"""m a radian: what a turn is worth beside a shift, where key frames are chosen."""
+
 # -------------------------------------------------------------------- key frames
 
 
 def key_frames(
     plan: Plan, replay: ReplayResult, model: Model | Task, most: int = 16
 ) -> list[tuple[int, int]]:
-    """Frames that tell the story of a plan: the start, every new grasp and how it pushed, the end.
+    """Frames where something happens: the start, every change of grasp, the steps that move the object most, the end.
 
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
     """
     model = _checked(plan, replay, model)
     most = integer("most", most, least=1)
-    scene = scene_of(model, plan.object, backend="matplotlib")  # asked for forces alone
     last = len(plan.segments) - 1
-    starts = [(k, 0) for k in range(last + 1)]
-    pushes: list[tuple[int, int]] = []
-    for k, segment in enumerate(plan.segments):
-        if segment.steps:
-            strength = [
-                sum(float(np.hypot(*f)) for _, f in scene.pushes(s)) for s in replay.steps[k]
-            ]
-            # Late in the segment, where the fingers still push; then they settle or let go.
-            pushing = np.flatnonzero(np.array(strength) >= 0.25 * max(strength))
-            pushes.append((k, int(pushing[-1]) + 1))
-    end = (last, plan.segments[-1].steps)
-    frames = sorted({*starts, *pushes, end})
-    if len(frames) > most:
-        # Whole segments, each with its grasp and its push, evenly over the plan.
-        count = max((most - 2) // 2, 1)
-        told = set(np.linspace(0, last, count).astype(int).tolist())
-        frames = sorted({(0, 0), end, *(f for f in frames if f[0] in told)})
+    frames = [*((k, 0) for k in range(last + 1)), (last, plan.segments[-1].steps)]
+    frames = sorted(set(frames))
+    if len(frames) >= most:
         chosen = np.linspace(0, len(frames) - 1, most).astype(int)
-        frames = [frames[i] for i in np.unique(chosen)]
-    # Room that is left goes to the middle of the longest stretches.
-    while len(frames) < most:
-        gaps = [
-            (b[1] - a[1], a[0], (a[1] + b[1]) // 2)
-            for a, b in pairwise(frames)
-            if a[0] == b[0] and b[1] - a[1] > 4
-        ]
-        if not gaps:
+        return [frames[i] for i in np.unique(chosen)]
+    # Of each segment the step that moves the object most, those that move it farthest first; then what is next.
+    room = max(plan.step_count // (2 * most), 1)
+    for _, k, i in sorted(_motions(plan, model), reverse=True):
+        if len(frames) == most:
             break
-        _, k, middle = max(gaps)
-        frames = sorted([*frames, (k, middle)])
-    return frames
+        if all(k != segment or abs(i - step) >= room for segment, step in frames):
+            frames.append((k, i))
+    return sorted(frames)
+
+
+def _motions(plan: Plan, model: Model) -> list[tuple[float, int, int]]:
+    """How far every step moves the object (m; of turns, of a point on its side), its segment and its number there."""
+    space = ObjectSpace(model, plan.object)
+    scale = np.where(space.rotation, _LENGTH, 1.0)
+    result = []
+    for k, segment in enumerate(plan.segments):
+        for i, (before, after) in enumerate(pairwise(segment.configurations), 1):
+            motion = space.difference(after, before)
+            result.append((float(np.linalg.norm(scale * motion)), k, i))
+    return result
 
 
 def _checked(plan: Plan, replay: ReplayResult, model: Model | Task) -> Model:
@@ -241,12 +238,7 @@ def force_scale(
 
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
     """What is left to the goal, in words."""
-    space = ObjectSpace(model, plan.object)
-    shift, turn = space.errors(q, plan.goal)
-    length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"
-    parts = [f"{np.degrees(turn):.0f}°"] * bool(space.rotation.any())
-    parts += [length] * (not space.rotation.all())
-    return f"{' and '.join(parts)} to go"
+    return left_text(ObjectSpace(model, plan.object), q, plan.goal)
 
 
 # -------------------------------------------------------------------- the tree

@@ -12,6 +12,7 @@ import numpy as np
 from qdsim.arguments import instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.description import Geom
+from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import draw_patches
 from qdsim.step import Step
@@ -35,6 +36,7 @@ __all__ = [
 INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
 OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
 LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
+FLOOR = "#EEF1F4"
 FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
 
 _FORCE_SHOWN = 0.05
@@ -102,6 +104,7 @@ def arrow(
     if size < max(_FORCE_SHOWN * largest, 0.02 * typical) or size == 0.0:
         return
     shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
+    shown = min(shown, _room(ax, point, -force / size))
     effects = need("matplotlib.patheffects")
     ax.annotate(
         "",
@@ -118,6 +121,16 @@ def arrow(
             "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
         },
     )
+
+
+def _room(ax: Axes, point: Array, direction: Array) -> float:
+    """m from a point to the edge of the axes, a little less; without end from points that lie outside."""
+    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    inset = 0.02 * (high - low)
+    ends = np.where(direction > 0.0, high - inset, low + inset)
+    steps = [(e - p) / d for e, p, d in zip(ends, point, direction) if abs(d) > 1e-9]
+    room = min(steps, default=np.inf)
+    return float(room) if room > 0.0 else np.inf
 
 
 def contact_points(model: Model, step: Step) -> Array:
@@ -209,6 +222,11 @@ class PlanarScene:
                     corners[:, self.axes] = half * np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
                     self.boxes.append((b, centre + corners))
                 index += 1
+        self.planes = [
+            (np.asarray(geom.pos)[self.axes], rotation_matrix(geom.quat)[self.axes, 2])
+            for geom in model.description.bodies[0].geoms
+            if geom.type == "plane" and abs(rotation_matrix(geom.quat)[drop, 2]) < 1e-6
+        ]
         parents = [
             model.body_names.index(body.parent) if b else 0
             for b, body in enumerate(model.description.bodies)
@@ -241,6 +259,7 @@ class PlanarScene:
         """Draw the object and the robot; ``robot`` is "solid", "ghost" (an outline) or "none"."""
         pos, rot = self.model.body_poses(q)
         if robot != "ghost":
+            self._draw_floors(ax)
             self._draw_object(ax, pos, rot)
         if robot != "none":
             self.draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
@@ -299,6 +318,24 @@ class PlanarScene:
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
         """Equal axes without ticks around a window."""
         prepare_axes(ax, low, high)
+
+    def _draw_floors(self, ax: Axes) -> None:
+        """What lies below the world's planes."""
+        patches = need("matplotlib.patches")
+        low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+        reach = 2.0 * float(np.linalg.norm(high - low))
+        for point, normal in self.planes:
+            at = point - ((point - low) @ [normal[1], -normal[0]]) * np.array(
+                [normal[1], -normal[0]]
+            )
+            along = reach * np.array([normal[1], -normal[0]])
+            below = reach * normal
+            corners = [at - along, at + along, at + along - below, at - along - below]
+            ax.add_patch(
+                patches.Polygon(
+                    corners, facecolor=FLOOR, edgecolor=QUIET, linewidth=1.0, zorder=0.5
+                )
+            )
 
     def _draw_object(self, ax: Axes, pos: Array, rot: Array) -> None:
         patches = need("matplotlib.patches")

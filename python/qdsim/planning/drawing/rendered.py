@@ -13,10 +13,10 @@ import numpy.typing as npt
 from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import channels, colour_of, is_visual, says_colour
+from qdsim.planning.drawing.colours import GROUND, channels, colour_of, is_shown, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
 from qdsim.planning.drawing.patches import draw_patches
-from qdsim.planning.drawing.planar import OBJECT, OBJECT_DARK, PAPER
+from qdsim.planning.drawing.planar import LIMBS, OBJECT, OBJECT_DARK, PAPER
 from qdsim.planning.drawing.spatial import SpatialScene
 
 if TYPE_CHECKING:
@@ -37,15 +37,14 @@ _WALL = 0.35
 """Opacity of walls and tables at most: they must not hide the robot."""
 
 _LIGHT = np.array([-0.2, 0.2, -1.0])
-_INK = (0.2, 0.25, 0.3)
 
 
 class RenderedScene(SpatialScene):
     """Draws as :class:`SpatialScene`, with round shapes, shadows and true occlusion: images of MuJoCo's renderer, on
-    which goal and forces are drawn. Robots look as their files draw them, planes are left out.
+    which goal and forces are drawn. Robots look as their files draw them.
 
     Args:
-        model, object, configurations, goal, azimuth, elevation: as there.
+        model, object, configurations, goal, azimuth, elevation, geometry: as there.
 
     Raises:
         ImportError: without OpenGL.
@@ -61,8 +60,10 @@ class RenderedScene(SpatialScene):
         *,
         azimuth: float | None = None,
         elevation: float | None = None,
+        geometry: str = "visual",
     ) -> None:
-        super().__init__(model, object, configurations, goal, azimuth=azimuth, elevation=elevation)
+        view: dict[str, Any] = {"azimuth": azimuth, "elevation": elevation, "geometry": geometry}
+        super().__init__(model, object, configurations, goal, **view)
         towards = self.view[2]
         self._azimuth = float(np.degrees(np.arctan2(towards[1], towards[0])))
         self._elevation = float(np.degrees(np.arcsin(np.clip(towards[2], -1.0, 1.0))))
@@ -167,11 +168,9 @@ def _compiled(scene: SpatialScene) -> Any:
             inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
         )
     paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
-    bars = _bars(scene)
     index = 0
     for b, body in enumerate(model.description.bodies):
         place = spec.worldbody.add_body(name=f"body {b}", mocap=True)
-        seen = any(is_visual(geom, paired) for geom in body.geoms)
         for geom in body.geoms:
             size = np.asarray(model.parameters.geom_size[index])
             index += 1
@@ -183,7 +182,7 @@ def _compiled(scene: SpatialScene) -> Any:
                     uservert=np.asarray(geom.cloud.points, dtype=np.float64).ravel().tolist(),
                     inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX,
                 )
-            if not seen or is_visual(geom, paired):
+            if is_shown(geom, body, paired, scene.geometry):
                 _add(
                     place,
                     mujoco,
@@ -193,29 +192,40 @@ def _compiled(scene: SpatialScene) -> Any:
                     scene.kind[b],
                     surface,
                 )
-        for end in [] if seen else bars.get(b, []):
-            place.add_geom(
-                type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-                fromto=[0.0, 0.0, 0.0, *end],
-                size=[0.5 * scene.width, 0.0, 0.0],
-                rgba=[*_INK, 1.0],
-                group=_GROUPS["robot"],
-                contype=0,
-                conaffinity=0,
-                mass=0.0,
-            )
+        for link in scene.links:
+            if link.body == b:
+                place.add_geom(
+                    type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+                    fromto=[*link.start.tolist(), *link.end.tolist()],
+                    size=[link.radius, 0.0, 0.0],
+                    rgba=[*channels(LIMBS[scene.limb.get(b, 0) % len(LIMBS)]), 1.0],
+                    group=_GROUPS["robot"],
+                    contype=0,
+                    conaffinity=0,
+                    mass=0.0,
+                )
+    _floors(spec, mujoco, scene)
     return spec.compile()
 
 
-def _bars(scene: SpatialScene) -> dict[int, list[list[float]]]:
-    """Where a robot's next bodies are in the frame of each: shapes alone do not look like fingers."""
-    pos, rot = scene.model.body_poses(scene.model.default_q)
-    result: dict[int, list[list[float]]] = {}
-    for child, parent in scene.links:
-        end = rot[parent].T @ (pos[child] - pos[parent])
-        if np.linalg.norm(end) > _TINY:
-            result.setdefault(parent, []).append([float(c) for c in end])
-    return result
+def _floors(spec: Any, mujoco: Any, scene: SpatialScene) -> None:
+    """Squares of the world's planes, below where the model begins."""
+    for square in scene.floors():
+        first, up = square[1] - square[0], square[3] - square[0]
+        half = 0.5 * float(np.linalg.norm(first))
+        frame = np.array([first, up, np.cross(first, up) / (2.0 * half)]).T / (2.0 * half)
+        quat = np.zeros(4)
+        mujoco.mju_mat2Quat(quat, frame.ravel())
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            pos=square.mean(axis=0).tolist(),
+            quat=quat.tolist(),
+            size=[half, half, 0.1 * half],
+            rgba=[*channels(GROUND), 1.0],
+            group=_GROUPS["world"],
+            contype=0,
+            conaffinity=0,
+        )
 
 
 def _light(spec: Any) -> None:

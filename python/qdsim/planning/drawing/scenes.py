@@ -23,6 +23,7 @@ def scene_of(
     goal: npt.ArrayLike | None = None,
     *,
     backend: str | None = None,
+    geometry: str = "visual",
 ) -> PlanarScene | SpatialScene:
     """What draws a model: flat pictures where all joints move in one plane, else views in space.
 
@@ -35,6 +36,7 @@ def scene_of(
         configurations, goal: what is to be seen, as for :class:`SpatialScene`.
         backend: of views in space, "mujoco" (its renderer, which needs OpenGL) or "matplotlib"; None: the first
             where it works.
+        geometry: what is drawn in space, "visual" or "collision", as for :class:`SpatialScene`.
 
     Raises:
         ImportError: for "mujoco" without OpenGL.
@@ -47,10 +49,13 @@ def scene_of(
         return PlanarScene(model, object)
     views = _views(backend)
     if normal is None:
-        return views(model, object, configurations, goal)
+        return views(model, object, configurations, goal, geometry=geometry)
     x, y, z = (abs(float(c)) for c in normal)
     azimuth = 0.0 if x > max(y, z) else -90.0
-    return views(model, object, azimuth=azimuth, elevation=60.0 if z > max(x, y) else 25.0)
+    elevation = 60.0 if z > max(x, y) else 25.0
+    return views(
+        model, object, configurations, azimuth=azimuth, elevation=elevation, geometry=geometry
+    )
 
 
 def _views(backend: str | None) -> type[SpatialScene]:

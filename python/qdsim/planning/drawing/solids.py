@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
+from qdsim.planning.drawing.colours import is_shown
+from qdsim.planning.drawing.links import Link
 
-__all__ = ["Solid", "solids_of"]
+__all__ = ["Solid", "link_solids", "solids_of"]
 
 _TINY = 1e-4
 """Spheres up to this radius (m) stand for corners and are not drawn."""
@@ -57,8 +60,8 @@ class Solid:
     square: bool
 
 
-def solids_of(model: Model, fine: list[bool]) -> list[Solid]:
-    """All shapes of a model but planes, in the order of its geometries.
+def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[Solid]:
+    """The shapes of a model that are drawn (:func:`.colours.is_shown`) but planes, in the order of its geometries.
 
     Boxes of bodies that are ``fine`` have their faces cut into tiles that are not larger than the smallest
     shapes, so that sorting by depth puts things before and behind them rightly.
@@ -66,12 +69,15 @@ def solids_of(model: Model, fine: list[bool]) -> list[Solid]:
     sizes = model.parameters.geom_size.max(axis=1)
     drawn = sizes[sizes > _TINY]
     tile = 2.0 * float(np.quantile(drawn, 0.1)) if len(drawn) else math.inf
+    paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
     result = []
     index = 0
     for b, body in enumerate(model.description.bodies):
         for geom in body.geoms:
             size = model.parameters.geom_size[index]
             index += 1
+            if not is_shown(geom, body, paired, geometry):
+                continue
             if geom.type in ("mesh", "cloud"):
                 made = _hull_mesh(model, geom)
             else:
@@ -81,10 +87,28 @@ def solids_of(model: Model, fine: list[bool]) -> list[Solid]:
     return result
 
 
+def link_solids(links: Sequence[Link]) -> list[Solid]:
+    """Links as capsules."""
+    result = []
+    for link in links:
+        along = link.end - link.start
+        length = float(np.linalg.norm(along))
+        axis = along / length
+        helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+        first = np.cross(helper, axis) / np.linalg.norm(np.cross(helper, axis))
+        frame = np.array([first, np.cross(axis, first), axis]).T
+        mesh = _surface(np.full(3, link.radius), 0.5 * length, 16, 10)
+        result.append(_placed(link.body, frame, 0.5 * (link.start + link.end), mesh, False))
+    return result
+
+
 def _solid(body: int, geom: Geom, mesh: Mesh) -> Solid:
-    own, polygons, patches = mesh
-    frame = rotation_matrix(geom.quat)
     place = np.asarray(geom.pos, dtype=np.float64)
+    return _placed(body, rotation_matrix(geom.quat), place, mesh, geom.type == "box")
+
+
+def _placed(body: int, frame: Array, place: Array, mesh: Mesh, square: bool) -> Solid:
+    own, polygons, patches = mesh
     corners = own @ frame.T + place
     faces = np.array([[*polygon, polygon[-1]][:4] for polygon in polygons])
     p = corners[faces]
@@ -103,7 +127,7 @@ def _solid(body: int, geom: Geom, mesh: Mesh) -> Solid:
         frame,
         place + frame @ (0.5 * (low + high)),
         0.5 * (high - low),
-        geom.type == "box",
+        square,
     )
 
 

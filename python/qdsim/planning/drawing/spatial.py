@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import finite, number, reals
+from qdsim.arguments import finite, number, one_of, reals
 from qdsim.array_type import Array
-from qdsim.description import Body
+from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
 from qdsim.planning.drawing.colours import GROUND, channels
+from qdsim.planning.drawing.links import links_of
 from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.planar import (
+    FLOOR,
     GOAL,
-    INK,
     LIMBS,
     OBJECT,
     OBJECT_DARK,
@@ -26,18 +27,20 @@ from qdsim.planning.drawing.planar import (
     need,
     prepare_axes,
 )
-from qdsim.planning.drawing.solids import Solid, solids_of
+from qdsim.planning.drawing.solids import Solid, link_solids, solids_of
 from qdsim.planning.task.robot import robot_bodies
 from qdsim.step import Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SpatialScene"]
+__all__ = ["GEOMETRIES", "SpatialScene"]
 
 _LIGHT = np.array([-0.4, 0.7, 0.8])
 """To the right, up and towards the viewer: whatever the view, what is seen is in the light."""
 _LIGHT /= np.linalg.norm(_LIGHT)
+_SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+GEOMETRIES = ("visual", "collision")
 _LOOKED_AT = 6
 """Configurations for which views are compared."""
 _GHOST = 0.25
@@ -49,7 +52,7 @@ class SpatialScene:
 
     Every shape is a set of flat faces, drawn in the order of their depth (painter's algorithm): good
     for pictures of robots made of spheres, boxes, capsules, cylinders and hulls of meshes. The object's faces
-    have two colours, so that turns of a ball are seen. Walls and ground are pale, planes are left out.
+    have two colours, so that turns of a ball are seen. Walls and ground are pale.
 
     Args:
         model: the model.
@@ -59,6 +62,8 @@ class SpatialScene:
         goal: ``(nq,)`` of which the object's entries matter.
         azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from where robot, object and
             goal hide each other least and the object's motion is seen best (:mod:`.camera`).
+        geometry: "visual": what the file has to be seen, where it has that, with links along spheres; "collision":
+            what can touch.
 
     Raises:
         ValueError: if there is no such body, or configurations of another size.
@@ -73,6 +78,7 @@ class SpatialScene:
         *,
         azimuth: float | None = None,
         elevation: float | None = None,
+        geometry: str = "visual",
     ) -> None:
         self.model = model
         self.most_pressure = 0.0  # Pa, of the brightest colour of patches; 0: of each picture alone
@@ -81,24 +87,21 @@ class SpatialScene:
         if object not in model.body_names:
             raise ValueError(f"object: the model has no body {object!r}")
         shown = self._configurations("configurations", configurations)
+        self.seen = shown
         target = None if goal is None else self._configurations("goal", goal)[0]
         self.object = model.body_names.index(object)
         parents = _parents(model)
         self.kind = _kinds(model, parents)
         self.limb = _limbs(model, parents, self.kind)
-        self.links = _links(model, parents)
-        self.solids = solids_of(model, [kind != "world" for kind in self.kind])
+        self.geometry = one_of("geometry", geometry, GEOMETRIES)
+        self.solids = solids_of(model, [kind != "world" for kind in self.kind], self.geometry)
+        self.links = links_of(model, self.kind) if self.geometry == "visual" else []
+        self.solids += link_solids(self.links)
         if azimuth is None:
             azimuth, elevation = self._best_view(shown, target, elevation)
         towards = direction(azimuth, 28.0 if elevation is None else elevation)
         right = direction(azimuth + 90.0, 0.0)
         self.view = np.array([right, np.cross(towards, right), towards])
-        self.width = self._width()
-
-    def _width(self) -> float:
-        """m, of the robot's lines: a quarter of what its parts are wide."""
-        robot = [2.0 * s.half.max() for s in self.solids if self.kind[s.body] == "robot"]
-        return 0.25 * float(np.median(robot)) if robot else 0.02
 
     def _configurations(self, name: str, values: npt.ArrayLike | None) -> Array:
         """As ``(n, nq)``; the start where none are given."""
@@ -134,7 +137,7 @@ class SpatialScene:
         stride = max(1, len(configurations) // 200)
         poses = [self.model.body_poses(q) for q in [*configurations[::stride], configurations[-1]]]
         pos, rot = (np.array([pose[k] for pose in poses]) for k in (0, 1))
-        ends = [pos[:, b] @ self.view[:2].T for pair in self.links for b in pair]
+        ends: list[Array] = []
         alone = "object" not in self.kind  # then a robot's surroundings are what it acts on
         for solid in self.solids:
             b = solid.body
@@ -157,12 +160,37 @@ class SpatialScene:
         if robot == "ghost":
             self.draw_robot(ax, pos, rot, ghost=True, alpha=alpha)
             return
+        self._paint_floors(ax)
         self._paint(ax, self._faces(pos, rot, ("world",)), zorder=1)
         faces = self._faces(pos, rot, ("object",))
         if robot != "none":
             faces.add(self._faces(pos, rot, ("robot",), alpha))
         self._paint(ax, faces, zorder=2)
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
+
+    def floors(self) -> list[Array]:
+        """Corners ``(4, 3)`` of a square of each plane of the world that is seen from above, below what moves."""
+        pos, rot = self.model.body_poses(self.seen[0])
+        moving = [b for b, kind in enumerate(self.kind) if kind != "world"] or [0]
+        middle = pos[moving].mean(axis=0)
+        reach = [np.linalg.norm(pos[s.body] + s.corners @ rot[s.body].T - middle, axis=1).max()
+                 for s in self.solids if self.kind[s.body] != "world"]  # fmt: skip
+        half = 1.3 * max(reach, default=0.5)
+        squares = []
+        for geom in self.model.description.bodies[0].geoms:
+            axes = rotation_matrix(geom.quat).T
+            if geom.type == "plane" and axes[2] @ self.view[2] > 0.05:
+                at = middle - ((middle - geom.pos) @ axes[2]) * axes[2]
+                squares.append(at + half * (_SQUARE @ axes[:2]))
+        return squares
+
+    def _paint_floors(self, ax: Axes) -> None:
+        corners = [square @ self.view[:2].T for square in self.floors()]
+        collection = need("matplotlib.collections").PolyCollection(
+            corners, facecolors=FLOOR, edgecolors="none"
+        )
+        collection.set_zorder(0.5)
+        ax.add_collection(collection)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outlines of the object at the goal."""
@@ -226,22 +254,7 @@ class SpatialScene:
             colours[:, 3] = 0.35 if kind == "world" else alpha
             depth = corners[:, :, 2].mean(axis=1)
             faces.add(_Faces(depth, corners[:, :, :2], np.clip(colours, 0.0, 1.0)))
-        if "robot" in kinds:
-            faces.add(self._bars(pos, alpha))
         return faces
-
-    def _bars(self, pos: Array, alpha: float) -> _Faces:
-        """Thin bars between the frames of a robot's bodies: spheres alone do not look like fingers."""
-        if not self.links:
-            return _Faces()
-        ends = pos[np.array(self.links)[:, ::-1]] @ self.view.T
-        along = ends[:, 1, :2] - ends[:, 0, :2]
-        length = np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
-        side = 0.5 * self.width / length * along[:, ::-1] * [-1.0, 1.0]
-        a, b = ends[:, 0, :2], ends[:, 1, :2]
-        corners = np.stack([a - side, b - side, b + side, a + side], axis=1)
-        colours = np.tile([*channels(INK), 0.8 * alpha], (len(corners), 1))
-        return _Faces(ends[:, :, 2].mean(axis=1), corners, colours)
 
     def _colours(self, solid: Solid) -> Array:
         """``(m, 3)`` of a solid's faces, before the light falls on them."""
@@ -273,11 +286,6 @@ class _Faces:
         self.depth = np.concatenate([self.depth, other.depth])
         self.corners = np.concatenate([self.corners, other.corners])
         self.colours = np.concatenate([self.colours, other.colours])
-
-
-def _slides(body: Body) -> bool:
-    """Whether a body moves on slides only: nothing rigid joins it to its parent."""
-    return bool(body.joints) and all(joint.type == "slide" for joint in body.joints)
 
 
 def _hull(points: Array) -> Array:
@@ -315,16 +323,6 @@ def _kinds(model: Model, parents: list[int]) -> list[str]:
         if moved[b] and above and kinds[above] == "world":
             kinds[above] = "robot"
     return kinds
-
-
-def _links(model: Model, parents: list[int]) -> list[tuple[int, int]]:
-    """Bodies of the robot and the one above each, where a turning joint is between them."""
-    moved = robot_bodies(model).tolist()
-    return [
-        (b, parents[b])
-        for b, body in enumerate(model.description.bodies)
-        if b and moved[b] and moved[parents[b]] and not _slides(body)
-    ]
 
 
 def _still_bodies(model: Model, parents: list[int]) -> set[int]:

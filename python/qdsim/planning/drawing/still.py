@@ -43,6 +43,7 @@ def draw_configuration(
     *,
     object: str | None = None,
     backend: str | None = None,
+    geometry: str = "visual",
 ) -> None:
     """Draw a configuration of a model into a file (png, pdf, svg: what Matplotlib writes).
 
@@ -51,7 +52,7 @@ def draw_configuration(
         path: the file.
         q: ``(nq,)``; None: the default configuration.
         object: the body that the picture is about; None: the last one that nothing drives.
-        backend: what draws views in space, as for :func:`scene_of`.
+        backend, geometry: of views in space, as for :func:`scene_of`.
 
     Raises:
         ValueError: for a configuration of another size, or if there is no such body.
@@ -60,7 +61,8 @@ def draw_configuration(
     instance("model", model, Model)
     place = path_of("path", path)
     shown = np.atleast_2d(reals("q", model.default_q if q is None else q))
-    scene = scene_of(model, object_of(model) if object is None else object, shown, backend=backend)
+    about = object_of(model) if object is None else object
+    scene = scene_of(model, about, shown, backend=backend, geometry=geometry)
     low, high = scene.window(shown)
     width, height = high - low
     wide, tall = _INCHES

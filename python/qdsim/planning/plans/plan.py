@@ -8,6 +8,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from qdsim.planning.task.drives import owners
 from qdsim.planning.task.robot import command_range, penetration
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
+from qdsim.showing import shown
 from qdsim.step import Options, Step, step
 
 __all__ = ["Plan", "ReplayResult", "Verdict", "plan_for"]
@@ -328,6 +330,22 @@ class Plan:
         )
 
     # ---------------------------------------------------------------- files
+
+    def show(self, model: Model | Task | None = None, *, height: int = 520) -> Any:
+        """Play the plan in a browser (extra ``viewer``); in a notebook on a page below the cell, without a server.
+
+        Args:
+            model: the model, or the task; None: of the published system that has the plan's task.
+            height: of the page in a notebook, pixels.
+
+        Returns:
+            The :class:`qdsim.viewer.Viewer`; None in a notebook.
+
+        Raises:
+            ImportError: without the extra ``viewer``.
+            ValueError: if the plan does not belong to the model, or none is given and its task is not published.
+        """
+        return shown(self, model_of(self, model) if model is not None else None, height=height)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.

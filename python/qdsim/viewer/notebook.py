@@ -1,0 +1,25 @@
+"""Whether this is a notebook, and pages below its cells."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from qdsim.viewer.needs import need
+
+__all__ = ["notebook_display"]
+
+
+def notebook_display() -> Callable[[str], None] | None:
+    """What shows markup in the notebook that runs this (Jupyter, VS Code, Colab); None elsewhere."""
+    if "IPython" not in sys.modules:
+        return None
+    shell = need("IPython").get_ipython()
+    return _display if shell is not None and hasattr(shell, "kernel") else None
+
+
+def _display(markup: str) -> None:
+    """Show markup below the cell."""
+    shown = need("IPython.display")
+    # IPython warns of frames that come first in what is shown.
+    shown.display(shown.HTML(f"<div>{markup}</div>"))

@@ -1,0 +1,53 @@
+"""One page that shows a stage: with all that it needs inside, so that it opens without network, server or Python."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+from importlib import resources
+from typing import Any
+
+from qdsim.viewer.library import three
+
+__all__ = ["framed_page", "page_of"]
+
+_FRAME = (
+    '<iframe srcdoc="{page}" width="100%" height="{height}" allow="fullscreen" '
+    'style="border:none;display:block"></iframe>'
+)
+
+
+def page_of(stage: dict[str, Any], *, dark: bool = False) -> str:
+    """The page of a stage (:func:`qdsim.viewer.stage.stage_of`). Names come out as text, never as markup.
+
+    Args:
+        stage: what is drawn.
+        dark: whether on a dark ground.
+    """
+    parts = {
+        "TITLE": html.escape(str(stage["title"])),
+        "CAPTION": html.escape(str(stage["caption"])),
+        "THEME": "dark" if dark else "light",
+        "STYLE": _text("page.css"),
+        "SCRIPT": _text("page.js"),
+        "LIBRARY": _packed(three()),
+        "DATA": _packed(json.dumps(stage, separators=(",", ":"))),
+    }
+    return re.sub(r"@([A-Z]+)@", lambda found: parts[found.group(1)], _text("page.html"))
+
+
+def framed_page(page: str, height: int) -> str:
+    """A page inside another one, which a notebook keeps: a frame with all of it."""
+    return _FRAME.format(page=html.escape(page, quote=True), height=height)
+
+
+def _text(name: str) -> str:
+    return (resources.files("qdsim.viewer") / "web" / name).read_text(encoding="utf-8")
+
+
+def _packed(text: str) -> str:
+    """Compressed, in letters; the same for the same text."""
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")

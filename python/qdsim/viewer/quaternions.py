@@ -1,0 +1,27 @@
+"""Rotations as quaternions."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["quaternions"]
+
+Array = npt.NDArray[np.float64]
+
+
+def quaternions(matrices: Array) -> Array:
+    """Unit quaternions ``(n, 4)`` w x y z of rotation matrices ``(n, 3, 3)``."""
+    r = matrices
+    trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]
+    # Squares of 2w, 2x, 2y, 2z: the largest one is divided by.
+    squares = np.stack([1.0 + trace, *(1.0 + 2.0 * r[:, i, i] - trace for i in range(3))], axis=1)
+    products = np.empty((len(r), 4, 4))
+    products[:, range(4), range(4)] = squares
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        products[:, 0, 1 + i] = products[:, 1 + i, 0] = r[:, k, j] - r[:, j, k]
+        products[:, 1 + j, 1 + k] = products[:, 1 + k, 1 + j] = r[:, k, j] + r[:, j, k]
+    largest = squares.argmax(axis=1)
+    chosen = products[np.arange(len(r)), largest]
+    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))

@@ -1,0 +1,243 @@
+"""What a page draws, as numbers: shapes, poses, forces and words of every frame, in as few bytes as can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.contact_surfaces import pressure_surface
+from qdsim.model import Model
+from qdsim.viewer.forces import Forces, forces_of
+from qdsim.viewer.frames import Film
+from qdsim.viewer.patches import band_colours, bands, highest_pressure
+from qdsim.viewer.quaternions import quaternions
+from qdsim.viewer.roles import Roles
+from qdsim.viewer.shapes import Shape, shapes_of
+from qdsim.viewer.surfaces import Surface, thinned
+
+__all__ = ["Branches", "stage_of"]
+
+Array = npt.NDArray[np.float64]
+
+_UNIT = 2e-5
+"""Positions are whole multiples of this share of the size of what is seen."""
+
+_TURN = 1e-4
+"""Quaternions are whole multiples of this."""
+
+_TRIANGLES = 40_000
+"""More are thinned out."""
+
+_NUMBERS = 180_000
+"""More numbers of motion and forces are thinned out: whole frames."""
+
+_LIFT = 2e-3
+"""Patches of pressure are so far off a rigid surface, beside the size of what is seen."""
+
+_SAID = 3000
+"""Triangles of pressure in a frame that are drawn at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """A tree as lines.
+
+    Attributes:
+        plain, chosen: ``(n, 2, 3)`` m: edges, and those on the way to the goal.
+        regrasps: ``(m, 3)`` m, where the grasp changes on that way.
+        nodes: ``(k, 3)`` m, a point of each node; its frame has the same number.
+    """
+
+    plain: Array
+    chosen: Array
+    regrasps: Array
+    nodes: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+
+def stage_of(
+    model: Model, roles: Roles, film: Film, goal: Array | None, tree: Branches | None
+) -> dict[str, Any]:
+    """Everything that a page draws, for JSON."""
+    unit = _UNIT * roles.size
+    shapes = shapes_of(model, roles)
+    frames, numbers = _thin_frames(model, film)
+    poses = [model.body_poses(frame.q) for frame in frames]
+    pos, rot = np.array([p for p, _ in poses]), np.array([r for _, r in poses])
+    moving = [
+        b
+        for b in range(pos.shape[1])
+        if np.ptp(pos[:, b], axis=0).max() > 0.0 or np.ptp(rot[:, b], axis=0).max() > 0.0
+    ]
+    lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
+    forces = [
+        None if frame.step is None else forces_of(model, frame.step, roles.objects)
+        for frame in frames
+    ]
+    stage: dict[str, Any] = {
+        "title": film.title or model.name,
+        "caption": film.caption,
+        "unit": unit,
+        "turn": _TURN,
+        "size": roles.size,
+        "flat": roles.flat is not None,
+        "eye": _rounded(roles.eye, unit),
+        "centre": _rounded(roles.centre, unit),
+        "up": roles.up.tolist(),
+        "floor": {"at": _rounded(roles.floor[0], unit), "normal": roles.floor[1].tolist()},
+        "bodies": [
+            {"name": name, "kind": kind} for name, kind in zip(model.body_names, roles.kind)
+        ],
+        "moving": moving,
+        "rest": _pose_rows(pos[:1], rot[:1], list(range(pos.shape[1])), unit)[0],
+        "poses": _pose_rows(pos, rot, moving, unit),
+        "seconds": [round(frame.seconds, 4) for frame in frames],
+        "said": [frame.caption for frame in frames],
+        "left": [frame.left for frame in frames],
+        "marks": [[numbers[index], name] for index, name in film.marks],
+        "forces": [_force_rows(some, lift, unit) for some in forces],
+        "smoothed": [frame.smoothed for frame in frames],
+        "typical": _typical(forces),
+        "goal": None,
+        "trail": None,
+        "tree": None,
+        **_shape_entries(model, shapes, unit),
+    }
+    if goal is not None:
+        where, turned = model.body_poses(goal)
+        own = [b for b in range(len(roles.kind)) if b in roles.objects]
+        rows = _pose_rows(where[None], turned[None], own, unit)[0]
+        stage["goal"] = {"bodies": own, "poses": rows}
+    if roles.object is not None and roles.object in moving and tree is None:
+        b = roles.object
+        side = np.array(_side(shapes, b))
+        ways = np.stack([pos[:, b], pos[:, b] + rot[:, b] @ side], axis=1) + lift
+        stage["trail"] = _rounded(ways, unit)
+    if tree is not None:
+        parts = {"plain": tree.plain, "chosen": tree.chosen, "regrasps": tree.regrasps}
+        stage["tree"] = {name: _rounded(part + lift, unit) for name, part in parts.items()}
+        stage["tree"]["nodes"] = _rounded(tree.nodes + lift, unit)
+        stage["tree"]["frames"] = [numbers[k] for k in range(len(tree.nodes))]
+    if model.soft_pair_count:
+        stage["patches"], stage["bands"] = _patches(model, roles, frames, unit)
+    return stage
+
+
+def _thin_frames(model: Model, film: Film) -> tuple[list[Any], list[int]]:
+    """Every so many frames, the last one included, and the new number of every old one."""
+    each = 7 * len(model.body_names) + (
+        60 * max((len(step.contacts) > 0 for step in film.steps), default=0)
+    )
+    stride = -(-len(film.frames) * each // _NUMBERS)
+    kept = sorted({*range(0, len(film.frames), max(stride, 1)), len(film.frames) - 1})
+    numbers = (np.searchsorted(kept, np.arange(len(film.frames)), side="right") - 1).tolist()
+    return [film.frames[k] for k in kept], numbers
+
+
+def _rounded(values: Array, unit: float) -> list[Any]:
+    return list(np.round(np.asarray(values) / unit).astype(np.int64).ravel().tolist())
+
+
+def _pose_rows(pos: Array, rot: Array, bodies: Sequence[int], unit: float) -> list[list[int]]:
+    """Of each configuration, positions and quaternions of some bodies."""
+    rows = []
+    for p, r in zip(pos[:, bodies], rot[:, bodies]):
+        turns = quaternions(r) if len(bodies) else np.zeros((0, 4))
+        rows.append(np.hstack([p / unit, turns / _TURN]).round().astype(int).ravel().tolist())
+    return rows
+
+
+def _force_rows(forces: Forces | None, lift: Array, unit: float) -> list[Any]:
+    """Ten numbers a force: point, force (N), inward normal, friction."""
+    if forces is None:
+        return []
+    rows: list[Any] = []
+    for p, f, n, mu in zip(forces.points + lift, forces.forces, forces.inwards, forces.friction):
+        rows += _rounded(p, unit) + [float(f"{x:.4g}") for x in (*f, *n, mu)]
+    return rows
+
+
+def _typical(forces: Sequence[Forces | None]) -> float:
+    """A force that is often there, N."""
+    sizes = [np.linalg.norm(some.forces, axis=1) for some in forces if some is not None]
+    loads = np.concatenate([*sizes, np.zeros(0)])
+    return float(np.median(loads[loads > 0.0])) if np.any(loads > 0.0) else 0.0
+
+
+def _shape_entries(model: Model, shapes: Sequence[Shape], unit: float) -> dict[str, Any]:
+    """Surfaces once each, and what is where."""
+    surfaces = {shape.key: shape.surface for shape in shapes}
+    surfaces = _thin_surfaces(surfaces)
+    number = {key: i for i, key in enumerate(surfaces)}
+    entries = []
+    for shape in shapes:
+        surface = surfaces[shape.key]
+        same = surface is shape.surface
+        entries.append(
+            {
+                "body": shape.body,
+                "name": shape.name,
+                "mesh": number[shape.key],
+                "pos": _rounded(shape.pos, unit),
+                "quat": [round(float(x), 6) for x in shape.quat],
+                "colour": [round(float(c), 4) for c in shape.colour],
+                "layer": shape.layer,
+                "tones": shape.tones.tolist() if shape.tones is not None and same else None,
+                "outlined": shape.outlined,
+                "plane": shape.plane,
+            }
+        )
+    meshes = [
+        {
+            "vertices": _rounded(surface.vertices, unit),
+            "faces": surface.faces.ravel().tolist(),
+            "lines": _rounded(surface.lines, unit),
+        }
+        for surface in surfaces.values()
+    ]
+    return {"meshes": meshes, "shapes": entries}
+
+
+def _thin_surfaces(surfaces: dict[Any, Surface]) -> dict[Any, Surface]:
+    total, cells = sum(len(s.faces) for s in surfaces.values()), 256
+    shown = surfaces
+    while total > _TRIANGLES and cells >= 4:
+        shown = {k: thinned(s, cells) if len(s.faces) > 200 else s for k, s in surfaces.items()}
+        total = sum(len(s.faces) for s in shown.values())
+        cells = int(0.7 * cells)
+    return shown
+
+
+def _side(shapes: Sequence[Shape], body: int) -> list[float]:
+    """A point on the side of a body, in its frame, m."""
+    reach = [
+        float(np.abs(shape.surface.vertices).max() + np.abs(shape.pos).max())
+        for shape in shapes
+        if shape.body == body and not shape.plane
+    ]
+    return [0.0, 0.0, 0.0] if not reach else [0.0, max(reach), 0.0]
+
+
+def _patches(
+    model: Model, roles: Roles, frames: Sequence[Any], unit: float
+) -> tuple[list[Any], list[Any]]:
+    """Of every frame where soft geometries press, triangles a band of pressure; and the bands' colours."""
+    found = [pressure_surface(model, frame.q) for frame in frames]
+    most = max((highest_pressure(surfaces) for surfaces in found), default=0.0)
+    soft = {g.name for body in model.description.bodies for g in body.geoms if g.soft is not None}
+    room = max(60, min(_SAID, 20_000 // max(len(frames), 1)))
+    result = []
+    for surfaces in found:
+        rows = []
+        drawn = bands(surfaces, soft, most, _LIFT * roles.size)
+        count = sum(len(faces) for _, faces in drawn)
+        every = max(1, -(-count // room))
+        for band, (corners, faces) in enumerate(drawn):
+            if len(faces):
+                some = corners.reshape(-1, 9)[::every]
+                rows.append([band, _rounded(some, unit)])
+        result.append(rows)
+    return result, [list(colour) for colour in band_colours()]
