@@ -252,6 +252,31 @@ def test_live_steps_on_and_resets() -> None:
     assert len(seen) <= count + 1
 
 
+def test_a_finger_drags_the_object() -> None:
+    """The point that is held goes where it is pulled; let go, the object rests; meanwhile contacts are shown."""
+    model = qdsim.load(
+        "<mujoco><worldbody><geom type='plane' size='1 1 .1' friction='.3'/>"
+        "<body name='box' pos='0 0 .1'><freejoint/><geom type='box' size='.1 .1 .1' friction='.3'/></body>"
+        "</worldbody></mujoco>"
+    )
+    start = model.default_q
+    with viewer.Viewer(model) as page:
+        seen: list[tuple[np.ndarray, qdsim.Step]] = []
+        page.update = lambda q, **how: seen.append((q, how["step"]))  # type: ignore[method-assign]
+        page.live(qdsim.Options(), start)
+        live = page._live
+        assert live is not None
+        live.pull(1, np.array([0.1, 0.0, 0.1]), np.array([0.5, 0.0, 0.1]))
+        wait(lambda: seen and seen[-1][0][0] > 0.2)
+        forces = seen[-1][1].contacts["force"]
+        assert forces[:, 0].sum() > 0.0 and np.abs(forces[:, 1:3]).max() > 0.0
+        live.pull(1, None, None)
+        live._paused.value = True
+        time.sleep(0.2)
+        q = qdsim.step(model, live._q, (), qdsim.Options()).q_next
+        assert q == pytest.approx(live._q, abs=1e-6)
+
+
 def test_player_shows_the_frame_of_its_slider(plan: planning.Plan) -> None:
     model = systems.load("planar_hand").model
     with viewer.Viewer(model) as page:

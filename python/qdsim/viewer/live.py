@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,17 @@ Array = npt.NDArray[np.float64]
 _PERIOD = 1.0 / 30.0
 """s between frames."""
 
+_GRAVITY = 9.81
+
+_WEIGHTS, _FAR = 5.0, 0.2
+"""A finger pulls with so many weights of the object when its target is so far away (m) or farther, nearer in proportion."""
+
 _REACH = 1.0
 """How far a slider goes to both sides where neither actuator nor joint has limits."""
 
 
 class Live:
-    """Sliders of commands, of smoothing and of the margin; reset and pause. A step that fails is said, and the state
+    """Sliders of commands, a finger that drags objects, sliders of smoothing and of the margin; reset and pause. A step that fails is said, and the state
     stays.
 
     Args:
@@ -68,6 +74,7 @@ class Live:
                 )
                 for name, low, high, value in zip(model.actuator_names, lower, upper, command)
             ]
+        self._pull: _Pull | None = None
         self._initial = command
         self._reset.on_click(lambda _: self._restart())
         self._over = threading.Event()
@@ -78,6 +85,28 @@ class Live:
         self._q = np.array(self._start)
         for slider, value in zip(self._commands, self._initial):
             slider.value = float(value)
+
+    def pull(self, body: int, point: Array | None, target: Array | None) -> None:
+        """A finger takes a body at a point, m, and pulls it towards a target; None: it lets go."""
+        if point is None or target is None:
+            self._pull = None
+            return
+        p, r = (part[body] for part in self._model.body_poses(self._q))
+        held = self._pull
+        place = r.T @ (point - p) if held is None or held.body != body else held.place
+        self._pull = _Pull(body, place, target)
+
+    def _wrench(self, q: Array, pull: _Pull) -> dict[str, Array]:
+        """Of a spring from the point that is held to its target, as force and moment at the centre of mass."""
+        model, body = self._model, self._model.description.bodies[pull.body]
+        p, r = (part[pull.body] for part in model.body_poses(q))
+        at, middle = p + r @ pull.place, p + r @ np.asarray(body.com)
+        way = pull.target - at
+        reach = float(np.linalg.norm(way))
+        most = _WEIGHTS * _GRAVITY * max(body.mass, 1e-6)
+        share = min(reach / _FAR, 1.0) / max(reach, 1e-9)
+        force = most * share * way
+        return {body.name: np.concatenate([force, np.cross(at - middle, force)])}
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -93,7 +122,9 @@ class Live:
         options = self._options.replace(kappa=kappa, margin=float(self._margin.value))
         q = self._q
         try:
-            taken: Step = step(self._model, q, u, options)
+            pull = self._pull
+            wrench = None if pull is None else self._wrench(q, pull)
+            taken: Step = step(self._model, q, u, options, wrench=wrench)
         except SolverError as error:
             self._said.value = str(error).split(";")[0][:120]
             return
@@ -107,6 +138,15 @@ class Live:
         self._over.set()
         self._thread.join(timeout=2.0)
         self._folder.remove()
+
+
+@dataclass(frozen=True, eq=False)
+class _Pull:
+    """A body, the point of it that is held (body frame, m) and where it is to go (world, m)."""
+
+    body: int
+    place: Array
+    target: Array
 
 
 def _clipped(kappa: float) -> float:

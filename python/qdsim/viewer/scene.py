@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,7 @@ class Scene:
             if geom.soft is not None
         }
         self._visual: list[Any] = []
+        self._dragged: list[tuple[int, Any]] = []
         scene.set_up_direction(tuple(roles.up))
         self._light()
         self._ground()
@@ -119,6 +121,8 @@ class Scene:
             handles = self._add(name, shape)
             for handle in handles:
                 handle.visible = shape.layer != "collision"
+            if shape.body in roles.objects and len(shape.surface.faces):
+                self._dragged += [(shape.body, handle) for handle in handles]
             if shape.layer == "visual":
                 self._visual += handles
             elif shape.layer == "collision":
@@ -186,6 +190,16 @@ class Scene:
             wxyz=tuple(turn / np.linalg.norm(turn)),
             plane="xy",
         )
+
+    def on_drag(self, pulled: Callable[[int, Array | None, Array | None], None]) -> None:
+        """Tell of drags with the left button on what nothing drives.
+
+        Args:
+            pulled: is told the body, the point that was taken and where it is to go, ``(3,)`` m each; None when it
+                is let go.
+        """
+        for body, handle in self._dragged:
+            handle.on_drag(functools.partial(_told, body, pulled))
 
     @property
     def has_visuals(self) -> bool:
@@ -288,6 +302,13 @@ class Scene:
             thickness=thickness,
             thickness_units="screen",
         )
+
+
+def _told(body: int, pulled: Callable[..., None], event: Any) -> None:
+    if event.phase == "end":
+        pulled(body, None, None)
+    else:
+        pulled(body, np.array(event.start_position), np.array(event.end_position))
 
 
 def _node(name: str) -> str:

@@ -192,7 +192,8 @@ class Viewer:
         self.update(frame.q, step=frame.step)
 
     def live(self, options: Options | None = None, q: npt.ArrayLike | None = None) -> None:
-        """Sliders for commands, smoothing and margin; the model steps on and on from ``q``.
+        """Sliders for commands, smoothing and margin; the model steps on and on from ``q``. Objects that nothing drives
+        can be dragged: a spring pulls the point that is taken towards the pointer.
 
         Args:
             options: of the steps; None: the defaults.
@@ -203,6 +204,7 @@ class Viewer:
         if self._live is not None:
             self._live.close()
         self._live = Live(self._server.gui, self.model, options, start, self.update)
+        self._scene.on_drag(self._live.pull)
 
     # ------------------------------------------------------------------------------------------ pages and ends
 
