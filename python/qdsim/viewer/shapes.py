@@ -17,7 +17,7 @@ from qdsim.viewer.needs import need
 from qdsim.viewer.roles import Roles
 from qdsim.viewer.surfaces import Surface, bar, disc, flat_bar, surface_of
 
-__all__ = ["Shape", "shapes_of"]
+__all__ = ["Shape", "octants", "shapes_of"]
 
 Array = npt.NDArray[np.float64]
 
@@ -138,13 +138,19 @@ def _normal(model: Model, b: int) -> Array:
     return np.asarray(rot[b].T @ np.abs(model.planar_normal))
 
 
+def octants(surface: Surface) -> npt.NDArray[np.int64]:
+    """``(faces,)`` zero and one in turn, from octant to octant around the middle."""
+    middles = surface.vertices[surface.faces].mean(axis=1) - surface.vertices.mean(axis=0)
+    return np.asarray(np.signbit(middles).sum(axis=1) % 2, dtype=np.int64)
+
+
 def _tones(surface: Surface, normal: Array | None) -> npt.NDArray[np.int64]:
     """Of flat things either half, of others every second octant."""
+    if normal is None:
+        return octants(surface)
     middles = surface.vertices[surface.faces].mean(axis=1) - surface.vertices.mean(axis=0)
-    if normal is not None:
-        side = np.roll(np.eye(3)[int(np.argmax(np.abs(normal)))], 1)
-        return np.asarray(middles @ side < 0.0, dtype=np.int64)
-    return np.asarray(np.signbit(middles).sum(axis=1) % 2, dtype=np.int64)
+    side = np.roll(np.eye(3)[int(np.argmax(np.abs(normal)))], 1)
+    return np.asarray(middles @ side < 0.0, dtype=np.int64)
 
 
 def _links(model: Model, roles: Roles) -> list[Shape]:

@@ -16,7 +16,7 @@ from qdsim.viewer.frames import Film
 from qdsim.viewer.patches import band_colours, bands, highest_pressure
 from qdsim.viewer.quaternions import quaternions
 from qdsim.viewer.roles import Roles
-from qdsim.viewer.shapes import Shape, shapes_of
+from qdsim.viewer.shapes import Shape, octants, shapes_of
 from qdsim.viewer.surfaces import Surface, thinned
 
 __all__ = ["Branches", "stage_of"]
@@ -175,7 +175,9 @@ def _shape_entries(model: Model, shapes: Sequence[Shape], unit: float) -> dict[s
     entries = []
     for shape in shapes:
         surface = surfaces[shape.key]
-        same = surface is shape.surface
+        tones = shape.tones
+        if tones is not None and surface is not shape.surface:
+            tones = octants(surface)
         entries.append(
             {
                 "body": shape.body,
@@ -185,7 +187,7 @@ def _shape_entries(model: Model, shapes: Sequence[Shape], unit: float) -> dict[s
                 "quat": [round(float(x), 6) for x in shape.quat],
                 "colour": [round(float(c), 4) for c in shape.colour],
                 "layer": shape.layer,
-                "tones": shape.tones.tolist() if shape.tones is not None and same else None,
+                "tones": None if tones is None else tones.tolist(),
                 "outlined": shape.outlined,
                 "plane": shape.plane,
             }

@@ -72,7 +72,7 @@ def bar(start: Array, end: Array, radius: float) -> Surface:
     """A capsule from one point to another."""
     along = end - start
     length = float(np.linalg.norm(along))
-    made = need("trimesh").creation.capsule(length, radius, count=(_AROUND // 2, _AROUND // 2))
+    made = need("trimesh").creation.capsule(length, radius, count=(16, 24))
     turned = (made.vertices - [0.0, 0.0, 0.5 * length]) @ _frame(along / length).T
     # Some versions begin the capsule at its middle, others at its end.
     middle = 0.5 * (turned.min(axis=0) + turned.max(axis=0))

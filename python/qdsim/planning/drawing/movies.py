@@ -49,8 +49,8 @@ def movie_files(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
         raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
     files = [path_of("paths", path) for path in paths]
     for file in files:
-        if file.suffix not in (".gif", ".mp4"):
-            raise ValueError(f"paths: expected .gif or .mp4, got {os.fspath(file)!r}")
+        if file.suffix not in (".gif", ".mp4", ".webm"):
+            raise ValueError(f"paths: expected .gif, .mp4 or .webm, got {os.fspath(file)!r}")
     return files
 
 
@@ -58,7 +58,7 @@ def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
     """The same images into every file, so many a second."""
     writer = need("imageio.v2")
     for path in files:
-        if path.suffix == ".mp4":
+        if path.suffix != ".gif":
             need("imageio_ffmpeg")
         with replacing(path) as place:
             if path.suffix == ".gif":
@@ -66,7 +66,9 @@ def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
                 writer.mimsave(content, images, format="GIF", duration=1000.0 / rate, loop=0)
                 place.write(content.getbuffer())
             else:  # by its name: ffmpeg is a program of its own
-                writer.mimsave(place.name, images, fps=rate, macro_block_size=2, quality=8)
+                codec = {".mp4": "libx264", ".webm": "libvpx-vp9"}[path.suffix]
+                how = {"fps": rate, "codec": codec, "macro_block_size": 2, "quality": 8}
+                writer.mimsave(place.name, images, format="FFMPEG", **how)
 
 
 def write_motion(
@@ -85,7 +87,7 @@ def write_motion(
     Args:
         model: the model.
         configurations: ``(n, nq)``; of a simulated motion ``motion.at(times)[0]``.
-        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs imageio-ffmpeg).
+        paths: files to write, ``.gif`` (needs imageio and pillow), ``.mp4`` or ``.webm`` (need imageio-ffmpeg).
         frames_per_second: of the movie.
         object: the body that the movie is about; None: the last one that nothing drives.
         size: width in inches at 100 dots an inch.

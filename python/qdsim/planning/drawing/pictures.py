@@ -381,27 +381,30 @@ def write_movie(
     regrasp_frames: int = 14,
     size: float = 5.0,
     backend: str | None = None,
+    every: int = 1,
 ) -> None:
     """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
     else it fades over.
 
     Args:
         plan, replay, model: as for :func:`draw_key_frames`.
-        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs
+        paths: files to write, ``.gif`` (needs imageio and pillow), ``.mp4`` or ``.webm`` (need
             imageio-ffmpeg).
         frames_per_second: of the movie.
         regrasp_frames: length of a change of grasp; motions take as many frames as they last, from this many
             to three times that.
         size: width in inches at 100 dots an inch.
         backend: what draws views in space, as for :func:`scene_of`.
+        every: one frame in so many is drawn: movies of long plans become short.
     """
+    every = integer("every", every, least=1)
     model = _checked(plan, replay, model)
     files = movie_files(paths)
     frames_per_second = integer("frames_per_second", frames_per_second, least=1)
     regrasp_frames = integer("regrasp_frames", regrasp_frames, least=1)
     size = number("size", size, above=0)
     need("imageio.v2")
-    shots = _shots(plan, replay, regrasp_frames, frames_per_second)
+    shots = _shots(plan, replay, regrasp_frames, frames_per_second)[::every]
     images = _images(plan, replay, model, shots, size, backend)
     save_movie(images, files, frames_per_second)
 

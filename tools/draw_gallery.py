@@ -1,0 +1,77 @@
+"""Films of the published systems' plans and motions, with posters, into docs/images/gallery.
+
+Usage: python tools/draw_gallery.py [name ...]. Each film has at most 500 kB.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import imageio.v2 as imageio
+import numpy as np
+from PIL import Image
+
+from draw_plans import first_plan
+from qdsim import systems
+from qdsim.planning import pictures
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "gallery"
+FRAMES, RATE, INCHES = 60, 12, 3.2
+MOST = 500_000  # bytes
+MOTIONS = (
+    "pendulum",
+    "falling_ellipse",
+    "disks",
+    "cradle",
+    "top",
+    "ball_drop",
+    "tipping_box",
+    "four_boxes",
+    "sliding_box",
+    "spinning_disc",
+    "pencil",
+    "spoon",
+)
+
+
+def film_of_plan(name: str, film: Path) -> None:
+    """The plan of the first seed that reaches the goal, in at most so many frames."""
+    system = systems.load(name)
+    _, plan = first_plan(next(iter(system.tasks.values())))
+    replay = plan.replay(system.model)
+    every = -(-(plan.step_count + 14 * len(plan.regrasps)) // FRAMES)
+    pictures.write_movie(
+        plan, replay, system.model, [film], frames_per_second=RATE, size=INCHES, every=every
+    )
+
+
+def film_of_motion(name: str, film: Path) -> None:
+    """The motion of a system of the second-order step, evenly in time."""
+    system = systems.load_dynamic(name)
+    duration = min(system.duration, 4.0)
+    motion = system.simulate(duration, system.options)
+    path = motion.at(np.linspace(0.0, duration, FRAMES))[0]
+    pictures.write_motion(system.model, path, [film], frames_per_second=RATE, size=INCHES)
+
+
+def draw(name: str) -> int:
+    """Film and poster; bytes of the film."""
+    film = FOLDER / f"{name}.webm"
+    (film_of_plan if name in systems.TASK_NAMES else film_of_motion)(name, film)
+    images = imageio.mimread(film, format="FFMPEG", memtest=False)
+    Image.fromarray(images[2 * len(images) // 3]).save(film.with_suffix(".jpg"), quality=85)
+    size = film.stat().st_size
+    if size > MOST:
+        raise SystemExit(f"{name}: a film of {size} bytes")
+    return size
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[1:] or (*systems.TASK_NAMES, *MOTIONS):
+        print(f"{name}: {draw(name)} bytes", flush=True)
+
+
+if __name__ == "__main__":
+    main()
