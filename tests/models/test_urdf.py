@@ -179,6 +179,82 @@ class TestUrdf:
         assert "slider" not in [actuator.joint for actuator in description.actuators]
 
     @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            (
+                "<mimic/>",
+                '<mimic joint="sholder"/>',
+                "'slider'.*'sholder' is not there.*'shoulder'",
+            ),
+            ("<mimic/>", '<mimic joint="slider"/>', "'slider': it mimics itself"),
+            (
+                "<mimic/>",
+                '<mimic joint="flange" offset="0.1"/>',
+                "'flange', is fixed.*offset of 0.1",
+            ),
+            (
+                '<parent link="tool"/>',
+                '<parent link="tol"/>',
+                "'slider'.*parent link 'tol'.*'tool'",
+            ),
+            ('<child link="finger"/>', '<child link="thumb"/>', "'slider'.*child link 'thumb'"),
+            ('"flange" type="fixed"', '"slider" type="fixed"', "2 joints are called 'slider'"),
+        ],
+    )
+    def test_names_that_lead_nowhere_are_errors(self, old: str, new: str, words: str) -> None:
+        source = ARM.replace('"slider" type="prismatic">', '"slider" type="prismatic"><mimic/>')
+        source = source.replace("<mimic/>", "") if old != "<mimic/>" else source
+        assert old in source
+        with pytest.raises(ValueError, match=words):
+            load_description(source.replace(old, new), stiffness=1)
+
+    def test_joints_of_several_coordinates_are_not_mimicked(self) -> None:
+        source = ARM.replace('"shoulder" type="revolute"', '"shoulder" type="planar"').replace(
+            '"slider" type="prismatic">', '"slider" type="prismatic"><mimic joint="shoulder"/>'
+        )
+        with pytest.raises(ValueError, match=r"'slider'.*'shoulder', is planar"):
+            load_description(source, stiffness=1)
+
+    def test_what_mimics_a_fixed_joint_is_fixed(self) -> None:
+        """Along a chain, too: multiples of nothing."""
+        more = f"""<link name="tip">{INERTIAL.format(1, 0.1)}</link>
+            <joint name="last" type="revolute"><parent link="finger"/><child link="tip"/><axis xyz="0 0 1"/>
+            <limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="slider" multiplier="3"/></joint></robot>"""
+        source = ARM.replace(
+            '"slider" type="prismatic">', '"slider" type="prismatic"><mimic joint="flange"/>'
+        ).replace("</robot>", more)
+        description = load_description(source, stiffness=1)
+        assert [joint.name for joint in description.joints] == ["shoulder"]
+        assert not description.constraints
+        for name in ("slider", "last"):
+            assert any(f"'{name}': mimics" in text for text in description.ignored)
+
+    def test_what_is_dropped_is_told(self) -> None:
+        changes = {
+            "</robot>": '<gazebo/><loop_joint name="l"/><drake:joint name="ball"/></robot>',
+            '<dynamics damping="0.1"/>': '<dynamics dampin="0.1"/><calibration rising="0"/>',
+            'lower="0" upper="0.1"': 'lower="0.1" upper="0"',
+            '<link name="tool">': '<link name="tool"><self_collision/>',
+            '"flange" type="fixed">': '"flange" type="fixed"><mimic joint="shoulder"/>',
+        }
+        source = ARM
+        for old, new in changes.items():
+            assert old in source
+            source = source.replace(old, new)
+        ignored = "; ".join(load_description(source, stiffness=1).ignored)
+        for words in (
+            "gazebo elements of the robot (1)",
+            "loop_joint elements of the robot (1)",
+            "drake:joint elements of the robot (1)",
+            "joint 'shoulder': attribute 'dampin' of its dynamics",
+            "joint 'shoulder': calibration",
+            "joint 'slider': no range of positions",
+            "link 'tool': self_collision",
+            "joint 'flange': mimic, of a fixed joint",
+        ):
+            assert words in ignored
+
+    @pytest.mark.parametrize(
         ("inertial", "words"),
         [
             (INERTIAL.format(1, 5.0), r"A \+ B >= C"),

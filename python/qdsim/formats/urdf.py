@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from qdsim.formats.mesh_files import STL_FACES_MOST, as_obj, as_stl, mujoco_reads, read_triangles
+from qdsim.formats.urdf_checks import check_structure
 
 _DEPTH_LIMIT = 100
 
@@ -52,13 +53,14 @@ def prepare_urdf(
     root = _parse(text, label)
     if _depth(root) > _DEPTH_LIMIT:
         raise ValueError(f"source: {label} is nested more than {_DEPTH_LIMIT} deep")
+    ignored = check_structure(root, label)
     compiler = _compiler(root)
     compiler.attrib.setdefault("fusestatic", "false")
     visuals = visuals and compiler.attrib.get("discardvisual", "false") == "false"
     compiler.set("discardvisual", "false")
     mesh_dir = compiler.attrib.pop("meshdir", "")
     compiler.set("strippath", "false")
-    prepared = PreparedUrdf("")
+    prepared = PreparedUrdf("", ignored=ignored)
     resolver = _Resolver(folder, mesh_dir, package_dirs, assets, prepared.assets)
     for link in root.iter("link"):
         name = link.get("name", "?")
