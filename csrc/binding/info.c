@@ -103,6 +103,48 @@ static PyObject *info_repr(PyObject *self) {
   return text;
 }
 
+/* ", 3 dropped pairs", of what is not zero. */
+static void append_count(PyObject **text, int count, const char *what) {
+  if (count > 0) {
+    PyUnicode_AppendAndDel(text, PyUnicode_FromFormat(", %d %s", count, what));
+  }
+}
+
+/* One line of what matters; repr has all. */
+static PyObject *info_str(PyObject *self) {
+  const solver_info *info = info_of(self);
+  const qd_cone_info *cone = &info->cone;
+  const Py_ssize_t contacts = contact_count(self);
+  if (contacts < 0) {
+    return NULL;
+  }
+  const double residuals[] = {cone->primal_residual, cone->dual_residual, cone->complementarity,
+                              info->law_residual};
+  double largest = 0.0;
+  for (int i = 0; i < 4; ++i) {
+    largest = residuals[i] <= largest ? largest : residuals[i]; /* a NaN stays */
+  }
+  char size[32];
+  PyOS_snprintf(size, sizeof size, "%.2g", largest);
+  PyObject *text = PyUnicode_FromFormat("%s by %s in %d iterations, largest residual %s",
+                                        qd_status_name(cone->status),
+                                        qd_cone_method_name(cone->method), cone->iterations, size);
+  append_count(&text, (int)contacts, "contacts");
+  append_count(&text, info->missed_pairs, "missed pairs");
+  append_count(&text, info->dropped_pairs, "dropped pairs");
+  append_count(&text, info->relaxed_contacts, "relaxed contacts");
+  append_count(&text, info->softened, "softened islands");
+  append_count(&text, info->bounces, "bounces");
+  append_count(&text, info->capped_rows, "capped rows");
+  if (info->several) {
+    PyUnicode_AppendAndDel(&text, PyUnicode_FromString(", not unique"));
+  }
+  if (info->soft_unfinished) {
+    PyUnicode_AppendAndDel(&text, PyUnicode_FromString(", soft contacts not converged"));
+  }
+  return text;
+}
+
 static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   (void)unused;
   core_state *state = core_state_of_type(Py_TYPE(self));
@@ -258,6 +300,7 @@ static PyType_Slot info_slots[] = {
     {Py_tp_doc, (void *)"What a solve reports: status, effort and residuals. Immutable."},
     {Py_tp_dealloc, info_dealloc},
     {Py_tp_repr, info_repr},
+    {Py_tp_str, info_str},
     {Py_tp_members, info_members},
     {Py_tp_getset, info_getset},
     {Py_tp_methods, info_methods},

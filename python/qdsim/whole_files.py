@@ -1,8 +1,9 @@
-"""Files that are whole or not there: written beside their place, synced, then moved to it."""
+"""Files that are whole or not there: written beside their place, synced, then moved to it; and files that end."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -10,22 +11,52 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["replacing"]
+__all__ = ["opened", "replacing"]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What happens while a file is written, without a name in the error."""
+
+
+def opened(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A file, open for reading; pipes and devices, which may never end, are refused.
+
+    Raises:
+        OSError: as ``open`` does; also for what is no regular file.
+    """
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "device or socket"
+        raise OSError(
+            errno.EINVAL, f"a {kind}, which may never end; save it as a file", os.fspath(path)
+        )
+    return open(path, "rb")
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], *, named: bool = False) -> Iterator[IO[bytes]]:
     """A new file, open for writing, that takes the place of ``path`` when the block ends well.
 
     What was at ``path`` stays as it was until then, and for good if the block raises (a full disk,
-    an interrupt). The new file lies in the same folder under a random name, with the suffix of
-    ``path`` (``file.name`` says where); it is never one that was there before, a link included. It
-    has the mode of the file that it replaces, else what the umask leaves. Where ``path`` is a link,
+    an interrupt, a kill). The new file has no name until it is whole, where the system can do that,
+    so that a process that is killed leaves nothing behind; else, or with ``named``, it lies in the
+    same folder under a random name, with the suffix of ``path`` (``file.name`` says where). It is
+    never one that was there before, a link included. It has the mode of the file that it replaces, else what the umask leaves. Where ``path`` is a link,
     the file that it points to is replaced. A device or a pipe is written to directly.
 
     Raises:
-        OSError: as ``open`` for writing does.
+        OSError: as ``open`` for writing does, with ``path`` as its file where the disk is full.
     """
+    try:
+        with _replaced(path, named) as file:
+            yield file
+    except OSError as error:
+        if error.filename is None and error.errno in _FULL:
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+@contextlib.contextmanager
+def _replaced(path: str | os.PathLike[str], named: bool) -> Iterator[IO[bytes]]:
     place = Path(os.path.realpath(path))
     mode = _mode_of(place)
     if mode is not None and not stat.S_ISREG(mode):
@@ -36,19 +67,42 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise PermissionError(13, "it is read-only", os.fspath(path))
     suffix = place.suffix if len(place.suffix) <= 16 else ""
     part = place.with_name(f".{secrets.token_hex(8)}{suffix}")
+    nameless = None if named else _nameless(place.parent)
     try:
-        with _new_file(part, path) as file:
+        with nameless or _new_file(part, path) as file:
             if mode is not None:
-                os.chmod(part, stat.S_IMODE(mode))
+                os.chmod(file.fileno(), stat.S_IMODE(mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if nameless is not None:
+                _name(file, part, path)
         os.replace(part, place)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise
     _sync_folder(place.parent)
+
+
+def _nameless(folder: Path) -> IO[bytes] | None:
+    """A file in a folder that has no name yet, None where the system has no such thing."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.fdopen(os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o666), "wb")
+    except OSError:  # this file system cannot, or the folder is not there: the next one says so
+        return None
+
+
+def _name(file: IO[bytes], part: Path, path: str | os.PathLike[str]) -> None:
+    """Give a nameless file its name, never one that is there."""
+    try:
+        # A directory, which an absolute path has no use for, makes Python call linkat, which follows the link.
+        os.link(f"/proc/self/fd/{file.fileno()}", part, src_dir_fd=file.fileno())
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _new_file(part: Path, path: str | os.PathLike[str]) -> IO[bytes]:

@@ -333,6 +333,7 @@ def test_smoothed_steps_have_no_events():
     [
         ({"duration": -1.0}, ValueError, "duration: "),
         ({"duration": np.inf}, ValueError, "duration: "),
+        ({"duration": 1e308}, ValueError, "duration: 1e\\+308 s are more than"),
         ({"accuracy": 0.0}, ValueError, "accuracy: "),
         ({"accuracy": "good"}, TypeError, "accuracy: "),
         ({"q": [1.0, 2.0]}, ValueError, "q: "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 import qdsim
 from qdsim.description import Actuator, ModelWarning
+from qdsim.description.pairs import candidate_pairs
 from qdsim.formats import load_description
 
 
@@ -695,3 +697,17 @@ class TestSources:
     def test_bad_arguments(self, kw: dict[str, object], kind: type[Exception], words: str) -> None:
         with pytest.raises(kind, match=words):
             load_description(mjcf(TWO), **kw)  # type: ignore[arg-type]
+
+
+def test_what_never_moves_costs_no_pairs() -> None:
+    """Thousands of fixed geometries and one that moves: pairs of that one, and no table of all with all."""
+    count = 4000
+    fixed = "".join(f'<geom size="0.1" pos="{i} 0 0"/>' for i in range(count))
+    free = '<body pos="0 0 9"><freejoint/><geom size="0.1"/></body>'
+    description = load_description(f"<mujoco><worldbody>{fixed}{free}</worldbody></mujoco>")
+    tracemalloc.start()
+    pairs = candidate_pairs(description).geom
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(pairs, np.column_stack((np.arange(count), np.full(count, count))))
+    assert most < 0.2 * count**2

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import io
 import json
 import os
 import resource
+import signal
 import stat
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,6 +24,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.cli.main import main
 from qdsim.description import PointCloud
 from qdsim.formats import read_points
 from qdsim.planning.plans.archive import Format, write_archive
@@ -571,3 +576,47 @@ def test_versions_that_are_later_are_named(tmp_path: Path) -> None:
     write_archive(path, Format("qdsim-plan", 99, ""), {}, {})
     with pytest.raises(ValueError, match=r"plan\.npz: not a plan of qdsim: version 99"):
         planning.Plan.load(path)
+
+
+# -------------------------------------------------------------------- files that do not end, disks that are full
+
+
+def test_a_full_disk_is_named() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no device that is always full")
+    with pytest.raises(OSError, match="/dev/full") as caught, replacing("/dev/full") as file:
+        file.write(b"content")
+    assert caught.value.filename == "/dev/full"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_disk_that_fills_up_leaves_nothing_and_is_named(named: bool, tmp_path: Path) -> None:
+    path = tmp_path / "plan.npz"
+    with pytest.raises(OSError, match=r"plan\.npz"), replacing(path, named=named):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the system has no files without a name")
+def test_a_killed_writer_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = f"""import os, signal
+from qdsim.whole_files import replacing
+with replacing({str(tmp_path / "plan.npz")!r}) as file:
+    file.write(b"half of the n")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code])
+    assert done.returncode == -signal.SIGKILL and not list(tmp_path.iterdir())
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "robot.xml"
+    os.mkfifo(pipe)
+    for path in ("/dev/zero", str(pipe)):
+        for read in (qdsim.load, planning.Plan.load):
+            with pytest.raises((OSError, ValueError), match="never end"):
+                read(path)
+        for command in ("check", "plan", "replay", "bench", "render"):
+            with contextlib.suppress(SystemExit):
+                assert main([command, path, *(["x.png"] if command == "render" else [])]) == 2

@@ -142,6 +142,11 @@ def test_reprs_say_what_matters() -> None:
     info = lin.step.info
     for name in ("iterations", "polished", "primal_residual", "objective", "derivative_exact"):
         assert f"{name}={getattr(info, name)!r}" in repr(info)
+    said = str(info)
+    assert said.startswith(
+        f"solved by {info.method} in {info.iterations} iterations, largest residual"
+    )
+    assert said.endswith(", 1 contacts") and "\n" not in said and len(said) < 100
 
 
 def test_info_is_filled() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from qdsim.cli.outcome import Outcome, UnusableError, table
 from qdsim.cli.sources import add_json, add_loading, first_configuration, is_archive, loading
+from qdsim.whole_files import opened
 
 if TYPE_CHECKING:
     from qdsim.model import FloatArray, Model
@@ -63,8 +64,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 def _readable(path: str) -> bool:
     try:
-        with open(path, encoding="utf-8") as file:
-            file.read()
+        with opened(path) as file:
+            file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
     return True

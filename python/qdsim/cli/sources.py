@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.cli.outcome import UnusableError
+from qdsim.whole_files import opened
 
 if TYPE_CHECKING:
     from qdsim.model import FloatArray, Model
@@ -79,8 +80,8 @@ def _is_urdf(path: str) -> bool:
     from qdsim.formats.source import root_tag
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return root_tag(file.read()) == "robot"
+        with opened(path) as file:
+            return root_tag(file.read().decode("utf-8")) == "robot"
     except (OSError, UnicodeDecodeError):
         return False
 

@@ -47,13 +47,20 @@ def candidate_pairs(description: Elements) -> CandidatePairs:
     body_of = np.array(
         [i for i, body in enumerate(description.bodies) for _ in body.geoms], dtype=np.int64
     )
-    allowed = _filter(description, geoms, body_of)
     weld = weld_ids(description)[body_of]
-    for a, b in explicit:
-        allowed[a, b] = weld[a] != weld[b]
+    moving = np.flatnonzero(weld != 0)
+    allowed = _filter(description, geoms, body_of, moving)
+    row = {geom: k for k, geom in enumerate(moving.tolist())}
+    for pair_ends in explicit:
+        for one, other in (pair_ends, pair_ends[::-1]):
+            if one in row:
+                allowed[row[one], other] = weld[one] != weld[other]
     plane = np.array([geom.type == "plane" for geom in geoms], dtype=bool)
-    allowed &= ~(plane[:, None] & plane[None, :])
-    pairs = np.argwhere(np.triu(allowed, 1))
+    allowed &= ~(plane[moving][:, None] & plane)
+    allowed &= (weld == 0) | (np.arange(len(geoms)) > moving[:, None])  # each pair once
+    rows, others = np.nonzero(allowed)
+    pairs = np.sort(np.column_stack((moving[rows], others)), axis=1)
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     dim, friction, margin = _combine(description, geoms, pairs)
     soft = np.array([_compliance(geom.stiffness) for geom in geoms])
     compliance = soft[pairs[:, 0]] + soft[pairs[:, 1]] if len(pairs) else np.zeros(0)
@@ -89,28 +96,36 @@ def _explicit_pairs(description: Elements) -> dict[tuple[int, int], int]:
 
 
 def _filter(
-    description: Elements, geoms: tuple[Geom, ...], body_of: npt.NDArray[np.int64]
+    description: Elements,
+    geoms: tuple[Geom, ...],
+    body_of: npt.NDArray[np.int64],
+    moving: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.bool_]:
-    contype = np.array([geom.contype for geom in geoms], dtype=np.int64)
-    conaffinity = np.array([geom.conaffinity for geom in geoms], dtype=np.int64)
-    match = (contype[:, None] & conaffinity[None, :]) != 0
-    allowed: npt.NDArray[np.bool_] = match | match.T
+    """(moving, geoms) Whether geometries that move may collide with others; those that do not never meet."""
+    masks = [(geom.contype, geom.conaffinity) for geom in geoms]
+    kinds, kind = np.unique(
+        np.array(masks, dtype=np.int64).reshape(-1, 2), axis=0, return_inverse=True
+    )
+    kind = kind.reshape(-1)
+    match = (kinds[:, 0][:, None] & kinds[:, 1]) != 0
+    allowed: npt.NDArray[np.bool_] = (match | match.T)[np.ix_(kind[moving], kind)]
 
     names = {body.name: i for i, body in enumerate(description.bodies)}
     body_weld = weld_ids(description)
     parents = np.array([names.get(body.parent, 0) for body in description.bodies], dtype=np.int64)
     weld = body_weld[body_of]
-    allowed &= weld[:, None] != weld[None, :]
+    own = weld[moving][:, None]
+    allowed &= own != weld
     if description.parent_filter:
         weld_parent = body_weld[parents[weld]]
-        child = weld[:, None] == weld_parent[None, :]
-        allowed &= ~((child | child.T) & (weld[:, None] != 0) & (weld[None, :] != 0))
+        related = (own == weld_parent) | (weld_parent[moving][:, None] == weld)
+        allowed &= ~(related & (weld != 0))
     if description.excludes:
         excluded = np.zeros((len(names), len(names)), dtype=bool)
         for exclude in description.excludes:
             a, b = names[exclude.body_a], names[exclude.body_b]
             excluded[a, b] = excluded[b, a] = True
-        allowed &= ~excluded[np.ix_(body_of, body_of)]
+        allowed &= ~excluded[np.ix_(body_of[moving], body_of)]
     return allowed
 
 

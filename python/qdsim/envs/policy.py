@@ -12,7 +12,7 @@ import numpy as np
 
 from qdsim.arguments import finite, reals
 from qdsim.array_type import Array
-from qdsim.whole_files import replacing
+from qdsim.whole_files import opened, replacing
 
 __all__ = ["Policy"]
 
@@ -75,7 +75,7 @@ class Policy:
             ValueError: for a file that is none, naming it.
         """
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with opened(path) as file, np.load(file, allow_pickle=False) as found:
                 count = sum(name.startswith("weight_") for name in found)
                 weights = [(found[f"weight_{k}"], found[f"bias_{k}"]) for k in range(count)]
                 choices = int(found["choices"]) if "choices" in found else 1

@@ -141,7 +141,7 @@ class Geometries:
         if odd or m.geom_solmix[g] != 1.0:
             self.r.ignored.append(f"geom '{name}': solver parameters")
         for what, label in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfacevel")):
-            if np.any(self.r.field(what, np.zeros(g + 1))[g]):
+            if self.r.given(what, g):
                 self.r.refusals.error(f"geom '{name}': {label} is not supported")
 
     def pairs(self) -> tuple[Pair, ...]:
@@ -155,7 +155,7 @@ class Geometries:
                 continue  # said where the geometry was read
             a, b = (self.r.geom_names[g] for g in both)
             owner = f"pair '{a}' - '{b}'"
-            if np.any(self.r.field("pair_adhesion", np.zeros(p + 1))[p]):
+            if self.r.given("pair_adhesion", p):
                 raise ValueError(f"{owner}: adhesion is not supported")
             if m.pair_gap[p]:
                 self.r.ignored.append(f"{owner}: gap {m.pair_gap[p]:g}")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.description.clouds import checked_points, sample_surface
+from qdsim.whole_files import opened
 
 _MESH_SUFFIXES = (".ply", ".obj", ".stl")
 
@@ -82,7 +83,7 @@ def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
             f"reading {kind.upper()} files needs trimesh; pip install 'qdsim[meshes]'"
         ) from error
     try:
-        with open(name, "rb") as file:
+        with opened(name) as file:
             loaded: Any = trimesh.load(file, file_type=kind, process=False)
         if isinstance(loaded, trimesh.Scene):
             parts = [part for part in loaded.dump() if len(getattr(part, "vertices", ()))]

@@ -82,6 +82,10 @@ class Reading:
         """A field of the compiled model that older or newer versions of MuJoCo do not have."""
         return getattr(self.m, name, default)
 
+    def given(self, name: str, index: int) -> bool:
+        """Whether a row of such a field is there and not zero."""
+        return bool(np.any(self.field(name)[index])) if hasattr(self.m, name) else False
+
     def model_name(self) -> str:
         table = bytes(self.m.names)
         return table[: table.index(b"\0")].decode("utf-8", "replace") or "model"
@@ -124,4 +128,4 @@ def unusual(values: Any, default: tuple[float, ...], index: int) -> bool:
     """True if a row of solver parameters differs from MuJoCo's default."""
     if isinstance(values, tuple):
         return False
-    return not np.allclose(values[index][: len(default)], default, rtol=0.0, atol=1e-12)
+    return not (np.abs(values[index][: len(default)] - default) <= 1e-12).all()

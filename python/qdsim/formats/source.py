@@ -17,6 +17,7 @@ from qdsim.formats.mesh_files import mujoco_reads, read_triangles
 from qdsim.formats.reading import Origin
 from qdsim.formats.refusals import Kind, kinds_of
 from qdsim.formats.urdf import PreparedUrdf, prepare_urdf, repair_inertias
+from qdsim.whole_files import opened
 
 Described = tuple[Description, list[str]]
 
@@ -98,7 +99,7 @@ def _load_file(path: str, wishes: Wishes, files: Files) -> Described:
         raise IsADirectoryError(f"source: {path!r} is a folder, not an MJCF or URDF file")
     if not os.path.exists(path):
         raise FileNotFoundError(f"source: there is no file {path!r}")
-    with open(path, "rb") as file:
+    with opened(path) as file:
         content = file.read()
     try:
         text = content.decode("utf-8-sig")

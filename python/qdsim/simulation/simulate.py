@@ -33,6 +33,7 @@ _MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long
 # A step whose error is below this share of the accuracy doubles: errors of smooth motion grow fourfold with h.
 _DOUBLE_BELOW = 0.2
 _NOTHING = 1e-9  # of a step: what rounding leaves of the time
+_MOST_STEPS = 10**9
 _UNITS = 1000  # of the progress bar
 
 
@@ -94,6 +95,10 @@ def simulate(
     course = _Course(model, lengths, laws, start, flag("warm_start", warm_start))
     course.keeps = flag("keep_steps", keep_steps)
     course.sees = options.kappa is None
+    if not duration - course.t[-1] <= _MOST_STEPS * options.h:
+        raise ValueError(
+            f"duration: {duration:g} s are more than {_MOST_STEPS:.0e} steps of h = {options.h:g} s"
+        )
     if course.t[-1] > duration:
         raise ValueError(f"duration: expected at least that of resume, {course.t[-1]} s")
     with progress_bar(flag("progress", progress), _UNITS, "simulate", "permille") as update:

@@ -60,7 +60,7 @@ def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
     for path in files:
         if path.suffix != ".gif":
             need("imageio_ffmpeg")
-        with replacing(path) as place:
+        with replacing(path, named=True) as place:
             if path.suffix == ".gif":
                 content = io.BytesIO()
                 writer.mimsave(content, images, format="GIF", duration=1000.0 / rate, loop=0)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from qdsim.planning.task.fingerprint import warn_of_first_version
-from qdsim.whole_files import replacing
+from qdsim.whole_files import opened, replacing
 
 __all__ = ["Archive", "Format", "load_checkpoint", "read_archive", "write_archive"]
 
@@ -78,7 +78,7 @@ def read_archive(
         OSError: if the file cannot be opened.
         ValueError: if it is damaged, of another format, or ``make`` raises anything.
     """
-    with open(path, "rb") as file:
+    with opened(path) as file:
         try:
             archive = Archive(file, format)
             made = make(archive)

@@ -31,6 +31,7 @@ __all__ = [
     "bounding_radii",
     "check_springs",
     "command_range",
+    "deepest",
     "driven_bodies",
     "force_reach",
     "joint_limits",
@@ -205,11 +206,23 @@ def penetration(model: Model, q: Array) -> float:
 
     Pairs with a pressure field are left out: they press by how far they overlap.
     """
+    return deepest(model, q)[0]
+
+
+def deepest(model: Model, q: Array) -> tuple[float, str]:
+    """The deepest penetration, m, as `penetration` has it, and the names of the two that penetrate."""
     contacts = model.collide(q, 0.0)
     soft = soft_geoms(model)
     if soft.any():
         contacts = contacts[~(soft[contacts["geom_a"]] | soft[contacts["geom_b"]])]
-    return max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+    if not len(contacts) or not contacts["dist"].min() < 0.0:
+        return 0.0, ""
+    worst = contacts[np.argmin(contacts["dist"])]
+    names = (
+        f"{model.body_names[worst[f'body_{side}']]!r} ({model.geom_names[worst[f'geom_{side}']]})"
+        for side in "ab"
+    )
+    return -float(worst["dist"]), " and ".join(names)
 
 
 @once

@@ -16,7 +16,7 @@ from qdsim.planning.task.bounds import beyond, narrowed
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
-from qdsim.planning.task.robot import check_springs, command_range, object_length, penetration
+from qdsim.planning.task.robot import check_springs, command_range, deepest, object_length
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options
@@ -130,10 +130,10 @@ class Task:
             (self.lower, self.upper),
             (self.position_tolerance, self.rotation_tolerance),
         )
-        depth = penetration(model, self.start)
+        depth, bodies = deepest(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(
-                f"start: bodies penetrate by {depth:.2g} m, more than start_tolerance "
+                f"start: bodies penetrate by {depth:.2g} m: {bodies}; more than start_tolerance "
                 f"{self.start_tolerance:g}"
             )
 
