@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import PARAMETER_NAMES
+from qdsim._core import PARAMETER_NAMES, SolverError
 from qdsim.arguments import instance, integer, number, reals
 from qdsim.array_type import Array
 from qdsim.batches.products import rollout_jvp
@@ -28,6 +28,13 @@ __all__ = ["Identified", "Recording", "identify"]
 _DAMPING = 1e-3
 """Of the first step, relative to the squared columns of the jacobian."""
 _MOST_DAMPING = 1e9
+_LEFT = 1e-3
+"""Share of the squared residuals, over their number less that of the unknowns, that the linear model may still promise to
+take off an answer that is called converged: a thirtieth of a standard error."""
+_SECANT = 1e-4
+"""Relative change of an unknown whose effect is a secant."""
+_PROBES = (0.25, 0.5, 2.0, 4.0)
+"""Multiples of the unknowns at which searches may begin."""
 _FLAT = 1e-10
 """Relative size of a singular value that counts as zero: a direction that the recordings do not show."""
 
@@ -70,9 +77,14 @@ class Identified:
             infinite of one that the recordings do not determine.
         covariance: ``(k, k)`` likewise.
         names: of the unknowns, such as "pair_friction[0]".
-        residual: root mean square of what is left, m and rad divided by `scale`.
+        residual: root mean square of what is left, m and rad divided by `scale`: 1 where the scale is that of the
+            measurements and the model is right.
         iterations: steps that were tried.
-        converged: whether the last one no longer changed anything.
+        converged: whether the optimality conditions hold: the linear model promises next to nothing from any further
+            step within the bounds. Where it is False, the values are where the search was stuck, at a step that has
+            no answer or a kink say, and the standard errors do not say how far they are from the truth.
+        condition: number of the Jacobian with columns of one size: how nearly some combination of the unknowns that
+            are not at bounds changes nothing; infinite where one does not.
     """
 
     model: Model
@@ -84,13 +96,28 @@ class Identified:
     residual: float
     iterations: int
     converged: bool
+    condition: float = math.nan
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of the unknowns that the recordings do not determine, alone or in combination with others."""
+        return tuple(
+            name for name, error in zip(self.names, self.standard_errors) if math.isinf(error)
+        )
 
     def __str__(self) -> str:
         lines = [
             f"{name}: {value:.6g} ± {error:.2g}"
             for name, value, error in zip(self.names, self.values, self.standard_errors)
         ]
-        return "\n".join([*lines, f"residual: {self.residual:.3g}"])
+        end = "converged" if self.converged else "NOT CONVERGED: stuck short of an optimum"
+        lines.append(f"{end} after {self.iterations} steps; condition number {self.condition:.2g}")
+        lines.append(
+            f"residual: {self.residual:.3g} of the scale (1: the noise that a given scale says)"
+        )
+        if self.undetermined:
+            lines.append(f"not determined by the recordings: {', '.join(self.undetermined)}")
+        return "\n".join(lines)
 
 
 def identify(
@@ -110,7 +137,9 @@ def identify(
 ) -> Identified:
     """Find parameters under which the model does what was recorded.
 
-    Minimises the sum of squares of ``(q_simulated ⊟ q_recorded) / scale`` over all steps, unknowns within bounds.
+    Minimises the sum of squares of ``(q_simulated ⊟ q_recorded) / scale`` over all steps, unknowns within bounds. The
+    search begins at the model's own parameters, and where it ends short of the optimality conditions or there is much
+    left, at the best of some multiples of these, too; the least residual counts.
 
     Args:
         model: the model, whose own parameters are where the search begins.
@@ -132,7 +161,7 @@ def identify(
         kappa: where given, derivatives are those of the log-barrier step of this weight: contacts that are missed or
             that stick all the time still say something.
         threads: as in `qdsim.rollout`.
-        iterations: steps to try at most.
+        iterations: steps to try at most, from each beginning.
         tolerance: relative change of the unknowns, or of what is left, at which the search ends.
 
     Returns:
@@ -351,33 +380,139 @@ class _Pieces:
 # ---------------------------------------------------------------- the search
 
 
+@dataclasses.dataclass
+class _End:
+    """Where a search has ended: unknowns (k,), residuals (m,), their derivatives (m, k), steps tried, whether it is an
+    optimum."""
+
+    x: Array
+    r: Array
+    J: Array
+    tried: int
+    converged: bool
+
+    @property
+    def cost(self) -> float:
+        return float(self.r @ self.r)
+
+
+_Look = Callable[[Array], "tuple[Array, Array] | None"]
+"""Residuals (m,) and their derivatives (m, k) at unknowns (k,), None where a step has no answer."""
+
+
 def _search(
     model: Model, unknowns: _Unknowns, pieces: _Pieces, iterations: int, tolerance: float
 ) -> Identified:
-    x, directions = unknowns.values, unknowns.directions()
-    damping, tried, converged = _DAMPING, 0, False
-    r, J = pieces.jacobian(unknowns.arrays(x), directions)
-    while tried < iterations and not converged:
-        sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-        units = np.where(sizes > _FLAT * sizes.max(), sizes, sizes.max())
-        rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
-        wanted = np.append(-r, np.zeros(len(x)))
-        room = (unknowns.lower - x) * units, (unknowns.upper - x) * units
-        step = least_squares_in_box(rows, wanted, *room) / units
+    directions, first = unknowns.directions(), unknowns.values
+
+    def slopes(x: Array) -> tuple[Array, Array] | None:
+        try:
+            return pieces.jacobian(unknowns.arrays(x), directions)
+        except SolverError:
+            return None
+
+    def secants(x: Array) -> tuple[Array, Array] | None:
+        return _secants(unknowns, pieces, x)
+
+    begun = _End(first, *pieces.jacobian(unknowns.arrays(first), directions), 0, False)
+    ends = [_descend(unknowns, pieces, begun, slopes, iterations, tolerance)]
+    beginnings = _beginnings(unknowns, pieces, ends[0])
+    # Slopes through contacts that begin and end say little where what happens jumps: then secants show the way.
+    for look in (slopes, secants):
+        best = min(ends, key=lambda end: end.cost)
+        if look is secants and best.converged:
+            break
+        for x in beginnings if look is slopes else [best.x, *beginnings[:1]]:
+            found = look(x)
+            if found is not None:
+                end = _End(x, *found, 0, False)
+                ends.append(_descend(unknowns, pieces, end, look, iterations, tolerance))
+    best = min(ends, key=lambda end: end.cost)
+    exact = slopes(best.x) if best.converged else None
+    # Secants may agree on an optimum where slopes do not: then nobody knows.
+    sure = exact is not None and _is_optimal(unknowns, best.x, *exact, tolerance)
+    tried = sum(end.tried for end in ends)
+    return _told(model, unknowns, best.x, best.r, best.J, tried, sure)
+
+
+def _secants(unknowns: _Unknowns, pieces: _Pieces, x: Array) -> tuple[Array, Array] | None:
+    """Residuals and their differences over small changes of every unknown, to both sides within bounds."""
+    r = pieces.residuals(unknowns.arrays(x))
+    columns = []
+    for k, change in enumerate(_SECANT * np.maximum(np.abs(x), _SECANT)):
+        ends, at = [], []
+        for sign in (-1.0, 1.0):
+            trial = x.copy()
+            trial[k] = min(max(x[k] + sign * change, unknowns.lower[k]), unknowns.upper[k])
+            left = pieces.residuals(unknowns.arrays(trial))
+            ends.append(left)
+            at.append(trial[k])
+        if r is None or ends[0] is None or ends[1] is None:
+            return None
+        columns.append((ends[1] - ends[0]) / (at[1] - at[0]))
+    return (r, np.column_stack(columns)) if r is not None else None
+
+
+def _beginnings(unknowns: _Unknowns, pieces: _Pieces, end: _End) -> list[Array]:
+    """The multiples of the unknowns, each alone and all together, that fit best: one where a search has found an optimum,
+    which may be that of another valley, else three."""
+    count, first = len(unknowns.names), unknowns.values
+    found = []
+    for factor in _PROBES:
+        for mask in (*np.eye(count, dtype=bool), np.ones(count, dtype=bool)):
+            x = np.clip(np.where(mask, factor * first, first), unknowns.lower, unknowns.upper)
+            left = pieces.residuals(unknowns.arrays(x))
+            if left is not None and not np.array_equal(x, first):
+                found.append((float(left @ left), x))
+    found.sort(key=lambda pair: pair[0])
+    return [x for _, x in found[: 1 if end.converged else 3]]
+
+
+def _descend(
+    unknowns: _Unknowns, pieces: _Pieces, end: _End, look: _Look, iterations: int, tolerance: float
+) -> _End:
+    """Gauss and Newton's steps with Levenberg and Marquardt's damping from ``end`` on; a step that cannot be solved is
+    made shorter."""
+    damping, tried = _DAMPING, 0
+    x, r, J = end.x, end.r, end.J
+    while tried < iterations and damping <= _MOST_DAMPING:
+        step = _step(unknowns, x, r, J, damping)
         tried += 1
         trial = np.clip(x + step, unknowns.lower, unknowns.upper)
+        small = bool((np.abs(trial - x) <= tolerance * (np.abs(x) + tolerance)).all())
         left = pieces.residuals(unknowns.arrays(trial))
         cost = float(r @ r)
-        small = np.abs(trial - x) <= tolerance * (np.abs(x) + tolerance)
-        if left is not None and float(left @ left) <= cost:
-            little = cost - float(left @ left) <= tolerance * cost
-            x, damping = trial, max(damping / 10.0, 1e-12)
-            r, J = pieces.jacobian(unknowns.arrays(x), directions)
-            converged = bool(small.all()) or little
-        else:
+        better = look(trial) if left is not None and float(left @ left) <= cost else None
+        if better is None:
             damping *= 10.0
-            converged = bool(small.all()) or damping > _MOST_DAMPING
-    return _told(model, unknowns, x, r, J, tried, converged)
+            if small:
+                break
+            continue
+        little = cost - float(better[0] @ better[0]) <= tolerance * cost
+        x, damping = trial, max(damping / 10.0, 1e-12)
+        r, J = better
+        if small or little:
+            break
+    return _End(x, r, J, tried, _is_optimal(unknowns, x, r, J, tolerance))
+
+
+def _step(unknowns: _Unknowns, x: Array, r: Array, J: Array, damping: float) -> Array:
+    """The damped step of Gauss and Newton within bounds (k,)."""
+    sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+    units = np.where(sizes > _FLAT * sizes.max(), sizes, sizes.max())
+    rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
+    wanted = np.append(-r, np.zeros(len(x)))
+    room = (unknowns.lower - x) * units, (unknowns.upper - x) * units
+    return np.asarray(least_squares_in_box(rows, wanted, *room) / units)
+
+
+def _is_optimal(unknowns: _Unknowns, x: Array, r: Array, J: Array, tolerance: float) -> bool:
+    """Whether next to nothing is promised by a step that is hardly damped; that of exact recordings is their rounding."""
+    step = _step(unknowns, x, r, J, 1e-12)
+    cost, freedom = float(r @ r), max(len(r) - len(x), 1)
+    promised = cost - float(np.sum((r + J @ step) ** 2))
+    small = bool((np.abs(step) <= tolerance * (np.abs(x) + tolerance)).all())
+    return small or promised <= _LEFT * cost / freedom
 
 
 def _told(
@@ -410,4 +545,12 @@ def _told(
         residual=float(np.sqrt(np.mean(r**2))),
         iterations=tried,
         converged=converged,
+        condition=_condition(s),
     )
+
+
+def _condition(s: Array) -> float:
+    """Of singular values, largest over least; NaN of none."""
+    if not s.size:
+        return math.nan
+    return float(s.max() / s.min()) if s.min() > _FLAT * s.max() else math.inf

@@ -84,7 +84,55 @@ def test_bounds_hold_and_what_is_not_shown_is_not_known(model: qdsim.Model) -> N
     both = {"joint_stiffness": [0, -1, -1], "body_mass": [-1, -1, 0]}
     found = qdsim.identify(model, record, both, OPTIONS)
     assert np.isinf(found.standard_errors[1]) and found.standard_errors[0] < 1.0
+    assert found.undetermined == ("body_mass[0]",) and np.isinf(found.condition)
+    assert "not determined by the recordings: body_mass[0]" in str(found)
     assert np.isclose(found.values[0], 30.0, rtol=0.05)
+
+
+BOX = """
+<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="2 2 0.1" friction="0.6"/>
+  <body name="box" pos="0 0 0.05"><freejoint/>
+    <geom type="box" size="0.1 0.08 0.05" mass="1" friction="0.6"/></body>
+  <body name="finger" pos="-0.15 0.03 0.05"><joint name="fx" type="slide" axis="1 0 0"/>
+    <joint name="fy" type="slide" axis="0 1 0"/><geom size="0.03" mass="0.2" friction="0.6"/></body></worldbody>
+  <actuator><position joint="fx" kp="300"/><position joint="fy" kp="300"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("law", "seed"), [("convex", 0), ("coulomb", 3), ("coulomb", 5)])
+def test_what_is_called_converged_is_near_the_truth(law: str, seed: int) -> None:
+    """A box pushed off its centre. Under Coulomb's law where it goes jumps with friction, and searches are stuck."""
+    model, options = qdsim.load(BOX), qdsim.Options(h=0.1, law=law)  # type: ignore[arg-type]
+    friction = np.asarray(model.parameters.pair_friction).copy()
+    groups = -np.ones(friction.shape, dtype=int)
+    friction[:, :2], groups[:, :2] = 0.25, 0
+    rng = np.random.default_rng(seed)
+    u = np.zeros((20, 2))
+    u[:, 0] = np.linspace(0.01, 0.35, 20)
+    u[:, 1] = rng.uniform(-0.05, 0.05) * np.linspace(0, 1, 20)
+    truth = model.with_parameters(pair_friction=friction)
+    path = qdsim.rollout(truth, model.default_q, u, options).q
+    seen = [model.integrate(q, 1e-3 * rng.standard_normal(model.nv)) for q in path[1:]]
+    record = qdsim.Recording(np.array([path[0], *seen]), u)
+    found = qdsim.identify(model, record, {"pair_friction": groups}, options, scale=1e-3)
+    if law == "convex":
+        assert found.converged and found.residual == pytest.approx(1.0, abs=0.15)
+    if found.converged:
+        assert abs(found.values[0] - 0.25) < 5.0 * found.standard_errors[0]
+    assert ("NOT CONVERGED" in str(found)) is not found.converged
+    assert f"{found.residual:.3g} of the scale" in str(found)
+
+
+def test_a_search_goes_past_steps_without_an_answer_and_other_valleys(model: qdsim.Model) -> None:
+    """With friction for which the finger sticks all the time nothing says how much there is: the search begins where
+    it slides, too."""
+    friction = np.asarray(model.parameters.pair_friction).copy()
+    friction[:, :2] = 0.2
+    record = recorded(model.with_parameters(pair_friction=friction), 0, 1e-4)
+    friction[:, :2] = 1.2
+    stuck = model.with_parameters(pair_friction=friction)
+    found = qdsim.identify(stuck, record, {"pair_friction": [[0, 0, -1, -1, -1]]}, OPTIONS)
+    assert found.converged and found.values[0] == pytest.approx(0.2, rel=0.02)
+    assert found.condition == 1.0 and not found.undetermined
 
 
 def test_pieces_of_a_recording(model: qdsim.Model) -> None:
