@@ -66,11 +66,14 @@ TESTS ?= tests
 PYTEST = $(DEV)/bin/python -m pytest -q -n auto --dist worksteal --durations=30
 
 test: install-dev
-	@$(DEV_PATH) $(STAGE)c_tests.txt "C tests" meson test -C $(BUILD)/test --no-rebuild --print-errorlogs
+	@$(DEV_PATH) $(STAGE)c_tests.txt "C tests" meson test -C $(BUILD)/test --no-suite long \
+	  --no-rebuild --print-errorlogs
 	@echo "[Python tests; make test-all runs the long ones and the notebooks, too]"
 	@$(PYTEST) -m "not long" $(TESTS)
 
 test-all: test
+	@$(DEV_PATH) $(STAGE)long_c_tests.txt "long C tests" meson test -C $(BUILD)/test --suite long \
+	  --no-rebuild --print-errorlogs
 	@echo "[long Python tests and notebooks]"
 	@$(PYTEST) -m long --nbmake tests notebooks
 

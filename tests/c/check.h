@@ -1,5 +1,5 @@
 /* Checks of the C tests: a failed one prints where, and what the values were; the test goes on and
- * its exit status tells. Each tests/c/test_*.c is a program of its own:
+ * its exit status tells. Each test_*.c is a program of its own:
  *   int main(void) { test_this(); test_that(); return check_report(); } */
 #ifndef QD_TESTS_CHECK_H
 #define QD_TESTS_CHECK_H

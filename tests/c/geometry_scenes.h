@@ -30,7 +30,7 @@ static uint64_t random_state = 1;
 /* random_state where the scene began: with it the scene can be made again. */
 static uint64_t scene_state = 1;
 
-/* Other scenes: QD_TEST_SEED=2 test_geometry */
+/* Other scenes: QD_TEST_SEED=2 test_geometry_pairs */
 __attribute__((constructor)) static void seed_from_environment(void) {
   const char *seed = getenv("QD_TEST_SEED");
   random_state = seed ? strtoull(seed, NULL, 10) : 1;

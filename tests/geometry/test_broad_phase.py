@@ -1,6 +1,6 @@
 """Large scenes, where boxes are sorted instead of asking every pair, against single pairs and MuJoCo.
 
-The bits of both ways are compared in tests/c/test_broad_phase.c.
+The bits of both ways are compared in tests/c/geometry/test_broad_phase.c.
 """
 
 from __future__ import annotations

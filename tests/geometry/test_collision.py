@@ -2,7 +2,7 @@
 
 MuJoCo's primitive pairs are exact closed forms written by others; its ``mj_geomDistance`` is a
 second witness. Values that neither has (four lowest vertices, manifolds) are worked out here.
-Derivatives are tested in C (tests/c/test_geometry.c).
+Derivatives are tested in C (tests/c/geometry/test_derivative.c).
 """
 
 from __future__ import annotations
