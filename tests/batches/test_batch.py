@@ -576,6 +576,7 @@ def test_signals_end_long_batches() -> None:
     assert sum("KeyboardInterrupt" in line for line in lines) == 9
 
 
+@pytest.mark.long
 def test_handlers_that_return_do_not_end_a_batch() -> None:
     """They run in the middle of it, and may use the model themselves."""
     out = run_script("""

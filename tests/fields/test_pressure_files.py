@@ -91,6 +91,7 @@ def test_missing_readers_say_what_to_install(
         PressureField.within(surface.vertices, surface.triangles, 1e5)
 
 
+@pytest.mark.long
 def test_surfaces_are_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

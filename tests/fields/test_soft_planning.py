@@ -30,6 +30,7 @@ def patches_of(task, plan):
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "key", "modulus", "hint"),
     [

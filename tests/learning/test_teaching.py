@@ -130,6 +130,7 @@ def test_evaluations_go_on_where_they_were_stopped(tmp_path, monkeypatch) -> Non
     assert calls[3:] == [(100, 5)]
 
 
+@pytest.mark.long
 def test_runs_of_a_policy_in_mujoco() -> None:
     """A policy of no use is counted as such, and what it left is told."""
     task, options = published(NAME, pool=32, horizon=2)

@@ -248,6 +248,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(OPTIONS))
 def test_derivatives(kind: str) -> None:
     """By every argument, of motors, dampers and springs of all joints in contact, against differences."""

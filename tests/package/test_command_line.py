@@ -83,6 +83,7 @@ def test_what_needs_no_planner_loads_none() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+@pytest.mark.long
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     command = f"set -o pipefail; {sys.executable} -m qdsim systems | head -n 1"
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

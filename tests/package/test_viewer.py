@@ -312,6 +312,7 @@ def colours(picture: np.ndarray) -> dict[str, int]:
     }
 
 
+@pytest.mark.long
 @needs_chromium
 @pytest.mark.parametrize("names", [list(SHAPES)[:3], list(SHAPES)[3:]])
 def test_every_shape_is_drawn_in_its_colour(names: list[str], tmp_path: Path) -> None:

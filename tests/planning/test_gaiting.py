@@ -137,6 +137,7 @@ def test_gains_are_what_comes_nearer(task: planning.Task) -> None:
         assert stroke.score <= stroke.gain + 1e-15
 
 
+@pytest.mark.long
 def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
     """From the published start, through the simulated world only, and held at the end."""
     plan = planning.gait(task, rng=1)

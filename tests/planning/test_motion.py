@@ -283,9 +283,10 @@ def test_time_laws_keep_every_joints_limits_and_no_faster_one_does(seed):
             assert bang or of_speed.max() == pytest.approx(1.0)
         # the rates are those of the configurations
         q = motion.at(inside)
-        np.testing.assert_allclose(
-            np.diff(q, axis=0), 0.5 * (v[1:] + v[:-1]) * (inside[1] - inside[0]), atol=1e-6
-        )
+        dt = inside[1] - inside[0]
+        off = np.abs(np.diff(q, axis=0) - 0.5 * (v[1:] + v[:-1]) * dt)
+        # of trapezoids, where the acceleration turns from one limit to the other within one
+        assert np.all(off <= 1e-9 + 0.25 * acceleration * dt**2)
 
 
 def test_limits_may_be_each_joints_own():

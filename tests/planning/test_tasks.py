@@ -426,6 +426,7 @@ def test_a_box_out_of_the_arms_reach_is_dragged_back_from_its_top():
             np.testing.assert_allclose(tip[2], sampler.height, atol=1e-3)
 
 
+@pytest.mark.long
 def test_a_grasp_is_kept_only_if_the_robot_gets_there():
     """A disc shut in a room samples places on both sides of the wall; only its own side is reached."""
     pytest.importorskip("ompl.base")

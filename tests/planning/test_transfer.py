@@ -319,6 +319,7 @@ def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
     assert begun[:3] == pytest.approx(ended[:3], abs=1e-12)  # the object goes on from where it is
 
 
+@pytest.mark.long
 def test_new_plans_between_planned_commands() -> None:
     """Without iMPC on the way: commands are those of the plans, which know of the plane's friction."""
     task, plan = table_task()
@@ -334,6 +335,7 @@ def test_new_plans_between_planned_commands() -> None:
     assert begun[:3] == pytest.approx(ended[:3], abs=1e-3)
 
 
+@pytest.mark.long
 def test_paced_plans_leave_the_box_only_where_it_stays() -> None:
     """Two arms and a heavy box: at every change of grasp the box lies still without them, in MuJoCo too."""
     task = qdsim.systems.load("iiwa_bimanual_box").tasks["turn"]

@@ -441,10 +441,7 @@ def clarabel_x(p: Program) -> Array | None:
     return None if found is None else found.x
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_against_clarabel(seed: int) -> None:
-    """Programs whose answer nobody chose."""
-    rng = np.random.default_rng(seed)
+def program_of_no_known_answer(rng: np.random.Generator) -> Program:
     n = int(rng.integers(3, 40))
     cones = [("lorentz", int(d)) for d in rng.integers(1, 7, size=n // 3 + 1)] + [
         ("orthant", n // 2)
@@ -457,13 +454,24 @@ def test_against_clarabel(seed: int) -> None:
                         else rng.uniform(0.1, 1, size=d) for k, d in cones])  # fmt: skip
     C = rng.normal(size=(p, n))
     program = Program(root.T @ root, 10 * rng.normal(size=n), G, w - G @ inside, cones)
-    if p:
-        program = replace(program, C=C, c=-C @ inside)
-    solution = program.solve()
-    check(program, solution)
-    np.testing.assert_allclose(
-        solution.x, clarabel_x(program), atol=1e-6 * np.abs(solution.x).max()
-    )
+    return replace(program, C=C, c=-C @ inside) if p else program
+
+
+def test_against_clarabel() -> None:
+    compared = 0
+    for seed in range(10):
+        program = program_of_no_known_answer(np.random.default_rng(seed))
+        solution = program.solve()
+        check(program, solution)
+        other = clarabel_x(program)
+        if other is None:
+            continue
+        # a gap of 1e-10 leaves 1e-5 open in the norm of the cost
+        size = np.sqrt(solution.x @ program.Q @ solution.x)
+        off = solution.x - other
+        assert np.sqrt(off @ program.Q @ off) <= 1e-5 * (1.0 + size), seed
+        compared += 1
+    assert compared >= 6
 
 
 def barrier(p: Program, x: Array) -> tuple[float, Array, Array]:

@@ -56,6 +56,7 @@ def test_published_problems_are_solved(name):
     assert np.abs(W @ found.force + q - found.w).max() <= 1e-10 * np.abs(q).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", [1e-6, 1e-4])
 def test_where_the_path_turns_back_proximal_steps_lead_to_the_solution(by):
     """RockPile and problems like it: in all of them bodies can part, so that there is a solution."""

@@ -212,5 +212,5 @@ def test_forces_of_any_size_are_right_or_refused(decades: tuple[float, float], m
             assert error.info.status in ("numerical trouble", "iteration limit")
             refused += 1
             continue
-        assert backward_error(P, s, mu) < 1e-7
+        assert backward_error(P, s, mu) <= 1e-7  # of decades
     assert refused <= (0 if decades[1] <= 6.0 else 3 if decades[1] <= 9.0 else 20)
