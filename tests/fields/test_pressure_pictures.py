@@ -149,7 +149,7 @@ def test_movies_name_what_is_wrong(pinch: qdsim.Model, tmp_path: Path) -> None:
         write_motion(pinch, pinch.default_q, [file])
     with pytest.raises(ValueError, match="configurations: expected shape"):
         write_motion(pinch, q[:0], [file])
-    with pytest.raises(ValueError, match=r"paths: expected .gif or .mp4"):
+    with pytest.raises(ValueError, match=r"paths: expected .gif, .mp4 or .webm"):
         write_motion(pinch, q, [tmp_path / "a.png"])
     with pytest.raises(TypeError, match="paths: expected a list of files"):
         write_motion(pinch, q, file)  # type: ignore[arg-type]

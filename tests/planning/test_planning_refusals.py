@@ -253,7 +253,7 @@ def test_paths_are_paths(path, tmp_path):
     for paths in (path, "movie.gif", [path]):
         with pytest.raises(TypeError, match="paths: expected"):
             pictures.write_movie(PLAN, REPLAY, MODEL, paths)
-    with pytest.raises(ValueError, match=r"paths: expected \.gif or \.mp4"):
+    with pytest.raises(ValueError, match=r"paths: expected \.gif, \.mp4 or \.webm"):
         pictures.write_movie(PLAN, REPLAY, MODEL, [tmp_path / "movie.avi"])
     assert not os.listdir(tmp_path)
 
