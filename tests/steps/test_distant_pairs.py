@@ -170,7 +170,7 @@ def test_starts_that_contradict_themselves_name_the_same_pairs() -> None:
         with pytest.raises(qdsim.SolverError) as caught:
             call(model, [0.0], [], qdsim.Options(leave_distant_out=True, margin=2.0))
         errors.append(str(caught.value).split(":", 1)[1].split("(what", 1)[0])
-    assert errors[0] == errors[1] and "left" in errors[0] and "far" not in errors[0]
+    assert errors[0] == errors[1] and "'left'" in errors[0] and "'far'" not in errors[0]
     soft = qdsim.step(
         model, [0.0], [], qdsim.Options(leave_distant_out=True, margin=2.0, infeasible="soften")
     )
