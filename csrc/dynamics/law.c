@@ -150,7 +150,7 @@ static int is_shifted(const problem *p, const island *one) {
   return p->coulomb && one->shifted.block_count > 0 && !one->softened;
 }
 
-qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
+static qd_status factor(problem *p, island *one, int *exact) {
   if (!is_shifted(p, one)) {
     conic_settle(one->cone_workspace, &one->info); /* of soft pairs' programs; else it is settled */
     return conic_sensitivity_prepare(one->cone_workspace, exact);
@@ -161,6 +161,14 @@ qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
       shifted_sensitivity_prepare(&one->shifted, one->cone_workspace, &program.program,
                                   p->slack + one->row, p->dual + one->row, &one->info, exact);
   *exact &= !one->report.stale;
+  return status;
+}
+
+qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
+  const qd_status status = factor(p, one, exact);
+  if (status == QD_OK && one->intervals > 0) {
+    conic_sensitivity_limits(one->cone_workspace, p->by_lower + one->row, p->by_upper + one->row);
+  }
   return status;
 }
 

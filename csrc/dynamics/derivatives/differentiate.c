@@ -28,12 +28,7 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   for (int i = 0; i < w->problem.islands.count; ++i) {
-    island *one = w->problem.islands.island + i;
-    if (one->intervals > 0) {
-      conic_sensitivity_limits(one->cone_workspace, w->problem.by_lower + one->row,
-                               w->problem.by_upper + one->row);
-    }
-    result->derivative_exact &= soft_derivative_prepare(&s, one);
+    result->derivative_exact &= soft_derivative_prepare(&s, w->problem.islands.island + i);
   }
   return QD_OK;
 }

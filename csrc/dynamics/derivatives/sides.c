@@ -122,26 +122,30 @@ static void move_positions(const solved_step *s, const island *one, const double
 
 /* ---------------------------------------------------------------- active rows that dx misses */
 
+/* The problem's compliance is filled where an island has compliant rows. */
+static int is_rigid(const problem *p, const island *one, int row) {
+  return one->compliant == 0 || p->compliance[row] == 0.0;
+}
+
 /* Joints' or tendons' friction that sticks: within its limits, and rigid. */
-static int sticks(const problem *p, int row, double force) {
-  return p->compliance[row] == 0.0 && p->lower[row] < p->upper[row] &&
+static int sticks(const problem *p, const island *one, int row, double force) {
+  return is_rigid(p, one, row) && p->lower[row] < p->upper[row] &&
          p->dual[row] - p->lower[row] > force && p->upper[row] - p->dual[row] > force;
 }
 
 /* By how much the active rows of one cone miss; `miss`: of its rows, G dx + w. */
-static double cone_miss(const problem *p, int kind, int row, int dim, double force,
-                        const double *miss) {
+static double cone_miss(const problem *p, const island *one, int kind, int row, int dim,
+                        double force, const double *miss) {
   double most = 0.0, across = 0.0, along = 0.0;
   if (kind == QD_ORTHANT && p->coulomb) { /* a pyramid's slips move its rows; others miss with it */
     return 0.0;
   }
   for (int i = 0; i < dim && kind != QD_LORENTZ; ++i) {
-    const int active = kind == QD_INTERVAL
-                           ? sticks(p, row + i, force)
-                           : p->compliance[row + i] == 0.0 && p->dual[row + i] > force;
+    const int active = kind == QD_INTERVAL ? sticks(p, one, row + i, force)
+                                           : is_rigid(p, one, row + i) && p->dual[row + i] > force;
     most = active ? fmax(most, fabs(miss[i])) : most;
   }
-  if (kind != QD_LORENTZ || p->compliance[row] > 0.0 || !(p->dual[row] > force)) {
+  if (kind != QD_LORENTZ || !is_rigid(p, one, row) || !(p->dual[row] > force)) {
     return most;
   }
   for (int i = 1; i < dim; ++i) {
@@ -166,7 +170,7 @@ static double largest_force(const problem *p, const island *one) {
 
 /* Friction that does not slip, whatever its force. */
 static int rests(const problem *p, const island *one, int row) {
-  return p->compliance[row] == 0.0 && p->lower[row] < p->upper[row] &&
+  return is_rigid(p, one, row) && p->lower[row] < p->upper[row] &&
          fabs(p->slack[row]) <= SIDE * one->length;
 }
 
@@ -211,7 +215,7 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
   }
   for (int k = one->cone, row = 0; k < one->cone + one->cone_count; row += p->cone_dim[k++]) {
     const double miss =
-        cone_miss(p, p->cone_kind[k], one->row + row, p->cone_dim[k], force, w + row);
+        cone_miss(p, one, p->cone_kind[k], one->row + row, p->cone_dim[k], force, w + row);
     most = fmax(most, miss);
   }
   return most > MISSES * size;
@@ -311,12 +315,16 @@ static qd_status go_to_side(const solved_step *s, island *one, const double *way
 }
 
 static int sides_agree(const double *a, const double *b, int count) {
-  double size = 0.0, most = 0.0;
+  double size = 1.0;
   for (int i = 0; i < count; ++i) {
     size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
-    most = fmax(most, fabs(a[i] - b[i]));
   }
-  return most <= SAME_SIDES * fmax(size, 1.0);
+  for (int i = 0; i < count; ++i) {
+    if (!(fabs(a[i] - b[i]) <= SAME_SIDES * size)) {
+      return 0;
+    }
+  }
+  return 1;
 }
 
 /* Side 0, 1, ... of the island: along the first way and back, along the next. */
