@@ -130,7 +130,9 @@ def test_movies_show_patches_on_one_scale(
         pytest.skip("no OpenGL")
     written: list[np.ndarray] = []
     save = movies.save_movie
-    monkeypatch.setattr(movies, "save_movie", lambda images, *rest: (written.extend(images), save(images, *rest)))
+    monkeypatch.setattr(
+        movies, "save_movie", lambda images, *rest: (written.extend(images), save(images, *rest))
+    )
     path = np.repeat(pinch.default_q[None], 3, axis=0)
     for k, apart in enumerate((0.05, 0.0005, 0.0)):
         path[k, pinch.joint_names.index("l")] -= apart
@@ -142,7 +144,9 @@ def test_movies_show_patches_on_one_scale(
     seen = []
     for pixels in written:
         assert pixels.shape == (movie.height, movie.width, 3)
-        seen.append([(np.abs(pixels.astype(float) - c).max(axis=2) < 12).sum() for c in (dark, bright)])
+        seen.append(
+            [(np.abs(pixels.astype(float) - c).max(axis=2) < 12).sum() for c in (dark, bright)]
+        )
     assert len(seen) == 3 and seen[0][1] == seen[1][1] == 0 and seen[2][1] > 5
 
 
