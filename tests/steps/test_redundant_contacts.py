@@ -90,3 +90,40 @@ def test_without_mass_a_fall_is_unbounded(friction: str, kappa: float | None) ->
         with pytest.raises(qdsim.SolverError, match="unbounded") as error:
             call(model, model.default_q, [], options)
         assert error.value.info.status == "unbounded"
+
+
+PUSHED = """
+<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="2 2 0.1" friction="0.25"/>
+  <body name="box" pos="0 0 0.05"><freejoint/>
+    <geom type="box" size="0.1 0.08 0.05" mass="1" friction="0.25"/></body>
+  <body name="finger" pos="-0.15 0.03 0.05"><joint name="fx" type="slide" axis="1 0 0"/>
+    <joint name="fy" type="slide" axis="0 1 0"/><geom size="0.03" mass="0.2" friction="0.25"/></body></worldbody>
+  <actuator><position joint="fx" kp="300"/><position joint="fy" kp="300"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("compliance", [0.0, 1e-5, 1e-3])
+def test_coulombs_slopes_by_friction_are_exact_where_loads_are_shared_in_one_way(
+    compliance: float,
+) -> None:
+    """A box pushed off its centre turns by which of its four rigid contacts carries the load: compliant ones say."""
+    model, options = qdsim.load(PUSHED), qdsim.Options(h=0.1, law="coulomb")
+    friction = np.array(model.parameters.pair_friction)
+    sliding, soft = np.zeros_like(friction), np.full(len(friction), compliance)
+    sliding[:, :2] = 1.0
+
+    def pushed(more: float) -> qdsim.Model:
+        return model.with_parameters(pair_friction=friction + more * sliding, pair_compliance=soft)
+
+    q, slides = model.default_q, 0
+    for t in range(8):
+        u = [0.01 + 0.018 * t, -0.04 * t / 19]
+        d = qdsim.differentiate(pushed(0.0), q, u, options)
+        ends = [qdsim.step(pushed(e), q, u, options).q_next for e in (1e-6, -1e-6)]
+        wanted = model.difference(*ends) / 2e-6
+        slope = d.jvp({"pair_friction": sliding})
+        slides += int(np.linalg.norm(wanted) > 1e-3)
+        if d.step.info.derivative_exact:
+            np.testing.assert_allclose(slope, wanted, atol=1e-6)
+        assert d.step.info.derivative_exact or not compliance
+        q = d.q_next
+    assert slides >= 6 and (d.step.info.derivative_exact is False) is (compliance == 0.0)
