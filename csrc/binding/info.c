@@ -205,10 +205,12 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   {name, type, offsetof(info_object, info) + offsetof(solver_info, field), READONLY, doc}
 
 static PyMemberDef info_members[] = {
-    INFO_MEMBER("iterations", T_INT, cone.iterations, "Interior point iterations."),
-    INFO_MEMBER("factorizations", T_INT, cone.factorizations, "Matrices factored."),
+    INFO_MEMBER("iterations", T_INT, cone.iterations,
+                "Interior point iterations, of a step in all cone programs that it solved."),
+    INFO_MEMBER("factorizations", T_INT, cone.factorizations,
+                "Matrices factored, of a step in all cone programs that it solved."),
     INFO_MEMBER("tries", T_INT, cone.tries,
-                "Methods that were tried for the answer, the one that gave it included."),
+                "Methods that were tried, of a step in all cone programs that it solved."),
     INFO_MEMBER("primal_residual", T_DOUBLE, cone.primal_residual,
                 "Largest violation of a constraint: the part of Gx + g outside K, and Cx + c."),
     INFO_MEMBER("dual_residual", T_DOUBLE, cone.dual_residual,

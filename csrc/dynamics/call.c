@@ -61,12 +61,16 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     return fail(model, input, result, QD_NOT_FINITE);
   }
   int near_only = leaves_distant_out(model, options, kept);
+  w->problem.effort = (effort){0, 0, 0};
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   qd_status status = bounces_solve(model, w, options, input, kept, &near_only, result);
   if (near_only && step_failed(status)) { /* what then helps needs the whole list */
     near_only = 0;
     status = bounces_solve(model, w, options, input, kept, &near_only, result);
   }
+  result->info.iterations = w->problem.effort.iterations;
+  result->info.factorizations = w->problem.effort.factorizations;
+  result->info.tries = w->problem.effort.tries;
   return status == QD_OK ? QD_OK : fail(model, input, result, status);
 }
 

@@ -30,9 +30,11 @@ static void list_blocks(const problem *p, island *one) {
 
 static qd_status solve_convex(problem *p, island *one, const qd_cone_options *options,
                               const island_program *program) {
-  return conic_solve(one->cone_workspace, options, &program->program, p->x + one->variable,
-                     p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality,
-                     &one->info);
+  const qd_status status =
+      conic_solve(one->cone_workspace, options, &program->program, p->x + one->variable,
+                  p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  effort_add(&p->effort, &one->info);
+  return status;
 }
 
 /* 1 if slips count in the program: not on the way to more contacts. */
@@ -55,6 +57,7 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
       shifted_solve(&one->shifted, one->cone_workspace, cone_options, &law, &program->program,
                     p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,
                     p->dual_eq + one->equality, &one->info, &one->report);
+  effort_add(&p->effort, &one->info);
   if (status == QD_OK && one->report.programs > 1) {
     one->info.method = one->report.mixed ? QD_METHOD_COULOMB_MIXING : QD_METHOD_COULOMB_NEWTON;
   }

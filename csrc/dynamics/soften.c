@@ -147,8 +147,11 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
   own.warm_start = again;
   soft.program.compliance = p->soft_compliance + one->row;
   soft.program.compliance_eq = p->soft_compliance_eq + one->equality;
-  return conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
-                     p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  const qd_status status =
+      conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
+                  p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  effort_add(&p->effort, &one->info);
+  return status;
 }
 
 /* Adds sign times what the arrays hold to g and c. */

@@ -31,11 +31,9 @@ static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }
 
-/* What a caller sees of many programs: sums of the effort, the worst residuals. */
+/* What a caller sees of many programs beside their effort: the worst residuals. */
 static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   sum->status = one->status;
-  sum->iterations += one->iterations;
-  sum->factorizations += one->factorizations;
   sum->polished &= one->polished;
   sum->primal_residual = fmax(sum->primal_residual, one->primal_residual);
   sum->dual_residual = fmax(sum->dual_residual, one->dual_residual);
@@ -44,7 +42,6 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   if (one->method > sum->method) {
     sum->method = one->method;
   }
-  sum->tries += one->tries;
 }
 
 /* Whether a program has no solution, or none that was found for all that was tried. */

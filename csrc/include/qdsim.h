@@ -115,16 +115,16 @@ const char *qd_cone_method_name(qd_cone_method method);
 
 typedef struct qd_cone_info {
   qd_status status;
-  int iterations;         /* interior point iterations */
+  int iterations;         /* interior point iterations, of a step in all programs that it solved */
   int polished;           /* 1: the KKT equations of a certified active set hold to rounding */
-  int factorizations;     /* matrices factored, all stages */
+  int factorizations;     /* matrices factored, likewise */
   double primal_residual; /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g),
                              R dual added where rows give way */
   double dual_residual;   /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
   double complementarity; /* max over cones of |dual o slack - target_mu e| (units of b x) */
   double objective;       /* 1/2 x'Qx + b'x */
   qd_cone_method method;  /* that has led to the answer or verdict (of islands: the farthest) */
-  int tries;              /* methods that were tried for it, its own included */
+  int tries;              /* methods that were tried for it, its own included, likewise */
 } qd_cone_info;
 
 typedef struct qd_cone_workspace qd_cone_workspace;

@@ -114,6 +114,17 @@ typedef struct force_row {
  * that costs n^2 products of rows. */
 #define IMPLIED_ROWS 48
 
+/* What programs have taken: sums over all of them, whatever came of each. */
+typedef struct effort {
+  int iterations, factorizations, tries;
+} effort;
+
+static inline void effort_add(effort *sum, const qd_cone_info *one) {
+  sum->iterations += one->iterations;
+  sum->factorizations += one->factorizations;
+  sum->tries += one->tries;
+}
+
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
@@ -185,6 +196,7 @@ typedef struct problem {
                            beyond all linearisation would open */
   double *bounce_share; /* (tree_count) what coefficients of restitution are multiplied by */
   int failed_island;    /* that ended the last solve; -1: none */
+  effort effort;        /* of the step so far: all attempts, rounds and islands */
   int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
 } problem;
 
