@@ -122,6 +122,7 @@ typedef struct solver_info {
   int missed_pairs;
   int dropped_pairs;
   int relaxed_contacts;
+  int deep_contacts;
   int softened;
   int bounces, capped_rows;
   double bounce_share;

@@ -90,7 +90,7 @@ static PyObject *info_repr(PyObject *self) {
       "relaxed_contacts", "derivative_exact", "method",          "tries",
       "softened",         "bounces",          "capped_rows",     "unique",
       "convex_programs",  "law_residual",     "soft_programs",   "soft_converged",
-      "bounce_share"};
+      "bounce_share",     "deep_contacts"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -133,6 +133,7 @@ static PyObject *info_str(PyObject *self) {
   append_count(&text, info->missed_pairs, "missed pairs");
   append_count(&text, info->dropped_pairs, "dropped pairs");
   append_count(&text, info->relaxed_contacts, "relaxed contacts");
+  append_count(&text, info->deep_contacts, "deep contacts");
   append_count(&text, info->softened, "softened islands");
   append_count(&text, info->bounces, "bounces");
   append_count(&text, info->capped_rows, "capped rows");
@@ -164,12 +165,13 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
     return NULL;
   }
   return Py_BuildValue(
-      "N(iiiiddddiiiiiiiiiiiiidiid)", restore, (int)cone->status, cone->iterations, cone->polished,
+      "N(iiiiddddiiiiiiiiiiiiidiidi)", restore, (int)cone->status, cone->iterations, cone->polished,
       cone->factorizations, cone->primal_residual, cone->dual_residual, cone->complementarity,
       cone->objective, info->row_count, (int)contacts, info->missed_pairs, info->dropped_pairs,
       info->relaxed_contacts, info->derivative_exact, (int)cone->method, cone->tries,
       info->softened, info->bounces, info->capped_rows, info->convex_programs, info->several,
-      info->law_residual, info->soft_programs, info->soft_unfinished, info->bounce_share);
+      info->law_residual, info->soft_programs, info->soft_unfinished, info->bounce_share,
+      info->deep_contacts);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
@@ -180,14 +182,15 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   info.several = info.soft_programs = info.soft_unfinished = 0;
   info.law_residual = 0.0;
   info.bounce_share = 1.0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiidiid:_restore_info", &status,
-                        &cone->iterations, &cone->polished, &cone->factorizations,
-                        &cone->primal_residual, &cone->dual_residual, &cone->complementarity,
-                        &cone->objective, &info.row_count, &info.contact_count, &info.missed_pairs,
-                        &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
-                        &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
-                        &info.convex_programs, &info.several, &info.law_residual,
-                        &info.soft_programs, &info.soft_unfinished, &info.bounce_share)) {
+  info.deep_contacts = 0;
+  if (!PyArg_ParseTuple(
+          args, "iiiiddddiiiiii|iiiiiiidiidi:_restore_info", &status, &cone->iterations,
+          &cone->polished, &cone->factorizations, &cone->primal_residual, &cone->dual_residual,
+          &cone->complementarity, &cone->objective, &info.row_count, &info.contact_count,
+          &info.missed_pairs, &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
+          &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
+          &info.convex_programs, &info.several, &info.law_residual, &info.soft_programs,
+          &info.soft_unfinished, &info.bounce_share, &info.deep_contacts)) {
     return NULL;
   }
   if (status < QD_OK || status > QD_LAW_NOT_MET) {
@@ -225,6 +228,11 @@ static PyMemberDef info_members[] = {
                 "What coefficients of restitution were multiplied by in the island where that is "
                 "least: 1, or less\nwhere several contacts with friction would have made energy by "
                 "bouncing off each other at once,\nor left no room for each other."),
+    INFO_MEMBER(
+        "deep_contacts", T_INT, deep_contacts,
+        "Contacts that penetrate by 5 % of the smaller shape's radius or more at q and that "
+        "the step\ncorrects at once, however far bodies move for it (`recovery_speed` bounds "
+        "that)."),
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
                 "Contacts, limits and parts of constraints that the recovery speed kept from being "
                 "undone\nin this step."),

@@ -18,6 +18,19 @@ const char step_doc[] =
     "    A Step: `q_next` (nq), contacts with forces, limit and actuator forces, "
     "`info`.\n\n" DOC_RAISES;
 
+/* A warning where the step corrects deep penetrations at once. -1 if warnings are errors. */
+static int warn_of_depth(const step_call *call) {
+  const int count = call->result.deep_contacts;
+  if (count == 0) {
+    return 0;
+  }
+  return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                          "step: %d contact%s more than 5 %% of the smaller shape deep at q; "
+                          "the step corrects that at once, so bodies jump (set "
+                          "Options(recovery_speed=...) to limit the speed)",
+                          count, count == 1 ? " is" : "s are");
+}
+
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames) {
   static const char *const names[] = {"model", "q",      "u",     "options",
@@ -35,7 +48,8 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_run(&call, 0, NULL, NULL);
   Py_END_ALLOW_THREADS;
-  PyObject *out = step_call_check(&call, status) == 0 ? step_create(&call, 0) : NULL;
+  const int sound = step_call_check(&call, status) == 0 && warn_of_depth(&call) == 0;
+  PyObject *out = sound ? step_create(&call, 0) : NULL;
   step_call_end(&call);
   return out;
 }

@@ -219,6 +219,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .missed_pairs = result->missed_pairs,
                        .dropped_pairs = result->dropped_pairs,
                        .relaxed_contacts = result->relaxed_contacts,
+                       .deep_contacts = result->deep_contacts,
                        .softened = result->softened,
                        .bounces = result->bounces,
                        .bounce_share = result->bounce_share,

@@ -496,7 +496,7 @@ void step_result_reset(qd_step_result *result) {
   result->softened = result->distant_pairs = 0;
   result->soft_programs = 0;
   result->soft_converged = 1;
-  result->bounces = result->capped_rows = 0;
+  result->bounces = result->capped_rows = result->deep_contacts = 0;
   result->bounce_share = 1.0;
   law_report(NULL, result);
   result->culprit_count = 0;
@@ -535,6 +535,7 @@ qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_optio
     result->relaxed_contacts = w->problem.relaxed_count;
     result->bounces = w->problem.bounce_count;
     result->capped_rows = w->problem.capped_count;
+    result->deep_contacts = w->problem.deep_count;
     result->culprit_count = 0;
     const int missed =
         result->dropped_pairs > 0

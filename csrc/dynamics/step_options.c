@@ -42,8 +42,9 @@ static int compliance_fits(const qd_step_options *o, const qd_model *model) {
 }
 
 static int bounces_fit(const qd_step_options *o) {
-  return !o->dynamic || (o->restitution >= 0.0 && o->restitution <= 1.0 &&
-                         !isnan(o->bounce_speed) && o->recovery_speed >= 0.0);
+  return o->recovery_speed >= 0.0 &&
+         (!o->dynamic ||
+          (o->restitution >= 0.0 && o->restitution <= 1.0 && !isnan(o->bounce_speed)));
 }
 
 static int law_fits(const qd_step_options *o) {

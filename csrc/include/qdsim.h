@@ -845,7 +845,10 @@ typedef struct qd_step_options {
                                 the smallest thing in contact, bilateral constraints a hundredth) for
                                 motions of at most a radian and ten times the largest violation at the
                                 start, then the step within it. 0: an error */
-  double tolerance;          /* of the cone solver */
+  double recovery_speed; /* m/s, of turns rad/s, >= 0: at most so fast penetrations and violations
+                            of limits and constraints are undone; 0: they stay; infinity: in one
+                            step */
+  double tolerance;      /* of the cone solver */
   int iteration_limit;
   /* 1: the second-order step, of velocities (formulation 7): every DOF has its mass, epsilon and
    * mass_ratio do not count, and neither do the following for 0, the quasi-dynamic step */
@@ -854,9 +857,6 @@ typedef struct qd_step_options {
   double restitution;  /* 0 to 1; of pairs without their own */
   double bounce_speed; /* m/s: contacts that close more slowly do not bounce; negative: what gravity
                           makes of rest in two steps */
-  double
-      recovery_speed; /* m/s, of turns rad/s, >= 0: at most so fast penetrations and violations of
-                         limits and constraints are undone; 0: they stay; infinity: in one step */
 } qd_step_options;
 
 qd_step_options qd_step_options_default(void);
@@ -910,18 +910,20 @@ typedef struct qd_step_result {
                            as gaps of 0.1 %): to resolve them all would leave no motion. And
                            those of any depth that the normal row opens by 3 rad (m) or more
                            only: at dead centres of a chain. 0 in other steps */
-  int softened;         /* out: contacts, limits and rows of constraints that gave way by more
-                           than the tolerance times the smallest thing's size: with the option
-                           soften; without, by at most 1e-4 of that size, where rows leave so little
-                           room that no method found finite forces; constraints of which no more than
-                           that contradicts the others count where finite forces need more */
-  int soft_programs;    /* out: programs that soft geometries took; 0: none was in range */
-  int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
-                           deep as a step lets it */
-  int bounces;          /* out: contacts that bounce (restitution) */
-  double bounce_share;  /* out: what coefficients of restitution were multiplied by in the island
-                           where that is least: 1, or less where the bounces of an island would
-                           make energy, or leave no room for each other */
+  int deep_contacts;  /* out: contacts that penetrate by 5 % of their shapes' size or more at q, and
+                         that the step undoes at once, however far bodies move for it */
+  int softened;       /* out: contacts, limits and rows of constraints that gave way by more
+                         than the tolerance times the smallest thing's size: with the option
+                         soften; without, by at most 1e-4 of that size, where rows leave so little
+                         room that no method found finite forces; constraints of which no more than
+                         that contradicts the others count where finite forces need more */
+  int soft_programs;  /* out: programs that soft geometries took; 0: none was in range */
+  int soft_converged; /* out: 1 unless the last of them was not the answer yet, or a pair went as
+                         deep as a step lets it */
+  int bounces;        /* out: contacts that bounce (restitution) */
+  double bounce_share; /* out: what coefficients of restitution were multiplied by in the island
+                          where that is least: 1, or less where the bounces of an island would
+                          make energy, or leave no room for each other */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */
   int convex_programs; /* solved for it in the last round of contacts that came in, of the island

@@ -85,6 +85,9 @@ class Options:
             its stiffness times its slip. A sliding body is lifted by it: its depth is weight over stiffness less
             friction times the slip, and beyond that contact is lost (`info.soft_converged`). For comparison; with
             "polygons" only, and without derivatives.
+        recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of
+            limits and constraints are corrected, as in `DynamicOptions`. None: within the step, however deep they are;
+            `info.deep_contacts` counts contacts deeper than 5 % of the smaller shape's size, and `step` warns of them.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             They have no variables, and their rows of A are those of the identity.
         infeasible: What a step does if no motion satisfies all rows (bodies wedged between walls, links inside
@@ -124,6 +127,7 @@ class Options:
     force_limits: bool = True
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
     patch_law: Literal["disc", "elastic"] = "disc"
+    recovery_speed: float | None = None
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -147,6 +151,7 @@ class Options:
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
         fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
         check_patch_law(self)
+        fields(self, number, "recovery_speed", least=0, or_none=True)
         fields(self, names_of, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
@@ -179,6 +184,7 @@ class Options:
             leave_distant_out=self.leave_distant_out,
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
+            recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,
             damping=self.damping,
             soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
             contact_compliance=0.0

@@ -51,9 +51,9 @@ static double bounce_share(const problem *p, const qd_model *model, const qd_con
   return fmin(a >= 0 ? p->bounce_share[a] : 1.0, b >= 0 ? p->bounce_share[b] : 1.0);
 }
 
-/* Of the second-order step: penetrations are undone no faster than at the recovery speed, and a
- * contact that would be reached at more than the bounce speed leaves with restitution times that
- * (Newton's rule), where this is faster than what the gap asks for. */
+/* Penetrations are undone no faster than at the recovery speed. Of the second-order step a contact
+ * that would be reached at more than the bounce speed leaves with restitution times that (Newton's
+ * rule), where this is faster than what the gap asks for. */
 static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block) {
   const double own = model->pair_restitution[contact->pair];
@@ -61,7 +61,8 @@ static double offset_in_time(problem *p, const qd_model *model, const qd_step_op
   int capped;
   double offset = gap_to_undo(p, o, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
-  if (restitution > 0.0) {
+  p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(model, contact);
+  if (o->dynamic && restitution > 0.0) {
     const double approach = o->h * normal_velocity(p, contact);
     const double slowest =
         o->bounce_speed < 0.0 ? 2.0 * o->h * vec3_norm(model->parameters.gravity) : o->bounce_speed;
@@ -89,7 +90,7 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
   if (!forced && (gives || !(p->relaxed && problem_is_shallow(model, contact)))) {
-    return o->dynamic && !gives ? offset_in_time(p, model, o, contact, block) : contact->dist;
+    return gives ? contact->dist : offset_in_time(p, model, o, contact, block);
   }
   ++p->relaxed_count;
   return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);

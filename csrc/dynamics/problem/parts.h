@@ -85,11 +85,11 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
   p->target_mu[p->cone_count++] = target;
 }
 
-/* The gap that counts: of the second-order step no more than what it may undo. *capped: 1 if less
+/* The gap that counts: no more than what the step may undo. *capped: 1 if less
  * than the whole. */
 static inline double gap_to_undo(problem *p, const qd_step_options *o, double gap, int *capped) {
   const double least = -o->h * o->recovery_speed;
-  *capped = o->dynamic && gap < least;
+  *capped = gap < least;
   p->capped_count += *capped;
   return *capped ? least : gap;
 }

@@ -197,7 +197,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   for (int i = 0; i < model->nu; ++i) {
     p->row_of_actuator[i] = -1;
   }
-  p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = 0;
+  p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = p->deep_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
   }
@@ -210,9 +210,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i);
-    if (options->dynamic) {
-      p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
-    }
+    p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
   }
   for (int i = 0; i < p->islands.count; ++i) {
     assemble_rows(p, model, options, k, c, set, input, p->islands.island + i);

@@ -198,6 +198,7 @@ typedef struct problem {
   int failed_island;    /* that ended the last solve; -1: none */
   effort effort;        /* of the step so far: all attempts, rounds and islands */
   int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
+  int deep_count;                 /* deep penetrations that the step undoes at once */
 } problem;
 
 /* 1 if a DOF has its mass in the step. */
