@@ -28,20 +28,33 @@ _plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 _plans_lock = threading.Lock()
 
 
-class Transition(NamedTuple):
-    """Derivatives of one step, named as those of ``mjd_transitionFD``.
+class _Matrices(NamedTuple):
+    A: _Matrix
+    B: _Matrix
+    C: None
+    D: None
+
+
+class Transition(_Matrices):
+    """Derivatives of one step, named as those of ``mjd_transitionFD``; the tuple (A, B, C, D).
 
     Attributes:
         A: (2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
         B: (2 nv + na, nu) of the next state by the controls.
         C: None: sensors are not differentiated.
         D: None, likewise.
+        differenced: How many contacts' changes are differences of MuJoCo's collision detection; no part of the tuple.
     """
 
-    A: _Matrix
-    B: _Matrix
-    C: None
-    D: None
+    differenced: int
+
+    def __new__(
+        cls, A: _Matrix, B: _Matrix, C: None = None, D: None = None, differenced: int = 0
+    ) -> Transition:
+        """A and B are the derivatives."""
+        made = super().__new__(cls, A, B, C, D)
+        made.differenced = differenced
+        return made
 
 
 def refusals(model: Any) -> list[str]:
@@ -83,22 +96,23 @@ def linearize(
         ArithmeticError: The step's Newton matrix is not positive definite.
     """
     one_of("contacts", contacts, allowed=("exact", "differences"))
-    plan = _plan_of(model)
+    plan = plan_of(model)
     _check("data", data, mujoco.MjData)
+    return transition(plan, model, data, contacts)
+
+
+def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition:
+    """`linearize` of what has been checked."""
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
     found = _core._mujoco_linearize(plan, model, data, sparse, None)
-    if isinstance(found, tuple):
-        return Transition(*found, None, None)
-    if contacts == "exact":
-        raise ValueError(_unknown_contacts(model, data, found))
     changes: dict[int, _Matrix] = {}
     while not isinstance(found, tuple):
-        if found[0] in changes:
+        if contacts == "exact" or found[0] in changes:
             raise ValueError(_unknown_contacts(model, data, found))
         changes.update({i: contact_change(model, data, i) for i in found})
         found = _core._mujoco_linearize(plan, model, data, sparse, changes)
-    return Transition(*found, None, None)
+    return Transition(*found, differenced=len(changes))
 
 
 def _check(name: str, value: object, kind: type) -> None:
@@ -106,7 +120,7 @@ def _check(name: str, value: object, kind: type) -> None:
         raise TypeError(f"{name}: expected a mujoco.{kind.__name__}, got {type(value).__name__}")
 
 
-def _plan_of(model: Any) -> object:
+def plan_of(model: Any) -> object:
     """What is kept of a model: addresses of its arrays, which live as long as it does, and its meshes."""
     _check("model", model, mujoco.MjModel)
     plan = _plans.get(model)

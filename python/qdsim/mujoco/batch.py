@@ -1,0 +1,86 @@
+"""Derivatives of MuJoCo's step at many states, on several threads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import one_of
+from qdsim.batches.inputs import thread_count
+
+from .linearize import plan_of, transition
+from .rows import Crew, flat, lead_of, rows_of, shared_of, state_size
+
+_Array = npt.NDArray[np.float64]
+
+
+class Transitions(NamedTuple):
+    """Derivatives of many steps: those of `Transition`, with the leading dimensions of the batch.
+
+    Attributes:
+        A: (..., 2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
+        B: (..., 2 nv + na, nu) of the next state by the controls.
+        differenced: (...) how many contacts' changes are differences of MuJoCo's collision detection.
+    """
+
+    A: _Array
+    B: _Array
+    differenced: npt.NDArray[np.int64]
+
+
+def linearize_batch(
+    model: Any,
+    states: npt.ArrayLike,
+    controls: npt.ArrayLike | None = None,
+    *,
+    data: Any = None,
+    contacts: Literal["exact", "differences"] = "exact",
+    threads: int | None = None,
+) -> Transitions:
+    """`linearize` at many states, laid out as ``mujoco.rollout`` takes and returns them.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+        states: (..., nstate) of ``mjSTATE_FULLPHYSICS``: time, qpos, qvel, act.
+        controls: (..., nu); None: those of `data`. Leading dimensions of both broadcast, and are the batch.
+        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active; it
+            does not change. None: MuJoCo's defaults.
+        contacts: As in `linearize`.
+        threads: How many work at once, >= 1; None: one for each processor that this process may use. The numbers have
+            the same bits for any.
+
+    Returns:
+        `Transitions` (A, B, differenced).
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: A shape is wrong, a number is not finite, or as in `linearize`, where the message begins with the
+            first sample that fails, counted in C order.
+        ArithmeticError: As in `linearize`, likewise.
+    """
+    one_of("contacts", contacts, allowed=("exact", "differences"))
+    plan = plan_of(model)
+    count = thread_count(threads)
+    rows = rows_of("states", states, state_size(model))
+    shared = shared_of(model, data)
+    given = None if controls is None else rows_of("controls", controls, model.nu)
+    lead = rows.shape[:-1] if given is None else lead_of(rows, given)
+    n, size = math.prod(lead), 2 * model.nv + model.na
+    A, B = np.empty((n, size, size)), np.empty((n, size, model.nu))
+    differenced = np.empty(n, np.int64)
+
+    def work(i: int, own: Any) -> None:
+        found = transition(plan, model, own, contacts)
+        A[i], B[i], differenced[i] = found.A, found.B, found.differenced
+
+    Crew(model, shared, count).each(
+        flat(rows, lead), None if given is None else flat(given, lead), work
+    )
+    return Transitions(
+        A.reshape(*lead, size, size),
+        B.reshape(*lead, size, model.nu),
+        differenced.reshape(lead),
+    )

@@ -1,0 +1,127 @@
+"""States and controls as rows of numbers, laid out as ``mujoco.rollout`` has them, and threads that work on them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import finite, reals
+
+_Array = npt.NDArray[np.float64]
+
+STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
+"""Time, qpos, qvel, act: what ``mujoco.rollout`` takes and returns."""
+SHARED = mujoco.mjtState.mjSTATE_USER
+"""What is given from outside: controls, applied forces, active equalities, mocap poses."""
+
+
+def state_size(model: Any) -> int:
+    return int(mujoco.mj_stateSize(model, STATE))
+
+
+def shared_of(model: Any, data: Any) -> _Array:
+    """What all rows share, of `data` or, if None, MuJoCo's defaults."""
+    if not isinstance(data, (mujoco.MjData, type(None))):
+        raise TypeError(f"data: expected a mujoco.MjData or None, got {type(data).__name__}")
+    found = np.empty(mujoco.mj_stateSize(model, SHARED))
+    own = mujoco.MjData(model) if data is None else data
+    if (len(own.qpos), len(own.qvel), len(own.ctrl)) != (model.nq, model.nv, model.nu):
+        raise ValueError("data: expected an MjData of this model")
+    mujoco.mj_getState(model, own, found, SHARED)
+    return found
+
+
+def rows_of(name: str, given: npt.ArrayLike, width: int) -> _Array:
+    """Finite numbers (..., width)."""
+    numbers = reals(name, given)
+    if numbers.ndim < 1 or numbers.shape[-1] != width:
+        raise ValueError(f"{name}: expected shape (..., {width}), got {numbers.shape}")
+    return finite(name, numbers)
+
+
+def lead_of(states: _Array, controls: _Array) -> tuple[int, ...]:
+    """Leading dimensions of both."""
+    try:
+        return np.broadcast_shapes(states.shape[:-1], controls.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"controls: leading dimensions {controls.shape[:-1]} do not broadcast with those of states,"
+            f" {states.shape[:-1]}"
+        ) from None
+
+
+def flat(rows: _Array, lead: tuple[int, ...]) -> _Array:
+    """(n, width), of rows that broadcast to these leading dimensions."""
+    width = rows.shape[-1]
+    return np.broadcast_to(rows, (*lead, width)).reshape(math.prod(lead), width)
+
+
+class Crew:
+    """Threads, and what each of them works on.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+        shared: As `shared_of` has it.
+        threads: At most so many at once.
+    """
+
+    def __init__(self, model: Any, shared: _Array, threads: int) -> None:
+        self.model, self.shared, self.threads = model, shared, threads
+        self._free: list[Any] = []
+
+    def each(
+        self, states: _Array, controls: _Array | None, work: Callable[[int, Any], None]
+    ) -> None:
+        """work(i, data) for the states (n, nstate) and controls (n, nu), or those that are shared.
+
+        Rows know nothing of each other: a solver starts from zero, so numbers do not depend on threads. The error of the
+        first row that fails is raised, its number in front.
+        """
+        count = len(states)
+        claims = itertools.count()
+        failed: dict[int, ArithmeticError | ValueError] = {}
+        ended = threading.Event()
+
+        def some() -> None:
+            data = self._take()
+            while not ended.is_set() and (i := next(claims)) < count:
+                mujoco.mj_setState(self.model, data, self.shared, SHARED)
+                mujoco.mj_setState(self.model, data, states[i], STATE)
+                if controls is not None:
+                    data.ctrl[:] = controls[i]
+                data.qacc_warmstart[:] = 0.0
+                try:
+                    work(i, data)
+                except (ArithmeticError, ValueError) as error:
+                    failed[i] = error
+                    ended.set()
+            self._free.append(data)
+
+        threads = min(self.threads, count)
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                try:
+                    for one in [pool.submit(some) for _ in range(threads)]:
+                        one.result()
+                finally:
+                    ended.set()
+        else:
+            some()
+        if failed:
+            first = min(failed)
+            error = failed[first]
+            raise type(error)(f"sample {first}: {error}") from None
+
+    def _take(self) -> Any:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return mujoco.MjData(self.model)
