@@ -192,6 +192,7 @@ class Run:
     def __init__(self, settings: Settings, **changes: Any) -> None:
         self.settings = settings
         make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
+        make["autoreset_mode"] = "SameStep"  # every action is one of an episode
         if settings.randomize:
             make["randomize"] = factors(settings.randomize)
         self.env = gymnasium.make_vec(settings.id, **make)
@@ -277,7 +278,8 @@ class Run:
                 after[truncated] = np.asarray(rest)
             kept.append((scaled, action, density, value, reward + s.gamma * after, over))
             ended["episodes"] += over.sum()
-            ended["success"] += info["success"].sum()
+            if over.any():
+                ended["success"] += info["final_info"]["success"].sum()
             ended["reward"] += reward.mean() / s.length
         last = self._scaled(self.observation)
         scaled, action, density, value, reward, over = (np.stack(x) for x in zip(*kept))

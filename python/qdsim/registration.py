@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Literal
 
-__all__ = ["IDS", "register", "register_with_gymnasium"]
+__all__ = ["GOAL_IDS", "IDS", "register", "register_with_gymnasium"]
 
 IDS: dict[str, tuple[str, str, Literal["push", "command"], Literal["random", "task"]]] = {
     "qdsim/PlanarPushing-v0": ("planar_pushing", "move_back", "push", "random"),
@@ -32,12 +32,17 @@ IDS: dict[str, tuple[str, str, Literal["push", "command"], Literal["random", "ta
 }
 """From ids to system, task, action and goal."""
 
+GOAL_IDS: dict[str, str] = {
+    name.replace("-v", "Goal-v"): name for name, told in IDS.items() if told[3] == "random"
+}
+"""From ids with goals in their observations, for hindsight experience replay, to the same without."""
+
 
 def register() -> None:
     """Register the ids with Gymnasium; those that are registered stay."""
     import gymnasium
 
-    for name in IDS:
+    for name in (*IDS, *GOAL_IDS):
         if name not in gymnasium.registry:
             gymnasium.register(
                 name,

@@ -22,10 +22,21 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
-from qdsim.envs import IDS, EnvOptions, Policy, TaskEnv, TaskVectorEnv, published  # noqa: E402
+from qdsim.envs import (  # noqa: E402
+    GOAL_IDS,
+    IDS,
+    EnvOptions,
+    GoalTaskEnv,
+    Policy,
+    TaskEnv,
+    TaskVectorEnv,
+    published,
+)
+from qdsim.envs.goals import GoalCoordinates  # noqa: E402
 from qdsim.envs.streams import uniforms  # noqa: E402
 
 SMALL = {"pool": 24}
+GOALS = tuple(GOAL_IDS)
 FEW = (
     "qdsim/PlanarPushing-v0",
     "qdsim/PlanarHand-v0",
@@ -39,7 +50,7 @@ def vector(name: str, count: int, *, mode: str = "SameStep", **changes: object) 
     return TaskVectorEnv(task, count, options, autoreset_mode=mode)
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", (*FEW, "qdsim/AllegroBallGoal-v0"))
 @pytest.mark.filterwarnings("ignore")
 def test_gymnasium_finds_nothing_wrong(name: str) -> None:
     env = gymnasium.make(name, **SMALL)
@@ -60,7 +71,9 @@ def test_every_id_has_its_task() -> None:
         published("qdsim/Nothing-v0")
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(
+    "name", (*IDS, *(pytest.param(name, marks=pytest.mark.long) for name in GOALS))
+)
 def test_every_id_is_made_reset_stepped_and_copied(name: str) -> None:
     env = gymnasium.make(name, pool=2).unwrapped
     env.reset(seed=0)
@@ -70,10 +83,10 @@ def test_every_id_is_made_reset_stepped_and_copied(name: str) -> None:
     observation, reward, *_ = env.step(action)
     assert observation in env.observation_space and np.isfinite(reward)
     for other in copies:
-        assert np.array_equal(other.step(action)[0], observation)
+        assert same_observations(other.step(action)[0], observation)
     env.set_state(state)
-    assert np.array_equal(env.step(action)[0], observation)
-    assert np.array_equal(env.reset()[0], copies[0].reset()[0])
+    assert same_observations(env.step(action)[0], observation)
+    assert same_observations(env.reset()[0], copies[0].reset()[0])
 
 
 @pytest.mark.parametrize("first", ["qdsim", "gymnasium"])
@@ -131,28 +144,148 @@ def test_factors_on_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
-@pytest.mark.parametrize("name", FEW[:3])
+@pytest.mark.parametrize("name", (*FEW[:3], "qdsim/PlanarHandCommandGoal-v0"))
 def test_a_vector_is_many_single_ones(name: str, mode: str) -> None:
     """The same numbers as Gymnasium's own vector of single environments, through ends and resets."""
     changes = {"horizon": 3, "near": 3.0, "randomize": {"pair_friction": (0.7, 1.3)}}
     ours = vector(name, 4, mode=mode, **changes)
     task, options = published(name, **SMALL, **changes)
-    theirs = SyncVectorEnv([lambda: TaskEnv(task, options)] * 4, autoreset_mode=AutoresetMode(mode))
+    single = GoalTaskEnv if name in GOALS else TaskEnv
+    theirs = SyncVectorEnv([lambda: single(task, options)] * 4, autoreset_mode=AutoresetMode(mode))
     a, b = ours.reset(seed=5)[0], theirs.reset(seed=5)[0]
-    assert np.array_equal(a, b)
+    assert same_observations(a, b)
     rng = np.random.default_rng(0)
     ended = 0
     for _ in range(8):
         action = rng.uniform(-1.0, 1.0, ours.action_space.shape)
         a, b = ours.step(action), theirs.step(action)
-        assert all(np.array_equal(x, y) for x, y in zip(a[:4], b[:4]))
-        over = a[2] | a[3]
-        ended += over.sum()
-        if mode == "SameStep" and over.any():
-            assert np.array_equal(a[4]["_final_obs"], over)
-            for i in np.flatnonzero(over):
-                assert np.array_equal(a[4]["final_obs"][i], b[4]["final_obs"][i])
+        assert same_observations(a[0], b[0])
+        assert all(np.array_equal(x, y) for x, y in zip(a[1:4], b[1:4]))
+        same_infos(a[4], b[4])
+        ended += (a[2] | a[3]).sum()
     assert ended >= 4
+
+
+def same_infos(ours: dict, theirs: dict) -> None:
+    """What one has the other has; ours keeps the names of what no environment has, with masks that are False."""
+    for name, values in ours.items():
+        if name not in theirs:
+            assert not np.any(values)
+        elif isinstance(values, dict):
+            same_infos(values, theirs[name])
+        elif name == "final_obs":
+            for x, y in zip(values, theirs[name]):
+                assert same_observations(x, y) if x is not None else y is None
+        else:
+            assert np.array_equal(values, theirs[name])
+    assert set(theirs) <= set(ours)
+
+
+def same_observations(a: object, b: object) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+    return np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"),
+    [
+        ("qdsim/PlanarPushingGoal-v0", "sparse"),
+        ("qdsim/PlanarHandCommandGoal-v0", "dense"),
+        ("qdsim/AllegroBallGoal-v0", "dense"),
+        ("qdsim/AllegroDoorGoal-v0", "sparse"),
+    ],
+)
+def test_rewards_follow_from_goals(name: str, reward: str) -> None:
+    """What gymnasium-robotics' GoalEnv promises, of single goals and of many."""
+    env = gymnasium.make(name, pool=8, near=8.0, horizon=4, reward=reward, lost=0.5).unwrapped
+    rng, seen, begun = np.random.default_rng(3), [], env.reset(seed=3)[0]
+    assert set(begun) == {"observation", "achieved_goal", "desired_goal"}
+    for _ in range(16):
+        after, value, terminated, truncated, info = env.step(
+            rng.uniform(-1, 1, env.action_space.shape)
+        )
+        ends = after["achieved_goal"], after["desired_goal"], info
+        assert value == env.compute_reward(*ends)
+        assert terminated == env.compute_terminated(*ends)
+        assert truncated == env.compute_truncated(*ends)
+        shift, turn = env.rules.goal.errors(*(x[None] for x in ends[:2]))
+        assert shift[0] == pytest.approx(info["shift"], abs=1e-9)
+        assert turn[0] == pytest.approx(info["turn"], abs=1e-7)
+        seen.append((*ends, value))
+        if terminated or truncated:
+            env.reset()
+    achieved, desired, infos, values = zip(*seen)
+    both = np.array(achieved), np.array(desired)
+    assert np.array_equal(env.compute_reward(*both, np.array(infos)), values)
+    over = np.array([info["lost"] or info["failed"] for info in infos])
+    again = env.compute_reward(both[0], both[0], infos)
+    assert np.allclose(again[~over], 0.0, atol=1e-5)  # it is where it should have been
+    assert np.all(env.compute_terminated(both[0], both[0], {}))
+    cube = env.compute_reward(*(np.tile(x, (3, 2, 1)) for x in both), {})
+    assert cube.shape == (3, 2 * len(values))
+    assert np.array_equal(cube[0, : len(values)][~over], np.array(values)[~over])
+
+
+def test_an_end_without_the_goal_costs_a_horizon() -> None:
+    """Else it would be a way out of being told off at every step."""
+    env = gymnasium.make("qdsim/PlanarPushingGoal-v0", pool=8, lost=1e-6, horizon=7).unwrapped
+    after = env.reset(seed=0)[0]
+    while True:
+        after, reward, terminated, *_, info = env.step(env.action_space.sample())
+        if terminated:
+            break
+    goals = after["achieved_goal"], after["desired_goal"]
+    assert info["lost"] and reward == -7.0 and env.compute_reward(*goals, {}) == -1.0
+    assert env.compute_reward(goals[0], goals[0], info) == -7.0
+
+
+@pytest.mark.parametrize("name", ["planar_pushing", "allegro_sphere", "allegro_door"])
+def test_goals_are_told_by_their_numbers(name: str) -> None:
+    """There and back again, in any turn of the object."""
+    task = next(iter(systems.load(name).tasks.values()))
+    numbers, model, rng = GoalCoordinates(task), task.model, np.random.default_rng(0)
+    v = np.zeros((50, model.nv))
+    v[:, task.space.v] = rng.uniform(-2.0, 2.0, (50, task.space.size)) * (
+        1.0 + 4.0 * (rng.random((50, 1)) < 0.5)
+    )
+    if name == "allegro_door":  # its joints have limits
+        v[:, task.space.v] *= 0.1
+    q = np.array([model.integrate(task.start, row) for row in v])
+    found = numbers.of(q)
+    assert np.abs(numbers.of(numbers.configurations(found)) - found).max() < 1e-12
+    assert np.abs(np.array(numbers.errors(found, found))).max() < 1e-12
+    # of any length: of rotations, the nearest counts
+    q_there = numbers.configurations(found)
+    shifts = [task.space.errors(a, b)[0] for a, b in zip(q, q_there)]
+    assert np.max(shifts) < 1e-12
+    assert np.isfinite(numbers.configurations(np.zeros((1, len(numbers.names))))).all()
+
+
+def test_wrong_goals_are_named() -> None:
+    env = gymnasium.make("qdsim/PlanarPushingGoal-v0", pool=2).unwrapped
+    goal = env.reset(seed=0)[0]["desired_goal"]
+    for said, ends in (
+        (r"^achieved_goal: expected \(\.\.\., 4\)", (goal[:3], goal, {})),
+        (r"^desired_goal: ", (goal, goal * np.nan, {})),
+        (r"^desired_goal: expected shape", (goal, goal[None], {})),
+        (r"^info: expected one for each", (goal, goal, [{}, {}])),
+    ):
+        with pytest.raises(ValueError, match=said):
+            env.compute_reward(*ends)
+    task, options = published("qdsim/PlanarPushing-v0", pool=2)
+    assert not hasattr(TaskEnv(task, options), "compute_reward")
+    with pytest.raises(ValueError, match=r"^options: expected observation='goal'"):
+        GoalTaskEnv(task, options)
+    with pytest.raises(ValueError, match=r"^options: observation='goal' is of a GoalTaskEnv"):
+        TaskEnv(task, EnvOptions(observation="goal"))
+    with pytest.raises(ValueError, match=r"^reward: expected 'sparse' or 'dense'"):
+        EnvOptions(observation="goal", reward="shaped")
+
+
+def test_stable_baselines_takes_goals_as_they_are() -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker.check_env(gymnasium.make("qdsim/PlanarPushingGoal-v0", pool=4).unwrapped)
 
 
 def test_resets_by_hand() -> None:
@@ -310,14 +443,15 @@ def test_failed_steps_end_their_own_episode_only() -> None:
     """Without the mass term nothing decides how a box turns about its one contact."""
     task, _ = published(FEW[0])
     task = task.replace(options=task.options.replace(epsilon=0.0), sampler=HalfSampler())
-    env = TaskVectorEnv(task, 24, EnvOptions(failure=7.0, push_cost=0.5, **SMALL))
+    options = EnvOptions(failure=7.0, push_cost=0.5, **SMALL)
+    env = TaskVectorEnv(task, 24, options, autoreset_mode="SameStep")
     env.reset(seed=0)
     before = env._players.q.copy()
     action = np.random.default_rng(0).uniform(-1.0, 1.0, env.action_space.shape)
     observation, reward, terminated, _, info = env.step(action)
-    failed = info["failed"]
+    failed = info["final_info"]["failed"]
     assert np.array_equal(failed, action[:, 0] > 0.0) and np.array_equal(terminated, failed)
-    assert np.array_equal(info["refused"], ~failed)
+    assert np.array_equal(info["refused"], ~failed) and np.array_equal(info["_refused"], ~failed)
     assert np.allclose(reward[failed], -7.5) and np.allclose(reward[~failed], -0.5)
     assert np.isfinite(observation).all()
     # the failed ones have begun anew, the others are where they were

@@ -5,16 +5,18 @@ ids, once `qdsim` is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
 """
 
 from qdsim.envs.deployment import Deployed, deploy
-from qdsim.envs.env import TaskEnv
-from qdsim.envs.ids import IDS, published
+from qdsim.envs.env import GoalTaskEnv, TaskEnv
+from qdsim.envs.ids import GOAL_IDS, IDS, published
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.policy import Policy
 from qdsim.envs.vector_env import TaskVectorEnv
 
 __all__ = [
+    "GOAL_IDS",
     "IDS",
     "Deployed",
     "EnvOptions",
+    "GoalTaskEnv",
     "Policy",
     "TaskEnv",
     "TaskVectorEnv",

@@ -7,9 +7,8 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
 
-from qdsim.arguments import integer
+from qdsim.arguments import instance, integer
 from qdsim.array_type import Array
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.pictures import Camera
@@ -17,7 +16,7 @@ from qdsim.envs.rules import Players, Rules, checked
 from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
-__all__ = ["TaskEnv"]
+__all__ = ["GoalTaskEnv", "TaskEnv"]
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
@@ -37,12 +36,20 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
     def __init__(
         self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
     ) -> None:
+        given = instance("options", options or EnvOptions(), EnvOptions)
+        if (
+            given.observation != "flat"
+        ):  # what has `compute_reward` is a GoalEnv to Stable-Baselines3
+            raise ValueError("options: observation='goal' is of a GoalTaskEnv")
+        self._begin(task, given, render_mode)
+
+    def _begin(self, task: Task, options: EnvOptions, render_mode: str | None) -> None:
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
-        self.rules = Rules(task, options or EnvOptions())
+        self.rules = Rules(task, options)
         self.render_mode = render_mode
-        self.observation_space = Box(-np.inf, np.inf, (self.rules.observation_size,), np.float64)
-        self.action_space = Box(-1.0, 1.0, (self.rules.action_size,), np.float64)
+        self.observation_space = self.rules.observation_space
+        self.action_space = self.rules.action_space
         self._seed = np.asarray(np.random.SeedSequence().generate_state(1, np.uint64), np.uint64)
         self._episode = np.zeros(1, dtype=np.uint64)
         self._players: Players | None = None
@@ -50,7 +57,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """A new episode; the same seed gives the same episodes in the same order.
 
         Args:
@@ -67,17 +74,18 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         super().reset(seed=seed)
         self._players = self.rules.draw(self._seed, self._episode, given)
         self._episode += np.uint64(1)
-        return self._players.seen[0].copy(), {}
+        return self.rules.shown(self._players.seen[0]), {}
 
-    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Acts; `info` has success, failed, lost, refused, and the errors shift (m) and turn (rad)."""
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Acts; `info` has success, failed, lost, refused, the errors shift (m) and turn (rad), and how many actions
+        the episode has."""
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         given = checked(action, (self.rules.action_size,))
         ended = self.rules.play(self._players, given[None])
         info = {name: values.item() for name, values in ended.info().items()}
         return (
-            self._players.seen[0].copy(),
+            self.rules.shown(self._players.seen[0]),
             ended.reward.item(),
             ended.terminated.item(),
             ended.truncated.item(),
@@ -106,3 +114,45 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         return np.array(self._players.q[0])
+
+
+class GoalTaskEnv(TaskEnv):
+    """A task whose observations have goals: {"observation", "achieved_goal", "desired_goal"}, for hindsight experience
+    replay, by the interface of gymnasium-robotics' GoalEnv. `GoalCoordinates` says what goals are in numbers.
+
+    Args:
+        task, options, render_mode: as of `TaskEnv`; options are always of ``observation="goal"``.
+    """
+
+    def __init__(
+        self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
+    ) -> None:
+        given = instance("options", options or EnvOptions(observation="goal"), EnvOptions)
+        if given.observation != "goal":
+            raise ValueError(f"options: expected observation='goal', got {given.observation!r}")
+        self._begin(task, given, render_mode)
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Rewards of ending at goals that were reached instead of at others, as `step` gives them: what hindsight
+        experience replay asks (Andrychowicz et al. 2017), by the interface of gymnasium-robotics' GoalEnv.
+
+        Args:
+            achieved_goal, desired_goal: (..., g) numbers, as observations have them.
+            info: of the steps that led there: one dictionary or as many as goals; whether one failed, or lost the
+                object, is all that counts.
+
+        Returns:
+            One number, or an array (...).
+
+        Raises:
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        return self.rules.compute_reward(achieved_goal, desired_goal, info)
+
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether episodes end there: at the goal, or because the object was lost or a step failed."""
+        return self.rules.compute_terminated(achieved_goal, desired_goal, info)
+
+    def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether episodes end by their length, which goals do not change."""
+        return self.rules.compute_truncated(achieved_goal, desired_goal, info)

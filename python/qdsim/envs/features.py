@@ -15,7 +15,11 @@ from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot
 from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.task import Task
 
-__all__ = ["Goals", "Look", "Viewer"]
+__all__ = ["Goals", "Look", "Viewer", "whole_turns"]
+
+
+_OF_GOAL = ("goal", "direction of goal", "log ")
+"""How the names of columns begin that say where the goal is."""
 
 
 @dataclasses.dataclass
@@ -70,6 +74,7 @@ class Viewer:
         task: the task.
         with_world: also where in the world the object and its goal are.
         with_robot: also where the robot is, and what it was told.
+        with_goal: also where the goal is.
         more: numbers of what it was told: commands and last action.
         reach: weight of the robot's distance in the potential.
         threads: of the core.
@@ -84,12 +89,13 @@ class Viewer:
         *,
         with_world: bool,
         with_robot: bool,
+        with_goal: bool = True,
         more: int,
         reach: float,
         threads: int,
     ) -> None:
         self.task, self.threads = task, threads
-        self.with_world, self.with_robot = with_world, with_robot
+        self.with_world, self.with_robot, self.with_goal = with_world, with_robot, with_goal
         self.more, self.reach = more if with_robot else 0, reach
         model = task.model
         self.body = model.body_names.index(task.object)
@@ -121,7 +127,7 @@ class Viewer:
         place = np.full(len(self._names), -1, np.int32)
         place[columns] = np.arange(len(columns))
         turns = space.rotation.astype(np.int32)
-        turns[_whole_turns(task)] = 2
+        turns[whole_turns(task)] = 2
         shown = np.arange(len(self.bounded) if self.with_robot else 0)
         return _core._view_create(
             model,
@@ -158,8 +164,12 @@ class Viewer:
         return Look(seen, judged)
 
     def keep_what_changes(self, q: Array, goals: Goals, told: Array) -> None:
-        """Drop columns that are the same for all of many samples (n, ...): in a plane, what leaves it."""
-        columns = np.flatnonzero(np.ptp(self.look(q, goals, told).seen, axis=0) > 1e-9)
+        """Drop columns that are the same for all of many samples (n, ...): in a plane, what leaves it; and those of the
+        goal where it is not to be seen."""
+        keep = np.ptp(self.look(q, goals, told).seen, axis=0) > 1e-9
+        if not self.with_goal:
+            keep &= np.array([not name.startswith(_OF_GOAL) for name in self._names])
+        columns = np.flatnonzero(keep)
         self._view = self._made(columns)
         self.names = tuple(self._names[i] for i in columns)
 
@@ -203,7 +213,7 @@ class Viewer:
         return tuple(names)
 
 
-def _whole_turns(task: Task) -> NDArray[np.intp]:
+def whole_turns(task: Task) -> NDArray[np.intp]:
     """Which of the object's coordinates are angles of hinges without limits."""
     model, space = task.model, task.space
     unlimited = set()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from qdsim.envs.env import TaskEnv
+from qdsim.envs.env import GoalTaskEnv, TaskEnv
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.vector_env import TaskVectorEnv
 from qdsim.planning.task.task import Task
-from qdsim.registration import IDS, register
+from qdsim.registration import GOAL_IDS, IDS, register
 from qdsim.systems import load
 
-__all__ = ["IDS", "many", "one", "published"]
+__all__ = ["GOAL_IDS", "IDS", "many", "one", "published"]
 
 
 def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
@@ -20,17 +20,21 @@ def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
     Raises:
         ValueError: for an unknown id.
     """
-    if name not in IDS:
-        raise ValueError(f"name: expected one of {', '.join(IDS)}, got {name!r}")
-    system, task, action, goal = IDS[name]
+    if name not in IDS and name not in GOAL_IDS:
+        known = ", ".join((*IDS, *GOAL_IDS))
+        raise ValueError(f"name: expected one of {known}, got {name!r}")
+    system, task, action, goal = IDS[GOAL_IDS.get(name, name)]
     tasks = load(system).tasks
     assert tasks is not None
-    return tasks[task], EnvOptions(**{"action": action, "goal": goal, **changes})
+    own = {"action": action, "goal": goal, "observation": "goal" if name in GOAL_IDS else "flat"}
+    return tasks[task], EnvOptions(**{**own, **changes})
 
 
 def one(id_: str, render_mode: str | None = None, **changes: Any) -> TaskEnv:
     """The environment of an id."""
-    return TaskEnv(*published(id_, **changes), render_mode=render_mode)
+    task, options = published(id_, **changes)
+    made = GoalTaskEnv if options.observation == "goal" else TaskEnv
+    return made(task, options, render_mode)
 
 
 def many(id_: str, num_envs: int = 1, **changes: Any) -> TaskVectorEnv:

@@ -29,11 +29,17 @@ class EnvOptions:
         start: "grasp": the object anywhere in the task's box with the robot at it, drawn from a
             pool; "task": the task's own start.
         goal: "random": anywhere in the task's box; "task": the task's own.
+        observation: "flat": one array, with the goal as the object sees it; "goal": the dictionary of gymnasium-robotics'
+            GoalEnv, {"observation", "achieved_goal", "desired_goal"}, with goals as `GoalCoordinates` has them.
+        reward: "shaped": the change of a potential, and what follows below; "sparse": 0 at the goal, -1 elsewhere;
+            "dense": the potential itself, without the robot. The last two are functions of where the object is and
+            should be, and an end without the goal costs as much as a whole horizon there. None: "shaped" of flat
+            observations, "sparse" of goals.
         near: half of the random goals are only a share of the way off, ``U ** near`` with U uniform in [0, 1); None:
             all are anywhere.
         pool: starts that are drawn once, when they are first needed.
         pool_seed: of these.
-        success, push_cost, failure: rewards: for reaching the goal, of every push (>= 0, taken off), and of losing the
+        success, push_cost, failure: shaped rewards: for reaching the goal, of every push (>= 0, taken off), and of losing the
             object or failing a step (>= 0, taken off).
         reach: weight of the term that keeps the robot near the object where its workspace has no
             bounds; "command" only.
@@ -52,6 +58,8 @@ class EnvOptions:
     horizon: int | None = None
     start: Literal["grasp", "task"] = "grasp"
     goal: Literal["random", "task"] = "random"
+    observation: Literal["flat", "goal"] = "flat"
+    reward: Literal["shaped", "sparse", "dense"] | None = None
     near: float | None = None
     pool: int = 1024
     pool_seed: int = 0
@@ -67,6 +75,14 @@ class EnvOptions:
         fields(self, one_of, "action", allowed=("push", "command"))
         fields(self, one_of, "start", allowed=("grasp", "task"))
         fields(self, one_of, "goal", allowed=("random", "task"))
+        fields(self, one_of, "observation", allowed=("flat", "goal"))
+        if self.reward is None:
+            object.__setattr__(self, "reward", "shaped" if self.observation == "flat" else "sparse")
+        fields(self, one_of, "reward", allowed=("shaped", "sparse", "dense"))
+        if self.observation == "goal" and self.reward == "shaped":
+            raise ValueError(
+                "reward: expected 'sparse' or 'dense' with observation='goal', got 'shaped', which depends on two steps"
+            )
         fields(self, number, "scale", "lost", "near", above=0, or_none=True)
         fields(self, integer, "sub_steps", "horizon", least=1, most=_MOST, or_none=True)
         fields(self, integer, "pool", "threads", least=1, most=_MOST)

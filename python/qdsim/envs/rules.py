@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
 from qdsim import _core
@@ -15,6 +16,7 @@ from qdsim.arguments import instance, reals
 from qdsim.array_type import Array
 from qdsim.batches.inputs import check_parameters, parameters_of
 from qdsim.envs.features import Goals, Look, Viewer
+from qdsim.envs.goals import GoalCoordinates, of_infos
 from qdsim.envs.moves import Moved, moves_of
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.streams import uniforms
@@ -63,10 +65,11 @@ class Ended:
     refused: NDArray[np.bool_]
     shift: Array
     turn: Array
+    actions: NDArray[np.int64]
 
     def info(self) -> dict[str, Array | NDArray[np.bool_]]:
         """What people look at."""
-        names = ("success", "failed", "lost", "refused", "shift", "turn")
+        names = ("success", "failed", "lost", "refused", "shift", "turn", "actions")
         return {name: getattr(self, name) for name in names}
 
 
@@ -74,7 +77,9 @@ class Rules:
     """Of a task with these options; changes nothing of its own once it is made.
 
     Attributes:
-        action_size, observation_size: numbers of an action and of an observation.
+        action_size, observation_size: numbers of an action and of an observation, goals included.
+        goal: what goals are in numbers.
+        observation_space, action_space: Gymnasium's.
     """
 
     def __init__(self, task: Task, options: EnvOptions) -> None:
@@ -84,10 +89,12 @@ class Rules:
         _check_factors(task, options)
         self.moves = moves_of(task, options)
         self.action_size = self.moves.size
+        self.goal = GoalCoordinates(task)
         self.viewer = Viewer(
             task,
-            with_world=self.moves.in_world,
+            with_world=self.moves.in_world or options.observation == "goal",
             with_robot=options.action == "command",
+            with_goal=options.observation == "flat",
             more=task.model.nu + self.action_size,
             reach=options.reach,
             threads=options.threads,
@@ -105,7 +112,18 @@ class Rules:
         moved = self.moves(looks.q, actions, looks.parameters)
         told = self.told(moved.q, moved.command, actions)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
-        self.observation_size = len(self.viewer.names)
+        own, goals = len(self.viewer.names), len(self.goal.names)
+        self.action_space = Box(-1.0, 1.0, (self.action_size,), np.float64)
+        self._parts = {"observation": slice(0, own)}
+        if options.observation == "goal":
+            self._parts["achieved_goal"] = slice(own, own + goals)
+            self._parts["desired_goal"] = slice(own + goals, own + 2 * goals)
+        boxes = {
+            name: Box(-np.inf, np.inf, (part.stop - part.start,), np.float64)
+            for name, part in self._parts.items()
+        }
+        self.observation_size = own + 2 * goals * (options.observation == "goal")
+        self.observation_space = Dict(boxes) if len(boxes) > 1 else boxes["observation"]
 
     # ------------------------------------------------------------ episodes
 
@@ -206,7 +224,7 @@ class Rules:
         ...)."""
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
-        look = self.viewer.look(q, goals, self.told(q, command, action))
+        look = self._looked(q, goals, self.told(q, command, action))
         return Players(
             q=q,
             goals=goals,
@@ -225,13 +243,74 @@ class Rules:
     def look(self, players: Players) -> Look:
         """What players see, and what they are judged by."""
         told = self.told(players.q, players.command, players.action)
-        return self.viewer.look(players.q, players.goals, told)
+        return self._looked(players.q, players.goals, told)
+
+    def _looked(self, q: Array, goals: Goals, told: Array) -> Look:
+        look = self.viewer.look(q, goals, told)
+        if self.options.observation == "flat":
+            return look
+        ends = self.goal.of(q), self.goal.of(goals.q)
+        return look._replace(seen=np.concatenate((look.seen, *ends), axis=1))
+
+    def shown(self, seen: Array) -> Any:
+        """Observations (..., observation_size) as agents get them, copied: an array, or a dictionary of these."""
+        if len(self._parts) == 1:
+            return seen.copy()
+        return {name: seen[..., part].copy() for name, part in self._parts.items()}
 
     def told(self, q: Array, command: Array, action: Array) -> Array:
         """How far commands (n, nu) are past the joints, and actions (n, m)."""
         if not self.viewer.more:
             return action
         return np.concatenate((command - self.moves.holding(q), action), axis=1)
+
+    # ------------------------------------------------------------ rewards of goals
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Rewards (...) of goals (..., g) that were reached instead of others; infos as of `of_infos`."""
+        if self.options.reward == "shaped":
+            raise ValueError(
+                "compute_reward: a shaped reward depends on where the object was before; use reward='sparse' or 'dense'"
+            )
+        shift, turn = self._goal_errors(achieved_goal, desired_goal)
+        ended = _is_over(info, shift.shape)
+        return self._reward(shift, turn, ended)[()]
+
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether episodes end there: at the goal, or with the object lost or a step failed."""
+        shift, turn = self._goal_errors(achieved_goal, desired_goal)
+        ended = _is_over(info, shift.shape)
+        return (ended | self._is_reached(shift, turn))[()]
+
+    def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether episodes end by their length and nothing else."""
+        ended = np.asarray(self.compute_terminated(achieved_goal, desired_goal, info))
+        return (~ended & (of_infos(info, "actions", ended.shape) >= self.horizon))[()]
+
+    def _goal_errors(self, achieved: Any, desired: Any) -> tuple[Array, Array]:
+        a, b = (
+            self.goal.checked("achieved_goal", achieved),
+            self.goal.checked("desired_goal", desired),
+        )
+        if a.shape != b.shape:
+            raise ValueError(f"desired_goal: expected shape {a.shape}, got {b.shape}")
+        rows = (x.reshape(-1, len(self.goal.names)) for x in (a, b))
+        shift, turn = self.goal.errors(*rows)
+        return shift.reshape(a.shape[:-1]), turn.reshape(a.shape[:-1])
+
+    def _is_reached(self, shift: Array, turn: Array) -> NDArray[np.bool_]:
+        task = self.task
+        return np.logical_and(shift <= task.position_tolerance, turn <= task.rotation_tolerance)
+
+    def _reward(self, shift: Array, turn: Array, ended: NDArray[np.bool_]) -> Array:
+        """Sparse or dense, of distances and angles from the goal; an end without it is a whole horizon there."""
+        task = self.task
+        if self.options.reward == "sparse":
+            reward = np.where(self._is_reached(shift, turn) & ~ended, 0.0, -1.0)
+        else:
+            error = np.hypot(shift, task.length * turn)
+            reward = -error / task.length - np.log1p(error / task.position_tolerance)
+        return np.where(ended, self.horizon, 1.0) * reward
 
     # ------------------------------------------------------------ actions
 
@@ -257,6 +336,9 @@ class Rules:
             self.horizon,
         )
         players.potential, players.seen = look.potential.copy(), look.seen
+        if options.reward != "shaped":
+            ends = (self.goal.of(q) for q in (players.q, players.goals.q))
+            reward = self._reward(*self.goal.errors(*ends), lost | moved.failed)
         return Ended(
             reward=reward,
             terminated=terminated,
@@ -267,6 +349,7 @@ class Rules:
             refused=moved.refused,
             shift=look.shift,
             turn=look.turn,
+            actions=players.actions_done.copy(),
         )
 
 
@@ -277,6 +360,11 @@ def displaced(task: Task, q: Array, displacement: Array) -> Array:
     return np.array(
         [task.model.integrate(a, b) for a, b in zip(np.broadcast_to(q, (len(v), len(q.T))), v)]
     )
+
+
+def _is_over(info: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Whether infos say that the object was lost, or a step failed."""
+    return np.logical_or(of_infos(info, "lost", shape), of_infos(info, "failed", shape))
 
 
 def _check_goal(task: Task) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from qdsim.array_type import Array
 from qdsim.envs.env import TaskEnv
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.pictures import Camera
-from qdsim.envs.rules import Players, Rules, checked
+from qdsim.envs.rules import Ended, Players, Rules, checked
 from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
@@ -35,9 +34,10 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
     Args:
         task, options, render_mode: as of `TaskEnv`.
         num_envs: how many.
-        autoreset_mode: Gymnasium's three modes. SAME_STEP: what an ended episode ended on is in
-            ``infos["final_obs"]`` and ``infos["final_info"]``. DISABLED: ended ones are reset with
-            ``options={"reset_mask": ...}``.
+        autoreset_mode: Gymnasium's three modes. NEXT_STEP, its own default: the step after an end begins a new episode,
+            whatever the action. SAME_STEP: what an ended episode ended on is in ``infos["final_obs"]`` and
+            ``infos["final_info"]``, and nowhere else. DISABLED: ended ones are reset with ``options={"reset_mask":
+            ...}``.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         num_envs: int,
         options: EnvOptions | None = None,
         *,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, "rgb_array"):
@@ -60,8 +60,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         self.render_mode = render_mode
         self._camera: Camera | None = None
         rules = self.rules
-        self.single_observation_space = Box(-np.inf, np.inf, (rules.observation_size,), np.float64)
-        self.single_action_space = Box(-1.0, 1.0, (rules.action_size,), np.float64)
+        self.single_observation_space = rules.observation_space
+        self.single_action_space = rules.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         first = int(np.random.SeedSequence().generate_state(1)[0])
@@ -75,7 +75,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Array, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """New episodes, of all or of those in ``options["reset_mask"]``; "q" and "goal" (num_envs, nq), or (nq,) for
         all, as of `TaskEnv.reset`."""
         placed = self.rules.placed(options, self.num_envs)
@@ -90,11 +90,11 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         rows = np.flatnonzero(mask)
         self._begin(rows, {name: q[rows] for name, q in placed.items()})
         assert self._players is not None
-        return self._players.seen.copy(), {}
+        return self.rules.shown(self._players.seen), {}
 
     def step(
         self, actions: Any
-    ) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    ) -> tuple[Any, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Acts in all environments (num_envs, action); infos are arrays, with their masks."""
         if self._players is None:
             raise ValueError("step: reset the environments before the first step")
@@ -102,35 +102,38 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             which = np.flatnonzero(self._ended).tolist()
             raise ValueError(f"step: environments {which} have ended; reset them by reset_mask")
-        began = np.flatnonzero(self._ended)
+        fresh = self._ended & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
         ended = self.rules.play(self._players, given)
         reward, terminated, truncated = ended.reward, ended.terminated, ended.truncated
-        everyone = np.ones(self.num_envs, dtype=bool)
-        infos: dict[str, Any] = {}
-        for name, values in ended.info().items():
-            infos[name], infos[f"_{name}"] = values, everyone.copy()
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP and len(began):
-            # these have only begun anew, whatever they did
-            self._begin(began)
-            reward[began], terminated[began], truncated[began] = 0.0, False, False
-            for name in ended.info():
-                infos[f"_{name}"][began] = False
-        self._ended = terminated | truncated
-        observations = self._players.seen.copy()
-        if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
-            rows = np.flatnonzero(self._ended)
-            final = np.full(self.num_envs, None, dtype=object)
-            for i in rows:
-                final[i] = observations[i].copy()
-            infos["final_obs"], infos["_final_obs"] = final, self._ended.copy()
-            infos["final_info"] = {
-                name: infos[name] for name in list(infos) if name.lstrip("_") in ended.info()
-            }
-            infos["_final_info"] = self._ended.copy()
-            self._begin(rows)
-            self._ended[:] = False
-            observations[rows] = self._players.seen[rows]
-        return observations, reward, terminated, truncated, infos
+        if fresh.any():
+            # these only begin anew, whatever they did
+            self._begin(np.flatnonzero(fresh))
+            reward[fresh], terminated[fresh], truncated[fresh] = 0.0, False, False
+        over = terminated | truncated
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos = _masked(ended.info(), ~over)
+            if over.any():
+                infos |= self._final(ended, over)
+                self._begin(np.flatnonzero(over))
+        else:
+            infos, self._ended = _masked(ended.info(), ~fresh), over
+        return self.rules.shown(self._players.seen), reward, terminated, truncated, infos
+
+    def _final(self, ended: Ended, over: NDArray[np.bool_]) -> dict[str, Any]:
+        """What those that are over have ended on."""
+        observations = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(over).tolist():
+            observations[i] = self.rules.shown(self.players.seen[i])
+        return {
+            "final_obs": observations,
+            "_final_obs": over.copy(),
+            "final_info": _masked(ended.info(), over),
+            "_final_info": over.copy(),
+        }
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """As of `GoalTaskEnv.compute_reward`."""
+        return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def get_state(self) -> Any:
         """All episodes under way and what the next ones draw, as `set_state` takes them."""
@@ -166,6 +169,14 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         if self._camera is None:
             self._camera = Camera(self.rules.task)
         return tuple(self._camera.picture(q, g) for q, g in zip(players.q, players.goals.q))
+
+
+def _masked(values: Mapping[str, Array | NDArray[Any]], mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """Infos of those that the mask names, zero elsewhere, each with its mask, as Gymnasium's vectors have them."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found[name], found[f"_{name}"] = np.where(mask, value, np.zeros_like(value)), mask.copy()
+    return found
 
 
 def _seeds(seed: Any, count: int) -> list[int | None]:
