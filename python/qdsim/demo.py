@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 from pathlib import Path
 
@@ -74,7 +75,9 @@ def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool
         movies = ["movie.gif"]
         if importlib.util.find_spec("imageio_ffmpeg") is not None:
             movies.append("movie.mp4")
-        pictures.write_movie(plan, replay, model, [output / name for name in movies])
+        pictures.write_movie(
+            plan, replay, model, [output / name for name in movies], progress=sys.stderr.isatty()
+        )
         files += movies
     print(f"  written            {', '.join(files)} in {output}")
     return verdict.good

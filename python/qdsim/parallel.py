@@ -84,7 +84,7 @@ def run(
             and the items are sent again; an item whose worker dies each time is reported as failed.
         folder: where finished results are kept, one file each; a later run takes them from there. None: nowhere.
         mark: what the results depend on beside the items' numbers; a folder of another mark is refused.
-        progress: show a bar of finished items (needs tqdm).
+        progress: show a bar of finished items.
         title: stands before the bar.
 
     Raises:

@@ -1,19 +1,25 @@
-"""A progress bar, where tqdm is installed."""
+"""A progress bar: that of tqdm where it is installed, else a line that a terminal overwrites."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 __all__ = ["Update", "away", "progress_bar"]
 
 Update = Callable[[int, str], None]
 """``update(done, text)``: how much is done of the whole, and what to say beside the bar."""
 
+_PAUSE = 0.2
+"""s between two lines."""
+
 
 @contextlib.contextmanager
 def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
-    """Yields a function that shows how far something has come; it does nothing without tqdm.
+    """Yields a function that shows how far something has come; without tqdm it does so in terminals alone.
 
     Args:
         show: whether to show anything.
@@ -21,19 +27,47 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         title: stands before the bar.
         unit: of what is counted.
     """
-    if show:
-        with contextlib.suppress(ImportError):
-            from tqdm import tqdm
+    tqdm = _tqdm() if show else None
+    if tqdm is not None:
+        with tqdm(total=total, desc=title, unit=f" {unit}", leave=False) as bar:
 
-            with tqdm(total=total, desc=title, unit=f" {unit}", leave=False) as bar:
+            def update(done: int, text: str) -> None:
+                bar.update(done - bar.n)
+                bar.set_postfix_str(text, refresh=False)
 
-                def update(done: int, text: str) -> None:
-                    bar.update(done - bar.n)
-                    bar.set_postfix_str(text, refresh=False)
+            yield update
+    elif show and sys.stderr.isatty():
+        try:
+            yield _Line(total, title, unit)
+        finally:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    else:
+        yield lambda done, text: None
 
-                yield update
-                return
-    yield lambda done, text: None
+
+def _tqdm() -> Any:
+    """The class of tqdm's bars; None where that is not installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+class _Line:
+    """A line with what is done, what there is to do and a text, written anew a few times a second."""
+
+    def __init__(self, total: int | None, title: str, unit: str) -> None:
+        self._of = "" if total is None else f" of {total}"
+        self._title, self._unit = title, unit
+        self._next = 0.0
+
+    def __call__(self, done: int, text: str) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _PAUSE
+            line = f"{self._title}: {done}{self._of} {self._unit}, {text}"
+            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def away(shift: float, turn: float) -> str:

@@ -118,7 +118,54 @@ def test_check_counts_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFi
     assert (said["nq"], said["nv"], said["nu"]) == (model.nq, model.nv, model.nu)
     assert said["counts"]["joints"] == len(model.joint_names)
     assert said["step"]["solved"]
+    assert said["ready_to_plan"] and said["obstacle"] is None
+    (disc,) = said["objects"]
+    radius = float(model.parameters.geom_size[model.geom_index("disc"), 0])
+    assert disc["name"] == "disc" and sorted(disc["size"])[1:] == pytest.approx(2 * [2 * radius])
+    assert disc["mass"] == pytest.approx(model.parameters.body_mass[model.body_index("disc")])
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_check_tells_units_limits_and_contacts(
+    pusher: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = report(capsys, "check", pusher)
+    joint = {row["name"]: row for row in said["joints"]}
+    assert joint["x"]["range"] == "-1 to 1 m"
+    assert "500 N/m" in joint["x"]["actuator"] and "at most 50 N" in joint["x"]["actuator"]
+    assert said["objects"][0]["size"] == pytest.approx([0.16, 0.16, 0.1])
+    assert said["objects"][0]["mass"] == pytest.approx(0.5)
+    assert said["contacts"][0]["distance"] == pytest.approx(0.0, abs=1e-9)
+    assert said["contacts"][0]["pair"][0] == "table"
+
+
+@pytest.mark.parametrize(
+    "angle, limits, guess",
+    [
+        ("radian", "-90 90", "were degrees meant"),
+        ("degree", "-1.57 1.57", "were radians meant"),
+        ("degree", "-90 90", None),
+    ],
+)
+def test_check_guesses_what_angles_meant(
+    angle: str,
+    limits: str,
+    guess: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        f"<mujoco><compiler angle='{angle}'/><worldbody><body><joint name='elbow' range='{limits}' armature='.1'/>"
+        f"<geom size='.1' pos='.3 0 0'/><body><joint name='wrist' range='{limits}' armature='.2'/>"
+        "<geom size='.1' pos='.6 0 0'/></body></body></worldbody>"
+        "<actuator><position joint='elbow' kp='10'/><position joint='wrist' kp='10'/></actuator></mujoco>"
+    )
+    said = report(capsys, "check", str(path))
+    assert any(guess in text for text in said["warnings"]) if guess else not said["warnings"]
+    assert not said["ready_to_plan"] and "no object" in said["obstacle"]
+    main(["check", str(path)])
+    assert "armature of 2 joints (elbow, wrist)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -237,6 +284,137 @@ def test_pages_are_written(
     assert "port" in refusal(capsys, "view", "rope", "--port", "70000")
 
 
+PUSHER = """<mujoco model="pusher"><worldbody>
+  <geom name="table" type="plane" size="1 1 .1"/>
+  <body name="finger" pos="-.3 0 .05" gravcomp="1"><joint name="x" type="slide" axis="1 0 0" range="-1 1"/>
+    <joint name="y" type="slide" axis="0 1 0" range="-1 1" armature=".1"/><geom type="sphere" size=".03" mass=".3"/></body>
+  <body name="box" pos="0 0 .05" euler="0 0 {turn}"><freejoint name="box"/>
+    <geom type="box" size=".08 .08 .05" mass=".5" friction=".5"/></body></worldbody>
+  <actuator><position name="x" joint="x" kp="500" forcerange="-50 50"/><position name="y" joint="y" kp="500"/></actuator>
+</mujoco>"""
+
+
+@pytest.fixture
+def pusher(tmp_path: Path) -> str:
+    path = tmp_path / "pusher.xml"
+    path.write_text(PUSHER.format(turn=0))
+    return str(path)
+
+
+def test_a_file_of_ones_own_is_planned(
+    pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan, replayed on the model, ends where the words of the goal say."""
+    out, film = tmp_path / "plan.npz", tmp_path / "plan.png"
+    goal = ["--goal", "0.2 0.1 - 60deg", "--out", str(out), "--film", str(film)]
+    said = report(capsys, "plan", pusher, *goal)
+    assert said["good"] and said["reached"]
+    model, plan = qdsim.load(pusher), planning.Plan.load(out)
+    end = plan.replay(model).steps[-1][-1].q_next
+    place, rotation = model.body_pose(end, "box")
+    assert place == pytest.approx([0.2, 0.1, 0.05], abs=0.02)
+    heading = np.arctan2(rotation[1, 0], rotation[0, 0])
+    assert heading == pytest.approx(np.pi / 3, abs=0.05)
+    assert film.read_bytes().startswith(b"\x89PNG")
+    assert report(capsys, "replay", str(out), "--model", pusher)["good"]
+
+
+def test_plans_of_own_files_are_executed(
+    pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = report(capsys, "plan", pusher, "--goal", "0.1 0 -", "--execute")
+    assert said["execution"]["loop"] == "replan"
+    assert said["execution"]["outcome"] == "reached"
+    assert said["execution"]["position_error"] < 0.02
+
+
+def test_goals_in_words(tmp_path: Path) -> None:
+    from qdsim.cli.goals import goal_of
+
+    model = qdsim.load(PUSHER.format(turn=30))
+    space, start = planning.ObjectSpace(model, "box"), np.array(model.default_q)
+
+    def pose(text: str) -> tuple[np.ndarray, np.ndarray]:
+        return model.body_pose(goal_of(model, space, start, text), "box")
+
+    def heading(angle: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+    kept, place = heading(np.pi / 6), [0.3, -0.1, 0.05]
+    for text, rotation in (
+        ("0.3 -0.1 -", kept),
+        ("0.3,-0.1,0.05,-", kept),
+        ("0.3 -0.1 - 1.5", heading(1.5)),
+        ("0.3 -0.1 - -90deg", heading(-np.pi / 2)),
+        ("0.3 -0.1 - 2 0 0 0", np.eye(3)),
+    ):
+        np.testing.assert_allclose(pose(text)[0], place, atol=1e-12)
+        np.testing.assert_allclose(pose(text)[1], rotation, atol=1e-12)
+    door = qdsim.load(
+        "<mujoco><worldbody><body name='door'><joint name='hinge'/><geom size='.1' pos='.3 0 0'/></body>"
+        "<body pos='0 2 0'><joint name='x' type='slide'/><geom size='.1'/></body></worldbody>"
+        "<actuator><position joint='x' kp='10'/></actuator></mujoco>"
+    )
+    turned = goal_of(door, planning.ObjectSpace(door, "door"), door.default_q, "45deg")
+    assert turned[door.slice_q("hinge")] == pytest.approx(np.pi / 4)
+
+
+def test_goals_that_are_none(pusher: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(goal: str) -> str:
+        return refusal(capsys, "plan", pusher, "--goal", goal)
+
+    assert "looks like degrees: write 60deg" in said("0.2 0.1 - 60")
+    assert "'x y z yaw'" in said("0.2 0.1")
+    assert "metres are expected" in said("0.2 90deg -")
+    assert "'far'" in said("0.2 far -")
+    assert "finite" in said("0.2 nan -")
+    assert "zeros" in said("0 0 0 0 0 0 0")
+    assert "'x y z yaw'" in refusal(capsys, "plan", pusher)
+    assert "objects in it: box" in refusal(
+        capsys, "plan", pusher, "--goal", "0 0 0", "--object", "b"
+    )
+    assert "no key frame" in refusal(capsys, "plan", pusher, "--goal", "0 0 0", "--start", "home")
+    assert "--step" in refusal(capsys, "plan", pusher, "--goal", "0 0 0", "--step", "-1")
+    assert "--film" in refusal(capsys, "plan", pusher, "--goal", "0 0 0", "--film", "plan.avi")
+    assert "no folder" in refusal(capsys, "plan", pusher, "--goal", "0 0 0", "-o", "no/plan.npz")
+
+
+def test_ctrl_c_leaves_the_nearest_plan(
+    pusher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import qdsim.cli.plan as command
+
+    draw, calls = planning.SurfaceSampler.__call__, []
+
+    def interrupted(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) > 6:
+            raise KeyboardInterrupt
+        return draw(*arguments)
+
+    monkeypatch.setattr(command, "_SAVED", 0.0)
+    monkeypatch.setattr(planning.SurfaceSampler, "__call__", interrupted)
+    out = tmp_path / "so_far.npz"
+    goal = ["--goal", "0.4 0.3 - 170deg", "-o", str(out)]
+    said = report(capsys, "plan", pusher, *goal, status=130)
+    assert said["interrupted"] and not said["reached"]
+    model, plan = qdsim.load(pusher), planning.Plan.load(out)
+    verdict = plan.check(model)
+    assert verdict.replay_error == 0.0 and not verdict.good
+    assert said["position_error"] == verdict.position_error
+
+
+def test_systems_are_found_by_other_names(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("AllegroBall-v0", "qdsim/AllegroBall-v0", "allegro_ball", "Allegro-Sphere"):
+        assert systems.load(name).name == "allegro_sphere"
+    for name, meant in (("ball", "allegro_sphere"), ("bucket2", "iiwa_bimanual_cylinder")):
+        assert meant in refusal(capsys, "render", name, "-o", "x.png")
+    with pytest.raises(ValueError, match="near it: allegro_plate"):
+        systems.load("plate")
+    assert "no such file" in refusal(capsys, "plan", "robot.xml")
+
+
 def test_what_cannot_be_planned_or_drawn(
     plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,6 +426,8 @@ def test_what_cannot_be_planned_or_drawn(
     assert ".gif" in refusal(capsys, "render", str(plan_file), "-o", str(tmp_path / "plan.txt"))
     assert "nq" in refusal(capsys, "replay", str(plan_file), "--model", "rope")
     assert "nonsense" in refusal(capsys, "replay", str(plan_file), "--model", "nonsense")
+    live = refusal(capsys, "view", "rope", "--html", str(tmp_path / "rope.html"), "--live")
+    assert "--live and --html" in live
     nowhere = str(tmp_path / "no" / "folder" / "plan.npz")
     assert nowhere in refusal(capsys, "plan", "planar_hand", "-o", nowhere)
 
@@ -274,4 +454,6 @@ def test_bench_times_files_and_systems(tmp_path: Path, capsys: pytest.CaptureFix
     said = report(capsys, "bench", str(path), "planar_pushing", "--seconds", "0.01")
     assert list(said) == [str(path), "planar_pushing"]
     assert all(times["step"] > 0 and times["mj_step"] > 0 for times in said.values())
+    assert main(["bench", str(path), "--seconds", "0.01"]) == 0
+    assert "steps/s" in capsys.readouterr().out
     assert "--seconds" in refusal(capsys, "bench", "planar_hand", "--seconds", "nan")

@@ -634,6 +634,19 @@ def test_progress_needs_no_tqdm(task, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     tree = rrt(task, RRTOptions(max_nodes=5), rng=0, progress=True)
     assert tree.count == 5
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    rrt(task, RRTOptions(max_nodes=5), rng=0, progress=True)
+    said = capsys.readouterr().err
+    assert "of 5 nodes, to the goal " in said and said.endswith("\r\x1b[K")
+
+
+def test_an_import_error_under_a_bar_comes_through():
+    """Errors of the work are not those of a missing tqdm."""
+    from qdsim.progress import progress_bar
+
+    with pytest.raises(ImportError, match="of the work"), progress_bar(True, 3, "work", "items"):
+        raise ImportError("of the work")
 
 
 @pytest.mark.long

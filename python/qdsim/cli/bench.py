@@ -1,9 +1,13 @@
-"""Time steps and derivatives beside MuJoCo's step of the same scene, by turns in one run: medians of one thread."""
+"""Time steps and derivatives beside MuJoCo's step of the same scene, by turns in one run: medians of one thread. A
+quasi-dynamic step lasts h (0.1 s), one of MuJoCo as long as the file says (2 ms): the last table counts both, in steps
+and in simulated seconds a second. Ctrl-C ends it with what was measured."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +23,7 @@ from qdsim.cli.sources import (
     load_system,
     loading,
 )
+from qdsim.progress import progress_bar
 
 if TYPE_CHECKING:
     from qdsim.model import Model
@@ -29,6 +34,8 @@ __all__ = ["add_arguments", "run"]
 Contender = tuple[Callable[[], None], Callable[[], object]]
 """What is done before a block of calls, untimed, and the call."""
 
+_LONG = 3.0
+"""s; what takes longer has a bar."""
 _BLOCK = 20
 """Calls between two looks at the clock."""
 
@@ -54,14 +61,30 @@ def run(arguments: argparse.Namespace) -> Outcome:
             f"--seconds: must be positive and below 10000, got {arguments.seconds:g}"
         )
     report: dict[str, Any] = {}
-    rows = [("", "step", "with derivatives", "mj_step", "mj_step / step")]
-    for source in arguments.sources:
-        model, q, u, options = _scene(source, arguments)
-        step, linearize, other = _medians(_contenders(model, q, u, options), arguments.seconds)
-        report[source] = {"step": step, "linearize": linearize, "mj_step": other, "unit": "s"}
-        told = [f"{1e6 * value:.1f} us" for value in (step, linearize, other)]
-        rows.append((source, *told, f"{other / step:.2f}"))
-    return Outcome(report, table(rows))
+    times = [("", "step", "with derivatives", "mj_step", "mj_step / step")]
+    rates = [("", "steps/s", "simulated s/s", "mj_step/s", "simulated s/s")]
+    interrupted = False
+    shown = sys.stderr.isatty() and arguments.seconds * len(arguments.sources) > _LONG
+    with progress_bar(shown, len(arguments.sources), "bench", "scenes") as update:
+        for source in arguments.sources:
+            update(len(report), source)
+            scene = _scene(source, arguments)
+            compiled = _compiled(source, scene[0])
+            contenders = _contenders(*scene, compiled)
+            taken, interrupted = _medians(contenders, arguments.seconds)
+            if interrupted and not taken:
+                break
+            step, linearize, other = taken
+            report[source] = {"step": step, "linearize": linearize, "mj_step": other, "unit": "s"}
+            h, mj_h = scene[3].h, float(compiled.opt.timestep)
+            report[source] |= {"h": h, "mj_h": mj_h}
+            told = [f"{1e6 * value:.1f} us" for value in taken]
+            times.append((source, *told, f"{other / step:.2f}"))
+            rate = (1.0 / step, h / step, 1.0 / other, mj_h / other)
+            rates.append((source, *(f"{value:,.0f}" for value in rate)))
+            if interrupted:
+                break
+    return Outcome(report, [*table(times), "", *table(rates)], interrupted=interrupted)
 
 
 def _scene(source: str, arguments: argparse.Namespace) -> tuple[Model, Any, Any, Options]:
@@ -76,12 +99,23 @@ def _scene(source: str, arguments: argparse.Namespace) -> tuple[Model, Any, Any,
     return system.model, system.start.q, system.start.u, system.options
 
 
-def _contenders(model: Model, q: Any, u: Any, options: Options) -> list[Contender]:
+def _compiled(source: str, model: Model) -> Any:
+    """MuJoCo's model: of the file itself where it has the same coordinates, else of what qdsim read of it."""
+    import mujoco
+
+    if os.path.exists(source):
+        with contextlib.suppress(ValueError):
+            compiled = mujoco.MjModel.from_xml_path(source)
+            if (compiled.nq, compiled.nu) == (model.nq, model.nu):
+                return compiled
+    return mujoco.MjModel.from_xml_string(model.description.to_mjcf())
+
+
+def _contenders(model: Model, q: Any, u: Any, options: Options, compiled: Any) -> list[Contender]:
     import mujoco
 
     from qdsim.step import linearize, step
 
-    compiled = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     data = mujoco.MjData(compiled)
 
     def begin() -> None:
@@ -102,15 +136,19 @@ def _nothing() -> None:
     """A pure map needs no preparation."""
 
 
-def _medians(contenders: Sequence[Contender], seconds: float) -> list[float]:
-    """Seconds a call, the contenders by turns."""
+def _medians(contenders: Sequence[Contender], seconds: float) -> tuple[list[float], bool]:
+    """Seconds a call, the contenders by turns, and whether Ctrl-C ended it; then perhaps none."""
     taken: list[list[float]] = [[] for _ in contenders]
+    interrupted = False
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or not taken[0]:
-        for (prepare, call), times in zip(contenders, taken):
-            prepare()
-            begin = time.perf_counter()
-            for _ in range(_BLOCK):
-                call()
-            times.append((time.perf_counter() - begin) / _BLOCK)
-    return [float(np.median(times)) for times in taken]
+    try:
+        while time.perf_counter() < end or not taken[0]:
+            for (prepare, call), times in zip(contenders, taken):
+                prepare()
+                begin = time.perf_counter()
+                for _ in range(_BLOCK):
+                    call()
+                times.append((time.perf_counter() - begin) / _BLOCK)
+    except KeyboardInterrupt:
+        interrupted = True
+    return [float(np.median(times)) for times in taken] if all(taken) else [], interrupted

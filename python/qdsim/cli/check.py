@@ -1,13 +1,24 @@
-"""Load a robot file (MJCF or URDF), say what it holds and what is left out, and take one step from its first key
-frame, or from its default configuration. Exit status 1 if it is refused or the step fails."""
+"""Load a robot file (MJCF or URDF), say what it holds, what is left out and whether plans can be made with it, and
+take one step from its first key frame, or from its default configuration. Exit status 1 if it is refused or the step
+fails."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from qdsim.cli.describing import (
+    contact_rows,
+    degrees_meant,
+    grouped,
+    joint_rows,
+    object_rows,
+)
 from qdsim.cli.outcome import Outcome, UnusableError, table
 from qdsim.cli.sources import add_json, add_loading, first_configuration, is_archive, loading
 from qdsim.whole_files import opened
@@ -19,6 +30,10 @@ __all__ = ["add_arguments", "run"]
 
 _NEAR = 0.02
 """m: contacts up to this distance are counted."""
+_MOST_PAIRS = 12
+"""Pairs that are told one by one."""
+_MOST_JOINTS = 6
+"""The same of an object's joints."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,14 +60,18 @@ def run(arguments: argparse.Namespace) -> Outcome:
                 raise UnusableError(str(error)) from None
             report = {"file": path, "loads": False, "reason": str(error)}
             return Outcome(report, (f"{path} is refused:", f"  {error}"), good=False)
-    report, rows = _describe(path, model)
-    report["warnings"] = [str(warning.message) for warning in heard]
-    lines = [f"{path} loads", *(f"  {line}" for line in table(rows))]
-    lines += [f"  warning: {text}" for text in report["warnings"]]
-    lines += [f"  without meaning here: {text}" for text in model.ignored]
     q = first_configuration(model)
+    report, lines = _describe(path, model, q)
+    report["warnings"] = [str(warning.message) for warning in heard]
+    lines += [f"  warning: {text}" for text in report["warnings"]]
+    if (guess := degrees_meant(model)) is not None:
+        report["warnings"].append(guess)
+        lines.append(f"  warning: {guess}")
+    lines += [f"  without meaning here: {text}" for text in grouped(model.ignored)]
     report["step"], said, good = _first_step(model, q)
     lines.append(f"  {said}")
+    report["ready_to_plan"], report["obstacle"], said = _ready(path, model, q, good)
+    lines.append(f"  ready to plan: {said}")
     if arguments.picture is not None:
         from qdsim.planning import pictures
 
@@ -71,7 +90,8 @@ def _readable(path: str) -> bool:
     return True
 
 
-def _describe(path: str, model: Model) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _describe(path: str, model: Model, q: FloatArray) -> tuple[dict[str, Any], list[str]]:
+    """What the file holds: a report, and lines for people."""
     counts = {
         "bodies": len(model.body_names) - 1,
         "joints": len(model.joint_names),
@@ -80,11 +100,54 @@ def _describe(path: str, model: Model) -> tuple[dict[str, Any], list[tuple[str, 
         "pairs that may touch": len(model.pair_geom),
         "key frames": len(model.keyframes),
     }
-    report = {"file": os.fspath(path), "loads": True, "name": model.name}
+    driven = int(np.count_nonzero(model.actuated_v >= 0))
+    freedoms = f"{model.nv} degrees of freedom, {driven} with an actuator of their own"
+    report: dict[str, Any] = {"file": os.fspath(path), "loads": True, "name": model.name}
     report |= {"nq": model.nq, "nv": model.nv, "nu": model.nu, "counts": counts}
     report["ignored"] = list(model.ignored)
+    joints = joint_rows(model)
+    keys = ("name", "type", "range", "actuator")
+    report["joints"] = [dict(zip(keys, row)) for row in joints]
+    report["objects"] = object_rows(model, q)
+    report["contacts"] = contact_rows(model, q, _NEAR)
     rows = [("name", model.name), ("nq, nv, nu", f"{model.nq}, {model.nv}, {model.nu}")]
-    return report, rows + [(name, str(count)) for name, count in counts.items()]
+    rows += [("", freedoms), *((name, str(count)) for name, count in counts.items())]
+    lines = [f"{path} loads", *(f"  {line}" for line in table(rows))]
+    if joints:
+        lines += _indented("joints", table([("NAME", "TYPE", "RANGE", "ACTUATOR"), *joints]))
+    lines += _indented("objects", table([_object_row(item) for item in report["objects"]]))
+    near = [
+        (" and ".join(item["pair"]), f"{1e3 * item['distance']:.3g} mm")
+        for item in report["contacts"][:_MOST_PAIRS]
+    ]
+    left = len(report["contacts"]) - len(near)
+    title = f"pairs nearer than {_NEAR} m at the start"
+    return report, lines + _indented(
+        title, table(near) + ([f"and {left} more"] if left > 0 else [])
+    )
+
+
+def _indented(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"  {title}" + ("" if lines else ": none"), *(f"    {line}" for line in lines)]
+
+
+def _object_row(item: dict[str, Any]) -> tuple[str, str, str, str]:
+    size = item["size"]
+    measures = "no shape" if size is None else " x ".join(f"{s:.3g}" for s in size) + " m"
+    joints = item["joints"][:_MOST_JOINTS]
+    more = len(item["joints"]) - len(joints)
+    told = ", ".join(joints) + (f" and {more} more" if more > 0 else "")
+    return item["name"], f"{item['mass']:.3g} kg", measures, told
+
+
+def _ready(path: str, model: Model, q: FloatArray, steps: bool) -> tuple[bool, str | None, str]:
+    """Whether plans can be made, what is in the way, and both in words."""
+    from qdsim.cli.own_tasks import obstacle
+
+    reason = obstacle(model, q) if steps else "the first step fails"
+    if reason is not None:
+        return False, reason, f"no, because {reason}"
+    return True, None, f"yes: qdsim plan {path} --goal '...'"
 
 
 def _first_step(model: Model, q: FloatArray) -> tuple[dict[str, Any], str, bool]:

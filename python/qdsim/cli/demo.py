@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from qdsim.cli.outcome import Outcome, UnusableError
+from qdsim.cli.sources import load_system
 
 __all__ = ["add_arguments", "run"]
 
@@ -24,11 +25,12 @@ def run(arguments: argparse.Namespace) -> Outcome:
     """Run it; the demonstration talks for itself."""
     from qdsim import demo, systems
 
-    if arguments.system not in systems.TASK_NAMES:
+    system = load_system(arguments.system)
+    if not system.tasks:
         raise UnusableError(
             f"--system: expected one of {', '.join(systems.TASK_NAMES)}, got {arguments.system!r}"
         )
     good = demo.run(
-        arguments.output, seed=arguments.seed, system=arguments.system, movie=not arguments.no_movie
+        arguments.output, seed=arguments.seed, system=system.name, movie=not arguments.no_movie
     )
     return Outcome({"good": good}, (), good)

@@ -18,7 +18,7 @@ _COMMANDS = {
     "demo": "plan a half turn of a disc by a planar hand, replay it, draw it",
     "check": "load a robot file, say what it holds, take one step",
     "view": "show a robot file, a system or a plan in a browser",
-    "plan": "plan a task of a published system and write the plan",
+    "plan": "plan how a robot moves an object: your file or a published system; execute and film it",
     "replay": "take a plan's steps again and judge it",
     "render": "draw a plan, a robot file or a system: picture or movie",
     "systems": "list the published systems and their tasks",
@@ -96,4 +96,6 @@ def _say(outcome: Outcome, *, as_json: bool) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough, as `head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if outcome.interrupted:
+        return _INTERRUPTED
     return _GOOD if outcome.good else _BAD

@@ -17,11 +17,13 @@ class Outcome:
         report: what ``--json`` prints: text, numbers, lists and mappings.
         lines: the same for people.
         good: False: it ran, and what it looked at is not as it should be (exit status 1).
+        interrupted: Ctrl-C ended it (exit status 130); this is what it has.
     """
 
     report: Mapping[str, Any]
     lines: Sequence[str]
     good: bool = True
+    interrupted: bool = False
 
 
 class UnusableError(Exception):

@@ -1,65 +1,285 @@
-"""Plan a task of a published system and write the plan. Exit status 1 if the goal is not reached or the plan is not
-good."""
+"""Plan how a robot moves an object: of a published system, or of your own robot file. Writes the plan, executes it in
+MuJoCo, films it. Ctrl-C ends the search with the plan that comes nearest to the goal. Exit status 1 if the goal is not
+reached or the plan is not good."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+import warnings
+from typing import TYPE_CHECKING, Any
 
+from qdsim.cli.goals import goal_of
 from qdsim.cli.outcome import Outcome, UnusableError, table
+from qdsim.cli.own_tasks import own_task
 from qdsim.cli.replay import judged
-from qdsim.cli.sources import add_json, load_system
+from qdsim.cli.sources import add_json, add_loading, is_archive, load_system
 
 if TYPE_CHECKING:
-    from qdsim.planning import Task
+    from qdsim.planning import Plan, RRTOptions, Task, Tree
 
 __all__ = ["add_arguments", "run"]
+
+_SAVED = 2.0
+"""s between two times that a search keeps what it has."""
+
+_LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim plan``."""
     parser.add_argument(
         "task",
-        metavar="SYSTEM[/TASK]",
-        help="a published system and one of its tasks; without one its first",
+        metavar="FILE|SYSTEM[/TASK]",
+        help="a robot file with an object in it, or a published system and one of its tasks (else its first)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the planner")
-    parser.add_argument("-o", "--output", metavar="PLAN", help="file to write, .npz")
+    goal = parser.add_argument_group("the task")
+    goal.add_argument("--object", metavar="BODY", help="what to move; one object need not be named")
+    goal.add_argument(
+        "--goal",
+        metavar="POSE",
+        help="where to: 'x y z', 'x y z yaw' or 'x y z qw qx qy qz' of a free object, else the positions of its "
+        "joints; m and rad, or 90deg; - keeps a number",
+    )
+    goal.add_argument("--start", metavar="KEY", help="key frame to begin at; without it the first")
+    goal.add_argument("--position-tolerance", type=float, metavar="M", help="0.02 in own files")
+    goal.add_argument("--rotation-tolerance", type=float, metavar="RAD", help="0.05 in own files")
+    goal.add_argument("--h", type=float, metavar="S", default=0.1, help="step of own files")
+    goal.add_argument(
+        "--margin", type=float, metavar="M", help="contacts of own files up to this distance"
+    )
+    goal.add_argument(
+        "--sampler",
+        choices=("surface", "none"),
+        default="surface",
+        help="new grasps of own files: anywhere on the object's surface, or never",
+    )
+    search = parser.add_argument_group("the search")
+    search.add_argument("--seed", type=int, default=0, help="seed of the planner")
+    search.add_argument("--max-nodes", type=int, metavar="N", help="nodes at most")
+    search.add_argument(
+        "--step", type=float, metavar="U", help="longest change of the command on one edge"
+    )
+    search.add_argument(
+        "--keep", metavar="FILE", help="keep the search here, and go on with it if it is there"
+    )
+    search.add_argument(
+        "--motions", action="store_true", help="join the grasps by motions free of collisions"
+    )
+    end = parser.add_argument_group("the plan")
+    end.add_argument("-o", "--output", "--out", metavar="PLAN", help="file to write, .npz")
+    end.add_argument(
+        "--film", metavar="FILE", help=".gif, .mp4, .webm; .png: key frames; .html: a page"
+    )
+    end.add_argument(
+        "--execute",
+        nargs="?",
+        const="auto",
+        choices=_LOOPS,
+        metavar="LOOP",
+        help="plan at the pace of an execution, and execute it in MuJoCo: open, stabilizer, mpc, replan, renew, grip "
+        "or gait; without LOOP gait where two fingers or more can touch the object, else replan",
+    )
+    add_loading(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Plan, judge, write."""
-    from qdsim.planning import rrt
-
-    if arguments.seed < 0:
-        raise UnusableError(f"--seed: must not be negative, got {arguments.seed}")
-    task = _task(arguments.task)
-    tree = rrt(task, rng=arguments.seed, progress=sys.stderr.isatty())
-    report = {"task": task.name, "seed": arguments.seed, "reached": tree.reached}
-    report |= {"nodes": tree.count, "seconds": tree.seconds}
-    if not tree.reached:
-        said = f"{task.name}: the goal is not reached in {tree.count} nodes; try another --seed"
-        return Outcome(report, (said,), good=False)
-    plan = tree.plan()
-    verdict, rows = judged(plan, task.model)
+    """Plan, judge, write, execute, film."""
+    _check(arguments)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        task = _task(arguments)
+    planner = _planner(task, arguments)
+    if arguments.execute is not None:
+        task, planner = _paced(task, planner, arguments.seed)
+    tree, interrupted = _search(task, planner, arguments)
+    report: dict[str, Any] = {"task": task.name, "seed": arguments.seed, "reached": tree.reached}
+    report |= {"nodes": tree.count, "seconds": tree.seconds, "interrupted": interrupted}
+    report["warnings"] = [str(warning.message) for warning in heard]
+    plan = tree.plan(None if tree.reached else tree.best_node)
+    if arguments.motions:
+        plan = _with_motions(plan, task, report)
+    verdict, rows = judged(plan, task.model) if plan.segments else ({"good": False}, [])
     report |= verdict
     rows = [("planning", f"{tree.seconds:.2f} s, {tree.count} nodes"), *rows]
     lines = [task.name, *(f"  {line}" for line in table(rows))]
-    if arguments.output is not None:
+    lines += [f"  warning: {text}" for text in report["warnings"]]
+    if not tree.reached:
+        lines.append(f"  {_short_of(tree, interrupted)}")
+    if arguments.output is not None and plan.segments:
         plan.save(arguments.output)
         report["plan"] = arguments.output
         lines.append(f"  written in {arguments.output}")
-    return Outcome(report, lines, bool(verdict["good"]))
+    good = bool(verdict["good"])
+    if arguments.execute is not None and tree.reached:
+        good &= _executed(plan, task, arguments, report, lines)
+    if arguments.film is not None and plan.segments:
+        _filmed(plan, task, arguments.film)
+        report["film"] = arguments.film
+        lines.append(f"  drawn in {arguments.film}")
+    return Outcome(report, lines, good, interrupted)
 
 
-def _task(name: str) -> Task:
+def _check(arguments: argparse.Namespace) -> None:
+    """What can be said before anything is loaded."""
+    if arguments.seed < 0:
+        raise UnusableError(f"--seed: must not be negative, got {arguments.seed}")
+    for name in ("h", "margin", "step", "position_tolerance", "rotation_tolerance"):
+        value = getattr(arguments, name)
+        if value is not None and not 0.0 < value < float("inf"):
+            flag = "--" + name.replace("_", "-")
+            raise UnusableError(f"{flag}: must be positive and finite, got {value:g}")
+    if arguments.max_nodes is not None and arguments.max_nodes < 1:
+        raise UnusableError(f"--max-nodes: must be positive, got {arguments.max_nodes}")
+    for flag, path in (("--output", arguments.output), ("--film", arguments.film)):
+        folder = os.path.dirname(path or "")
+        if folder and not os.path.isdir(folder):
+            raise UnusableError(f"{flag}: there is no folder {folder!r} for {path}")
+    film = arguments.film
+    if film is not None and not film.endswith((".png", ".gif", ".mp4", ".webm", ".html")):
+        raise UnusableError(
+            f"--film: expected .png, .gif, .mp4, .webm or .html, got {arguments.film!r}"
+        )
+
+
+# -------------------------------------------------------------------- what is planned
+
+
+def _task(arguments: argparse.Namespace) -> Task:
+    name = arguments.task
+    if is_archive(name):
+        raise UnusableError(f"{name}: an archive of arrays, not a robot file; try 'qdsim replay'")
+    if os.path.exists(name):
+        return own_task(arguments)
     system_name, _, task_name = name.partition("/")
-    system = load_system(system_name)
+    system = load_system(system_name, path=name)
     known = list(system.tasks)
     if not known:
         raise UnusableError(f"{system_name}: this system has no task to plan")
     if task_name and task_name not in known:
         raise UnusableError(f"{system_name} has no task {task_name!r}; it has {', '.join(known)}")
-    return system.tasks[task_name or known[0]]
+    task = system.tasks[task_name or known[0]]
+    if arguments.object not in (None, task.object):
+        raise UnusableError(f"--object: {task.name} moves {task.object!r}")
+    changes = {
+        key: value
+        for key in ("position_tolerance", "rotation_tolerance")
+        if (value := getattr(arguments, key)) is not None
+    }
+    if arguments.goal is None:
+        return task.replace(**changes) if changes else task
+    goal = goal_of(task.model, task.space, task.start, arguments.goal)
+    return task.towards(goal, **changes)
+
+
+def _planner(task: Task, arguments: argparse.Namespace) -> RRTOptions:
+    from qdsim.planning import RRTOptions
+
+    asked = {"max_nodes": arguments.max_nodes, "step": arguments.step}
+    given = {name: value for name, value in asked.items() if value is not None}
+    return (task.planner or RRTOptions()).replace(**given)
+
+
+def _paced(task: Task, planner: RRTOptions, seed: int) -> tuple[Task, RRTOptions]:
+    from qdsim.planning import TransferOptions, paced
+
+    return paced(task, TransferOptions(), planner, rng=seed)
+
+
+# -------------------------------------------------------------------- the search
+
+
+def _search(task: Task, planner: RRTOptions, arguments: argparse.Namespace) -> tuple[Tree, bool]:
+    """The tree, and whether Ctrl-C ended it: then it is the one that was kept last."""
+    from qdsim.planning import Tree, rrt
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = arguments.keep or os.path.join(folder, "search.npz")
+        try:
+            tree = rrt(
+                task,
+                planner,
+                rng=arguments.seed,
+                progress=sys.stderr.isatty(),
+                checkpoint=file,
+                checkpoint_seconds=_SAVED,
+            )
+        except KeyboardInterrupt:
+            if not os.path.exists(file):
+                raise
+            return Tree.load(file, task, planner), True
+        except ValueError as error:  # a search of another task; a sampler that finds no tip
+            raise UnusableError(str(error)) from None
+    return tree, False
+
+
+def _short_of(tree: Tree, interrupted: bool) -> str:
+    """How near a tree came, and what to try."""
+    shift, turn = tree.errors[tree.best_node].tolist()
+    how = "interrupted" if interrupted else f"the goal is not reached in {tree.count} nodes"
+    return (
+        f"{how}: this plan ends {shift:.3f} m and {turn:.3f} rad from the goal; "
+        "try another --seed, more --max-nodes or another --step"
+    )
+
+
+def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> Plan:
+    from qdsim.planning import connect_segments
+
+    plan, reasons = connect_segments(plan, task)
+    report["missing_motions"] = [reason for reason in reasons if reason is not None]
+    return plan
+
+
+# -------------------------------------------------------------------- what becomes of the plan
+
+
+def _executed(
+    plan: Plan, task: Task, arguments: argparse.Namespace, report: dict[str, Any], lines: list[str]
+) -> bool:
+    """Execute it and tell; whether the object arrived."""
+    from qdsim.planning import transfer
+    from qdsim.planning.grasps.samplers.touching import tip_bodies
+
+    loop = arguments.execute
+    if loop == "auto":
+        loop = "gait" if len(tip_bodies(task.model, task.object)) > 1 else "replan"
+    try:
+        told = transfer(plan, task, controller=loop, progress=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        lines.append("  the execution was interrupted")
+        return False
+    report["execution"] = {
+        "loop": loop,
+        "outcome": told.outcome,
+        "position_error": told.position_error,
+        "rotation_error": told.rotation_error,
+        "plans": told.plans,
+    }
+    lines.append(
+        f"  executed in {told.world}, {told.way}: {told.outcome}, "
+        f"{told.position_error:.4f} m and {told.rotation_error:.4f} rad from the goal"
+    )
+    if not told.reached:
+        others = [name for name in ("replan", "gait", "renew") if name != loop]
+        lines.append(f"  try another --seed, or --execute {' or '.join(others)}")
+    return told.reached
+
+
+def _filmed(plan: Plan, task: Task, path: str) -> None:
+    """Key frames, a movie or a page."""
+    if path.endswith(".html"):
+        from qdsim import viewer
+
+        viewer.save_html(plan, path, task.model)
+        return
+    from qdsim.planning import pictures
+
+    replay = plan.replay(task.model)
+    if path.endswith(".png"):
+        pictures.draw_key_frames(plan, replay, task.model, path)
+    else:
+        pictures.write_movie(plan, replay, task.model, [path], progress=sys.stderr.isatty())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
 from qdsim.cli.outcome import Outcome, UnusableError
 from qdsim.cli.replay import add_model
@@ -59,7 +60,7 @@ def _render_plan(path: str, model_name: str | None, output: str, ending: str) ->
     if ending == ".png":
         pictures.draw_key_frames(plan, replay, model, output)
     else:
-        pictures.write_movie(plan, replay, model, [output])
+        pictures.write_movie(plan, replay, model, [output], progress=sys.stderr.isatty())
 
 
 def _render_model(arguments: argparse.Namespace, output: str, ending: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import os
 import warnings
@@ -31,6 +30,9 @@ __all__ = [
     "loading",
     "model_of_plan",
 ]
+
+_ROBOT_FILES = (".xml", ".urdf", ".mjcf", ".npz")
+"""Endings that names of systems do not have."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -91,14 +93,21 @@ def is_archive(path: str) -> bool:
     return os.path.isfile(path) and zipfile.is_zipfile(path)
 
 
-def load_system(name: str) -> System:
-    """A published system; UnusableError names those that come near."""
-    from qdsim import systems
+def load_system(name: str, *, path: str | None = None) -> System:
+    """A published system; UnusableError names those that come near.
 
+    ``path``: what was given, where the name is a part of it.
+    """
+    from qdsim import systems
+    from qdsim.systems.names import near_names
+
+    given = name if path is None else path
+    if os.path.splitext(given)[1].lower() in _ROBOT_FILES:
+        raise UnusableError(f"{given}: there is no such file")
     try:
         return systems.load(name)
     except ValueError:
-        near = difflib.get_close_matches(name, systems.NAMES, n=3)
+        near = near_names(name, systems.NAMES)
         hint = f"; near: {', '.join(near)}" if near else ""
         raise UnusableError(
             f"{name!r} is neither a file nor a published system{hint} ('qdsim systems' lists them)"

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """All systems by name."""
     from qdsim import systems
+    from qdsim.systems.names import environments_of
 
     found = [systems.load(name) for name in systems.NAMES]
     report = {
@@ -26,13 +27,22 @@ def run(arguments: argparse.Namespace) -> Outcome:
             "nv": system.model.nv,
             "nu": system.model.nu,
             "tasks": {key: task.name for key, task in system.tasks.items()},
+            "environments": environments_of(system.name),
             "about": system.about,
         }
         for system in found
     }
-    rows = [("SYSTEM", "TASKS", "WHAT IT IS")]
+    rows = [("SYSTEM", "TASKS", "ENVIRONMENT", "WHAT IT IS")]
     for system in found:
-        rows.append((system.name, ", ".join(system.tasks) or "-", _short(system.about)))
+        ids = environments_of(system.name)
+        rows.append(
+            (
+                system.name,
+                ", ".join(system.tasks) or "-",
+                ids[0].removeprefix("qdsim/") if ids else "-",
+                _short(system.about),
+            )
+        )
     return Outcome(report, table(rows))
 
 

@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Outcome:
     """Show it until Ctrl-C, or write the page."""
+    if arguments.html is not None and (arguments.live or arguments.port is not None):
+        both = "--live" if arguments.live else "--port"
+        raise UnusableError(
+            f"{both} and --html: a page in a file has no steps and no port; give one of them"
+        )
     if is_archive(arguments.source):
         if arguments.live:
             raise UnusableError(

@@ -54,7 +54,7 @@ def demonstrations(
         seed: of everything.
         path: of a file that all is kept in, while it is made and at the end. If it is there it goes on from it; `count`
             may have grown since.
-        progress: show a bar (needs tqdm).
+        progress: show a bar.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong; for a file that is none, or one of other

@@ -75,7 +75,7 @@ def simulate(
         keep_steps: Whether the result has all steps, with their contacts and forces.
         resume: An earlier simulation from the same q and v, to go on with: the result begins with it. If it ended on
             whole steps, it is what one simulation of the whole time gives.
-        progress: Whether to show a bar, where tqdm is installed.
+        progress: Whether to show a bar.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 from qdsim.systems.moving import DynamicSystem
+from qdsim.systems.names import near_names, plain_name
 from qdsim.systems.published import PUBLISHED, load_published
 from qdsim.systems.second_order import DYNAMIC_NAMES, load_dynamic
 from qdsim.systems.system import System, Tasks, files
@@ -31,17 +32,19 @@ __all__ = [
 
 
 def load(name: str) -> System:
-    """A system by name, one of ``systems.NAMES``.
+    """A system by name, one of ``systems.NAMES``, or by that of its environment (``"AllegroBall-v0"``).
 
     Raises:
         TypeError: if the name is no string.
-        ValueError: for an unknown name.
+        ValueError: for an unknown name; it says which come near.
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a string, got {type(name).__name__}")
-    key = name.lower().replace("-", "_")
-    if key not in NAMES:
-        raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
+    key = plain_name(name, NAMES)
+    if key is None:
+        near = ", ".join(near_names(name, NAMES))
+        meant = f"near it: {near}; there are" if near else "there are"
+        raise ValueError(f"name: no system {name!r}; {meant} {', '.join(NAMES)}")
     system = load_published(key)
     makes_tasks = TASKS.get(key.removesuffix("_soft"))
     if makes_tasks is not None:

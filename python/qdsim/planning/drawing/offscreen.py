@@ -96,7 +96,7 @@ class Offscreen:
         elevation: float,
         tall: float,
         groups: tuple[int, ...] = (0,),
-    ) -> npt.NDArray[np.float64]:
+    ) -> npt.NDArray[np.float32]:
         """An image ``(height, width, 4)``, 0 to 1, in parallel projection; what is not covered is transparent.
 
         Args:
@@ -123,9 +123,10 @@ class Offscreen:
         before = flags.copy()
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
         flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
-        covered: npt.NDArray[np.bool_] = np.max(self._pixels(), axis=2, keepdims=True) > 0
+        red, green, blue = np.moveaxis(self._pixels(), 2, 0)
+        covered = (red | green | blue) > 0
         flags[:] = before
-        return _coarse(colours / 255.0, covered)
+        return _coarse(colours, covered)
 
     def _pixels(self) -> npt.NDArray[np.uint8]:
         mujoco = self._mujoco
@@ -137,11 +138,20 @@ class Offscreen:
         return pixels[::-1]
 
 
-def _coarse(colours: Array, covered: npt.NDArray[np.bool_]) -> Array:
-    """Means of tiles of pixels, of colours where something is."""
-    height, width = (side // _FINER for side in covered.shape[:2])
-    tiles = (height, _FINER, width, _FINER)
-    share = covered.reshape(*tiles, 1).mean(axis=(1, 3))
-    total = (colours * covered).reshape(*tiles, 3).mean(axis=(1, 3))
-    result: Array = np.concatenate([total / np.maximum(share, 1e-9), share], axis=2)
-    return np.clip(result, 0.0, 1.0)
+def _coarse(
+    colours: npt.NDArray[np.uint8], covered: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float32]:
+    """Means of tiles of pixels, of colours where something is; sums of whole numbers, which take a fifth of the time of
+    NumPy's means over two axes."""
+    height, width = (side // _FINER for side in covered.shape)
+    share = np.zeros((height, width, 1), dtype=np.uint16)
+    total = np.zeros((height, width, 3), dtype=np.uint16)
+    for i in range(_FINER):
+        for j in range(_FINER):
+            there = covered[i::_FINER, j::_FINER, None]
+            share += there
+            total += colours[i::_FINER, j::_FINER] * there
+    result = np.empty((height, width, 4), dtype=np.float32)
+    np.divide(total, 255.0 * np.maximum(share, 1), out=result[:, :, :3], casting="unsafe")
+    np.divide(share, float(_FINER**2), out=result[:, :, 3:], casting="unsafe")
+    return result

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.arguments import instance, integer, number, path_of
+from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.movies import framed, image_of, movie_files, save_movie, write_motion
@@ -43,6 +43,7 @@ from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
+from qdsim.progress import Update, progress_bar
 from qdsim.step import Step
 
 __all__ = [
@@ -382,6 +383,7 @@ def write_movie(
     size: float = 5.0,
     backend: str | None = None,
     every: int = 1,
+    progress: bool = False,
 ) -> None:
     """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
     else it fades over.
@@ -396,6 +398,7 @@ def write_movie(
         size: width in inches at 100 dots an inch.
         backend: what draws views in space, as for :func:`scene_of`.
         every: one frame in so many is drawn: movies of long plans become short.
+        progress: show a bar that counts frames.
     """
     every = integer("every", every, least=1)
     model = _checked(plan, replay, model)
@@ -405,7 +408,8 @@ def write_movie(
     size = number("size", size, above=0)
     need("imageio.v2")
     shots = _shots(plan, replay, regrasp_frames, frames_per_second)[::every]
-    images = _images(plan, replay, model, shots, size, backend)
+    with progress_bar(flag("progress", progress), len(shots), plan.task, "frames") as update:
+        images = _images(plan, replay, model, shots, size, backend, update)
     save_movie(images, files, frames_per_second)
 
 
@@ -452,7 +456,8 @@ def _images(
     model: Model,
     shots: Sequence[_Shot],
     size: float,
-    backend: str | None = None,
+    backend: str | None,
+    update: Update,
 ) -> list[Any]:
     """The shots as arrays of colours; what stands still is drawn once."""
     everything = _everything(plan)
@@ -468,6 +473,7 @@ def _images(
     top = 1.0 - 0.1 / (height + strip)
     images: list[Any] = []
     for shot, last in zip(shots, [None, *shots]):
+        update(len(images), shot.title)
         if shot is last:
             images.append(images[-1])
             continue

@@ -11,6 +11,7 @@ from qdsim.arguments import instance, path_of, reals
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import new_figure, save_figure
 from qdsim.planning.drawing.scenes import scene_of
+from qdsim.planning.task.objects import objects_of
 
 __all__ = ["draw_configuration", "object_of"]
 
@@ -27,13 +28,7 @@ def object_of(model: Model) -> str:
     bodies = model.description.bodies[1:]
     if not bodies:
         raise ValueError("model: it has no body to draw")
-    driven = {name for name in model.joint_names if _is_driven(model, name)}
-    free = [b.name for b in bodies if b.joints and not any(j.name in driven for j in b.joints)]
-    return free[-1] if free else bodies[-1].name
-
-
-def _is_driven(model: Model, joint: str) -> bool:
-    return model.slice_v(joint).start in model.actuated_v
+    return (objects_of(model) or (bodies[-1].name,))[-1]
 
 
 def draw_configuration(

@@ -162,8 +162,8 @@ def transfer(
             of which h is ``options.timestep``. The report is the same.
         planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
             with ``"grip"`` only its grip counts.
-        progress: show a bar that counts segments, with the object's distance to the goal (needs tqdm; without it
-            nothing is shown).
+        progress: show a bar that counts segments, with the object's distance to the goal (without tqdm a
+            line, in terminals).
 
     Returns:
         What happened, segment by segment, and where the object is at the end.

@@ -64,7 +64,7 @@ def plan_many(
         seed: of all searches, >= 0.
         executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`).
         folder: where finished searches are kept and taken from.
-        progress: show a bar (needs tqdm).
+        progress: show a bar.
 
     Returns:
         ``n * seeds`` searches, goal by goal.

@@ -72,8 +72,7 @@ def rrt(
         task: what to do.
         options: how; None takes ``task.planner``, or the chaining strategy with its defaults.
         rng: a seed or a generator. The same seed gives the same tree.
-        progress: show a bar with the distance to the goal (needs tqdm; without it nothing is
-            shown).
+        progress: show a bar with the distance to the goal (without tqdm a line, in terminals).
         checkpoint: a file that the search keeps itself in, every ``checkpoint_seconds`` and at its
             end. If it is there already the search goes on from it, with the bits of a search that was
             never interrupted. ``rng`` is not used then. ``max_nodes``, ``max_iterations`` and

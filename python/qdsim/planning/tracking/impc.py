@@ -110,7 +110,7 @@ def impc(
         rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same
             trajectory.
         u: ``(T, nu)`` first guess of the commands, in place of ``options.start``.
-        progress: show a bar with the cost and the distance to the goal (needs tqdm; without it nothing is shown).
+        progress: show a bar with the cost and the distance to the goal (without tqdm a line, in terminals).
         checkpoint: a file that the optimisation keeps itself in, every ``checkpoint_seconds`` and at its
             end. If it is there already the optimisation goes on from it, with the bits of one that was
             never interrupted; ``rng`` is not used then. With one first guess and a ``kappa`` that does

@@ -87,8 +87,8 @@ def refine(
         plan: made for the task.
         task: the task.
         options: step length, what counts as idle, settings of the optimisation.
-        progress: show a bar that counts segments, with the error at the end of the last one (needs tqdm; without it
-            nothing is shown).
+        progress: show a bar that counts segments, with the error at the end of the last one (without tqdm a
+            line, in terminals).
         checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
             already the refinement goes on from it, with the bits of one that was never interrupted.
 

@@ -15,7 +15,13 @@ from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
-from qdsim.planning.grasps.samplers.touching import bodies_touching, sides, slopes
+from qdsim.planning.grasps.samplers.touching import (
+    bodies_touching,
+    meeting_geoms,
+    sides,
+    slopes,
+    tip_bodies,
+)
 from qdsim.planning.task.drives import robot_joints
 from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
@@ -171,24 +177,11 @@ class SurfaceSampler:
 
     def _tip_geoms(self, model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Indices of the shapes that may touch first: those of tips, and of links that carry tips."""
-        own, robot = sides(model, self.object)
-        pairs = model.geom_body[model.pair_geom]
-        meets = np.zeros(len(model.geom_body), dtype=bool)
-        for side in (0, 1):
-            hit = robot[pairs[:, side]] & own[pairs[:, 1 - side]]
-            meets[model.pair_geom[hit, side]] = True
+        meets = meeting_geoms(model, self.object)
         if self.tips is not None:
             chosen = [model.body_index(name) for name in self.tips]
         else:
-            able = np.unique(model.geom_body[meets])
-            index = {name: i for i, name in enumerate(model.body_names)}
-            inner = set()
-            for b in able.tolist():
-                above = index[model.description.bodies[b].parent or "world"]
-                while above != 0:
-                    inner.add(above)
-                    above = index[model.description.bodies[above].parent or "world"]
-            chosen = [b for b in able.tolist() if b not in inner]
+            chosen = tip_bodies(model, self.object)
         found = np.flatnonzero(meets & np.isin(model.geom_body, chosen))
         if len(found) == 0:
             names = "no tip" if self.tips is None else f"none of {', '.join(self.tips)}"

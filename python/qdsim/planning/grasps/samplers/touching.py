@@ -14,7 +14,15 @@ from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies
 
-__all__ = ["add_contact", "bodies_touching", "sides", "slopes", "touched_bodies"]
+__all__ = [
+    "add_contact",
+    "bodies_touching",
+    "meeting_geoms",
+    "sides",
+    "slopes",
+    "tip_bodies",
+    "touched_bodies",
+]
 
 _ITERATIONS = 8
 _NEAREST = 4
@@ -150,3 +158,27 @@ def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool
         own = np.array([target in chain or b in chains[target] for b, chain in enumerate(chains)])
         known[object] = own, robot_bodies(model)
     return known[object]
+
+
+def meeting_geoms(model: Model, object: str) -> NDArray[np.bool_]:
+    """``(geoms,)`` which shapes of the robot can touch an object."""
+    own, robot = sides(model, object)
+    pairs = model.geom_body[model.pair_geom]
+    meets = np.zeros(len(model.geom_body), dtype=bool)
+    for side in (0, 1):
+        hit = robot[pairs[:, side]] & own[pairs[:, 1 - side]]
+        meets[model.pair_geom[hit, side]] = True
+    return meets
+
+
+def tip_bodies(model: Model, object: str) -> list[int]:
+    """Indices of the robot's last links: those that can touch an object and carry no others that can."""
+    able = np.unique(model.geom_body[meeting_geoms(model, object)])
+    index = {name: i for i, name in enumerate(model.body_names)}
+    inner = set()
+    for b in able.tolist():
+        above = index[model.description.bodies[b].parent or "world"]
+        while above != 0:
+            inner.add(above)
+            above = index[model.description.bodies[above].parent or "world"]
+    return [b for b in able.tolist() if b not in inner]

@@ -1,0 +1,195 @@
+"""What a robot file holds, in words: joints with units, actuators with limits, objects, what is ignored."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from qdsim.description import Actuator, Joint
+    from qdsim.model import FloatArray, Model
+
+__all__ = ["contact_rows", "degrees_meant", "grouped", "joint_rows", "object_rows"]
+
+_TURNS = 4.0 * math.pi
+"""rad; wider ranges of hinges were more likely meant in degrees."""
+_NARROW = math.radians(2.0 * math.pi)
+"""rad; ranges as narrow as radians are that were read as degrees."""
+_NAMES = 4
+"""Names that a line of what is ignored tells."""
+
+_UNITS = {"hinge": "rad", "slide": "m"}
+
+
+def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
+    """Of each joint: name, type, range with its unit, and what drives it."""
+    drives: dict[str, list[str]] = {}
+    for i, actuator in enumerate(model.description.actuators):
+        if actuator.joint is not None:
+            drives.setdefault(actuator.joint, []).append(_drive(model, i, actuator))
+    rows = [
+        (joint.name, joint.type, _range(joint), "; ".join(drives.get(joint.name, ["-"])))
+        for joint in model.description.joints
+    ]
+    tendons = [
+        (actuator.name, "tendon", _interval(actuator.range, ""), _drive(model, i, actuator))
+        for i, actuator in enumerate(model.description.actuators)
+        if actuator.joint is None
+    ]
+    return rows + tendons
+
+
+def degrees_meant(model: Model) -> str | None:
+    """A guess where the ranges of hinges look as if degrees and radians were mixed up; None where they do not."""
+    ranges = [j.range for j in model.description.joints if j.type == "hinge" and j.range]
+    wide = [r for r in ranges if max(map(abs, r)) > _TURNS and all(map(math.isfinite, r))]
+    if wide:
+        low, high = wide[0]
+        return (
+            f"{len(wide)} of {len(ranges)} hinges have ranges such as {low:.4g} to {high:.4g} rad: were degrees meant? "
+            'MJCF reads degrees unless <compiler angle="radian"/> is there, URDF always radians'
+        )
+    narrow = [r for r in ranges if 0.0 < r[1] - r[0] <= _NARROW]
+    if narrow and len(narrow) == len(ranges):
+        low, high = narrow[0]
+        return (
+            f"all {len(ranges)} ranges of hinges are as narrow as {math.degrees(low):.3g} to {math.degrees(high):.3g} "
+            'deg: were radians meant? MJCF reads degrees unless <compiler angle="radian"/> is there'
+        )
+    return None
+
+
+def object_rows(model: Model, q: FloatArray) -> list[dict[str, Any]]:
+    """Of each object that nothing drives: name, joints, mass (kg) and size (m, along the world's axes)."""
+    from qdsim.planning.task.objects import objects_of
+
+    names = objects_of(model)
+    parents = {body.name: body.parent for body in model.description.bodies}
+    found = []
+    for name in names:
+        if parents[name] in names:
+            continue
+        carried = _carried(model, name)
+        joints = [j for b in carried for j in model.description.bodies[b].joints]
+        mass = float(sum(model.parameters.body_mass[b] for b in carried))
+        size = _size(model, q, carried)
+        found.append(
+            {
+                "name": name,
+                "joints": [f"{joint.name} ({joint.type})" for joint in joints],
+                "mass": mass,
+                "size": None if size is None else [float(s) for s in size],
+            }
+        )
+    return found
+
+
+def contact_rows(model: Model, q: FloatArray, margin: float) -> list[dict[str, Any]]:
+    """Pairs of geometries nearer than a margin (m), nearest first: names and distance (m), the nearest point of each."""
+    nearest: dict[tuple[str, str], float] = {}
+    for contact in model.collide(q, margin):
+        pair = tuple(_geom(model, contact, side) for side in "ab")
+        nearest[pair] = min(nearest.get(pair, math.inf), float(contact["dist"]))  # type: ignore[index,arg-type]
+    rows = sorted(nearest.items(), key=lambda item: item[1])
+    return [{"pair": list(pair), "distance": distance} for pair, distance in rows]
+
+
+def grouped(texts: Sequence[str]) -> list[str]:
+    """The same with one line a kind: ``joint 'a': armature 0.1`` and ``joint 'b': armature 0.2`` are one."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for text in texts:
+        kinds.setdefault(_kind(text), []).append(text)
+    lines = []
+    for (owner, said), members in kinds.items():
+        if len(members) == 1 or not owner:
+            lines += members
+            continue
+        names = [text.split("'")[1] for text in members]
+        told = ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+        lines.append(f"{' '.join(said.replace('#', '').split())} of {len(names)} {owner}s ({told})")
+    return lines
+
+
+def _kind(text: str) -> tuple[str, str]:
+    """Whose it is ("joint") and what, with # for numbers; ``("", text)`` of what names no element."""
+    match = re.match(r"([^':]+?) '[^']*': (.*)", text)
+    if not match:
+        return "", text
+    return match.group(1), re.sub(r"(?<!\w)[-+]?\d[\d.e+-]*", "#", match.group(2))
+
+
+def _range(joint: Joint) -> str:
+    if joint.type == "free":
+        return "m, rad"
+    if joint.type == "ball":
+        return "rad" if joint.range is None else f"to {joint.range[1]:.4g} rad"
+    told = _interval(joint.range, _UNITS[joint.type])
+    if joint.type == "hinge" and joint.range is not None and all(map(math.isfinite, joint.range)):
+        low, high = (math.degrees(end) for end in joint.range)
+        told += f" ({low:.0f} to {high:.0f} deg)"
+    return told
+
+
+def _interval(ends: tuple[float, float] | None, unit: str) -> str:
+    if ends is None or not any(map(math.isfinite, ends)):
+        return f"any {unit}".strip()
+    return f"{ends[0]:.4g} to {ends[1]:.4g} {unit}".strip()
+
+
+def _drive(model: Model, index: int, actuator: Actuator) -> str:
+    """What an actuator is, its stiffness, and its limits."""
+    unit, force = ("rad", "Nm"), "Nm"
+    kind = next((j.type for j in model.description.joints if j.name == actuator.joint), None)
+    if kind != "hinge":
+        unit, force = ("m", "N"), "N"
+    parts = []
+    if actuator.stiffness > 0.0:
+        word = "spring" if not math.isfinite(actuator.gear) else "position"
+        parts.append(f"{word}, {actuator.stiffness:.4g} {force}/{unit[0]}")
+    if actuator.gain:
+        parts.append(f"motor, {actuator.gain:.4g} {force} per unit")
+    if not parts:
+        parts.append("damper" if actuator.damping else "idle")
+    low, high = float(model.u_lower[index]), float(model.u_upper[index])
+    if math.isfinite(low) or math.isfinite(high):
+        parts.append(f"u {low:.4g} to {high:.4g}")
+    if actuator.force_range is not None and any(map(math.isfinite, actuator.force_range)):
+        least, most = actuator.force_range
+        same = f"at most {most:.4g} {force}"
+        parts.append(same if least == -most else f"{least:.4g} to {most:.4g} {force}")
+    else:
+        parts.append("any force")
+    return ", ".join(parts)
+
+
+def _carried(model: Model, name: str) -> list[int]:
+    """Indices of a body and of those that it carries."""
+    bodies = model.description.bodies
+    found = {name}
+    for body in bodies[1:]:
+        if body.parent in found:
+            found.add(body.name)
+    return [b for b, body in enumerate(bodies) if body.name in found]
+
+
+def _size(model: Model, q: FloatArray, carried: Sequence[int]) -> FloatArray | None:
+    """m, of the box along the world's axes around some bodies; None where nothing of them has a shape."""
+    from qdsim.planning.drawing.solids import solids_of
+
+    pos, rot = model.body_poses(q)
+    solids = solids_of(model, [False] * len(model.body_names), "collision")
+    corners = [pos[s.body] + s.corners @ rot[s.body].T for s in solids if s.body in carried]
+    if not corners:
+        return None
+    points = np.concatenate(corners)
+    return np.asarray(points.max(axis=0) - points.min(axis=0))
+
+
+def _geom(model: Model, contact: Any, side: str) -> str:
+    name = model.geom_names[contact[f"geom_{side}"]]
+    body = model.body_names[contact[f"body_{side}"]]
+    return name if name == body or body == "world" else f"{body}/{name}"

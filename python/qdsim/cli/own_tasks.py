@@ -1,0 +1,183 @@
+"""Tasks of people's own robot files: what the command line says, and what it leaves to the model."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qdsim.cli.goals import goal_of
+from qdsim.cli.outcome import UnusableError
+from qdsim.cli.sources import first_configuration, load_model, loading
+
+if TYPE_CHECKING:
+    from qdsim.model import FloatArray, Model
+    from qdsim.planning import ObjectSpace, RRTOptions, Task
+
+__all__ = ["object_name", "obstacle", "own_task"]
+
+_STEP = 1.5
+"""Lengths of the object that the robot's tips move on one edge of the tree at most."""
+_LEAST_STEP, _MOST_STEP = 0.02, 0.5
+"""rad or m, of the command."""
+_LEAST_MARGIN, _MOST_MARGIN = 0.02, 0.1
+"""m; a tenth of the robot in between: 0.1 m of an arm, 0.02 m of a hand."""
+_START_TOLERANCE = 1e-3
+"""m; what lies on soft contacts in its file begins so deep."""
+_TILT = 0.2
+"""rad; how far subgoals tilt what gravity pulls, where the goal does not."""
+
+
+def own_task(arguments: argparse.Namespace) -> Task:
+    """The task that the arguments of ``qdsim plan`` describe, of a robot file.
+
+    Raises:
+        UnusableError: if something is missing, or the task cannot be.
+    """
+    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, by_joints
+    from qdsim.step import Options
+
+    path = arguments.task
+    model = load_model(path, **loading(arguments, path))
+    start = _start(model, arguments.start)
+    name = object_name(model, arguments.object)
+    try:
+        model = by_joints(model)
+        space = ObjectSpace(model, name)
+        if arguments.goal is None:
+            raise UnusableError(f"--goal: say where {name!r} shall go: {_words(model, space)}")
+        goal = goal_of(model, space, start, arguments.goal)
+        reach = _reach(model, start)
+        margin = arguments.margin or float(np.clip(0.1 * reach, _LEAST_MARGIN, _MOST_MARGIN))
+        asked = {
+            "position_tolerance": arguments.position_tolerance,
+            "rotation_tolerance": arguments.rotation_tolerance,
+        }
+        task = Task(
+            f"{name} of {os.path.basename(path)}",
+            model,
+            Options(h=arguments.h, margin=margin),
+            start,
+            goal,
+            name,
+            *_box(model, space, start, goal),
+            None if arguments.sampler == "none" else SurfaceSampler(name),
+            start_tolerance=_START_TOLERANCE,
+            **{key: value for key, value in asked.items() if value is not None},
+        )
+        return task.replace(planner=_planner(task, reach))
+    except (TypeError, ValueError) as error:
+        raise UnusableError(str(error)) from None
+
+
+def obstacle(model: Model, start: FloatArray) -> str | None:
+    """Why no plan can be made of a model from a configuration ``(nq,)``; None if nothing is known against it."""
+    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, by_joints
+    from qdsim.planning.task.objects import objects_of
+    from qdsim.step import Options
+
+    found = objects_of(model)
+    if not found:
+        return "nothing in it moves without being driven: there is no object"
+    try:
+        model = by_joints(model)
+        size = ObjectSpace(model, found[0]).size
+        box = np.ones(size)
+        task = Task(
+            "ready",
+            model,
+            Options(),
+            start,
+            start,
+            found[0],
+            -box,
+            box,
+            start_tolerance=_START_TOLERANCE,
+        )
+        if SurfaceSampler(found[0])(model, task.start, np.random.default_rng(0)) is None:
+            return f"no grasp of {found[0]!r} was found in 30 draws: is it within reach?"
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def object_name(model: Model, given: str | None) -> str:
+    """The object that is meant: the one named, else the only one there is."""
+    from qdsim.planning.task.objects import objects_of
+
+    found = objects_of(model)
+    if given is not None:
+        if given not in model.body_names:
+            there = ", ".join(found) or "none"
+            raise UnusableError(
+                f"--object: the model has no body {given!r}; objects in it: {there}"
+            )
+        return given
+    parents = {body.name: body.parent for body in model.description.bodies}
+    alone = [name for name in found if parents[name] not in found]
+    if len(alone) == 1:
+        return alone[0]
+    if not alone:
+        raise UnusableError("nothing in the model moves without being driven: there is no object")
+    raise UnusableError(f"--object: say which one of {', '.join(alone)}")
+
+
+def _words(model: Model, space: ObjectSpace) -> str:
+    from qdsim.cli.goals import goal_words
+
+    return f"{goal_words(model, space)}; angles in radians, or as 90deg; - keeps a number"
+
+
+def _start(model: Model, key: str | None) -> FloatArray:
+    if key is None:
+        return first_configuration(model)
+    if key not in model.keyframes:
+        known = ", ".join(model.keyframes) or "none"
+        raise UnusableError(f"--start: the file has no key frame {key!r}; it has {known}")
+    return model.clamp_to_limits(model.keyframes[key].q)
+
+
+def _reach(model: Model, q: FloatArray) -> float:
+    """m, how far an actuator moves the robot a radian (of slides: 1)."""
+    from qdsim.planning.task.robot import levers
+
+    return float(levers(model, q).max(initial=0.0))
+
+
+def _planner(task: Task, reach: float) -> RRTOptions:
+    """Settings of the tree that suit the robot and the object."""
+    from qdsim.planning import RRTOptions
+
+    most = _STEP * task.length / max(reach, 1e-9)
+    return RRTOptions(step=float(np.clip(most, _LEAST_STEP, _MOST_STEP)))
+
+
+def _box(
+    model: Model, space: ObjectSpace, start: FloatArray, goal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Displacements ``(size,)`` of subgoals from the start: by the object's size, or half of the way, to all sides, and
+    around; along gravity and in tilts hardly further than the goal asks for."""
+    from qdsim.planning.task.robot import object_length
+
+    shift = space.difference(goal, start)
+    heavy = bool(np.any(model.parameters.gravity))
+    turns = space.rotation
+    far = float(np.abs(shift[~turns]).max(initial=0.0))
+    room = np.where(turns, np.pi, max(object_length(model, start, space), 0.5 * far))
+    if heavy:
+        J = np.asarray(model.jacobian(start, space.body, np.zeros(3)))[:, space.v]
+        up = -model.parameters.gravity / np.linalg.norm(model.parameters.gravity)
+        room = np.where(~turns & (np.abs(up @ J[:3]) > 0.5), 0.0, room)
+        if turns.sum() == 3:
+            room = np.where(turns & (np.abs(up @ J[3:]) < 0.5), _TILT, room)
+    lower, upper = np.minimum(shift, 0.0) - room, np.maximum(shift, 0.0) + room
+    limits = {joint.name: joint.range for joint in model.description.joints}
+    for i, v in enumerate(space.v.tolist()):
+        for name in space.joints:
+            own, ends = model.slice_v(name), limits[name]
+            if own.start == v and own.stop == v + 1 and ends is not None:
+                at = float(start[model.slice_q(name).start])
+                lower[i], upper[i] = max(lower[i], ends[0] - at), min(upper[i], ends[1] - at)
+    return lower, upper

@@ -1,0 +1,46 @@
+"""Names of the systems, as people write them: those of files, of environments, or nearly so."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from qdsim.registration import IDS
+
+__all__ = ["environments_of", "near_names", "plain_name"]
+
+
+def plain_name(name: str, names: Sequence[str]) -> str | None:
+    """The one of ``names`` that is meant: itself however it is spelt (``Planar-Hand``), or the system of an
+    environment (``qdsim/AllegroBall-v0``, ``allegro_ball``); None if it is none."""
+    key = _spelt(name)
+    return key if key in names else _ENVIRONMENTS.get(key)
+
+
+def near_names(name: str, names: Sequence[str], most: int = 4) -> list[str]:
+    """Those of ``names`` that come near, best first: of which it is a part (``ball``), or that are spelt alike."""
+    key = _spelt(name)
+    all_of = _ENVIRONMENTS | {known: known for known in names}
+    words = [word for word in key.split("_") if len(word) > 2]
+    with_words = [other for other in all_of if any(word in other.split("_") for word in words)]
+    containing = [other for other in all_of if len(key) > 2 and key in other]
+    alike = difflib.get_close_matches(key, list(all_of), n=most)
+    found = [all_of[other] for other in [*containing, *alike, *with_words]]
+    return list(dict.fromkeys(found))[:most]
+
+
+def environments_of(system: str) -> list[str]:
+    """Ids of the environments of a system."""
+    return [id_ for id_, (known, *_) in IDS.items() if known == system]
+
+
+def _spelt(name: str) -> str:
+    """Lower case with underscores, without ``qdsim/`` and ``-v0``."""
+    bare = re.sub(r"-v\d+$", "", name.strip().removeprefix("qdsim/"))
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", bare)
+    return re.sub(r"[\s_-]+", "_", parts).lower()
+
+
+_ENVIRONMENTS = {_spelt(id_): system for id_, (system, *_) in IDS.items()}
+"""From ids as :func:`_spelt` has them to systems."""
