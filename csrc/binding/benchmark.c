@@ -102,7 +102,6 @@ PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
   }
   qd_status status = QD_OK;
   double seconds;
-  call.settings.leave_distant_out = call.options->leave_distant_out; /* as step does */
   Py_BEGIN_ALLOW_THREADS;
   double start = clock_now();
   for (int i = 0; i < repeat && status == QD_OK; i++) {

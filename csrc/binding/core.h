@@ -134,8 +134,7 @@ typedef struct solver_info {
 } solver_info;
 
 extern PyType_Spec info_type_spec;
-/* step: a Step that counts its contacts when it is asked, or NULL. */
-PyObject *info_create(const core_state *state, const solver_info *info, PyObject *step);
+PyObject *info_create(const core_state *state, const solver_info *info);
 const solver_info *info_of(PyObject *object);
 PyObject *info_restore(PyObject *module, PyObject *args);
 
@@ -175,9 +174,7 @@ extern PyType_Spec model_type_spec;
 typedef struct options_object {
   PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
   PyObject *held;                         /* tuple of names */
-  PyObject *held_masks;  /* {serial of a model: bytes (nv)}, filled when first needed */
-  int leave_distant_out; /* of steps by themselves: who makes a Step computes them when it is read
-                          */
+  PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
 } options_object;
 
 extern PyType_Spec options_type_spec;

@@ -71,7 +71,7 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
                                               status_reason(status), who, advice(status, culprits),
                                               residuals, cone->iterations)
                        : NULL;
-  PyObject *report = text ? info_create(state, info, NULL) : NULL;
+  PyObject *report = text ? info_create(state, info) : NULL;
   PyObject *error = report ? PyObject_CallOneArg(state->solver_error, text) : NULL;
   if (error && PyObject_SetAttrString(error, "info", report) == 0 &&
       PyObject_SetAttrString(error, "culprits", none) == 0) {

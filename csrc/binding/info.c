@@ -4,15 +4,12 @@
 
 typedef struct info_object {
   PyObject_HEAD solver_info info;
-  PyObject *step; /* strong: a Step that has not listed all contacts yet, which counts them; or NULL
-                   */
 } info_object;
 
-PyObject *info_create(const core_state *state, const solver_info *info, PyObject *step) {
+PyObject *info_create(const core_state *state, const solver_info *info) {
   info_object *self = (info_object *)state->info_type->tp_alloc(state->info_type, 0);
   if (self) {
     self->info = *info;
-    self->step = Py_XNewRef(step);
   }
   return (PyObject *)self;
 }
@@ -21,7 +18,6 @@ const solver_info *info_of(PyObject *object) { return &((info_object *)object)->
 
 static void info_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  Py_XDECREF(((info_object *)self)->step);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -34,24 +30,6 @@ static PyObject *info_status(PyObject *self, void *closure) {
 static PyObject *info_method(PyObject *self, void *closure) {
   (void)closure;
   return PyUnicode_FromString(qd_cone_method_name(info_of(self)->cone.method));
-}
-
-/* -1 with an exception. */
-static Py_ssize_t contact_count(PyObject *self) {
-  PyObject *step = ((info_object *)self)->step;
-  if (!step) {
-    return info_of(self)->contact_count;
-  }
-  PyObject *contacts = PyObject_GetAttrString(step, "contacts");
-  const Py_ssize_t count = contacts ? PyObject_Size(contacts) : -1;
-  Py_XDECREF(contacts);
-  return count;
-}
-
-static PyObject *info_contact_count(PyObject *self, void *closure) {
-  (void)closure;
-  const Py_ssize_t count = contact_count(self);
-  return count < 0 ? NULL : PyLong_FromSsize_t(count);
 }
 
 static PyObject *info_polished(PyObject *self, void *closure) {
@@ -114,10 +92,6 @@ static void append_count(PyObject **text, int count, const char *what) {
 static PyObject *info_str(PyObject *self) {
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  const Py_ssize_t contacts = contact_count(self);
-  if (contacts < 0) {
-    return NULL;
-  }
   const double residuals[] = {cone->primal_residual, cone->dual_residual, cone->complementarity,
                               info->law_residual};
   double largest = 0.0;
@@ -129,7 +103,7 @@ static PyObject *info_str(PyObject *self) {
   PyObject *text = PyUnicode_FromFormat("%s by %s in %d iterations, largest residual %s",
                                         qd_status_name(cone->status),
                                         qd_cone_method_name(cone->method), cone->iterations, size);
-  append_count(&text, (int)contacts, "contacts");
+  append_count(&text, info->contact_count, "contacts");
   append_count(&text, info->missed_pairs, "missed pairs");
   append_count(&text, info->dropped_pairs, "dropped pairs");
   append_count(&text, info->relaxed_contacts, "relaxed contacts");
@@ -159,19 +133,14 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  const Py_ssize_t contacts = contact_count(self);
-  if (contacts < 0) {
-    Py_DECREF(restore);
-    return NULL;
-  }
   return Py_BuildValue(
       "N(iiiiddddiiiiiiiiiiiiidiidi)", restore, (int)cone->status, cone->iterations, cone->polished,
       cone->factorizations, cone->primal_residual, cone->dual_residual, cone->complementarity,
-      cone->objective, info->row_count, (int)contacts, info->missed_pairs, info->dropped_pairs,
-      info->relaxed_contacts, info->derivative_exact, (int)cone->method, cone->tries,
-      info->softened, info->bounces, info->capped_rows, info->convex_programs, info->several,
-      info->law_residual, info->soft_programs, info->soft_unfinished, info->bounce_share,
-      info->deep_contacts);
+      cone->objective, info->row_count, info->contact_count, info->missed_pairs,
+      info->dropped_pairs, info->relaxed_contacts, info->derivative_exact, (int)cone->method,
+      cone->tries, info->softened, info->bounces, info->capped_rows, info->convex_programs,
+      info->several, info->law_residual, info->soft_programs, info->soft_unfinished,
+      info->bounce_share, info->deep_contacts);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
@@ -201,7 +170,7 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   }
   cone->status = (qd_status)status;
   cone->method = (qd_cone_method)method;
-  return info_create(PyModule_GetState(module), &info, NULL);
+  return info_create(PyModule_GetState(module), &info);
 }
 
 #define INFO_MEMBER(name, type, field, doc)                                                        \
@@ -222,6 +191,7 @@ static PyMemberDef info_members[] = {
                 "Largest |dual o slack - target_mu e| over the cones (J in a step)."),
     INFO_MEMBER("objective", T_DOUBLE, cone.objective, "1/2 x'Qx + b'x (J in a step)."),
     INFO_MEMBER("row_count", T_INT, row_count, "Rows of the cone program."),
+    INFO_MEMBER("contact_count", T_INT, contact_count, "Contacts in the step."),
     INFO_MEMBER("bounces", T_INT, bounces,
                 "Contacts that bounced (restitution); 0 in other steps."),
     INFO_MEMBER("bounce_share", T_DOUBLE, bounce_share,
@@ -267,7 +237,6 @@ static PyMemberDef info_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {
-    {"contact_count", info_contact_count, NULL, "Contacts in the step.", NULL},
     {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
     {"method", info_method, NULL,
      "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "

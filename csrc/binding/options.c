@@ -19,7 +19,6 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "mass_ratio",
                           "margin",
                           "add_missed_pairs",
-                          "leave_distant_out",
                           "joint_limits",
                           "gravity_on_actuated",
                           "damping",
@@ -45,11 +44,10 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
-  int leave_distant_out = 0;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddpppppidpiidddO!pdipdddiii:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpiidddO!pdipdddiii:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
-          &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs, &leave_distant_out,
+          &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
           &settings.patch_friction, &settings.patch_law, &settings.slip_speed,
@@ -65,7 +63,6 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   }
   self->settings = settings;
   self->settings.held = NULL;
-  self->leave_distant_out = leave_distant_out;
   self->held = held ? Py_NewRef(held) : PyTuple_New(0);
   self->held_masks = PyDict_New();
   if (!self->held || !self->held_masks) {
@@ -282,7 +279,6 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("slip_speed", T_DOUBLE, slip_speed),
     SETTING_MEMBER("bristle_stiffness", T_DOUBLE, bristle_stiffness),
     SETTING_MEMBER("bristle_time", T_DOUBLE, bristle_time),
-    {"leave_distant_out", T_INT, offsetof(options_object, leave_distant_out), READONLY, NULL},
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),

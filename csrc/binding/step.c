@@ -44,7 +44,6 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
     return NULL;
   }
   qd_status status;
-  call.settings.leave_distant_out = call.options->leave_distant_out; /* the Step completes them */
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_run(&call, 0, NULL, NULL);
   Py_END_ALLOW_THREADS;

@@ -10,9 +10,6 @@ typedef struct step_object {
   int nq, nv, nu, constraint_count, tendon_count, contact_count;
   PyObject *q_next, *delta, *limit_force, *constraint_force;             /* NULL until read */
   PyObject *tendon_force, *actuator_force, *actuator_limited, *contacts; /* likewise */
-  model_object *model; /* strong, where the contacts are not all there yet; else NULL */
-  PyObject *state;     /* bytes, strong, likewise: q (nq) and mocap (mocap_count, 7), or none */
-  double margin;
   double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), constraint_force
                        (constraint_count, 6), tendon_force (tendon_count), actuator_force (2, nu),
                        then the contacts */
@@ -53,26 +50,6 @@ static step_object *step_alloc(const core_state *state, int nq, int nv, int nu,
   return self;
 }
 
-enum { MOCAP_NUMBERS = 7 }; /* position, quaternion */
-
-/* What the contacts are computed from that the step left out. */
-static int keep_state(step_object *self, const step_call *call) {
-  const Py_ssize_t nq = call->model->nq;
-  const Py_ssize_t mocap = call->input.mocap ? MOCAP_NUMBERS * call->model->mocap_count : 0;
-  self->state = PyBytes_FromStringAndSize(NULL, (nq + mocap) * (Py_ssize_t)sizeof(double));
-  if (!self->state) {
-    return -1;
-  }
-  char *bytes = PyBytes_AS_STRING(self->state);
-  memcpy(bytes, call->input.q, (size_t)nq * sizeof(double));
-  if (mocap > 0) {
-    memcpy(bytes + (size_t)nq * sizeof(double), call->input.mocap, (size_t)mocap * sizeof(double));
-  }
-  self->model = (model_object *)Py_NewRef((PyObject *)call->model);
-  self->margin = call->settings.margin;
-  return 0;
-}
-
 PyObject *step_create(const step_call *call, int with_derivative) {
   const qd_step_result *result = &call->result;
   size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
@@ -94,10 +71,6 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   if (result->contact_count > 0) {
     memcpy(step_contacts(self), result->contacts,
            (size_t)result->contact_count * sizeof(qd_contact));
-  }
-  if (result->distant_pairs > 0 && keep_state(self, call) < 0) {
-    Py_DECREF(self);
-    return NULL;
   }
   return (PyObject *)self;
 }
@@ -154,8 +127,6 @@ static void step_dealloc(PyObject *object) {
   Py_XDECREF(self->actuator_force);
   Py_XDECREF(self->actuator_limited);
   Py_XDECREF(self->contacts);
-  Py_XDECREF((PyObject *)self->model);
-  Py_XDECREF(self->state);
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -264,32 +235,6 @@ static PyObject *step_get_actuator_limited(PyObject *object, void *closure) {
                          marks_from_numbers(step_actuator_force(self) + self->nu, self->nu));
 }
 
-/* All contacts of a step that left some out. */
-static PyObject *complete_contacts(const core_state *state, step_object *self) {
-  const double *q = (const double *)(const void *)PyBytes_AS_STRING(self->state);
-  const Py_ssize_t held = PyBytes_GET_SIZE(self->state) / (Py_ssize_t)sizeof(double);
-  const double *mocap = held > self->nq ? q + self->nq : NULL;
-  const qd_model *model = self->model->model;
-  workspace_entry *entry = workspace_pool_acquire(&self->model->pool, model);
-  if (!entry) {
-    return PyErr_NoMemory();
-  }
-  const qd_contact *contacts;
-  int count;
-  qd_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  do {
-    status = qd_step_contacts(model, entry->workspace, q, mocap, self->margin, step_contacts(self),
-                              self->contact_count, &contacts, &count);
-  } while (status == QD_OUT_OF_CAPACITY &&
-           (status = qd_workspace_reserve(model, entry->workspace, count)) == QD_OK);
-  Py_END_ALLOW_THREADS;
-  PyObject *out = status == QD_OK ? contact_array_create(state, contacts, count)
-                                  : status_raise(state, "contacts", status, NULL, NULL);
-  workspace_pool_release(&self->model->pool, entry);
-  return out;
-}
-
 static PyObject *step_get_contacts(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
@@ -299,16 +244,14 @@ static PyObject *step_get_contacts(PyObject *object, void *closure) {
     return out;
   }
   return slot_fill(object, &self->contacts,
-                   self->model
-                       ? complete_contacts(state, self)
-                       : contact_array_create(state, step_contacts(self), self->contact_count));
+                   contact_array_create(state, step_contacts(self), self->contact_count));
 }
 
 static PyObject *step_get_info(PyObject *object, void *closure) {
   (void)closure;
   core_state *state = core_state_of_type(Py_TYPE(object));
   const step_object *self = (const step_object *)object;
-  return state ? info_create(state, &self->info, self->model ? object : NULL) : NULL;
+  return state ? info_create(state, &self->info) : NULL;
 }
 
 static PyObject *step_repr(PyObject *object) {

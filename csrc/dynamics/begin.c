@@ -17,26 +17,14 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
     working_set_fill(&w->set, model, &w->collision);
     return;
   }
-  working_set_choose(&w->set, model, options, &w->collision, input);
+  working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
   if (is_warm) {
     warm_start_choose(&w->warm, model, &w->set);
   }
 }
 
-/* Contacts of the shapes at q; of an exact step that leaves distant pairs out, of those that its
- * motion might bring together. */
-static void find_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                          const qd_step_input *input, int near_only) {
-  const screw *motion = NULL;
-  if (isinf(options->kappa)) {
-    motion = working_set_motion(&w->set, model, options, &w->kinematics, input);
-  }
-  collision_compute_near(model, &w->kinematics, options->margin, near_only ? motion : NULL,
-                         &w->collision);
-}
-
 void begin_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                    const qd_step_input *input, int near_only) {
-  find_contacts(model, w, options, input, near_only);
+                    const qd_step_input *input) {
+  collision_compute(model, &w->kinematics, options->margin, &w->collision);
   set_begin(model, w, options, input);
 }

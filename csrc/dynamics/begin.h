@@ -6,9 +6,8 @@
 #include "qdsim.h"
 
 /* Fills the list of contacts, the working set and the places of a warm start; the kinematics are
- * those of q. near_only: of an exact step, pairs that its motion cannot bring together are left to
- * the list of distant ones. */
+ * those of q. */
 void begin_contacts(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
-                    const qd_step_input *input, int near_only);
+                    const qd_step_input *input);
 
 #endif

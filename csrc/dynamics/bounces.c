@@ -18,7 +18,6 @@ typedef struct bouncing_step {
   const qd_step_options *options;
   const qd_step_input *input;
   const step_columns *kept;
-  int near_only;
   qd_step_result *result;
 } bouncing_step;
 
@@ -79,13 +78,11 @@ static void measure_work(const bouncing_step *s) {
 
 /* The step with the groups' shares, and its work. */
 static qd_status solve_shares(const bouncing_step *s) {
-  int near_only = s->near_only;
   for (int i = 0; i < s->model->tree_count; ++i) {
     const int group = s->w->bounces.of_tree[i];
     s->w->problem.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
   }
-  const qd_status status =
-      step_solve(s->model, s->w, s->options, s->input, s->kept, &near_only, s->result);
+  const qd_status status = step_solve(s->model, s->w, s->options, s->input, s->kept, s->result);
   if (status == QD_OK) {
     measure_work(s);
   }
@@ -256,17 +253,17 @@ static qd_status search(const bouncing_step *s, int crowded) {
 }
 
 qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                        const qd_step_input *input, const step_columns *kept, int *near_only,
+                        const qd_step_input *input, const step_columns *kept,
                         qd_step_result *result) {
   for (int i = 0; i < model->tree_count; ++i) {
     w->problem.bounce_share[i] = 1.0;
   }
-  qd_status status = step_solve(model, w, options, input, kept, near_only, result);
+  qd_status status = step_solve(model, w, options, input, kept, result);
   if (!options->dynamic || w->problem.bounce_count == 0 ||
       (status != QD_OK && !may_crowd(status))) {
     return status;
   }
-  const bouncing_step s = {model, w, options, input, kept, *near_only, result};
+  const bouncing_step s = {model, w, options, input, kept, result};
   const int crowded = status != QD_OK;
   form_groups(&s);
   if (!crowded) {

@@ -32,7 +32,7 @@ static inline void bounces_lay_out(bounce_search *b, const qd_model *model, aren
  * restitution are multiplied by the largest share found for which that is not so;
  * result->bounce_share is the smallest of these. */
 qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                        const qd_step_input *input, const step_columns *kept, int *near_only,
+                        const qd_step_input *input, const step_columns *kept,
                         qd_step_result *result);
 
 #endif

@@ -43,13 +43,6 @@ static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step
   return status;
 }
 
-/* Large models go on from round to round by the places of contacts in the list. */
-static int leaves_distant_out(const qd_model *model, const qd_step_options *options,
-                              const step_columns *kept) {
-  return options->leave_distant_out && kept == NULL && isinf(options->kappa) &&
-         options->law == QD_LAW_CONVEX && model->soft_pair_count == 0 && model->nv < LARGE_ISLAND;
-}
-
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, const step_columns *kept,
                        qd_step_result *result) {
@@ -60,14 +53,9 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   if (!input_is_finite(input, model)) {
     return fail(model, input, result, QD_NOT_FINITE);
   }
-  int near_only = leaves_distant_out(model, options, kept);
   w->problem.effort = (effort){0, 0, 0};
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
-  qd_status status = bounces_solve(model, w, options, input, kept, &near_only, result);
-  if (near_only && step_failed(status)) { /* what then helps needs the whole list */
-    near_only = 0;
-    status = bounces_solve(model, w, options, input, kept, &near_only, result);
-  }
+  const qd_status status = bounces_solve(model, w, options, input, kept, result);
   result->info.iterations = w->problem.effort.iterations;
   result->info.factorizations = w->problem.effort.factorizations;
   result->info.tries = w->problem.effort.tries;

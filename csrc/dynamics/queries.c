@@ -119,58 +119,6 @@ qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const doubl
   return status;
 }
 
-/* The place of a listed contact in the list of all, or -1: the step found it beyond the margin. All
- * of the first `count` are in the order of the pairs. */
-static int place_of(const collision *c, int count, const qd_contact *listed) {
-  int low = 0, high = count;
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (c->contact[middle].pair < listed->pair) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  for (; low < count && c->contact[low].pair == listed->pair; ++low) {
-    const qd_contact *own = c->contact + low;
-    if (own->dist == listed->dist && memcmp(own->pos, listed->pos, sizeof own->pos) == 0) {
-      return low;
-    }
-  }
-  return -1;
-}
-
-qd_status qd_step_contacts(const qd_model *model, qd_workspace *workspace, const double *q,
-                           const double *mocap, double margin, const qd_contact *listed,
-                           int listed_count, const qd_contact **contacts, int *contact_count) {
-  collision *c = &workspace->collision;
-  *contacts = NULL;
-  *contact_count = 0;
-  if (isnan(margin)) {
-    return QD_BAD_ARGUMENT;
-  }
-  if (!all_finite(q, model->nq) ||
-      (mocap != NULL && !all_finite(mocap, MOCAP_POSE * model->mocap_count))) {
-    return QD_NOT_FINITE;
-  }
-  kinematics_compute(model, q, mocap, &workspace->kinematics);
-  if (collision_compute(model, &workspace->kinematics, margin, c) != QD_OK) {
-    *contact_count = c->count + listed_count;
-    return QD_OUT_OF_CAPACITY;
-  }
-  const int count = c->count;
-  for (int i = 0; i < listed_count; ++i) {
-    const int place = place_of(c, count, listed + i);
-    const int at = place >= 0 ? place : c->count++;
-    if (at < c->capacity) {
-      c->contact[at] = listed[i];
-    }
-  }
-  *contacts = c->contact;
-  *contact_count = c->count;
-  return c->count <= c->capacity ? QD_OK : QD_OUT_OF_CAPACITY;
-}
-
 qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, const double *q,
                             double margin, double *distance, int *contact_count) {
   const qd_contact *contacts;

@@ -356,18 +356,16 @@ static int begins_rough(const qd_model *model, const qd_workspace *w,
 }
 
 /* 1 if more contacts change nothing about how a round ended: there are none, there is no room, or
- * what contradicts itself has no solution with more either. Distant pairs come in behind a solution
- * only. */
+ * what contradicts itself has no solution with more either. */
 static int is_last(const qd_workspace *w, qd_status status) {
-  const int waiting =
-      w->set.left_out + w->set.forces_left_out + (status == QD_OK ? w->collision.distant_count : 0);
+  const int waiting = w->set.left_out + w->set.forces_left_out;
   return status == QD_OUT_OF_CAPACITY || (waiting == 0 && !w->rough) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }
 
 /* Rounds before all contacts come in. */
 static int most_rounds(const qd_workspace *w, int large) {
-  const int few = 2 * (w->set.left_out + w->collision.distant_count) <= w->collision.count;
+  const int few = 2 * w->set.left_out <= w->collision.count;
   return large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
 }
 
@@ -493,7 +491,7 @@ void step_result_reset(qd_step_result *result) {
   result->contact_count = 0;
   result->row_count = 0;
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
-  result->softened = result->distant_pairs = 0;
+  result->softened = 0;
   result->soft_programs = 0;
   result->soft_converged = 1;
   result->bounces = result->capped_rows = result->deep_contacts = 0;
@@ -504,8 +502,7 @@ void step_result_reset(qd_step_result *result) {
 }
 
 qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                     const qd_step_input *input, const step_columns *kept, int *near_only,
-                     qd_step_result *result) {
+                     const qd_step_input *input, const step_columns *kept, qd_step_result *result) {
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
   step_result_reset(result);
@@ -515,13 +512,9 @@ qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_optio
   w->problem.proven = -1;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;
   w->problem.soft.count = 0;
-  begin_contacts(model, w, options, input, *near_only);
-  *near_only = w->collision.distant_count > 0;
+  begin_contacts(model, w, options, input);
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);
-    if (step_failed(status) && *near_only) {
-      return status;
-    }
     if (step_failed(status) && result->missed_pairs > 0) {
       status = solve_without(model, w, options, input, kept, before, result);
     } else if (step_failed(status)) {
@@ -548,7 +541,6 @@ qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_optio
         result->contact_count += soft_newton_report(w, model);
         soft_newton_settle(w, model, options, result->bristle);
       }
-      result->distant_pairs = w->collision.distant_count;
       return QD_OK; /* every round adds a pair, so the rounds end */
     }
   }

@@ -17,11 +17,9 @@ static inline int step_failed(qd_status status) {
 /* Nothing found yet. */
 void step_result_reset(qd_step_result *result);
 
-/* A step of checked arguments, its kinematics known. *near_only: distant pairs are left out; then 1
- * if any were, and it may fail where it would not with all contacts in the list. */
+/* A step of checked arguments, its kinematics known. */
 qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                     const qd_step_input *input, const step_columns *kept, int *near_only,
-                     qd_step_result *result);
+                     const qd_step_input *input, const step_columns *kept, qd_step_result *result);
 
 /* qd_step, leaving every stage's result in the workspace; kept: also what the derivatives of every
  * island's solution need, NULL for none. */

@@ -4,7 +4,6 @@
 
 #include "base/lanes.h"
 #include "mechanics/actuator.h"
-#include "mechanics/pairs/distant_pairs.h"
 
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
  * at any contact (or of a geometry's size, where nothing is commanded). */
@@ -114,12 +113,12 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
   }
 }
 
-const screw *working_set_motion(working_set *s, const qd_model *model,
-                                const qd_step_options *options, const kinematics *k,
-                                const qd_step_input *input) {
+/* Twists of the bodies as commanded, or of the second-order step as they are. */
+static void fill_motion_of_start(working_set *s, const qd_model *model,
+                                 const qd_step_options *options, const kinematics *k,
+                                 const qd_step_input *input) {
   (options->dynamic ? fill_motion : fill_command)(s, model, options, input);
   fill_twists(s, model, k, s->delta);
-  return s->twist;
 }
 
 QD_CLONES
@@ -227,22 +226,14 @@ static double gap_ahead(const working_set *s, const qd_contact *contact) {
   return contact->dist + fmin(vec3_dot(contact->frame, v), 0.0);
 }
 
-/* The same with distant pairs, whose contacts are not known. */
-static double fastest_pair(const working_set *s, const qd_model *model, const collision *c) {
-  double fastest = fastest_contact(s, c);
-  for (int i = 0; i < c->distant_count; ++i) {
-    fastest = fmax(fastest, distant_pair_speed(c, model, c->distant[i].pair, s->twist));
-  }
-  return fastest;
-}
-
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
-                        const collision *c, const qd_step_input *input) {
+                        const kinematics *k, const collision *c, const qd_step_input *input) {
   working_set_fill(s, model, c);
+  fill_motion_of_start(s, model, options, k, input);
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(s->rays, options->ray_count);
   }
-  const double reach = SHARE_OF_MOTION * fastest_pair(s, model, c);
+  const double reach = SHARE_OF_MOTION * fastest_contact(s, c);
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;
     const double size =
@@ -328,41 +319,11 @@ int working_set_misses(working_set *s, const qd_model *model, const qd_step_opti
   return count_reached(s, options, c, CLEARLY_REACHED);
 }
 
-/* Pairs of which the motion reaches a contact come in, with all contacts that they have. */
-static int extend_distant(const working_set *s, const qd_model *model,
-                          const qd_step_options *options, collision *c, double near) {
-  int added = 0;
-  for (int i = c->distant_count - 1; i >= 0; --i) {
-    if (c->counts[c->distant[i].pair] == PAIR_LISTED) { /* it came in as one that would be missed */
-      distant_pair_keep(c, i);
-      continue;
-    }
-    const double bound = c->distant[i].bound;
-    const double closing = distant_pair_closing(c, model, c->distant[i].pair, s->twist);
-    if (bound - closing > near * (bound + closing)) {
-      continue; /* wherever in the pair, however it moves */
-    }
-    const int before = c->count;
-    collision_add_distant(c, model, i, options->margin);
-    int reached = c->count > c->capacity; /* they are not there to be asked: room comes first */
-    for (int k = before; k < c->count && !reached; ++k) {
-      reached = is_reached(s, options, c->contact + k, near);
-    }
-    if (reached) {
-      added += c->count - before;
-      distant_pair_keep(c, i);
-    } else {
-      distant_pair_take_back(c, i, before);
-    }
-  }
-  return added;
-}
-
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, collision *c, const qd_step_input *input,
+                       const kinematics *k, const collision *c, const qd_step_input *input,
                        const double *delta, int rough) {
   const int forces = extend_forces(s, model, options, input, delta);
-  if (s->left_out == 0 && c->distant_count == 0) {
+  if (s->left_out == 0) {
     return forces;
   }
   fill_twists(s, model, k, delta);
@@ -370,5 +331,5 @@ int working_set_extend(working_set *s, const qd_model *model, const qd_step_opti
   const int added =
       extend_limits(s, model, options, input->q, delta) + extend_contacts(s, options, c, near);
   s->left_out -= added;
-  return forces + added + (c->distant_count > 0 ? extend_distant(s, model, options, c, near) : 0);
+  return forces + added;
 }

@@ -18,7 +18,7 @@ typedef struct working_set {
   unsigned char *limit;   /* (nv, 2) likewise, lower and upper limits */
   unsigned char *force;   /* (nu) likewise, limits of actuators */
   int chosen;             /* contacts behind this one came later, and are in the program */
-  int left_out; /* contacts and limits that are not; distant pairs are counted in their list */
+  int left_out;           /* contacts and limits that are not */
   int forces_left_out;
   double *delta; /* (nv) scratch */
   screw *twist;  /* (nb, and a number behind) scratch */
@@ -28,21 +28,17 @@ typedef struct working_set {
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a);
 /* All of the list. */
 void working_set_fill(working_set *s, const qd_model *model, const collision *c);
-/* What was left out comes in; distant pairs stay out. */
+/* What was left out comes in. */
 void working_set_complete(working_set *s, const qd_model *model);
-/* Twists of the bodies as commanded, or of the second-order step as they are (body_count), until
- * the next use of the set. */
-const screw *working_set_motion(working_set *s, const qd_model *model,
-                                const qd_step_options *options, const kinematics *k,
-                                const qd_step_input *input);
-/* Contacts and limits that this motion might bring into play, and limits of actuators that pull
- * harder where they stand, or in the motion of the start. */
+/* Contacts and limits that the commanded motion (of the second-order step: the velocities) might
+ * bring into play, and limits of actuators that pull harder where they stand, or in the motion of
+ * the start. */
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
-                        const collision *c, const qd_step_input *input);
+                        const kinematics *k, const collision *c, const qd_step_input *input);
 /* Adds what delta (nv) violates or comes near to, if that is a `rough` motion in a wide sense;
- * returns how many. Contacts of distant pairs come to the end of the list. */
+ * returns how many. */
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
-                       const kinematics *k, collision *c, const qd_step_input *input,
+                       const kinematics *k, const collision *c, const qd_step_input *input,
                        const double *delta, int rough);
 /* How many contacts that are left out a motion that is known roughly has clearly reached. */
 int working_set_misses(working_set *s, const qd_model *model, const qd_step_options *options,

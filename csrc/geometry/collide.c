@@ -55,18 +55,6 @@ int qd_shape_pair_supported(int type_a, int type_b) {
          (pair_of(type_a, type_b) || pair_of(type_b, type_a));
 }
 
-static int is_convex_type(int type) { return QD_CAPSULE <= type && type <= QD_MESH; }
-
-int shapes_have_bound(int type_a, int type_b) {
-  return is_convex_type(type_a) && is_convex_type(type_b) &&
-         !(type_a == QD_CAPSULE && type_b == QD_CAPSULE);
-}
-
-double shapes_bound(const placed_shape *a, const placed_shape *b, double range) {
-  assert(shapes_have_bound(a->type, b->type));
-  return convex_convex_bound(a, b, range);
-}
-
 int shapes_collide(const placed_shape *a, const placed_shape *b, double margin,
                    contact_point *out) {
   assert(qd_shape_pair_supported(a->type, b->type));

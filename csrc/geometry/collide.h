@@ -41,12 +41,6 @@ typedef struct contact_point_derivative {
 /* Fills out[] (CONTACTS_PER_PAIR_MAX) with the contacts of dist <= margin, returns their number. */
 int shapes_collide(const placed_shape *a, const placed_shape *b, double margin, contact_point *out);
 
-/* Whether shapes_bound knows these shapes: those whose contacts cost several times as much. */
-int shapes_have_bound(int type_a, int type_b);
-/* A lower bound of their distance that is larger than range, or -infinity: none was found, and none
- * exists where they are nearer than that. */
-double shapes_bound(const placed_shape *a, const placed_shape *b, double range);
-
 /* The contact of one point of a cloud, by a feature that shapes_collide gave, wherever the two are
  * now. At least one is a cloud. */
 void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,

@@ -824,9 +824,6 @@ typedef struct qd_step_options {
   double mass_ratio;       /* > 0: epsilon per object from stiffness and mass (formulation 2) */
   double margin;           /* m; pairs within it count; infinity allowed */
   int add_missed_pairs;    /* 1: pairs beyond the margin that an exact step runs into are added */
-  int leave_distant_out;   /* 1: qd_step leaves pairs within the margin out of an exact step's list
-                              that are too far apart to act in it; the step is the same. See
-                              distant_pairs below, qd_step_contacts */
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
   int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
@@ -897,8 +894,6 @@ typedef struct qd_step_result {
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program; exact: those within reach */
-  int distant_pairs;          /* out: pairs whose contacts, without force, are not in the list
-                                 (option leave_distant_out); 0: the list has all */
   int missed_pairs;           /* out: pairs beyond the margin (or with points of a cloud beyond the
                                  nearest) that the step ran into: added in exact
                                  mode (if the option is set), passed through otherwise */
@@ -980,15 +975,6 @@ typedef struct qd_step_input {
                                  first, m at the origin of its frame, then rad, in its axes. NULL: zero
                                */
 } qd_step_input;
-
-/* All contacts at q (normalised; mocap as in the input) within the margin, of a step whose list
- * (listed_count contacts, the caller's copy) left distant pairs out: with the forces of those that
- * are listed, in the order of the pairs; behind them what the step added beyond the margin.
- * *contacts points into the workspace and lives until its next use. QD_OUT_OF_CAPACITY:
- * *contact_count says what room is needed. */
-qd_status qd_step_contacts(const qd_model *model, qd_workspace *workspace, const double *q,
-                           const double *mocap, double margin, const qd_contact *listed,
-                           int listed_count, const qd_contact **contacts, int *contact_count);
 
 /* q_next = f(q, u, tau, wrench, mocap), or of the second-order step f(q, v, u, tau, wrench, mocap).
  * QD_NOT_FINITE if an input holds NaN or infinity. */

@@ -87,7 +87,6 @@ class StepOptions:
         mass_ratio: float = ...,
         margin: float = ...,
         add_missed_pairs: bool = ...,
-        leave_distant_out: bool = ...,
         joint_limits: bool = ...,
         gravity_on_actuated: bool = ...,
         damping: bool = ...,
@@ -127,8 +126,6 @@ class StepOptions:
     def margin(self) -> float: ...
     @property
     def add_missed_pairs(self) -> int: ...
-    @property
-    def leave_distant_out(self) -> int: ...
     @property
     def joint_limits(self) -> int: ...
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -58,9 +59,7 @@ class Options:
             A pair whose rows would leave no motion at all (something penetrates, or is outside its limits, at `q`)
             is dropped again and passed through; `info.dropped_pairs` counts those. False keeps the published
             behaviour. Without effect on smoothed steps; `info.missed_pairs` counts such pairs in both.
-        leave_distant_out: Whether `step` computes contacts of pairs that are too far apart to act only when
-            `Step.contacts` is read (False). The motion is the same to rounding. Forces of redundant contacts,
-            which are not unique, may be distributed in another way than in batches, linearizations and plans.
+        leave_distant_out: Deprecated, without effect: a smaller `margin` leaves out more (0.02 m instead of 0.1 m).
         joint_limits: Whether joint limits are constraints of the step (True). In a smoothed step they act at a
             distance, as contacts do.
         gravity_on_actuated: Whether gravity acts on actuated joints (False: joints that an actuator's spring
@@ -118,7 +117,7 @@ class Options:
     mass_ratio: float | None = None
     margin: float = 0.1
     add_missed_pairs: bool = True
-    leave_distant_out: bool = False
+    leave_distant_out: dataclasses.InitVar[bool] = False
     joint_limits: bool = True
     gravity_on_actuated: bool = False
     damping: bool = False
@@ -134,7 +133,13 @@ class Options:
     iteration_limit: int = 100
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, leave_distant_out: bool) -> None:
+        if leave_distant_out:
+            warnings.warn(
+                "leave_distant_out: has no effect any more; a smaller margin (margin=0.02) leaves out more",
+                DeprecationWarning,
+                stacklevel=3,
+            )
         fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
         fields(self, one_of, "law", allowed=tuple(LAWS))
         fields(self, number, "h", above=0)
@@ -143,7 +148,7 @@ class Options:
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
-        fields(self, flag, "force_limits", "leave_distant_out")
+        fields(self, flag, "force_limits")
         fields(self, soft_word, "soft_constraints")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
@@ -181,7 +186,6 @@ class Options:
             mass_ratio=0.0 if self.mass_ratio is None else self.mass_ratio,
             margin=self.margin,
             add_missed_pairs=self.add_missed_pairs,
-            leave_distant_out=self.leave_distant_out,
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,

@@ -249,6 +249,14 @@ def test_options_replace() -> None:
         options.h = 0.2  # type: ignore[misc]
 
 
+def test_leave_distant_out_is_deprecated() -> None:
+    """It may stand in old scripts and in old plan files, where it is False."""
+    with pytest.warns(DeprecationWarning, match=r"leave_distant_out.*margin=0\.02"):
+        options = qdsim.Options(leave_distant_out=True, h=0.05)
+    assert options == qdsim.Options(leave_distant_out=False, h=0.05)
+    assert pickle.loads(pickle.dumps(options)) == options.replace() == options
+
+
 def test_held_by_joint_and_by_body() -> None:
     """Held objects stay, the others move as if alone; their rows of A are the identity's."""
     model = free(gravity=-10.0)

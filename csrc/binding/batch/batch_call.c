@@ -202,7 +202,7 @@ PyObject *failure_report(const batch_call *call, int with_derivative) {
                       .derivative_exact = with_derivative ? 0 : -1};
   return Py_BuildValue(
       "{s:L,s:L,s:N,s:N}", "sample", (long long)failure->sample, "step", (long long)failure->step,
-      "info", info_create(call->step.state, &info, NULL), "culprits",
+      "info", info_create(call->step.state, &info), "culprits",
       failure->status == QD_NOT_FINITE
           ? overflow_of(call, failure->sample, failure->step)
           : culprits_describe(call->step.model, failure->culprit, failure->culprit_count));

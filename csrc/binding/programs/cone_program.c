@@ -88,7 +88,7 @@ static PyObject *solve(cone_call *call, const qd_cone_options *options, PyObject
     PyObject *who = status == QD_NOT_FINITE && !bad ? overflowing(call) : NULL;
     PyObject *report = NULL;
     if (status == QD_OK) {
-      report = info_create(call->state, &info, NULL);
+      report = info_create(call->state, &info);
     } else if (!bad) {
       status_raise(call->state, "solve_cone_program", status, &info, who);
     }

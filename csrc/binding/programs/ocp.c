@@ -222,7 +222,7 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
     double seconds = 0.0;
     const qd_status status =
         ocp_run(state, &call, &options, repeat > 0 ? repeat : 1, &info.cone, &seconds);
-    PyObject *report = status == QD_OK ? info_create(state, &info, NULL)
+    PyObject *report = status == QD_OK ? info_create(state, &info)
                                        : status_raise(state, "solve_ocp_qp", status, &info, NULL);
     PyObject **out = call.out;
     if (report) {

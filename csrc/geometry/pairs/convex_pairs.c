@@ -301,15 +301,6 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
   return 1;
 }
 
-double convex_convex_bound(const placed_shape *a, const placed_shape *b, double range) {
-  convex_pair pair;
-  convex_witness witness;
-  convex_pair_init(&pair, a, b);
-  const double skin = pair.skin[0] + pair.skin[1];
-  const int apart = gjk_closest(&pair, GJK_TOLERANCE[0], range + skin, &witness);
-  return apart && witness.gap - skin > range ? witness.gap - skin : -INFINITY;
-}
-
 int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,
                           contact_point *out) {
   convex_pair pair;

@@ -43,8 +43,6 @@ pair_collide block_block_collide;
 
 /* convex_pairs.c: capsules, boxes, cylinders, ellipsoids and meshes */
 pair_collide convex_convex_collide;
-/* A lower bound of the distance beyond range, or -infinity. */
-double convex_convex_bound(const placed_shape *a, const placed_shape *b, double range);
 
 /* curved_pairs.c */
 pair_collide plane_cylinder_collide, plane_ellipsoid_collide, cylinder_sphere_collide,

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "mechanics/pairs/distant_pairs.h"
-
 /* Below this, a contact normal counts as parallel to a planar model's normal: use the general axes.
  */
 #define PARALLEL 1e-6
@@ -19,8 +17,6 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
   c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);
   c->capacity = capacity;
   c->count = 0;
-  c->distant = arena_take(a, (size_t)distant_pairs_most(model) * sizeof *c->distant);
-  c->distant_count = 0;
   broad_phase_lay_out(&c->broad, model, a);
 }
 
@@ -146,27 +142,16 @@ void collision_add_pair(collision *c, const qd_model *model, int pair, double ra
   for (int i = 0; i < count; ++i) {
     collision_add_contact(c, model, pair, found + i);
   }
-  if (count > 0 && c->counts[pair] != PAIR_LISTED) {
-    c->counts[pair] = PAIR_LISTED;
+  if (count > 0 && !c->counts[pair]) {
+    c->counts[pair] = 1;
     --c->left_out;
   }
 }
 
-void collision_add_distant(collision *c, const qd_model *model, int i, double margin) {
-  const int pair = c->distant[i].pair;
-  const double own = model->pair_margin[pair];
-  collision_add_pair(c, model, pair, margin > own ? margin : own);
-}
-
 qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
                             collision *c) {
-  return collision_compute_near(model, k, margin, NULL, c);
-}
-
-qd_status collision_compute_near(const qd_model *model, const kinematics *k, double margin,
-                                 const screw *twist, collision *c) {
   collision_place_shapes(c->shape, model, k);
-  c->count = c->distant_count = 0;
+  c->count = 0;
   c->left_out = model->pair_count;
   memset(c->counts, 0, (size_t)model->pair_count);
   broad_phase_in_range(&c->broad, model, c->shape, margin);
@@ -176,8 +161,7 @@ qd_status collision_compute_near(const qd_model *model, const kinematics *k, dou
     const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
     const double own = model->pair_margin[pair], range = margin > own ? margin : own;
     const int asked = by_spheres && model->geom_radius[a] + model->geom_radius[b] < INFINITY;
-    if ((asked || !out_of_range(c, model, a, b, range)) &&
-        !(twist != NULL && distant_pairs_add(c, model, pair, range, twist))) {
+    if (asked || !out_of_range(c, model, a, b, range)) {
       collision_add_pair(c, model, pair, range);
     }
   }

@@ -6,27 +6,16 @@
 #include "mechanics/kinematics.h"
 #include "mechanics/pairs/broad_phase.h"
 
-/* A pair in range, but farther apart than bound, whose contacts were not computed. */
-typedef struct distant_pair {
-  int pair;
-  double bound;
-} distant_pair;
-
-/* Values of collision.counts. */
-enum { PAIR_OUT = 0, PAIR_LISTED, PAIR_DISTANT };
-
 typedef struct collision {
   placed_shape *shape; /* (geom_count) */
   placed_shape *next;  /* (geom_count) the shapes at another configuration, see missed_pairs.h */
   double *reach, *travel, *joint_reach; /* scratch of missed_pairs.h */
-  unsigned char *counts;                /* (pair_count) PAIR_LISTED: its contacts are in the list */
+  unsigned char *counts;                /* (pair_count) 1: its contacts are in the list */
   int left_out;                         /* number of pairs that are not */
   qd_contact *contact;                  /* (capacity) */
   contact_feature *feature; /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
-  distant_pair *distant; /* (pairs that can be) see distant_pairs.h */
-  int distant_count;
   broad_phase broad;
 } collision;
 
@@ -36,10 +25,6 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
  * when they do not fit: count then says how much room all of them need. */
 qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
                             collision *c);
-/* The same without the pairs that are too far apart for motions such as these twists of the bodies
- * (body_count, NULL: all are computed). */
-qd_status collision_compute_near(const qd_model *model, const kinematics *k, double margin,
-                                 const screw *twist, collision *c);
 
 /* Places every shape by the poses of its body. */
 void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k);
@@ -49,10 +34,6 @@ int collision_out_of_range(const collision *c, const qd_model *model, int a, int
 
 /* Appends all contacts of a pair within range (room permitting; count grows in any case). */
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range);
-
-/* Appends the contacts of distant pair i within max(margin, its own); it stays among the distant
- * ones. */
-void collision_add_distant(collision *c, const qd_model *model, int i, double margin);
 
 /* Appends one contact of a pair that has others in the list. */
 void collision_add_contact(collision *c, const qd_model *model, int pair,

@@ -111,8 +111,8 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
   const int found = passed(model, c, pair);
   if (found && add) {
     collision_add_pair(c, model, pair, INFINITY);
-    c->left_out -= c->counts[pair] != PAIR_LISTED;
-    c->counts[pair] = PAIR_LISTED; /* also a pair that gave no contact: it is not asked again */
+    c->left_out -= !c->counts[pair];
+    c->counts[pair] = 1; /* also a pair that gave no contact: it is not asked again */
   }
   return found;
 }
@@ -175,15 +175,6 @@ static void find_travel(collision *c, const qd_model *model, const double *delta
   }
 }
 
-/* A distant pair may not be in range after all: 1 if it is not. */
-static int is_out(const collision *c, const qd_model *model, int pair, double range) {
-  contact_point found[CONTACTS_PER_PAIR_MAX];
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-  return c->counts[pair] == PAIR_OUT ||
-         (c->counts[pair] == PAIR_DISTANT &&
-          shapes_collide(c->shape + a, c->shape + b, range, found) == 0);
-}
-
 /* A pair out of the list was farther apart than its range, or than its bounds. Where both shapes
  * together travel less than that, the plane that separated them still does: they neither met nor
  * turned round. */
@@ -191,8 +182,7 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   const double own = model->pair_margin[pair], range = margin > own ? margin : own;
   const double both = c->travel[model->geom_body[a]] + c->travel[model->geom_body[b]];
-  return c->counts[pair] != PAIR_LISTED && !(both < range) &&
-         !collision_out_of_range(c, model, a, b, both) && is_out(c, model, pair, range);
+  return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
 }
 
 /* The first pair that can, as far as that is quickly said; pair_count if there is none. In models
@@ -240,7 +230,7 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
        ++pair) {
     if (can_be_missed(c, model, pair, margin)) {
       count += find_pair(c, model, pair, add);
-    } else if (c->counts[pair] == PAIR_LISTED && model->cloud_pair_count > 0 &&
+    } else if (c->counts[pair] && model->cloud_pair_count > 0 &&
                is_cloud_pair(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
       count += find_points(c, model, pair, add);
     }
