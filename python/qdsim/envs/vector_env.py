@@ -174,8 +174,10 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
 def _masked(values: Mapping[str, Array | NDArray[Any]], mask: NDArray[np.bool_]) -> dict[str, Any]:
     """Infos of those that the mask names, zero elsewhere, each with its mask, as Gymnasium's vectors have them."""
     found: dict[str, Any] = {}
+    everywhere = bool(mask.all())
     for name, value in values.items():
-        found[name], found[f"_{name}"] = np.where(mask, value, np.zeros_like(value)), mask.copy()
+        found[name] = value if everywhere else np.where(mask, value, np.zeros_like(value))
+        found[f"_{name}"] = mask.copy()
     return found
 
 
