@@ -41,7 +41,7 @@ from .layer_arguments import (
 from .model import Model
 from .step import Options
 
-__all__ = ["difference", "integrate", "rollout", "step"]
+__all__ = ["difference", "integrate", "mujoco_step", "rollout", "step"]
 
 _TARGETS = ("qdsim_rollout", "qdsim_rollout_pullback")
 
@@ -128,6 +128,47 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 def difference(model: Model, q1: Any, q0: Any) -> Any:
     """q1 ⊟ q0 (..., nv): `Model.difference` as a jax function, rotations at most pi."""
     return layer_manifold.difference(jnp, model, _array("q1", q1), _array("q0", q0))
+
+
+def mujoco_step(
+    model: Any,
+    state: Any,
+    control: Any,
+    *,
+    data: Any = None,
+    contacts: Literal["exact", "differences"] = "exact",
+    threads: int | None = None,
+) -> Any:
+    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of `qdsim.mujoco.linearize`.
+
+    MuJoCo is called back from the compiled program, all samples at once; its solver starts from zero. Forward and
+    reverse mode, once. Derivatives by quaternions are those that this module's beginning describes.
+
+    Args:
+        model: A ``mujoco.MjModel``; static, and it lives as long as the process. Its numbers are read when the step runs.
+        state: (..., nstate) of ``mjSTATE_FULLPHYSICS``, as ``mujoco.rollout`` has it: time, qpos, qvel, act.
+        control: (..., nu). Leading dimensions of both broadcast, and are the batch.
+        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active, as it is
+            when the function is called or traced. None: MuJoCo's defaults.
+        contacts: As in `qdsim.mujoco.linearize`.
+        threads: As in `qdsim.mujoco.linearize_batch`.
+
+    Returns:
+        (..., nstate).
+
+    Raises:
+        TypeError, ValueError: while tracing, naming the argument and what was wrong, also what of the model has no
+            derivative (`qdsim.mujoco.refusals`).
+        jax.errors.JaxRuntimeError: when run and waited for: numbers that are not finite, states that MuJoCo gives up,
+            and, where derivatives are asked for, contacts whose change is not known.
+    """
+    from .mujoco.ambient import lead_of_step, step_of
+
+    own = step_of(model, data, contacts, threads)
+    x, u = _array("state", state), _array("control", control)
+    lead, dtype = lead_of_step(model, x, u), jnp.result_type(x, u)
+    x, u = (jnp.broadcast_to(a, (*lead, a.shape[-1])).astype(dtype) for a in (x, u))
+    return _mujoco_step(own, x, u)
 
 
 # ---------------------------------------------------------------- calls
@@ -235,3 +276,33 @@ def _solve_pull(call: _Call, kept: Any, cotangents: Any) -> tuple[Any, ...]:
 
 _solve = jax.custom_vjp(_forward, nondiff_argnums=(0,))
 _solve.defvjp(_solve_kept, _solve_pull)
+
+
+def _mujoco_forward(own: Any, state: Any, control: Any) -> Any:
+    def run(x: Any, u: Any) -> Any:
+        return own.advance(x, u).astype(x.dtype)
+
+    after = jax.ShapeDtypeStruct(state.shape, state.dtype)
+    return jax.pure_callback(run, after, state, control, vmap_method="broadcast_all")
+
+
+def _mujoco_push(own: Any, given: Any, tangents: Any) -> tuple[Any, Any]:
+    """By matrices, whose products jax transposes for reverse mode."""
+    state, control = given
+
+    def run(x: Any, u: Any) -> Any:
+        return tuple(one.astype(x.dtype) for one in own.linearize(x, u))
+
+    shapes = tuple(
+        jax.ShapeDtypeStruct((*state.shape, *more), state.dtype)
+        for more in ((), state.shape[-1:], control.shape[-1:])
+    )
+    after, by_state, by_control = jax.pure_callback(
+        run, shapes, state, control, vmap_method="broadcast_all"
+    )
+    moved = jnp.einsum("...ij,...j->...i", by_state, tangents[0])
+    return after, moved + jnp.einsum("...ij,...j->...i", by_control, tangents[1])
+
+
+_mujoco_step = jax.custom_jvp(_mujoco_forward, nondiff_argnums=(0,))
+_mujoco_step.defjvp(_mujoco_push)

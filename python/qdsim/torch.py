@@ -42,7 +42,7 @@ from .layer_arguments import (
 from .model import Model
 from .step import Options
 
-__all__ = ["difference", "integrate", "rollout", "step"]
+__all__ = ["difference", "integrate", "mujoco_step", "rollout", "step"]
 
 
 def step(
@@ -118,6 +118,49 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 def difference(model: Model, q1: Any, q0: Any) -> Any:
     """q1 ⊟ q0 (..., nv): `Model.difference` as a torch function, rotations at most pi."""
     return layer_manifold.difference(torch, model, _tensor("q1", q1), _tensor("q0", q0))
+
+
+def mujoco_step(
+    model: Any,
+    state: Any,
+    control: Any,
+    *,
+    data: Any = None,
+    contacts: Literal["exact", "differences"] = "exact",
+    threads: int | None = None,
+) -> Any:
+    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of `qdsim.mujoco.linearize`.
+
+    Its solver starts from zero. `torch.compile` breaks its graph here.
+
+    Args:
+        model: A ``mujoco.MjModel``; it lives as long as the process.
+        state, control: Tensors (..., nstate) of ``mjSTATE_FULLPHYSICS``, as ``mujoco.rollout`` has it (time, qpos, qvel,
+            act), and (..., nu), whose leading dimensions broadcast.
+        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active. None:
+            MuJoCo's defaults.
+        contacts: As in `qdsim.mujoco.linearize`.
+        threads: As in `qdsim.mujoco.linearize_batch`.
+
+    Returns:
+        (..., nstate).
+
+    Raises:
+        TypeError, ValueError: An argument is wrong, or the model has what cannot be differentiated
+            (`qdsim.mujoco.refusals`); where derivatives are asked for, a contact's change is not known.
+        ArithmeticError: MuJoCo gives a state up.
+    """
+    from .mujoco.ambient import lead_of_step, step_of
+
+    own = step_of(model, data, contacts, threads)
+    x, u = _tensor("state", state), _tensor("control", control)
+    lead, dtype = lead_of_step(model, x, u), torch.promote_types(x.dtype, u.dtype)
+    x, u = (a.to(torch.float64).expand(*lead, a.shape[-1]) for a in (x, u))
+    return _MujocoStep.apply(own, x, u).to(dtype)
+
+
+mujoco_step._torchdynamo_disable = True  # type: ignore[attr-defined]
+"""`torch.compiler.disable`, which would import the compiler."""
 
 
 # ---------------------------------------------------------------- calls
@@ -454,6 +497,46 @@ class _Pushforward(_Once):
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: int, names: list[str], *tensors: Any) -> Any:
         return _Pushforward.apply(call, names, *_batched(info, in_dims[2:], tensors)), 0
+
+
+class _MujocoStep(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(own: Any, state: Any, control: Any) -> Any:
+        return torch.from_numpy(own.advance(state.detach().numpy(), control.detach().numpy()))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.own, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Any) -> Any:
+        found = _MujocoMatrices.apply(ctx.own, *ctx.saved_tensors)
+        return None, *((cotangent[..., None, :] @ matrix)[..., 0, :] for matrix in found)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        found = _MujocoMatrices.apply(ctx.own, *ctx.saved_tensors)
+        moved = [(m @ t[..., None])[..., 0] for m, t in zip(found, tangents) if t is not None]
+        return sum(moved)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, own: Any, *tensors: Any) -> Any:
+        return _MujocoStep.apply(own, *_batched(info, in_dims[1:], tensors)), 0
+
+
+class _MujocoMatrices(_Once):
+    """By the state and by the controls."""
+
+    @staticmethod
+    def forward(own: Any, state: Any, control: Any) -> Any:
+        found = own.linearize(state.detach().numpy(), control.detach().numpy())
+        return torch.from_numpy(found[1]), torch.from_numpy(found[2])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, own: Any, *tensors: Any) -> Any:
+        return _MujocoMatrices.apply(own, *_batched(info, in_dims[1:], tensors)), (0, 0)
 
 
 _register()

@@ -67,7 +67,8 @@ def linearize_batch(
     rows = rows_of("states", states, state_size(model))
     shared = shared_of(model, data)
     given = None if controls is None else rows_of("controls", controls, model.nu)
-    lead = rows.shape[:-1] if given is None else lead_of(rows, given)
+    others = rows.shape if given is None else given.shape
+    lead = lead_of(rows.shape, others, ("states", "controls"))
     n, size = math.prod(lead), 2 * model.nv + model.na
     A, B = np.empty((n, size, size)), np.empty((n, size, model.nu))
     differenced = np.empty(n, np.int64)

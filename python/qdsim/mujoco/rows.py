@@ -47,14 +47,16 @@ def rows_of(name: str, given: npt.ArrayLike, width: int) -> _Array:
     return finite(name, numbers)
 
 
-def lead_of(states: _Array, controls: _Array) -> tuple[int, ...]:
-    """Leading dimensions of both."""
+def lead_of(
+    states: tuple[int, ...], controls: tuple[int, ...], names: tuple[str, str]
+) -> tuple[int, ...]:
+    """Leading dimensions, of the shapes of both."""
     try:
-        return np.broadcast_shapes(states.shape[:-1], controls.shape[:-1])
+        return np.broadcast_shapes(states[:-1], controls[:-1])
     except ValueError:
         raise ValueError(
-            f"controls: leading dimensions {controls.shape[:-1]} do not broadcast with those of states,"
-            f" {states.shape[:-1]}"
+            f"{names[1]}: leading dimensions {controls[:-1]} do not broadcast with those of {names[0]},"
+            f" {states[:-1]}"
         ) from None
 
 
