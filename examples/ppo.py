@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdsim.envs import Policy
+from qdsim.envs import Policy, Range
 from qdsim.progress import progress_bar
 from qdsim.whole_files import replacing
 
@@ -45,20 +45,23 @@ class Settings:
     choices: int = 1  # Gaussians that an action is drawn from
     seed: int = 0
     randomize: str = (
-        ""  # factors of parameters, drawn an episode: body_mass=3:20,pair_friction=0.7:1.3
+        ""  # drawn an episode: body_mass=3:20 (factors), pair_compliance=0..1e-3 (values)
     )
     begin: str = ""  # a policy to begin with; width and choices are its own
 
 
-def factors(text: str) -> dict[str, tuple[float, float]]:
-    """From "name=low:high,name=low:high"."""
-    found = {}
+def draws(text: str) -> dict[str, tuple[float, float] | Range]:
+    """From "name=low:high,name=low..high": factors on a parameter, or a range in its place."""
+    found: dict[str, tuple[float, float] | Range] = {}
     for part in text.split(","):
         name, _, numbers = part.partition("=")
-        low, colon, high = numbers.partition(":")
-        if not name or not colon:
-            raise ValueError(f"randomize: expected name=low:high,..., got {text!r}")
-        found[name] = (float(low), float(high))
+        ends = numbers.split(".." if ".." in numbers else ":")
+        if not name or len(ends) != 2:
+            raise ValueError(
+                f"randomize: expected name=low:high or name=low..high,..., got {text!r}"
+            )
+        low, high = map(float, ends)
+        found[name] = Range(low, high) if ".." in numbers else (low, high)
     return found
 
 
@@ -194,7 +197,7 @@ class Run:
         make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
         make["autoreset_mode"] = "SameStep"  # every action is one of an episode
         if settings.randomize:
-            make["randomize"] = factors(settings.randomize)
+            make["randomize"] = draws(settings.randomize)
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]

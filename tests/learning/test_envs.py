@@ -28,6 +28,7 @@ from qdsim.envs import (  # noqa: E402
     EnvOptions,
     GoalTaskEnv,
     Policy,
+    Range,
     TaskEnv,
     TaskVectorEnv,
     published,
@@ -141,6 +142,62 @@ def test_factors_on_nothing_are_refused() -> None:
         assert not np.any(getattr(task.model.parameters, name))
         with pytest.raises(ValueError, match=name):
             TaskEnv(task, dataclasses.replace(options, randomize={name: (0.5, 2.0)}))
+
+
+def test_ranges_take_the_place_of_parameters() -> None:
+    """One number an episode, uniform or in the logarithm; steps are those of the model with what was drawn."""
+    task, options = published(FEW[0], **SMALL)
+    mass = np.array(task.model.parameters.body_mass)
+    body = task.model.body_names.index(task.object)
+    low, high = mass.copy(), mass.copy()
+    low[body], high[body] = 0.5, 20.0
+    drawn = {
+        "pair_compliance": Range(1e-5, 1e-1, log=True),
+        "body_mass": Range(low, high),
+        "pair_friction": Range(0.0, 0.8),
+    }
+    env = TaskVectorEnv(task, 300, dataclasses.replace(options, randomize=drawn))
+    env.reset(seed=0)
+    found, friction = env.players.parameters, np.asarray(task.model.parameters.pair_friction)
+    soft = found["pair_compliance"]
+    assert soft.shape == (300, len(friction)) and np.array_equal(soft, soft[:, :1] + 0.0 * soft)
+    decades = np.histogram(np.log10(soft[:, 0]), 4, (-5.0, -1.0))[0]
+    assert decades.sum() == 300 and decades.min() > 45
+    assert np.all(found["body_mass"][:, np.arange(len(mass)) != body] == np.delete(mass, body))
+    heavy = found["body_mass"][:, body]
+    assert 0.5 <= heavy.min() < 1.0 and 19.0 < heavy.max() <= 20.0
+    assert np.array_equal(found["pair_friction"][0, :, 2:], friction[:, 2:])
+    assert np.array_equal(
+        np.unique(found["pair_friction"][0, :, :2]), found["pair_friction"][0, 0, :1]
+    )
+    before, action = env.players.q.copy(), np.zeros(env.action_space.shape)
+    env.step(action)
+    for i in (0, 7):
+        model = task.model.with_parameters(**{name: row[i] for name, row in found.items()})
+        course = env.rules.moves.course(before[i : i + 1], action[i : i + 1])
+        q = qdsim.rollout(model, course.begin[0], course.u[0], task.options).q[-1]
+        assert np.allclose(env.players.q[i], q, atol=1e-12)
+
+
+def test_wrong_ranges_are_named() -> None:
+    task, options = published(FEW[0], **SMALL)
+    for kind, said, make in (
+        (ValueError, r"^high: expected no less than low", lambda: Range(2.0, 1.0)),
+        (ValueError, r"^high: expected shape", lambda: Range([1.0, 2.0], [1.0, 2.0, 3.0])),
+        (ValueError, r"^low: .*log=True", lambda: Range(0.0, 1.0, log=True)),
+        (ValueError, r"^low: ", lambda: Range(np.nan, 1.0)),
+        (TypeError, r"^low: ", lambda: Range("soft", 1.0)),
+        (TypeError, r"^log: ", lambda: Range(1.0, 2.0, log=3)),
+    ):
+        with pytest.raises(kind, match=said):
+            make()
+    for name, draw in (
+        ("body_mass", Range([1.0], [2.0])),
+        ("body_mass", Range(-1.0, 2.0)),
+        ("pair_compliance", Range(-1e-3, 0.0)),
+    ):
+        with pytest.raises(ValueError, match=rf"^randomize\['{name}'\]: "):
+            TaskEnv(task, dataclasses.replace(options, randomize={name: draw}))
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])

@@ -70,7 +70,7 @@ def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> Non
     ppo, shac = example("ppo"), example("shac")
     changes = {"pool": 64, "near": 3.0}
     given = ppo.Settings("qdsim/PlanarPushing-v0", steps=1024, envs=64, length=4)
-    given = dataclasses.replace(given, randomize="pair_friction=0.8:1.2,body_mass=1:4")
+    given = dataclasses.replace(given, randomize="pair_friction=0.8:1.2,body_mass=1..30")
     ppo.train(given, tmp_path / "push", quiet=True, **changes)
     settings = shac.Settings(given.id, steps=1024, envs=32, length=4)
     run = shac.train(settings, tmp_path / "first", quiet=True, **changes)

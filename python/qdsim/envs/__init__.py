@@ -5,6 +5,7 @@ ids, once `qdsim` is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
 """
 
 from qdsim.envs.deployment import Deployed, deploy
+from qdsim.envs.draws import Range
 from qdsim.envs.env import GoalTaskEnv, TaskEnv
 from qdsim.envs.ids import GOAL_IDS, IDS, published
 from qdsim.envs.options import EnvOptions
@@ -18,6 +19,7 @@ __all__ = [
     "EnvOptions",
     "GoalTaskEnv",
     "Policy",
+    "Range",
     "TaskEnv",
     "TaskVectorEnv",
     "deploy",

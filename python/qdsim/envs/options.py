@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from qdsim._core import PARAMETER_NAMES
-from qdsim.arguments import fields, integer, low_high, number, one_of
+from qdsim.arguments import fields, integer, number, one_of
+from qdsim.envs.draws import Draw, check_draw
 
 __all__ = ["EnvOptions"]
 
@@ -45,7 +45,8 @@ class EnvOptions:
             bounds; "command" only.
         lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
             its `length` more.
-        randomize: from names of `model.parameters` to (low, high): factors on the model's values, one for each episode.
+        randomize: from names of `model.parameters` to what each episode draws: (low, high), factors on the model's
+            values, or a `Range` of values in their place.
         threads: of the core.
 
     Raises:
@@ -68,7 +69,7 @@ class EnvOptions:
     failure: float = 2.0
     reach: float = 1.0
     lost: float | None = None
-    randomize: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    randomize: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -90,12 +91,8 @@ class EnvOptions:
         fields(self, number, "success", "push_cost", "failure", "reach", least=0)
         if not isinstance(self.randomize, Mapping):
             raise TypeError(
-                f"randomize: expected a mapping from names to factors, got {type(self.randomize).__name__}"
+                f"randomize: expected a mapping from names to factors or ranges, got {type(self.randomize).__name__}"
             )
-        for name, factors in self.randomize.items():
-            if name not in PARAMETER_NAMES:
-                raise ValueError(
-                    f"randomize: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
-                )
-            low_high(f"randomize[{name!r}]", factors, above=0)
+        for name, draw in self.randomize.items():
+            check_draw(name, draw)
         object.__setattr__(self, "randomize", dict(self.randomize))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from qdsim import _core
 from qdsim.arguments import instance, reals
 from qdsim.array_type import Array
-from qdsim.batches.inputs import check_parameters, parameters_of
+from qdsim.envs.draws import Draws
 from qdsim.envs.features import Goals, Look, Viewer
 from qdsim.envs.goals import GoalCoordinates, of_infos
 from qdsim.envs.moves import Moved, moves_of
@@ -86,7 +86,7 @@ class Rules:
         self.task = instance("task", task, Task)
         self.options = instance("options", options, EnvOptions)
         _check_goal(task)
-        _check_factors(task, options)
+        self._draws = Draws(task.model, options.randomize)
         self.moves = moves_of(task, options)
         self.action_size = self.moves.size
         self.goal = GoalCoordinates(task)
@@ -154,9 +154,9 @@ class Rules:
         given: Mapping[str, Array] | None = None,
     ) -> Players:
         """Players (n) of seeds (n,) at the beginning of episodes (n,); "q" and "goal" (n, nq) as they are given."""
-        task, options, model = self.task, self.options, self.task.model
+        task, options = self.task, self.options
         size = task.space.size
-        numbers = uniforms(seeds, episodes, 3 + size + len(options.randomize))
+        numbers = uniforms(seeds, episodes, 3 + size + len(self._draws))
         q = self._pool[(numbers[:, 0] * len(self._pool)).astype(np.intp)].copy()
         if options.goal == "task":
             goal = np.repeat(task.goal[None], len(q), axis=0)
@@ -171,14 +171,7 @@ class Rules:
                 )
         given = given or {}
         q, goal = given.get("q", q), given.get("goal", goal)
-        parameters = {}
-        for k, (name, (low, high)) in enumerate(options.randomize.items()):
-            factor = low + numbers[:, 3 + size + k] * (high - low)
-            values = np.asarray(getattr(model.parameters, name))
-            parameters[name] = factor.reshape(-1, *(1,) * values.ndim) * values
-        if parameters:
-            check_parameters(model, parameters_of(model, parameters), (len(q),))
-        return self.begin(q, goal, parameters)
+        return self.begin(q, goal, self._draws(numbers[:, 3 + size :]))
 
     def placed(self, options: object, count: int | None = None) -> dict[str, Array]:
         """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector.
@@ -375,15 +368,6 @@ def _check_goal(task: Task) -> None:
         raise ValueError(
             f"task: expected a goal within {_FARTHEST:g} m of its start, got one {shift:g} m away"
         )
-
-
-def _check_factors(task: Task, options: EnvOptions) -> None:
-    """A factor on a parameter that is zero would be accepted, and change nothing."""
-    for name in options.randomize:
-        if not np.any(getattr(task.model.parameters, name)):
-            raise ValueError(
-                f"randomize[{name!r}]: a factor on it changes nothing, since all of the model's values are zero"
-            )
 
 
 def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:

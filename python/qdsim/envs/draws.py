@@ -1,0 +1,118 @@
+"""Parameters of a model that are drawn for every episode: factors on its values, or ranges in their place."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim._core import PARAMETER_NAMES
+from qdsim.arguments import finite, flag, low_high, reals
+from qdsim.array_type import Array
+from qdsim.batches.inputs import check_parameters, parameters_of
+from qdsim.model import Model
+
+__all__ = ["Draw", "Draws", "Range", "check_draw"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Range:
+    """Values that a parameter of the model is drawn from, in place of its own.
+
+    All entries move together: one number in [0, 1] is drawn for an episode, and each entry is so far on its way from
+    `low` to `high`. What is to keep its value has the same in both.
+
+    Attributes:
+        low, high: numbers, or arrays of the parameter's shape, in its units, as `Parameters.replace` takes them: one
+            number fills the array, and that of "pair_friction" is of sliding alone.
+        log: draw uniformly in the logarithm, for what may be of any size: stiffness, compliance. Ends are then above
+            zero, but where they are the same.
+
+    Raises:
+        TypeError, ValueError: naming what is wrong.
+    """
+
+    low: npt.ArrayLike
+    high: npt.ArrayLike
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = (finite(name, reals(name, getattr(self, name))) for name in ("low", "high"))
+        flag("log", self.log)
+        if low.shape != high.shape and low.ndim and high.ndim:
+            raise ValueError(f"high: expected shape {low.shape}, that of low, got {high.shape}")
+        if not np.all(low <= high):
+            raise ValueError("high: expected no less than low")
+        if self.log and not np.all((low > 0.0) | (low == high)):
+            raise ValueError("low: expected numbers > 0 with log=True")
+
+
+Draw: TypeAlias = "tuple[float, float] | Range"
+"""Factors (low, high), or a range."""
+
+
+def check_draw(name: str, draw: object) -> None:
+    """That an entry of `EnvOptions.randomize` is one: a TypeError or ValueError that names it otherwise."""
+    if name not in PARAMETER_NAMES:
+        raise ValueError(
+            f"randomize: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+        )
+    if not isinstance(draw, Range):
+        low_high(f"randomize[{name!r}]", draw, above=0)
+
+
+class Draws:
+    """What is drawn of a model's parameters; one number of every episode for each.
+
+    Args:
+        model: the model.
+        randomize: from names of its parameters to what is drawn of them.
+
+    Raises:
+        ValueError: for factors on values that are all zero, and for ranges that the model cannot have.
+    """
+
+    def __init__(self, model: Model, randomize: Mapping[str, Draw]) -> None:
+        self._model = model
+        self._ends: dict[str, tuple[Array, Array, bool]] = {}
+        for name, draw in randomize.items():
+            own = np.asarray(getattr(model.parameters, name))
+            if isinstance(draw, Range):
+                low, high = (self._of_model(name, end) for end in (draw.low, draw.high))
+                self._ends[name] = (low, high, draw.log)
+            elif np.any(own):
+                self._ends[name] = (draw[0] * own, draw[1] * own, False)
+            else:
+                raise ValueError(
+                    f"randomize[{name!r}]: a factor on it changes nothing, since all of the model's values are zero; give a Range"
+                )
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __call__(self, numbers: Array) -> dict[str, Array]:
+        """Parameters (n, ...) of numbers (n, len(self)) in [0, 1)."""
+        found = {}
+        for number, (name, (low, high, log)) in zip(numbers.T, self._ends.items()):
+            share = number.reshape(-1, *(1,) * low.ndim)
+            if log:
+                ratio = np.where(low < high, high, 1.0) / np.where(low < high, low, 1.0)
+                found[name] = low * ratio**share
+            else:
+                found[name] = low + share * (high - low)
+        if found:
+            check_parameters(self._model, parameters_of(self._model, found), (len(numbers),))
+        return found
+
+    def _of_model(self, name: str, end: npt.ArrayLike) -> Array:
+        """The end of a range as a whole array that the model may have."""
+        try:
+            changed = self._model.parameters.replace(**{name: end})
+            array = np.asarray(getattr(changed, name))
+            check_parameters(self._model, parameters_of(self._model, {name: array[None]}), (1,))
+        except ValueError as error:
+            raise ValueError(f"randomize[{name!r}]: {error}") from None
+        return array
