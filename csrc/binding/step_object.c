@@ -384,8 +384,43 @@ static PyGetSetDef step_getset[] = {
     {"info", step_get_info, NULL, "SolverInfo of the step.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyMethodDef step_methods[] = {{"__reduce__", step_reduce, METH_NOARGS, NULL},
-                                     {NULL, NULL, 0, NULL}};
+PyDoc_STRVAR(
+    step_show_doc,
+    "show($self, model, *, height=520)\n--\n\n"
+    "Show where the step began, with its contact forces, in a browser (extra viewer); in a "
+    "notebook on a page\nbelow the cell, without a server.\n\n"
+    "Args:\n"
+    "    model: the model that was stepped.\n"
+    "    height: of the page in a notebook, pixels.\n\n"
+    "Returns:\n"
+    "    The qdsim.viewer.Viewer; None in a notebook.\n\n"
+    "Raises:\n"
+    "    ImportError: without the extra viewer.\n"
+    "    ValueError: if the step is one of another model.");
+
+static PyObject *step_show(PyObject *self, PyObject *args, PyObject *named) {
+  static char *names[] = {"model", "height", NULL};
+  PyObject *model;
+  int height = 520;
+  if (!PyArg_ParseTupleAndKeywords(args, named, "O|$i:show", names, &model, &height)) {
+    return NULL;
+  }
+  PyObject *module = PyImport_ImportModule("qdsim.showing");
+  PyObject *shown = module ? PyObject_GetAttrString(module, "shown") : NULL;
+  PyObject *both = shown ? PyTuple_Pack(2, self, model) : NULL;
+  PyObject *size = both ? Py_BuildValue("{s:i}", "height", height) : NULL;
+  PyObject *out = size ? PyObject_Call(shown, both, size) : NULL;
+  Py_XDECREF(size);
+  Py_XDECREF(both);
+  Py_XDECREF(shown);
+  Py_XDECREF(module);
+  return out;
+}
+
+static PyMethodDef step_methods[] = {
+    {"__reduce__", step_reduce, METH_NOARGS, NULL},
+    {"show", (PyCFunction)(void (*)(void))step_show, METH_VARARGS | METH_KEYWORDS, step_show_doc},
+    {NULL, NULL, 0, NULL}};
 
 static PyType_Slot step_slots[] = {
     {Py_tp_doc, (void *)"Result of one quasi-dynamic step. Immutable; arrays are made when read."},

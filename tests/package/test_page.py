@@ -170,7 +170,14 @@ def test_notebooks_keep_the_whole_page(plan: planning.Plan, monkeypatch) -> None
     model = systems.load("planar_hand").model
     assert viewer.show(plan, height=333) is None
     plan.show(model)
-    assert len(said) == 2
+    start = systems.load("planar_hand").start
+    step = qdsim.step(model, start.q, start.u, qdsim.Options(margin=0.05))
+    assert step.show(model, height=200) is None
+    assert 'height="200"' in said[2] and len(said) == 3
+    with pytest.raises(TypeError, match="argument"):
+        step.show()
+    with pytest.raises(ValueError, match="model"):
+        step.show(systems.load("rope").model)
     frame = re.fullmatch(r'<iframe srcdoc="([^"]*)"([^>]*)></iframe>', said[0])
     assert stage(html.unescape(frame[1]))["title"] == "Half turn of the disc"
     assert 'height="333"' in frame[2]

@@ -165,6 +165,8 @@ def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
         raise ValueError(f"model: a {type(thing).__name__} needs the model that it belongs to")
     instance("model", model, Model)
     if isinstance(thing, Step):
+        if len(thing.q_next) != model.nq:
+            raise ValueError(f"model: the step has nq = {len(thing.q_next)}, the model {model.nq}")
         q = model.integrate(thing.q_next, -thing.delta)
         return Shown(model, _still(q, model.name, step=thing))
     film = _film(thing, model, rate)

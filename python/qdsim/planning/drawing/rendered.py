@@ -96,9 +96,11 @@ class RenderedScene(SpatialScene):
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
-        """Draw the robot alone, at poses of its bodies."""
+        """Draw the robot alone, at poses of its bodies; a faint one behind everything, but not behind a floor, which
+        is in one image with what stands on it."""
         share = alpha * (_GHOST if ghost else 1.0)
-        self._show(ax, pos, rot, ["robot"], share, zorder=1 if ghost else 3)
+        behind = 3 if self.floors() else 1
+        self._show(ax, pos, rot, ["robot"], share, zorder=behind if ghost else 3)
 
     def _show(
         self, ax: Axes, pos: Array, rot: Array, kinds: list[str], alpha: float, zorder: float

@@ -40,6 +40,10 @@ _LIGHT = np.array([-0.4, 0.7, 0.8])
 """To the right, up and towards the viewer: whatever the view, what is seen is in the light."""
 _LIGHT /= np.linalg.norm(_LIGHT)
 _SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+_WIDE = 4.0
+"""Half a floor's width beside the distance to what is furthest from its middle."""
+_LOOKS = 10
+"""Configurations below which floors lie."""
 GEOMETRIES = ("visual", "collision")
 _LOOKED_AT = 6
 """Configurations for which views are compared."""
@@ -169,13 +173,15 @@ class SpatialScene:
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def floors(self) -> list[Array]:
-        """Corners ``(4, 3)`` of a square of each plane of the world that is seen from above, below what moves."""
-        pos, rot = self.model.body_poses(self.seen[0])
+        """Corners ``(4, 3)`` of a square of each plane of the world that is seen from above, below all that is seen,
+        and wider than pictures of that."""
+        shown = self.seen[:: max(1, len(self.seen) // _LOOKS)]
+        poses = [self.model.body_poses(q) for q in shown]
         moving = [b for b, kind in enumerate(self.kind) if kind != "world"] or [0]
-        middle = pos[moving].mean(axis=0)
+        middle = np.mean([pos[moving].mean(axis=0) for pos, _ in poses], axis=0)
         reach = [np.linalg.norm(pos[s.body] + s.corners @ rot[s.body].T - middle, axis=1).max()
-                 for s in self.solids if self.kind[s.body] != "world"]  # fmt: skip
-        half = 1.3 * max(reach, default=0.5)
+                 for pos, rot in poses for s in self.solids if self.kind[s.body] != "world"]  # fmt: skip
+        half = _WIDE * max(reach, default=0.5)
         squares = []
         for geom in self.model.description.bodies[0].geoms:
             axes = rotation_matrix(geom.quat).T
