@@ -15,9 +15,11 @@ snapshot lacks (``--stand-ins``) are boxes of 5 cm.
   over a fifth of its range and a box of 6 cm dropped on the robot, which stands on a floor if the
   file has none.
 - *softened*: those that come to the end of these 200 steps with ``infeasible="soften"`` from the first failure on, too.
-- *derivative*: ``linearize`` against differences along one random direction in six of these steps, each moved off
-  its kinks (joints at limits, contacts about to slip) by a random tenth of a milliradian or more; right where they
-  agree to 1e-4 in all that have a derivative (differences of both sides and of two lengths agree with each other).
+- *derivative*: ``linearize`` against differences along one random direction in six of these steps, as they are and
+  moved off their kinks (joints at limits, contacts about to slip) by a random tenth of a milliradian or more, and in
+  three states at rest: 50 steps of constant commands that press half of the limited joints into their limits; right
+  where they agree to 1e-4 in all that have a derivative (differences of both sides and of two lengths agree with each
+  other).
 """
 
 from __future__ import annotations
@@ -166,42 +168,66 @@ def slopes(model: Any, q: Any, u: Any, ways: Any, options: Any, t: float) -> Any
     return moved(t), moved(-t)
 
 
-def derivative_of(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
-    """ "right", "kink" where the map has no derivative, "wrong E" otherwise.
+def verdict_at(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
+    """ "right", "kink" where the map has no derivative or the step says so, "wrong E" otherwise.
 
-    Simulated states lie on kinks often: joints at their limits, feet that are about to slip. So the
-    state is moved off them at random first. Wrong is a derivative that differs where differences of
-    two lengths agree with each other and both sides with each other."""
+    Wrong is a derivative that differs where differences of two lengths agree with each other and both sides with each
+    other."""
     import numpy as np
 
     import qdsim
 
-    verdict = "kink"
+    ways = rng.normal(size=model.nv), rng.normal(size=model.nu)
+    try:
+        line = qdsim.linearize(model, q, u, options)
+        if not line.step.info.derivative_exact:
+            return "kink"
+        seen = [slopes(model, q, u, ways, options, t) for t in (1e-5, 1e-6, 1e-7)]
+    except qdsim.SolverError:
+        return "kink"
+    expected = line.A @ ways[0] + line.B @ ways[1]
+    scale = max(1.0, float(np.abs(line.A).max()), float(np.abs(line.B).max(initial=0.0)))
+    middles = [0.5 * (after + before) for after, before in seen]
+    errors = [float(np.abs(middle - expected).max()) / scale for middle in middles]
+    k = int(np.argmin(errors))
+    if errors[k] < 1e-4:
+        return "right"
+    spread = max(
+        float(np.abs(seen[k][0] - seen[k][1]).max()),
+        min(float(np.abs(middles[k] - middles[j]).max()) for j in range(3) if j != k),
+    )
+    return f"wrong {errors[k]:.1e}" if spread / scale < 0.1 * errors[k] else "kink"
+
+
+def derivative_of(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
+    """The verdict on a state as it is and moved off its kinks at random, the worst of those that have one."""
+    found = [verdict_at(model, q, u, options, rng)]
     for off in (1e-4, 1e-3, 3e-3):
+        if found[-1] == "right" and len(found) > 1:
+            break
         q_off = model.integrate(q, off * rng.normal(size=model.nv))
-        u_off = u + off * rng.normal(size=model.nu)
-        ways = rng.normal(size=model.nv), rng.normal(size=model.nu)
-        try:
-            line = qdsim.linearize(model, q_off, u_off, options)
-            if not line.step.info.derivative_exact:
-                continue
-            expected = line.A @ ways[0] + line.B @ ways[1]
-            scale = max(1.0, float(np.abs(line.A).max()), float(np.abs(line.B).max(initial=0.0)))
-            seen = [slopes(model, q_off, u_off, ways, options, t) for t in (1e-5, 1e-6, 1e-7)]
-        except qdsim.SolverError:
-            continue
-        middles = [0.5 * (after + before) for after, before in seen]
-        errors = [float(np.abs(middle - expected).max()) / scale for middle in middles]
-        if min(errors) < 1e-4:
-            return "right"
-        k = int(np.argmin(errors))
-        spread = max(
-            float(np.abs(seen[k][0] - seen[k][1]).max()),
-            min(float(np.abs(middles[k] - middles[j]).max()) for j in range(3) if j != k),
-        )
-        if spread / scale < 0.1 * errors[k]:
-            verdict = f"wrong {errors[k]:.1e}"
-    return verdict
+        found.append(verdict_at(model, q_off, u + off * rng.normal(size=model.nu), options, rng))
+    wrong = [verdict for verdict in found if verdict.startswith("wrong")]
+    return wrong[0] if wrong else "right" if "right" in found else "kink"
+
+
+def at_limits(model: Any, q: Any, u: Any, options: Any, rng: Any) -> tuple[Any, Any]:
+    """A state at rest after 50 steps of commands that press half of the limited joints into a limit."""
+    import numpy as np
+
+    import qdsim
+
+    q, u = q.copy(), u.copy()
+    limited = model.clamp_to_limits(q + 1e3) != q + 1e3
+    for i in np.flatnonzero(limited & (rng.random(model.nq) < 0.5)):
+        far = q.copy()
+        far[i] += rng.choice((-1e3, 1e3))
+        q[i] = model.clamp_to_limits(far)[i]
+    beyond = model.command_from(q) - model.command_from(model.default_q)
+    u = np.clip(u + 1.1 * beyond, model.u_lower, model.u_upper)
+    for _ in range(50):
+        q = qdsim.step(model, q, u, options).q_next
+    return q, u
 
 
 def survey(path: Path, stand_ins: bool) -> Row:
@@ -235,6 +261,7 @@ def survey(path: Path, stand_ins: bool) -> Row:
     home = home_of(model)
     q = model.clamp_to_limits(model.default_q if home is None else home.q)
     u0 = np.array(model.command_from(q) if home is None else home.u)
+    home_q = q
     try:
         scene, q = with_object(model, q, source, kind == "urdf")
     except Exception as error:
@@ -268,6 +295,12 @@ def survey(path: Path, stand_ins: bool) -> Row:
         touched += bool(np.any(contacts["force"][mine, 0] > 0.0))
         q, row["soft_steps"] = result.q_next, k + 1
         row["steps"] = row["steps"] if row["reason"] else k + 1
+    for _ in range(3):
+        try:
+            still, pressed = at_limits(model, home_q, u0, qdsim.Options(infeasible="soften"), rng)
+            row["derivative"].append(derivative_of(model, still, pressed, qdsim.Options(), rng))
+        except qdsim.SolverError:
+            row["derivative"].append("kink")
     row["touched"] = touched
     wrong = [item for item in row["derivative"] if item.startswith("wrong")]
     if wrong and not row["reason"]:
