@@ -1,4 +1,4 @@
-"""Run every benchmarks/bench_*.py, one thread each, and keep what it prints.
+"""Run every benchmarks/*/bench_*.py, one thread each, and keep what it prints.
 
 Usage: python benchmarks/run.py [name ...]. Each script prints Markdown tables; results/<name>.md gets
 them under a line that says which machine and versions they hold for.
@@ -53,7 +53,7 @@ def main(names: list[str]) -> int:
     """Run the scripts (all if no names are given); return 1 if one of them failed."""
     results = FOLDER / "results"
     results.mkdir(exist_ok=True)
-    scripts = sorted(FOLDER.glob("bench_*.py"))
+    scripts = sorted(FOLDER.glob("*/bench_*.py"))
     scripts = [s for s in scripts if not names or s.stem.removeprefix("bench_") in names]
     if not scripts:
         print(f"no benchmark of that name: {' '.join(names)}", file=sys.stderr)

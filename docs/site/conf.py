@@ -33,7 +33,7 @@ include_patterns = [
     "docs/reference/*.md",
     "notebooks/*.ipynb",
     "benchmarks/*.md",
-    "benchmarks/problems/*.md",
+    "benchmarks/solver/problems/*.md",
     "benchmarks/results/*.md",
     "STYLE.md",
     "CHANGELOG.md",

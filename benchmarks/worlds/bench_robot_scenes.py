@@ -413,7 +413,7 @@ def draw(name: str, task: Task, runs: dict[str, dict[str, Any]]) -> None:
     right.set(xlabel="s", ylabel="N, Nm")
     right.set_title("forces of actuators", fontsize=9)
     right.legend(fontsize=7)
-    figure.savefig(HERE.parent / f"docs/images/robot_{name}.png", dpi=70)
+    figure.savefig(HERE.parents[1] / f"docs/images/robot_{name}.png", dpi=70)
     plt.close(figure)
 
 

@@ -7,13 +7,17 @@ in the other, and Drake's discs have fewer sides, so that trajectories agree to 
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
-from drake_world import DrakeScene
 
 from qdsim.array_type import Array
 from qdsim.systems import DynamicSystem, load_dynamic
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worlds"))
+from drake_world import DrakeScene
 
 CASES: dict[str, tuple[float, float]] = {
     "ball_drop": (1e-4, 0.22),

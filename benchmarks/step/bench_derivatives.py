@@ -16,19 +16,23 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import mujoco
 import numpy as np
 from bench_dynamics import SMALL
-from drake_world import DrakeScene
-from nimble_world import NimbleWorld
 from timing import race
 
 import qdsim
 from qdsim import systems
 from qdsim.model import Model
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worlds"))
+from drake_world import DrakeScene
+from nimble_world import NimbleWorld
 
 H = 0.01
 STEPS, PRESS, REACH, NEAREST = 40, 0.1, 0.2, 4

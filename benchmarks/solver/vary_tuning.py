@@ -1,6 +1,6 @@
 """What breaks when a number of csrc/numerics/conic/tuning.h is ten times larger or smaller.
 
-Usage: python benchmarks/vary_tuning.py methods|tests [NAME ...]. The programs are written down once: those of
+Usage: python benchmarks/solver/vary_tuning.py methods|tests [NAME ...]. The programs are written down once: those of
 bench_methods.py, or what the solver's own tests ask for (HARD: random, weak, soft, extreme, without solution).
 For each constant and each direction the library is built anew from a copy of the sources, and solves them all
 in a process of its own. Counted are programs without an answer, those that were not polished, and factors (exact
@@ -27,7 +27,7 @@ import numpy as np
 
 import qdsim
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build/tuning"
 HEADER = Path("csrc/numerics/conic/tuning.h")
 DEFINE = re.compile(r"^#define ([A-Z]\w*) ([0-9.e+-]+)$", re.MULTILINE)

@@ -7,7 +7,7 @@ from each other at the end of a segment, in units of those tolerances (the large
 segments, and the share of segments where they give another verdict. A seed counts where all four come to an end. What the two laws of qdsim differ by is the law;
 what MuJoCo's two contacts differ by is softness; CPU times say what a simulated second costs.
 
-    python benchmarks/bench_judges.py [--seeds 3] [system ...]
+    python benchmarks/planning/bench_judges.py [--seeds 3] [system ...]
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ import numpy.typing as npt
 import qdsim
 from qdsim import _core
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import external_programs
 
 Array = npt.NDArray[np.float64]

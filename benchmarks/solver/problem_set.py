@@ -4,7 +4,7 @@
 answer. As a script it writes the two kinds made from qdsim's own scenes again (``--write``), or checks the
 stored solution of every program:
 
-    python benchmarks/problem_set.py
+    python benchmarks/solver/problem_set.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import qdsim
 from qdsim import systems
 
 Array = npt.NDArray[np.float64]
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "tests" / "data"
 OWN = Path(__file__).resolve().parent / "problems"
 KINDS = {
@@ -125,6 +125,7 @@ def step_program(model: qdsim.Model, q: Array, u: Array, options: qdsim.Options)
 
 
 def write_own() -> None:
+    sys.path.insert(0, str(ROOT / "benchmarks/step"))
     from bench_allegro import close_hand
 
     options = qdsim.Options(margin=0.01, epsilon=1.0)

@@ -26,6 +26,7 @@ import dataclasses
 import importlib.util
 import itertools
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,6 @@ from typing import Any
 
 import numpy as np
 from bench_transfer import _TooLong, limited, quartiles
-from drake_world import DrakeWorld
 
 import qdsim
 from qdsim import planning, systems
@@ -45,6 +45,9 @@ from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.ways import way_of
 from qdsim.planning.plans.plan import plan_for
 from qdsim.planning.plans.segment import Segment
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worlds"))
+from drake_world import DrakeWorld
 
 TASKS = {"planar_hand": "half_turn", "allegro_sphere": "quarter_turn", "allegro_plate": "pick_up"}
 TIPS = ("rigid", "soft", "bounded")

@@ -31,7 +31,7 @@ import scipy.sparse as sp
 import qdsim
 from qdsim import _core
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import external_programs
 from external_programs import Program
 

@@ -9,7 +9,7 @@ the fingers slip: the median over ten steps of the least of three.
 
 "forces" is the largest difference of a finger's force from that of the cone's nonlinear problem, in N.
 
-    python benchmarks/bench_laws.py [--figure docs/images/law_growth.png]
+    python benchmarks/step/bench_laws.py [--figure docs/images/law_growth.png]
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ moves by 0.75 m sin(2 pi t / 1 s), as Anitescu and Hart 2003 did (their sizes an
 of five convex programs a step), seeds of the initial places. After each shake the share of the small bodies whose
 centres are below the large one's. CPU times of one thread.
 
-    python benchmarks/bench_brazil_nut.py [--seeds 10] [--shakes 50] [--figure docs/images/brazil_nut.png]
+    python benchmarks/step/bench_brazil_nut.py [--seeds 10] [--shakes 50] [--figure docs/images/brazil_nut.png]
                                           [--keep runs.npz] [--laws convex coulomb] [--systems brazil_nut ...]
 
 With --keep each run is written to a file when it is done, and runs that the file has are not made again.

@@ -7,7 +7,7 @@ others, each after a first; wall time, CPU time of all threads a call, and the s
 Goals: those of bench_cube.py, 8 s, actuators of 0.7 Nm; the pen as its task has it, 24 s. The world is MuJoCo at 1 ms.
 *Reached* is within the task's tolerances at the end. The prediction is quasi-dynamic unless it says MuJoCo.
 
-    python benchmarks/bench_sampling.py [--goals 6] [--seeds 2] [--slow] [--periods-only]
+    python benchmarks/planning/bench_sampling.py [--goals 6] [--seeds 2] [--slow] [--periods-only]
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from qdsim.envs import TaskEnv, TaskVectorEnv, published
 from qdsim.planning.execution.plant import second_order
 
 PARTS = 8
-FOLDER = Path(__file__).parents[1] / "build" / "learn"
+FOLDER = Path(__file__).parents[2] / "build" / "learn"
 NAMES = {
     "pushing": "planar pushing, PPO",
     "hand": "planar hand, PPO",

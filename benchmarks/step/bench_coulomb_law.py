@@ -19,7 +19,7 @@ import numpy as np
 import qdsim
 from qdsim import DynamicOptions, Options, step, step_dynamic
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from coulomb_states import NAMES, law_gaps, random_states
 
 STATES = 100

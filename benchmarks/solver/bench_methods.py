@@ -24,10 +24,10 @@ import problem_set
 import qdsim
 from qdsim import planning, systems
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 import external_programs
 
-FOUND = Path(__file__).resolve().parents[1] / "tests/data/found_steps.jsonl"
+FOUND = Path(__file__).resolve().parents[2] / "tests/data/found_steps.jsonl"
 Call = Callable[[], Any]
 KAPPAS = (None, 100.0)
 NO_ANSWER = "no answer"
