@@ -131,6 +131,7 @@ INTERRUPTED = """
 import os, signal, sys, time
 import numpy as np
 from qdsim import parallel
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored: children of "make test &"
 def slow(item):
     if item == 2:
         os.kill(os.getpid(), signal.SIGINT)

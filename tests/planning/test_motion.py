@@ -722,5 +722,7 @@ def test_movies_show_the_motions(hand):
     moving = with_motion[2 : 2 + count]
     np.testing.assert_array_equal(moving[-1].q, plan.regrasps[0][1])
     assert all(np.any(a.q != b.q) for a, b in pairwise(moving))
-    images = pictures._images(still, still.replay(task.model), task.model, with_motion[1:4], 1.0)
+    images = pictures._images(
+        still, still.replay(task.model), task.model, with_motion[1:4], 1.0, None, lambda *_: None
+    )
     assert np.any(images[0] != images[1]) and np.any(images[1] != images[2])
