@@ -1,0 +1,178 @@
+"""Gauss-Newton steps from several beginnings (Levenberg and Marquardt's damping, bounds by a bounded least squares)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.array_type import Array
+from qdsim.identification.recordings import Pieces
+from qdsim.identification.unknowns import Unknowns
+from qdsim.planning.task.least_squares import least_squares_in_box
+
+__all__ = ["End", "search"]
+
+_DAMPING = 1e-3
+"""Of the first step, relative to the squared columns of the jacobian."""
+_MOST_DAMPING = 1e9
+_LEFT = 1e-3
+"""Share of the squared residuals, over their number less that of the unknowns, that the linear model may still promise to
+take off an answer that is called converged: a thirtieth of a standard error."""
+_SECANT = 1e-4
+"""Relative change of an unknown whose effect is a secant."""
+_PROBES = (0.25, 0.5, 2.0, 4.0)
+"""Multiples of the unknowns at which searches may begin."""
+_MOST_ENTRIES = 2**22
+"""Of a Jacobian in which the beginnings of pieces are unknown: 32 MB."""
+_FLAT = 1e-10
+"""Relative size of a column that counts as zero."""
+
+
+@dataclasses.dataclass
+class End:
+    """Where a search has ended: unknowns (k,), residuals (m,), their derivatives (m, k), steps tried, whether it is an
+    optimum."""
+
+    x: Array
+    r: Array
+    J: Array
+    tried: int
+    converged: bool
+
+    @property
+    def cost(self) -> float:
+        return float(self.r @ self.r)
+
+
+_Look = Callable[[Array], "tuple[Array, Array] | None"]
+"""Residuals (m,) and their derivatives (m, k) at unknowns (k,), None where a step has no answer."""
+
+
+def search(
+    unknowns: Unknowns, pieces: Pieces, iterations: int, tolerance: float, *, free: bool
+) -> End:
+    """Where the search ends: from recorded beginnings first, and then, where they are free, from estimated ones."""
+    first = unknowns.values
+
+    def slopes(x: Array) -> tuple[Array, Array] | None:
+        try:
+            return pieces.jacobian(unknowns, x)
+        except SolverError:
+            return None
+
+    def secants(x: Array) -> tuple[Array, Array] | None:
+        return _secants(unknowns, pieces, x)
+
+    begun = End(first, *pieces.jacobian(unknowns, first), 0, False)
+    ends = [_descend(unknowns, pieces, begun, slopes, iterations, tolerance)]
+    beginnings = _beginnings(unknowns, pieces, ends[0])
+    # Slopes through contacts that begin and end say little where what happens jumps: then secants show the way.
+    for look in (slopes, secants):
+        best = min(ends, key=lambda end: end.cost)
+        if look is secants and best.converged:
+            break
+        for x in beginnings if look is slopes else [best.x, *beginnings[:1]]:
+            found = look(x)
+            if found is not None:
+                end = End(x, *found, 0, False)
+                ends.append(_descend(unknowns, pieces, end, look, iterations, tolerance))
+    best = min(ends, key=lambda end: end.cost)
+    count = pieces.start_count
+    entries = (pieces.row_count + count) * (len(first) + count)
+    if free and entries <= _MOST_ENTRIES:
+        unknowns = unknowns.with_starts(count)
+        x = np.append(best.x, np.zeros(count))
+        found = slopes(x)
+        if found is not None:
+            end = End(x, *found, 0, False)
+            best = _descend(unknowns, pieces, end, slopes, iterations, tolerance)
+            ends.append(best)
+    exact = slopes(best.x) if best.converged else None
+    # Secants may agree on an optimum where slopes do not: then nobody knows.
+    sure = exact is not None and _is_optimal(unknowns, best.x, *exact, tolerance)
+    tried = sum(end.tried for end in ends)
+    return dataclasses.replace(best, tried=tried, converged=sure)
+
+
+def _secants(unknowns: Unknowns, pieces: Pieces, x: Array) -> tuple[Array, Array] | None:
+    """Residuals and their differences over small changes of every unknown, to both sides within bounds."""
+    r = pieces.residuals(unknowns, x)
+    columns = []
+    for k, change in enumerate(_SECANT * np.maximum(np.abs(x), _SECANT)):
+        ends, at = [], []
+        for sign in (-1.0, 1.0):
+            trial = x.copy()
+            trial[k] = min(max(x[k] + sign * change, unknowns.lower[k]), unknowns.upper[k])
+            left = pieces.residuals(unknowns, trial)
+            ends.append(left)
+            at.append(trial[k])
+        if r is None or ends[0] is None or ends[1] is None:
+            return None
+        columns.append((ends[1] - ends[0]) / (at[1] - at[0]))
+    return (r, np.column_stack(columns)) if r is not None else None
+
+
+def _beginnings(unknowns: Unknowns, pieces: Pieces, end: End) -> list[Array]:
+    """The multiples of the unknowns, each alone and all together, that fit best: one where a search has found an optimum,
+    which may be that of another valley, else three."""
+    count, first = len(unknowns.names), unknowns.values
+    found = []
+    for factor in _PROBES:
+        for mask in (*np.eye(count, dtype=bool), np.ones(count, dtype=bool)):
+            x = np.clip(np.where(mask, factor * first, first), unknowns.lower, unknowns.upper)
+            left = pieces.residuals(unknowns, x)
+            if left is not None and not np.array_equal(x, first):
+                found.append((float(left @ left), x))
+    found.sort(key=lambda pair: pair[0])
+    return [x for _, x in found[: 1 if end.converged else 3]]
+
+
+def _descend(
+    unknowns: Unknowns, pieces: Pieces, end: End, look: _Look, iterations: int, tolerance: float
+) -> End:
+    """Gauss and Newton's steps with Levenberg and Marquardt's damping from ``end`` on; a step that cannot be solved is
+    made shorter."""
+    damping, tried = _DAMPING, 0
+    x, r, J = end.x, end.r, end.J
+    while tried < iterations and damping <= _MOST_DAMPING:
+        step = _step(unknowns, x, r, J, damping)
+        tried += 1
+        trial = np.clip(x + step, unknowns.lower, unknowns.upper)
+        small = bool((np.abs(trial - x) <= tolerance * (np.abs(x) + tolerance)).all())
+        left = pieces.residuals(unknowns, trial)
+        cost = float(r @ r)
+        better = look(trial) if left is not None and float(left @ left) <= cost else None
+        if better is None:
+            damping *= 10.0
+            if small:
+                break
+            continue
+        little = cost - float(better[0] @ better[0]) <= tolerance * cost
+        x, damping = trial, max(damping / 10.0, 1e-12)
+        r, J = better
+        if small or little:
+            break
+    return End(x, r, J, tried, _is_optimal(unknowns, x, r, J, tolerance))
+
+
+def _step(unknowns: Unknowns, x: Array, r: Array, J: Array, damping: float) -> Array:
+    """The damped step of Gauss and Newton within bounds (k,)."""
+    sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+    units = np.where(sizes > _FLAT * sizes.max(), sizes, sizes.max())
+    rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
+    wanted = np.append(-r, np.zeros(len(x)))
+    room = (unknowns.lower - x) * units, (unknowns.upper - x) * units
+    return np.asarray(least_squares_in_box(rows, wanted, *room) / units)
+
+
+def _is_optimal(unknowns: Unknowns, x: Array, r: Array, J: Array, tolerance: float) -> bool:
+    """Whether next to nothing is promised by a step that is hardly damped; that of exact recordings is their rounding."""
+    step = _step(unknowns, x, r, J, 1e-12)
+    cost, freedom = float(r @ r), max(len(r) - len(x), 1)
+    promised = cost - float(np.sum((r + J @ step) ** 2))
+    small = bool((np.abs(step) <= tolerance * (np.abs(x) + tolerance)).all())
+    return small or promised <= _LEFT * cost / freedom
