@@ -38,7 +38,7 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 # for types count like all others.
 PYTHON_FLOORS: list[set[str]] = [
     {"_cpu_level"},
-    {"core_choice"},
+    {"core_choice", "trace"},
     {"_core", "arguments", "array_type", "progress", "registration", "showing", "whole_files"},
     {"parallel"},
     {"description"},

@@ -131,12 +131,24 @@ typedef struct solver_info {
   double law_residual;
   int soft_programs, soft_unfinished;
   int derivative_exact; /* -1: no derivative was asked for */
+  PyObject *trace;      /* a qdsim.trace.Trace, or NULL; who holds the struct says whose it is */
 } solver_info;
 
 extern PyType_Spec info_type_spec;
+/* New; takes a reference to the trace of its own. */
 PyObject *info_create(const core_state *state, const solver_info *info);
 const solver_info *info_of(PyObject *object);
 PyObject *info_restore(PyObject *module, PyObject *args);
+
+/* ---------------------------------------------------------------- trace.c */
+
+/* Rows of a trace that there is room for. */
+#define TRACE_ROWS 1000
+/* Room for them: -1 with an exception. trace_release gives it back. */
+int trace_take_room(qd_trace *trace);
+void trace_release(qd_trace *trace);
+/* New qdsim.trace.Trace, or NULL with an exception. */
+PyObject *trace_object(const qd_trace *trace);
 
 /* ---------------------------------------------------------------- errors.c */
 
@@ -175,6 +187,7 @@ typedef struct options_object {
   PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
   PyObject *held;                         /* tuple of names */
   PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
+  int trace;            /* 1: single steps keep what they tried */
 } options_object;
 
 extern PyType_Spec options_type_spec;

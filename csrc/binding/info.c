@@ -10,6 +10,7 @@ PyObject *info_create(const core_state *state, const solver_info *info) {
   info_object *self = (info_object *)state->info_type->tp_alloc(state->info_type, 0);
   if (self) {
     self->info = *info;
+    Py_XINCREF(self->info.trace);
   }
   return (PyObject *)self;
 }
@@ -18,6 +19,7 @@ const solver_info *info_of(PyObject *object) { return &((info_object *)object)->
 
 static void info_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
+  Py_XDECREF(((info_object *)self)->info.trace);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -58,6 +60,12 @@ static PyObject *info_derivative_exact(PyObject *self, void *closure) {
     Py_RETURN_NONE;
   }
   return PyBool_FromLong(exact);
+}
+
+static PyObject *info_trace(PyObject *self, void *closure) {
+  (void)closure;
+  PyObject *trace = info_of(self)->trace;
+  return trace ? Py_NewRef(trace) : PyTuple_New(0);
 }
 
 static PyObject *info_repr(PyObject *self) {
@@ -133,14 +141,15 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue(
-      "N(iiiiddddiiiiiiiiiiiiidiidi)", restore, (int)cone->status, cone->iterations, cone->polished,
-      cone->factorizations, cone->primal_residual, cone->dual_residual, cone->complementarity,
-      cone->objective, info->row_count, info->contact_count, info->missed_pairs,
-      info->dropped_pairs, info->relaxed_contacts, info->derivative_exact, (int)cone->method,
-      cone->tries, info->softened, info->bounces, info->capped_rows, info->convex_programs,
-      info->several, info->law_residual, info->soft_programs, info->soft_unfinished,
-      info->bounce_share, info->deep_contacts);
+  return Py_BuildValue("N(iiiiddddiiiiiiiiiiiiidiidiO)", restore, (int)cone->status,
+                       cone->iterations, cone->polished, cone->factorizations,
+                       cone->primal_residual, cone->dual_residual, cone->complementarity,
+                       cone->objective, info->row_count, info->contact_count, info->missed_pairs,
+                       info->dropped_pairs, info->relaxed_contacts, info->derivative_exact,
+                       (int)cone->method, cone->tries, info->softened, info->bounces,
+                       info->capped_rows, info->convex_programs, info->several, info->law_residual,
+                       info->soft_programs, info->soft_unfinished, info->bounce_share,
+                       info->deep_contacts, info->trace ? info->trace : Py_None);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
@@ -152,14 +161,15 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   info.law_residual = 0.0;
   info.bounce_share = 1.0;
   info.deep_contacts = 0;
+  PyObject *trace = Py_None;
   if (!PyArg_ParseTuple(
-          args, "iiiiddddiiiiii|iiiiiiidiidi:_restore_info", &status, &cone->iterations,
+          args, "iiiiddddiiiiii|iiiiiiidiidiO:_restore_info", &status, &cone->iterations,
           &cone->polished, &cone->factorizations, &cone->primal_residual, &cone->dual_residual,
           &cone->complementarity, &cone->objective, &info.row_count, &info.contact_count,
           &info.missed_pairs, &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
           &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
           &info.convex_programs, &info.several, &info.law_residual, &info.soft_programs,
-          &info.soft_unfinished, &info.bounce_share, &info.deep_contacts)) {
+          &info.soft_unfinished, &info.bounce_share, &info.deep_contacts, &trace)) {
     return NULL;
   }
   if (status < QD_OK || status > QD_LAW_NOT_MET) {
@@ -168,6 +178,11 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB_MIXING) {
     return PyErr_Format(PyExc_ValueError, "method: %d is not a method", method);
   }
+  if (trace != Py_None && !PyTuple_Check(trace)) {
+    return PyErr_Format(PyExc_TypeError, "trace: expected a tuple, got %s",
+                        Py_TYPE(trace)->tp_name);
+  }
+  info.trace = trace != Py_None ? trace : NULL;
   cone->status = (qd_status)status;
   cone->method = (qd_cone_method)method;
   return info_create(PyModule_GetState(module), &info);
@@ -237,6 +252,10 @@ static PyMemberDef info_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {
+    {"trace", info_trace, NULL,
+     "What the step has tried, with options trace=True, also of a step that failed: a tuple of\n"
+     "qdsim.trace.TraceRow; str() of it is a table. Empty otherwise, and of batches.",
+     NULL},
     {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
     {"method", info_method, NULL,
      "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "

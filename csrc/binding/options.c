@@ -41,11 +41,13 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "law",
                           "stop_after",
                           "gyroscopic",
+                          "trace",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
+  int trace = 0;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppidpiidddO!pdipdddiii:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpiidddO!pdipdddiiip:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
@@ -54,7 +56,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
           &settings.bristle_stiffness, &settings.bristle_time, &PyTuple_Type, &held,
           &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
           &settings.restitution, &settings.bounce_speed, &settings.recovery_speed, &settings.law,
-          &settings.stop_after, &settings.gyroscopic)) {
+          &settings.stop_after, &settings.gyroscopic, &trace)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -63,6 +65,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   }
   self->settings = settings;
   self->settings.held = NULL;
+  self->trace = trace;
   self->held = held ? Py_NewRef(held) : PyTuple_New(0);
   self->held_masks = PyDict_New();
   if (!self->held || !self->held_masks) {
@@ -288,6 +291,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("bounce_speed", T_DOUBLE, bounce_speed),
     SETTING_MEMBER("recovery_speed", T_DOUBLE, recovery_speed),
     SETTING_MEMBER("law", T_INT, law),
+    {"trace", T_INT, offsetof(options_object, trace), READONLY, NULL},
     SETTING_MEMBER("stop_after", T_INT, stop_after),
     {NULL, 0, 0, 0, NULL}};
 

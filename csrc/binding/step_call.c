@@ -162,6 +162,13 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
     return -1;
   }
   use_entry(call, entry);
+  if (call->options->trace) {
+    if (trace_take_room(&call->trace) < 0) {
+      step_call_end(call);
+      return -1;
+    }
+    call->result.trace = &call->trace;
+  }
   if (read_state(call, q, v, u) < 0 || read_optional(call, state, model, tau, wrench, mocap) < 0) {
     step_call_end(call);
     return -1;
@@ -211,25 +218,27 @@ qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARG
   return status;
 }
 
-solver_info step_call_info(const step_call *call, int with_derivative) {
+int step_call_info(const step_call *call, int with_derivative, solver_info *info) {
   const qd_step_result *result = &call->result;
-  return (solver_info){.cone = result->info,
-                       .row_count = result->row_count,
-                       .contact_count = result->contact_count,
-                       .missed_pairs = result->missed_pairs,
-                       .dropped_pairs = result->dropped_pairs,
-                       .relaxed_contacts = result->relaxed_contacts,
-                       .deep_contacts = result->deep_contacts,
-                       .softened = result->softened,
-                       .bounces = result->bounces,
-                       .bounce_share = result->bounce_share,
-                       .capped_rows = result->capped_rows,
-                       .convex_programs = result->convex_programs,
-                       .several = result->unique < 0 ? 2 : !result->unique,
-                       .law_residual = result->law_residual,
-                       .soft_programs = result->soft_programs,
-                       .soft_unfinished = !result->soft_converged,
-                       .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
+  *info = (solver_info){.cone = result->info,
+                        .row_count = result->row_count,
+                        .contact_count = result->contact_count,
+                        .missed_pairs = result->missed_pairs,
+                        .dropped_pairs = result->dropped_pairs,
+                        .relaxed_contacts = result->relaxed_contacts,
+                        .deep_contacts = result->deep_contacts,
+                        .softened = result->softened,
+                        .bounces = result->bounces,
+                        .bounce_share = result->bounce_share,
+                        .capped_rows = result->capped_rows,
+                        .convex_programs = result->convex_programs,
+                        .several = result->unique < 0 ? 2 : !result->unique,
+                        .law_residual = result->law_residual,
+                        .soft_programs = result->soft_programs,
+                        .soft_unfinished = !result->soft_converged,
+                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
+  info->trace = result->trace ? trace_object(result->trace) : NULL;
+  return result->trace && !info->trace ? -1 : 0;
 }
 
 int step_call_check(const step_call *call, qd_status status) {
@@ -247,7 +256,10 @@ int step_call_check(const step_call *call, qd_status status) {
   if (status == QD_OK) {
     return 0;
   }
-  solver_info info = step_call_info(call, 0);
+  solver_info info;
+  if (step_call_info(call, 0, &info) < 0) {
+    return -1;
+  }
   info.cone.status = status;
   PyObject *culprits =
       status == QD_NOT_FINITE
@@ -256,6 +268,7 @@ int step_call_check(const step_call *call, qd_status status) {
   if (culprits) {
     status_raise(call->state, call->name, status, &info, culprits);
   }
+  Py_XDECREF(info.trace);
   Py_XDECREF(culprits);
   return -1;
 }
@@ -264,6 +277,7 @@ void step_call_end(step_call *call) {
   if (call->entry) {
     workspace_pool_release(&call->model->pool, call->entry);
   }
+  trace_release(&call->trace);
   Py_XDECREF(call->held);
   Py_XDECREF(call->options_owner);
 }

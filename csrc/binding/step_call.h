@@ -18,6 +18,7 @@ typedef struct step_call {
   qd_step_start start;      /* points into the warm start's Step, which the caller holds */
   qd_step_options settings; /* the options with this model's held mask */
   qd_step_result result;    /* filled by step_call_run, points into the entry */
+  qd_trace trace;           /* room of its own where the options ask for a trace */
 } step_call;
 
 /* Model and options only, no workspace. -1 with an exception, and then nothing is left to end.
@@ -45,7 +46,8 @@ qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARG
                                       double *const of_v[QD_ARGUMENT_COUNT]);
 /* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
 int step_call_check(const step_call *call, qd_status status);
-solver_info step_call_info(const step_call *call, int with_derivative);
+/* Its trace is a new reference; -1 with an exception if there is none though it is wanted. */
+int step_call_info(const step_call *call, int with_derivative, solver_info *info);
 void step_call_end(step_call *call);
 
 /* differential.c: new frozen arrays of d q_next by the arguments whose bit is set (nv, *shape),

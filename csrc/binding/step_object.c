@@ -59,7 +59,10 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   if (!self) {
     return NULL;
   }
-  self->info = step_call_info(call, with_derivative);
+  if (step_call_info(call, with_derivative, &self->info) < 0) {
+    Py_DECREF(self);
+    return NULL;
+  }
   memcpy(self->numbers, result->q_next, nq * sizeof(double));
   memcpy(self->numbers + nq, result->delta, nv * sizeof(double));
   memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
@@ -119,6 +122,7 @@ int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
 static void step_dealloc(PyObject *object) {
   step_object *self = (step_object *)object;
   PyTypeObject *type = Py_TYPE(object);
+  Py_XDECREF(self->info.trace);
   Py_XDECREF(self->q_next);
   Py_XDECREF(self->delta);
   Py_XDECREF(self->limit_force);
@@ -349,6 +353,7 @@ PyObject *step_restore(PyObject *module, PyObject *args) {
   }
   if (self) {
     self->info = *info_of(info);
+    Py_XINCREF(self->info.trace);
     if (nc > 0) {
       memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
     }

@@ -82,6 +82,7 @@ static qd_status solve_shares(const bouncing_step *s) {
     const int group = s->w->bounces.of_tree[i];
     s->w->problem.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
   }
+  s->w->reason = "less restitution";
   const qd_status status = step_solve(s->model, s->w, s->options, s->input, s->kept, s->result);
   if (status == QD_OK) {
     measure_work(s);
@@ -258,6 +259,8 @@ qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_op
   for (int i = 0; i < model->tree_count; ++i) {
     w->problem.bounce_share[i] = 1.0;
   }
+  w->reason = "as given";
+  w->attempts = 0;
   qd_status status = step_solve(model, w, options, input, kept, result);
   if (!options->dynamic || w->problem.bounce_count == 0 ||
       (status != QD_OK && !may_crowd(status))) {

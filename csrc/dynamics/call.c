@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/trace.h"
 #include "dynamics/bounces.h"
 #include "dynamics/step_options.h"
 #include "dynamics/workspace.h"
@@ -54,6 +55,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     return fail(model, input, result, QD_NOT_FINITE);
   }
   w->problem.effort = (effort){0, 0, 0};
+  trace_clear(result->trace);
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   const qd_status status = bounces_solve(model, w, options, input, kept, result);
   result->info.iterations = w->problem.effort.iterations;

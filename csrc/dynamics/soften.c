@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/trace.h"
+
 /* Compliances of rows beside what the bodies that they move give way by themselves: of the first
  * program with the first pass, less by a factor with each, down to the last, but where a pass fails
  * more, up to a limit; of the second, tried in turn. The less, the nearer a pass comes, and the
@@ -147,10 +149,15 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
   own.warm_start = again;
   soft.program.compliance = p->soft_compliance + one->row;
   soft.program.compliance_eq = p->soft_compliance_eq + one->equality;
+  const int row =
+      trace_open(own.trace, "softening", 0, "%s",
+                 program->program.c == p->soft_held_eq + one->equality ? "least violations"
+                                                                       : "the step within them");
   const qd_status status =
       conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
                   p->dual + one->row, p->dual_eq + one->equality, &one->info);
   effort_add(&p->effort, &one->info);
+  trace_close_with(own.trace, row, &one->info, status);
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/trace.h"
 #include "dynamics/begin.h"
 #include "dynamics/culprits.h"
 #include "dynamics/law.h"
@@ -104,7 +105,9 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
       p->resisting && is_vague(status) && problem_resist(p, model, options, one) > 0;
   if (resists) {
     law_withdraw(p, one, program);
+    const int row = trace_open(cone_options->trace, "again", 0, "inertia of joints resists");
     status = solve_program(p, one, options, cone_options, program, direction);
+    trace_close_with(cone_options->trace, row, &one->info, status);
   }
   if (status != QD_OK && !waits) {
     law_withdraw(p, one, program);
@@ -190,6 +193,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   qd_cone_options cone_options = qd_cone_options_default();
   cone_options.tolerance = options->tolerance;
   cone_options.iteration_limit = options->iteration_limit;
+  cone_options.trace = result->trace;
   if (w->warm.from != NULL) {
     warm_start_fill(&w->warm, model, &w->collision, p);
   }
@@ -208,7 +212,10 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
       program.program.look = &w->look;
     }
     double *direction = p->mass_row;
+    const int row = trace_open(result->trace, "island", i + 1, "%d variables, %d rows",
+                               one->variable_count, one->row_count + one->equality_count);
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
+    trace_close_with(result->trace, row, &one->info, status);
     add_info(&result->info, &one->info);
     law_report(one, result);
     if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
@@ -281,8 +288,10 @@ static qd_status solve_soft(const qd_model *model, qd_workspace *w, const qd_ste
     return QD_OUT_OF_CAPACITY;
   }
   do {
+    const int row = trace_open(result->trace, "pressure", soft->programs + 1, "soft pairs");
     status = soft_newton_evaluate(w, model, options);
     status = status == QD_OK ? solve_programs(model, w, options, input, kept, result) : status;
+    trace_close_with(result->trace, row, &result->info, status);
   } while (status == QD_OK && !soft_newton_advance(w, model, options, result->delta, kept != NULL));
   status = status == QD_OK && soft->is_full ? QD_OUT_OF_CAPACITY : status;
   result->soft_programs = soft->programs;
@@ -380,7 +389,10 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
   w->looks = large;
   for (int round = 1;; ++round) {
     w->problem.hurried = large && w->set.left_out > 0;
+    const int row = trace_open(result->trace, "round", round, "%d contacts, %d rows left out",
+                               w->collision.count, w->set.left_out + w->set.forces_left_out);
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
+    trace_close_with(result->trace, row, &result->info, status);
     if (large && status != QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, NULL);
     }
@@ -403,16 +415,27 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
   }
 }
 
+/* An attempt of the step, with a row of the trace. */
+static qd_status solve_attempt(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const qd_step_input *input,
+                               const step_columns *kept, qd_step_result *result) {
+  const int row = trace_open(result->trace, "attempt", ++w->attempts, "%s", w->reason);
+  const qd_status status = solve_rounds(model, w, options, input, kept, result);
+  trace_close_with(result->trace, row, &result->info, status);
+  return status;
+}
+
 /* Where joints at the limits of their actuators move without end, or anywhere, or nearly so, their
  * inertia resists, from then on in all programs of the step that need it. */
 static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const step_columns *kept, qd_step_result *result) {
   problem *p = &w->problem;
-  const qd_status status = solve_rounds(model, w, options, input, kept, result);
+  const qd_status status = solve_attempt(model, w, options, input, kept, result);
   if (is_vague(status) && !p->resisting && problem_may_resist(p, model, options)) {
     p->resisting = 1;
-    return solve_rounds(model, w, options, input, kept, result);
+    w->reason = "inertia of joints resists";
+    return solve_attempt(model, w, options, input, kept, result);
   }
   return status;
 }
@@ -426,6 +449,7 @@ static qd_status solve_without(const qd_model *model, qd_workspace *w,
   qd_status status = QD_OUT_OF_CAPACITY;
   int end = c->count;
   c->count = before;
+  w->reason = "missed pairs one by one";
   while (c->count < end) {
     const int at = c->count;
     while (c->count < end && c->contact[c->count].pair == c->contact[at].pair) {
@@ -459,15 +483,18 @@ static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_
   }
   if (contradicts(*status, options) && model->constraint_count > 0) {
     w->problem.rounding = 1;
+    w->reason = "constraints give by rounding";
     *status = solve_contacts(model, w, options, input, kept, result);
   }
   if (contradicts(*status, options) && shallow > 0) {
     w->problem.relaxed = 1;
+    w->reason = "shallow penetrations stay";
     *status = solve_contacts(model, w, options, input, kept, result);
   }
   if (*status == QD_NUMERICAL_TROUBLE) {
     w->problem.relaxed = 0;
     w->problem.crowded = 1;
+    w->reason = "rows give by next to nothing";
     *status = solve_contacts(model, w, options, input, kept, result);
   }
 }
@@ -480,6 +507,7 @@ static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step
   if (options->soften && contradicts(*status, options)) {
     w->problem.relaxed = 0;
     w->problem.softening = 1;
+    w->reason = "rows soften";
     working_set_complete(&w->set, model);
     *status = solve_contacts(model, w, options, input, kept, result);
   }
@@ -536,6 +564,7 @@ qd_status step_solve(const qd_model *model, qd_workspace *w, const qd_step_optio
             : missed_pairs_find(&w->collision, model, input->q, result->delta, input->mocap,
                                 options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
+    w->reason = "missed pairs come in";
     if (missed == 0 || !add) {
       if (model->soft_pair_count > 0) {
         result->contact_count += soft_newton_report(w, model);

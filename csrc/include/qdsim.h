@@ -91,7 +91,30 @@ typedef struct qd_cone_options {
   int (*stop)(void *context); /* asked by the solving thread once an iteration; where it says 1, the
                                  solve ends with QD_STOPPED. NULL (default): nobody is asked */
   void *stop_context;
+  struct qd_trace *trace; /* what was tried goes there, of one solve at a time; NULL (default):
+                             nobody asks */
 } qd_cone_options;
+
+/* One stage of a solve: why it was tried, and what came of it. */
+typedef struct qd_trace_row {
+  int level;          /* 0, or a part of the last row before it that has a lower level */
+  char stage[20];     /* of a step "attempt 1", "round 2", "island 3"; or the name of a method */
+  char reason[44];    /* why it was tried, or on how much */
+  char verdict[20];   /* what came of it */
+  int iterations;     /* interior point iterations, of its parts too */
+  int factorizations; /* matrices factored, likewise */
+  double residual;    /* largest of what it left; NaN: not measured */
+} qd_trace_row;
+
+/* What a solve has tried, row by row, in memory of the caller: rows and capacity are given, the
+ * rest is written by the solve. */
+typedef struct qd_trace {
+  qd_trace_row *rows; /* (capacity) */
+  int capacity;
+  int count;                             /* out: rows that were written */
+  int dropped;                           /* out: rows that there was no room for */
+  int level, iterations, factorizations; /* scratch */
+} qd_trace;
 
 /* How a cone program was answered, the simplest way first. */
 typedef enum qd_cone_method {
@@ -891,6 +914,8 @@ typedef struct qd_step_result {
                              joint with, N or Nm, then 1 where it is at a limit, else 0 */
   double *bristle; /* (soft_pair_count, 6) out, caller's memory, may be NULL: as in the input, at
                       the end of the step; zero under other laws */
+  qd_trace *trace; /* out, caller's memory, NULL: not wanted: what single steps and their
+                      derivatives have tried */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program; exact: those within reach */

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
+from .trace import TraceRow
+
 _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
 _WarmStart: TypeAlias = "Step | DynamicStep | Linearization"
@@ -109,6 +111,7 @@ class StepOptions:
         law: int = ...,
         stop_after: int = ...,
         gyroscopic: int = ...,
+        trace: bool = ...,
     ) -> StepOptions: ...
     @property
     def h(self) -> float: ...
@@ -170,6 +173,8 @@ class StepOptions:
     def law(self) -> int: ...
     @property
     def stop_after(self) -> int: ...
+    @property
+    def trace(self) -> int: ...
 
 @final
 class SolverInfo:
@@ -179,6 +184,8 @@ class SolverInfo:
     def iterations(self) -> int: ...
     @property
     def method(self) -> str: ...
+    @property
+    def trace(self) -> tuple[TraceRow, ...]: ...
     @property
     def tries(self) -> int: ...
     @property

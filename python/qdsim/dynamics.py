@@ -117,6 +117,7 @@ class DynamicOptions:
         infeasible: "error", or "soften": constraints that no motion satisfies yield, as in `Options`.
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
         iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
+        trace: Whether a single step keeps what the solver tried as `info.trace`, as in `Options`.
 
     Raises:
         TypeError, ValueError: naming the field and what was wrong with it.
@@ -147,6 +148,7 @@ class DynamicOptions:
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
     iteration_limit: int = 100
+    trace: bool = False
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -173,6 +175,7 @@ class DynamicOptions:
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
+        fields(self, flag, "trace")
         check_law(self)
         object.__setattr__(self, "_native", self._make_native())
 
@@ -206,6 +209,7 @@ class DynamicOptions:
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,
             iteration_limit=self.iteration_limit,
+            trace=self.trace,
         )
 
     def replace(self, **changes: Any) -> DynamicOptions:

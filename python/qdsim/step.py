@@ -102,6 +102,9 @@ class Options:
             keep their bits. Under `law="coulomb"` contacts obey that law too, or the step raises "law not met".
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
         iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
+        trace: Whether a single step and its derivatives keep what the solver tried: `step.info.trace` then holds a
+            `qdsim.trace.TraceRow` for each attempt, round, island and method, of a failed step `error.info.trace`;
+            `print(step.info.trace)` shows a table. Batches and rollouts keep none.
 
     Raises:
         TypeError, ValueError: naming the field and what was wrong with it.
@@ -131,6 +134,7 @@ class Options:
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
     iteration_limit: int = 100
+    trace: bool = False
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, leave_distant_out: bool) -> None:
@@ -161,6 +165,7 @@ class Options:
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
+        fields(self, flag, "trace")
         check_law(self)
         object.__setattr__(self, "_native", self._make_native())
 
@@ -201,6 +206,7 @@ class Options:
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,
             iteration_limit=self.iteration_limit,
+            trace=self.trace,
         )
 
     def replace(self, **changes: Any) -> Options:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/trace.h"
 #include "numerics/conic/task.h"
 
 qd_cone_options qd_cone_options_default(void) {
@@ -357,6 +358,32 @@ static qd_status verdict(conic_task *task) {
   }
 }
 
+/* Where that was measured, else NaN. */
+static double error_left(const conic_task *task, qd_cone_method method, outcome now) {
+  if (now == SOLVED && method != QD_METHOD_FREE_MINIMUM) {
+    return task->workspace->polish.error;
+  }
+  return now == NO_HELP && method == QD_METHOD_PATH ? task->workspace->path.error : NAN;
+}
+
+/* What came of a method, with a row of the trace where one is wanted. */
+static outcome run_traced(conic_task *task, qd_cone_method method, outcome (*run)(conic_task *)) {
+  static const char *const verdicts[] = {"no answer",   "not proven", "to the tolerance",
+                                         "to rounding", "stopped",    "infeasible",
+                                         "unbounded"};
+  qd_trace *trace = task->options->trace;
+  if (trace == NULL) {
+    return run(task);
+  }
+  const int iterations = task->info->iterations, factorizations = task->info->factorizations;
+  const int row = trace_open(trace, qd_cone_method_name(method), 0, "%s", task->scaling);
+  const outcome now = run(task);
+  trace_effort(trace, task->info->iterations - iterations,
+               task->info->factorizations - factorizations);
+  trace_close(trace, row, error_left(task, method, now), verdicts[now]);
+  return now;
+}
+
 qd_status conic_run_methods(conic_task *task) {
   task->so_far = NO_HELP;
   task->info->method = QD_METHOD_NONE;
@@ -366,7 +393,7 @@ qd_status conic_run_methods(conic_task *task) {
     if (task->workspace->stop.stopped || !METHODS[k].suits(task)) {
       continue;
     }
-    const outcome now = METHODS[k].run(task);
+    const outcome now = run_traced(task, METHODS[k].name, METHODS[k].run);
     ++task->info->tries;
     if (now == NO_HELP) {
       continue;
@@ -379,18 +406,28 @@ qd_status conic_run_methods(conic_task *task) {
   return verdict(task);
 }
 
-qd_status conic_go_farther(conic_task *task) {
+static outcome run_farther(conic_task *task) {
   const int width = conic_find_split(task->workspace, 0) + NEXT_WIDTH;
   conic_clear_rows(task->workspace); /* the certificate has used them */
-  task->so_far = follow_path(task, PATH_RESUMED, FARTHER, width);
+  return follow_path(task, PATH_RESUMED, FARTHER, width);
+}
+
+qd_status conic_go_farther(conic_task *task) {
+  task->so_far = run_traced(task, QD_METHOD_PATH, run_farther);
   task->info->method = QD_METHOD_PATH;
   return verdict(task);
 }
 
-int conic_find_roughly(conic_task *task) {
+static outcome run_roughly(conic_task *task) {
   const path_request path = {
       .goal = ROUGH_GOAL, .iteration_limit = task->options->iteration_limit, .from = PATH_COLD};
   task->polish = 1;
-  return run_free_minimum(task) != NO_HELP ||
-         conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED;
+  const int found = run_free_minimum(task) != NO_HELP ||
+                    conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED;
+  return found ? NEAR : NO_HELP;
+}
+
+int conic_find_roughly(conic_task *task) {
+  task->scaling = "roughly";
+  return run_traced(task, QD_METHOD_PATH, run_roughly) == NEAR;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trace.h"
 #include "numerics/conic/workspace.h"
 
 /* 1 if the equalities contradict each other: then that is the answer. */
@@ -98,6 +99,7 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   const qd_cone_options o = options ? *options : qd_cone_options_default();
   const conic_answer out = {x, slack, dual, dual_eq};
   const conic_program whole = {.program = *program};
+  trace_clear(o.trace);
   return soft_is_wanted(program) ? conic_solve_soft(workspace, &o, &whole, &out, info, solve_rigid)
                                  : solve_rigid(workspace, &o, &whole, &out, info);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/trace.h"
 #include "numerics/conic/task.h"
 
 /* ------------------------------------------------------------ the way out */
@@ -47,6 +48,13 @@ enum {
   FIRST_OTHER_UNITS,
   SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
 };
+
+/* For the trace. */
+static const char *name_of(int scaling) {
+  static const char *const names[] = {"as given", "carefully", "lengths by offsets", "farther",
+                                      "rows alike"};
+  return scaling < FIRST_OTHER_UNITS ? names[scaling] : "other units";
+}
 
 /* An exact path has ended that no polish has finished. */
 static int ended_near(const conic_task *task) {
@@ -100,12 +108,15 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
     if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
       continue;
     }
+    task->scaling = name_of(scaling);
     const qd_status found = scaling == AS_BEFORE ? conic_go_farther(task) : conic_run_methods(task);
     if (task->so_far == STOPPED) {
       info->status = found;
       return;
     }
+    const int row = trace_open(options->trace, "certificate", 0, "%s", task->scaling);
     info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
+    trace_close_with(options->trace, row, info, info->status);
   }
 }
 
@@ -125,7 +136,10 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   memcpy(workspace->best.dual, workspace->path.ray,
          (size_t)workspace->program.slot_count * sizeof(double));
   info->method = QD_METHOD_PATH;
-  if (deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
+  const int row = trace_open(task->options->trace, "certificate", 0, "the paths' best proof");
+  const qd_status proof = deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info);
+  trace_close_with(task->options->trace, row, info, proof);
+  if (proof == QD_INFEASIBLE) {
     return QD_INFEASIBLE;
   }
   info->method = QD_METHOD_NONE;
@@ -176,6 +190,8 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
   workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
   if (makes_sense &&
       conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
+    const int row = trace_open(options->trace, "separable", 0, "one by one");
+    trace_close_with(options->trace, row, info, QD_OK);
     return QD_OK;
   }
   conic_clear_info(info);
@@ -186,6 +202,8 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
     return info->status;
   }
   if (contradicts_itself(&task, program, out)) {
+    const int row = trace_open(options->trace, "contradiction", 0, "a row without variables");
+    trace_close_with(options->trace, row, info, info->status);
     return info->status;
   }
   if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {

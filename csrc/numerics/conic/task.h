@@ -28,6 +28,7 @@ typedef struct conic_task {
   int start_waits;           /* the guess is worth less than a few cuts: those first */
   int path_first;            /* an exact program that cuts are not tried on */
   int path_began;            /* iterations before the path */
+  const char *scaling;       /* for the trace */
   int careful;               /* an answer did not hold: polishes have to get to rounding */
   int without_cuts;          /* as that was theirs, or might have been */
   outcome so_far;

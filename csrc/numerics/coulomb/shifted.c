@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/trace.h"
 
 /* Beside the tolerance: an error that more programs are not worth. */
 #define ENOUGH 1e-5
@@ -57,6 +58,10 @@ typedef struct way_step {
   way_by by;
   int programs;
 } way_step;
+
+/* For the trace. */
+static const char *const BY_NAMES[] = {"Newton's slips", "halved Newton's slips", "mixed slips",
+                                       "doubled slips", "plain slips"};
 
 static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},   {FROM_PATH, BY_NEWTON, 10},
                                 {FROM_BEST, BY_MIXING, 16},    {FROM_START, BY_MIXING, 20},
@@ -132,6 +137,8 @@ static qd_status solve_program(shifted_run *run) {
   conic_program program = *run->program;
   options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
   program.midway = !run->polishes && (run->programs > 0 ? is_large(run) : program.midway);
+  const int row = trace_open(options.trace, "program", run->programs + 1, "%s",
+                             run->programs == 0 ? "first slips" : BY_NAMES[run->way->by]);
   const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
                                        run->dual, run->dual_eq, run->info);
   ++run->programs;
@@ -143,6 +150,7 @@ static qd_status solve_program(shifted_run *run) {
   if (status == QD_OK) {
     run->error = shifted_read(run->s, run->slack, run->dual, run->program->length);
   }
+  trace_close(options.trace, row, status == QD_OK ? run->error : NAN, qd_status_name(status));
   return status;
 }
 
@@ -355,9 +363,16 @@ static void use_slips(shifted_run *run) {
  * programs begin there. */
 static int polish_law(shifted_run *run) {
   primal_path *path = &run->s->path;
-  if (!shifted_fits_path(run->s) ||
-      !primal_polish(path, run->program, LAW_POLISHED * run->tolerance, POLISH_FACTORS,
-                     &run->factorizations)) {
+  if (!shifted_fits_path(run->s)) {
+    return 0;
+  }
+  const int factored = run->factorizations;
+  const int row = trace_open(run->options->trace, "law's Newton", 0, "from the point at hand");
+  const int found = primal_polish(path, run->program, LAW_POLISHED * run->tolerance, POLISH_FACTORS,
+                                  &run->factorizations);
+  trace_effort(run->options->trace, 0, run->factorizations - factored);
+  trace_close(run->options->trace, row, NAN, found ? "solved" : "no answer");
+  if (!found) {
     return 0;
   }
   primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
@@ -391,8 +406,13 @@ static int start_on_path(shifted_run *run) {
     copy_best(run, 0); /* for what intervals do */
   }
   use_no_shifts(run);
-  if (!primal_path_follow(&s->path, run->program, ARRIVED * run->program->length, run->path_starts,
-                          run->path_factors, &run->factorizations)) {
+  const int factored = run->factorizations;
+  const int row = trace_open(run->options->trace, "law's path", 0, "no slips led on");
+  const int found = primal_path_follow(&s->path, run->program, ARRIVED * run->program->length,
+                                       run->path_starts, run->path_factors, &run->factorizations);
+  trace_effort(run->options->trace, 0, run->factorizations - factored);
+  trace_close(run->options->trace, row, NAN, found ? "end found" : "no answer");
+  if (!found) {
     return 0;
   }
   primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/trace.h"
 #include "numerics/conic/soft/soft.h"
 #include "numerics/conic/workspace.h"
 
@@ -119,6 +120,7 @@ typedef struct soft_task {
   const conic_answer *out;
   qd_cone_info *info, sum; /* of all rounds */
   rigid_solver solve;
+  const char *how; /* rows are treated, for the trace */
 } soft_task;
 
 /* The rigid program as rows are treated now; its answer in the caller's numbers. */
@@ -133,8 +135,10 @@ static qd_status solve_once(soft_task *task) {
   if (task->options.warm_start) {
     enter(soft, task->source, task->out);
   }
+  const int row = trace_open(task->options.trace, "compliance", 0, "%s", task->how);
   info->status =
       task->solve(task->workspace, &task->options, &soft->written.rigid, &soft->found, info);
+  trace_close_with(task->options.trace, row, info, info->status);
   soft->as_it_is = soft->rows_stay && soft->natively;
   soft->natively = 0;
   task->sum.iterations += info->iterations;
@@ -161,6 +165,7 @@ static int solve_by_states(soft_task *task, int rounds) {
   if (!soft_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
     return 0;
   }
+  task->how = "springs, forces in their states";
   for (int round = 0; round < rounds; ++round) {
     if (solve_once(task) != QD_OK) {
       break;
@@ -183,6 +188,7 @@ static int solve_as_it_is(soft_task *task) {
       !soft_springs_hold(soft, task->source)) {
     return 0;
   }
+  task->how = "rows as they are";
   const qd_status status = solve_once(task);
   const int polished = task->info->polished;
   task->options.warm_start = 0;
@@ -220,6 +226,7 @@ static void keep_source(soft_program *soft, const conic_program *source) {
 static int solve_on_path(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
   soft_treat_rows(soft, task->source, 1, 0);
+  task->how = "rows as they are";
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
     return soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
@@ -233,6 +240,7 @@ static int solve_on_path(soft_task *task) {
 static int solve_with_slips(soft_task *task, int far) {
   soft_program *soft = &task->workspace->soft;
   const int any_far = soft_treat_rows(soft, task->source, 0, far);
+  task->how = far ? "slips, far ones too" : "slips";
   const qd_status status = solve_once(task);
   if (status == QD_OK &&
       !soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
@@ -248,6 +256,7 @@ static int solve_near(soft_task *task, double end) {
   const double tolerance = task->options.tolerance;
   const qd_status before = task->info->status;
   task->options.tolerance = end * tolerance;
+  task->how = "a path's end, unpolished";
   const qd_status status = solve_once(task);
   task->options.tolerance = tolerance;
   if (status == QD_INFEASIBLE || status == QD_UNBOUNDED) {

@@ -1,0 +1,55 @@
+"""What the solver tried in a step, row by row: `step.info.trace` under `Options(trace=True)`."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+__all__ = ["Trace", "TraceRow"]
+
+
+class TraceRow(NamedTuple):
+    """One stage of a step, and what came of it.
+
+    Attributes:
+        stage: "attempt 1" (a form of the step's program), "round 1" (its working set of contacts), "island 1", or a
+            method of the cone solver, as in `info.method`; "certificate" checks the answer of the methods before it.
+        reason: Why the stage was tried, or the size of what it solved.
+        iterations: Interior-point iterations, those of its parts included.
+        factorizations: Matrices factored, likewise.
+        residual: Largest residual that the stage left, nan where it was not measured. Of methods it is relative.
+        verdict: What came of it.
+        level: 0 for attempts. Rows that follow with a higher level are parts of the stage.
+    """
+
+    stage: str
+    reason: str
+    iterations: int
+    factorizations: int
+    residual: float
+    verdict: str
+    level: int = 0
+
+
+class Trace(tuple[TraceRow, ...]):
+    """Rows of a trace in the order in which the stages began; `str` of it is a table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = [f"{'stage':28}{'reason':36}{'iter':>6}{'fact':>6}{'residual':>10}  verdict"]
+        for row in self:
+            stage = "  " * row.level + row.stage
+            residual = "-" if math.isnan(row.residual) else f"{row.residual:.1e}"
+            lines.append(
+                f"{stage:28}{row.reason:36}{row.iterations:6}{row.factorizations:6}{residual:>10}  {row.verdict}"
+            )
+        return "\n".join(lines)
+
+
+def _trace_of(rows: tuple[tuple[str, str, int, int, float, str, int], ...], dropped: int) -> Trace:
+    """The extension's rows; where some were dropped, a last row says how many."""
+    found = [TraceRow(*row) for row in rows]
+    if dropped:
+        found.append(TraceRow("dropped", f"{dropped} rows, for want of room", 0, 0, math.nan, ""))
+    return Trace(found)
