@@ -72,6 +72,7 @@ static const field MODEL_FIELDS[] = {
     FIELD(jnt_actfrclimited, NPY_BOOL),
 };
 
+/* These stay where they are as long as the MjData lives. */
 static const field DATA_FIELDS[] = {
     FIELD(qpos, NPY_DOUBLE),
     FIELD(qvel, NPY_DOUBLE),
@@ -99,15 +100,13 @@ static const field DATA_FIELDS[] = {
     FIELD(qfrc_actuator, NPY_DOUBLE),
     FIELD(qfrc_smooth, NPY_DOUBLE),
     FIELD(M, NPY_DOUBLE),
-    FIELD(efc_type, NPY_INT32),
-    FIELD(efc_id, NPY_INT32),
-    FIELD(efc_J, NPY_DOUBLE),
-    FIELD(efc_pos, NPY_DOUBLE),
-    FIELD(efc_margin, NPY_DOUBLE),
-    FIELD(efc_frictionloss, NPY_DOUBLE),
-    FIELD(efc_KBIP, NPY_DOUBLE),
-    FIELD(efc_R, NPY_DOUBLE),
-    FIELD(efc_aref, NPY_DOUBLE),
+};
+
+/* These lie in the arena: they move with every mj_forward. */
+static const field ARENA_FIELDS[] = {
+    FIELD(efc_type, NPY_INT32),  FIELD(efc_id, NPY_INT32),      FIELD(efc_J, NPY_DOUBLE),
+    FIELD(efc_pos, NPY_DOUBLE),  FIELD(efc_margin, NPY_DOUBLE), FIELD(efc_frictionloss, NPY_DOUBLE),
+    FIELD(efc_KBIP, NPY_DOUBLE), FIELD(efc_R, NPY_DOUBLE),      FIELD(efc_aref, NPY_DOUBLE),
 };
 
 static const field SPARSE_FIELDS[] = {
@@ -117,7 +116,8 @@ static const field SPARSE_FIELDS[] = {
 };
 
 /* Of mjContact, by the stride of its array. */
-static const field CONTACT_FIELDS[] = {
+enum { CONTACT_FIELD_COUNT = 8 };
+static const field CONTACT_FIELDS[CONTACT_FIELD_COUNT] = {
     {"dist", offsetof(qd_mj, contact_dist), NPY_DOUBLE},
     {"pos", offsetof(qd_mj, contact_pos), NPY_DOUBLE},
     {"frame", offsetof(qd_mj, contact_frame), NPY_DOUBLE},
@@ -187,14 +187,12 @@ static const char PLAN_NAME[] = "qdsim._core.mujoco_plan";
 typedef struct mujoco_plan {
   qd_mj mj; /* its part of the model */
   qd_mj_meshes *meshes;
-  _Atomic(qd_mj_workspace *) workspace; /* of the last call, or NULL */
 } mujoco_plan;
 
 static void plan_destroy(PyObject *capsule) {
   mujoco_plan *plan = PyCapsule_GetPointer(capsule, PLAN_NAME);
   if (plan != NULL) {
     qd_mj_meshes_destroy(plan->meshes);
-    qd_mj_workspace_destroy(atomic_exchange(&plan->workspace, NULL));
     PyMem_Free(plan);
   }
 }
@@ -254,6 +252,53 @@ PyObject *mujoco_plan_function(PyObject *Py_UNUSED(module), PyObject *args) {
   return capsule != NULL || PyErr_Occurred() ? capsule : PyErr_NoMemory();
 }
 
+/* ---------------------------------------------------------------- what is kept of a data */
+
+static const char VIEW_NAME[] = "qdsim._core.mujoco_view";
+
+enum { SIZE_COUNT = 5 };
+
+typedef struct mujoco_view {
+  qd_mj mj;                                     /* its part of the data, but for the arena */
+  int64_t size[SIZE_COUNT];                     /* of some arrays, by which models are told apart */
+  int contacts_known;                           /* whether the next one is */
+  ptrdiff_t contact_field[CONTACT_FIELD_COUNT]; /* bytes from the first */
+  _Atomic(qd_mj_workspace *) workspace;         /* of the last call, or NULL */
+} mujoco_view;
+
+static const char *const SIZED[SIZE_COUNT] = {"qpos", "cdof", "ctrl", "xpos", "geom_xpos"};
+
+static void view_destroy(PyObject *capsule) {
+  mujoco_view *view = PyCapsule_GetPointer(capsule, VIEW_NAME);
+  if (view != NULL) {
+    qd_mj_workspace_destroy(atomic_exchange(&view->workspace, NULL));
+    PyMem_Free(view);
+  }
+}
+
+const char mujoco_view_doc[] =
+    "_mujoco_view(data): a capsule.\n\n"
+    "Addresses of a mujoco.MjData's arrays, which must outlive it, and scratch memory.";
+
+PyObject *mujoco_view_function(PyObject *Py_UNUSED(module), PyObject *data) {
+  mujoco_view *view = PyMem_Calloc(1, sizeof *view);
+  if (view == NULL) {
+    return PyErr_NoMemory();
+  }
+  int status = fields_read(data, DATA_FIELDS, COUNT(DATA_FIELDS), &view->mj);
+  for (int i = 0; status == 0 && i < SIZE_COUNT; i++) {
+    PyArrayObject *array = attribute_array(data, SIZED[i], NPY_DOUBLE);
+    status = array == NULL ? -1 : 0;
+    view->size[i] = array == NULL ? 0 : PyArray_SIZE(array);
+    Py_XDECREF(array);
+  }
+  PyObject *capsule = status == 0 ? PyCapsule_New(view, VIEW_NAME, view_destroy) : NULL;
+  if (capsule == NULL) {
+    PyMem_Free(view);
+  }
+  return capsule;
+}
+
 /* ---------------------------------------------------------------- one state */
 
 static int options_read(PyObject *model, qd_mj *mj) {
@@ -282,54 +327,62 @@ static int options_read(PyObject *model, qd_mj *mj) {
   return status < 0 || PyErr_Occurred() ? -1 : 0;
 }
 
-static int contacts_read(PyObject *data, qd_mj *mj) {
+/* Where the fields of contacts are: looked up with the first contacts, then by their distances. */
+static int contacts_read(PyObject *data, mujoco_view *view, qd_mj *mj) {
   PyObject *contacts = PyObject_GetAttrString(data, "contact");
   if (contacts == NULL) {
     return -1;
   }
   int status = 0;
-  for (int i = 0; status == 0 && i < COUNT(CONTACT_FIELDS); i++) {
-    PyArrayObject *array =
-        attribute_array(contacts, CONTACT_FIELDS[i].name, CONTACT_FIELDS[i].type);
-    if (array == NULL) {
-      status = -1;
-      break;
+  const char *first = NULL;
+  mj->ncon = 1;
+  for (int i = 0; status == 0 && mj->ncon > 0 && i < CONTACT_FIELD_COUNT; i++) {
+    if (i == 0 || !view->contacts_known) {
+      PyArrayObject *array =
+          attribute_array(contacts, CONTACT_FIELDS[i].name, CONTACT_FIELDS[i].type);
+      if (array == NULL) {
+        status = -1;
+        break;
+      }
+      const char *address = PyArray_DATA(array);
+      first = i == 0 ? address : first;
+      view->contact_field[i] = address - first;
+      mj->contact_stride = PyArray_STRIDE(array, 0);
+      mj->ncon = PyArray_DIM(array, 0);
+      Py_DECREF(array);
     }
-    void *address = PyArray_DATA(array);
+    const char *address = first + view->contact_field[i];
     memcpy((char *)mj + CONTACT_FIELDS[i].offset, &address, sizeof address);
-    mj->contact_stride = PyArray_STRIDE(array, 0);
-    mj->ncon = PyArray_DIM(array, 0);
-    Py_DECREF(array);
   }
+  view->contacts_known = view->contacts_known || (status == 0 && mj->ncon > 0);
   Py_DECREF(contacts);
   return status;
 }
 
-/* That the data is this model's: its sizes are. */
-static int sizes_check(PyObject *data, const qd_mj *mj) {
-  const struct {
-    const char *name;
-    int64_t size;
-  } expected[] = {{"qpos", mj->nq},
-                  {"cdof", 6 * mj->nv},
-                  {"ctrl", mj->nu},
-                  {"xpos", 3 * mj->nbody},
-                  {"geom_xpos", 3 * mj->ngeom}};
-  for (int i = 0; i < COUNT(expected); i++) {
-    PyArrayObject *array = attribute_array(data, expected[i].name, NPY_DOUBLE);
-    if (array == NULL) {
-      return -1;
-    }
-    const int64_t size = PyArray_SIZE(array);
-    Py_DECREF(array);
-    if (size != expected[i].size) {
+/* What of mj is the data's. */
+static int data_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
+  const int64_t expected[SIZE_COUNT] = {mj->nq, 6 * mj->nv, mj->nu, 3 * mj->nbody, 3 * mj->ngeom};
+  for (int i = 0; i < SIZE_COUNT; i++) {
+    if (view->size[i] != expected[i]) {
       PyErr_Format(PyExc_ValueError,
                    "data: expected an MjData of this model, but %s has %lld numbers, not %lld",
-                   expected[i].name, (long long)size, (long long)expected[i].size);
+                   SIZED[i], (long long)view->size[i], (long long)expected[i]);
       return -1;
     }
   }
-  return 0;
+  for (int i = 0; i < COUNT(DATA_FIELDS); i++) {
+    const size_t at = DATA_FIELDS[i].offset;
+    memcpy((char *)mj + at, (const char *)&view->mj + at, sizeof(void *));
+  }
+  if (integer_read(data, "nefc", &mj->nefc) < 0) {
+    return -1;
+  }
+  if (mj->nefc > 0 &&
+      (fields_read(data, ARENA_FIELDS, COUNT(ARENA_FIELDS), mj) < 0 ||
+       (sparse && fields_read(data, SPARSE_FIELDS, COUNT(SPARSE_FIELDS), mj) < 0))) {
+    return -1;
+  }
+  return contacts_read(data, view, mj);
 }
 
 static int changes_read(PyObject *object, qd_mj_change **out, int *count) {
@@ -360,12 +413,12 @@ static int changes_read(PyObject *object, qd_mj_change **out, int *count) {
 }
 
 /* (A, B), or the numbers of contacts that are not known. */
-static PyObject *linearize_run(mujoco_plan *plan, const qd_mj *mj, int count,
-                               const qd_mj_change *changes) {
+static PyObject *linearize_run(const mujoco_plan *plan, mujoco_view *view, const qd_mj *mj,
+                               int count, const qd_mj_change *changes) {
   const int state = (int)(2 * mj->nv + mj->na);
   PyObject *A = array_new_matrix(state, state);
   PyObject *B = A != NULL ? array_new_matrix(state, (int)mj->nu) : NULL;
-  qd_mj_workspace *workspace = atomic_exchange(&plan->workspace, NULL);
+  qd_mj_workspace *workspace = atomic_exchange(&view->workspace, NULL);
   workspace = workspace != NULL ? workspace : qd_mj_workspace_create();
   if (B == NULL || workspace == NULL) {
     Py_XDECREF(A);
@@ -380,7 +433,7 @@ static PyObject *linearize_run(mujoco_plan *plan, const qd_mj *mj, int count,
       qd_mj_linearize(mj, plan->meshes, count, changes, workspace, PyArray_DATA((PyArrayObject *)A),
                       PyArray_DATA((PyArrayObject *)B), &info);
   Py_END_ALLOW_THREADS;
-  qd_mj_workspace_destroy(atomic_exchange(&plan->workspace, workspace));
+  qd_mj_workspace_destroy(atomic_exchange(&view->workspace, workspace));
   PyObject *result = NULL;
   if (status == QD_OK) {
     result = PyTuple_Pack(2, A, B);
@@ -402,31 +455,29 @@ static PyObject *linearize_run(mujoco_plan *plan, const qd_mj *mj, int count,
 }
 
 const char mujoco_linearize_doc[] =
-    "_mujoco_linearize(plan, model, data, sparse, changes): derivatives.\n\n"
+    "_mujoco_linearize(plan, view, model, data, sparse, changes): derivatives.\n\n"
     "(A, B) of a step from data after mj_forward, or a list of contacts whose change is not\n"
     "known. sparse: whether efc_J is; changes: of some contacts (7, 6), by their numbers, or None.";
 
 PyObject *mujoco_linearize_function(PyObject *Py_UNUSED(module), PyObject *args) {
-  PyObject *capsule, *model, *data, *given;
+  PyObject *capsules[2], *model, *data, *given;
   int sparse, count;
-  if (!PyArg_ParseTuple(args, "OOOpO", &capsule, &model, &data, &sparse, &given)) {
+  if (!PyArg_ParseTuple(args, "OOOOpO", capsules, capsules + 1, &model, &data, &sparse, &given)) {
     return NULL;
   }
-  mujoco_plan *plan = PyCapsule_GetPointer(capsule, PLAN_NAME);
-  if (plan == NULL) {
+  const mujoco_plan *plan = PyCapsule_GetPointer(capsules[0], PLAN_NAME);
+  mujoco_view *view = plan != NULL ? PyCapsule_GetPointer(capsules[1], VIEW_NAME) : NULL;
+  if (view == NULL) {
     return NULL;
   }
   qd_mj mj = plan->mj;
-  if (options_read(model, &mj) < 0 || sizes_check(data, &mj) < 0 ||
-      fields_read(data, DATA_FIELDS, COUNT(DATA_FIELDS), &mj) < 0 ||
-      (sparse && fields_read(data, SPARSE_FIELDS, COUNT(SPARSE_FIELDS), &mj) < 0) ||
-      contacts_read(data, &mj) < 0 || integer_read(data, "nefc", &mj.nefc) < 0) {
+  if (options_read(model, &mj) < 0 || data_read(data, view, sparse, &mj) < 0) {
     return NULL;
   }
   qd_mj_change *changes;
   PyObject *result = NULL;
   if (changes_read(given, &changes, &count) == 0) {
-    result = linearize_run(plan, &mj, count, changes);
+    result = linearize_run(plan, view, &mj, count, changes);
   }
   PyMem_Free(changes);
   return result;

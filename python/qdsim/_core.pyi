@@ -544,8 +544,10 @@ def _mujoco_plan(
     face: npt.ArrayLike,
     /,
 ) -> object: ...
+def _mujoco_view(data: object, /) -> object: ...
 def _mujoco_linearize(
     plan: object,
+    view: object,
     model: object,
     data: object,
     sparse: bool,

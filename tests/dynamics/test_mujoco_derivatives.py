@@ -244,6 +244,23 @@ def test_the_state_stays_and_tolerance_does_not_matter() -> None:
     assert fine.C is None and fine.D is None and data.time == 0.0
 
 
+def test_one_data_serves_state_after_state_and_model_after_model() -> None:
+    text = SHAPES.format(option='cone="elliptic"', dim=3)
+    models = [mujoco.MjModel.from_xml_string(text) for _ in range(2)]
+    models[1].opt.timestep = 0.002
+    shared = mujoco.MjData(models[0])
+    for model, height in ((models[0], 1.0), (models[0], 0.0), (models[1], 1.0), (models[1], 0.0)):
+        fresh = mujoco.MjData(model)
+        for data in (shared, fresh):
+            mujoco.mj_resetData(model, data)
+            data.qpos[2::7] += height
+            found = qdsim.mujoco.linearize(model, data)
+            assert (data.ncon == 0) == (height > 0.5)
+            if data is shared:
+                first = found
+        np.testing.assert_array_equal(found.A, first.A)
+
+
 def test_refusals_are_named() -> None:
     text = """<mujoco><option integrator="RK4" density="1.2" noslip_iterations="3"/><worldbody><site name="w"/>
     <body><joint name="j"/><geom size="0.1"/><site name="s" pos="0 0 1"/></body></worldbody>

@@ -25,7 +25,8 @@ from .refusals import options_refused, what_is_refused
 _Matrix = npt.NDArray[np.float64]
 
 _plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
-_plans_lock = threading.Lock()
+_views: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 class _Matrices(NamedTuple):
@@ -105,13 +106,14 @@ def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition
     """`linearize` of what has been checked."""
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
-    found = _core._mujoco_linearize(plan, model, data, sparse, None)
+    view = _view_of(data)
+    found = _core._mujoco_linearize(plan, view, model, data, sparse, None)
     changes: dict[int, _Matrix] = {}
     while not isinstance(found, tuple):
         if contacts == "exact" or found[0] in changes:
             raise ValueError(_unknown_contacts(model, data, found))
         changes.update({i: contact_change(model, data, i) for i in found})
-        found = _core._mujoco_linearize(plan, model, data, sparse, changes)
+        found = _core._mujoco_linearize(plan, view, model, data, sparse, changes)
     return Transition(*found, differenced=len(changes))
 
 
@@ -128,9 +130,18 @@ def plan_of(model: Any) -> object:
     if refused:
         raise ValueError("model: no derivatives of " + "; ".join(refused))
     if plan is None:
-        with _plans_lock:
+        with _lock:
             plan = _plans[model] = _core._mujoco_plan(model, *_hulls(model))
     return plan
+
+
+def _view_of(data: Any) -> object:
+    """What is kept of a data: addresses of its arrays, which live as long as it does."""
+    view = _views.get(data)
+    if view is None:
+        with _lock:
+            view = _views[data] = _core._mujoco_view(data)
+    return view
 
 
 def _hulls(model: Any) -> tuple[_Matrix | npt.NDArray[np.int32], ...]:
