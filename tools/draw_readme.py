@@ -16,9 +16,11 @@ from shrink import shrink
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 WIDTH = 1400  # pixels
 MOVING = "allegro_sphere"
-MOVING_WIDTH = 420  # pixels
-MOVING_FRAMES = 90
-COLOURS = 48
+MOVING_WIDTH = 400  # pixels
+MOVING_FRAMES = 75
+COLOURS = 64
+SEEN = 4
+"""Frames that the colours are chosen from."""
 PER_SECOND = 15
 
 
@@ -30,6 +32,15 @@ def draw_key_frames() -> str:
     path = IMAGES / "key_frames.png"
     path.write_bytes(picture)
     return f"{path.name}: {shrink(path, WIDTH)} bytes"
+
+
+def palette_of(frames: list[Image.Image]) -> Image.Image:
+    """Colours of several frames; k-means keeps those of small things, which a median cut gives away."""
+    width, height = frames[0].size
+    sheet = Image.new("RGB", (width, height * len(frames)))
+    for i, frame in enumerate(frames):
+        sheet.paste(frame, (0, i * height))
+    return sheet.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3)
 
 
 def draw_moving() -> str:
@@ -46,7 +57,7 @@ def draw_moving() -> str:
     ]
     height = round(MOVING_WIDTH * frames[0].height / frames[0].width)
     small = [frame.resize((MOVING_WIDTH, height), Image.Resampling.LANCZOS) for frame in chosen]
-    palette = small[len(small) // 2].quantize(COLOURS, Image.Quantize.MEDIANCUT)
+    palette = palette_of(small[:: len(small) // SEEN])
     few = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
     path = IMAGES / "moving.gif"
     few[0].save(

@@ -1,7 +1,8 @@
 """Ids of the published tasks, known to Gymnasium once it and this package are imported, in either order.
 
 Gymnasium is an extra and takes as long to import as this package: it is not imported here. Where it comes later, what
-imports it is told to register the ids then; its own plugins, entry points of packages, ended with its version 1.0.
+imports it is told to register the ids then. Its own plugins, entry points of packages, ended with its version 1.0;
+``gymnasium.make("qdsim:qdsim/PlanarHand-v0")`` imports this package by itself.
 """
 
 from __future__ import annotations

@@ -102,6 +102,11 @@ assert type(gymnasium.__spec__.loader).__module__.startswith("_frozen")
     subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True)
 
 
+def test_gymnasium_imports_the_package_that_an_id_names() -> None:
+    code = "import gymnasium, sys; assert 'qdsim' not in sys.modules; gymnasium.make('qdsim:qdsim/PlanarHand-v0', pool=2)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_episodes_begin_where_they_are_told_to() -> None:
     env, many = gymnasium.make(FEW[0], **SMALL).unwrapped, vector(FEW[0], 3)
     task = env.rules.task

@@ -106,6 +106,28 @@ def test_example_agrees_with_python(prefix, tmp_path, kind):
     np.testing.assert_allclose(rows, python_rows(), rtol=0, atol=6e-4)
 
 
+def test_a_loop_with_derivatives_arrives(prefix, tmp_path):
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", *pkg_config(prefix, "Cflags")]
+    source, libs = ROOT / "examples" / "c" / "steer.c", pkg_config(prefix, "Libs")
+    run(COMPILER, *flags, source, *libs, "-lm", "-o", tmp_path / "steer")
+    said = run(tmp_path / "steer", LD_LIBRARY_PATH=str(prefix / "lib"))
+    assert said == "the ball is at 0.0800 m, wanted 0.0800 m: solved\n"
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
+def test_cmake_finds_both_libraries(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(push C)\nfind_package(qdsim 0.1 REQUIRED)\n"
+        f"set(source {ROOT / 'examples' / 'c' / 'push.c'})\n"
+        "add_executable(shared ${source})\ntarget_link_libraries(shared PRIVATE qdsim::qdsim m)\n"
+        "add_executable(static ${source})\ntarget_link_libraries(static PRIVATE qdsim::static)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path / "b")
+    printed = {run(tmp_path / "b" / name) for name in ("shared", "static")}
+    assert len(printed) == 1 and printed.pop().endswith("solved\n")
+
+
 def test_library_shows_what_the_header_declares(prefix):
     nm = shutil.which("nm")
     if nm is None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import qdsim
+from qdsim import systems
 from qdsim.planning import pictures
 from qdsim.planning.drawing.rendered import RenderedScene
 from qdsim.planning.drawing.spatial import SpatialScene
@@ -140,6 +141,29 @@ def test_bodies_are_as_wide_as_their_file_has_them():
         assert all(0.0 < link.radius <= 0.04 for link in scene.links)
         assert SpatialScene(model, "b", geometry="collision").links == []
     assert count == {"spheres": 4, "capsule": 0}
+
+
+def test_floors_lie_below_all_that_is_seen():
+    """A plan that goes on for two metres has the floor below its start and below its end."""
+    model = qdsim.load(
+        SCENE.replace("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>').replace(
+            "SHAPE", SHAPES["box"]
+        )
+    )
+    way = np.repeat(model.default_q[None], 2, axis=0)
+    way[1, model.slice_q("thing").start] += 2.0
+    (square,) = SpatialScene(model, "thing", way).floors()
+    for q in way:
+        place, _ = model.body_pose(q, "thing")
+        assert (square[:, :2].min(axis=0) < place[:2]).all()
+        assert (square[:, :2].max(axis=0) > place[:2]).all()
+
+
+def test_robots_without_shapes_are_rods():
+    model = systems.load("iiwa").model
+    assert not any(body.geoms for body in model.description.bodies)
+    scene = SpatialScene(model, model.body_names[-1])
+    assert len(scene.links) > 2 and all(link.radius > 0.0 for link in scene.links)
 
 
 def test_visual_and_collision_geometry():

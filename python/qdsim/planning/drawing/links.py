@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,9 @@ __all__ = ["Link", "links_of"]
 
 _TINY = 1e-4
 """m; spheres up to this radius stand for corners."""
+
+_ROD = 0.04
+"""Radius of rods beside the longest of them."""
 
 _THINNER = 0.97
 """Width of a link beside the spheres that it joins."""
@@ -40,7 +43,8 @@ class Link:
 
 def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
     """Bars along the robot's bodies that have spheres and nothing else, from joint to joint and no wider than these;
-    other bodies are drawn as their file has them.
+    other bodies are drawn as their file has them. A robot without any shape gets thin rods from joint to joint: else
+    there would be nothing to see.
 
     Args:
         model: the model.
@@ -54,6 +58,8 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
     for b, body in enumerate(bodies[1:], 1):
         if kind[b] == "robot" and not _slides(body):
             children.setdefault(index[body.parent or "world"], []).append(np.asarray(body.pos))
+    if not any(body.geoms for b, body in enumerate(bodies) if kind[b] == "robot"):
+        return _rods(children)
     links = []
     for b, body in enumerate(bodies):
         radii = [float(next(sizes)[0]) for _ in body.geoms]
@@ -70,6 +76,18 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
             if np.linalg.norm(s - p) > _TINY:
                 links.append(Link(b, p, s, _THINNER * min(r, t)))
     return links
+
+
+def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
+    """From each body's frame to those of the bodies that it carries."""
+    lengths = [float(np.linalg.norm(pos)) for ends in children.values() for pos in ends]
+    radius = _ROD * max(lengths, default=0.0)
+    return [
+        Link(b, np.zeros(3), pos, radius)
+        for b, ends in children.items()
+        for pos in ends
+        if np.linalg.norm(pos) > _TINY
+    ]
 
 
 def _chain(centres: list[Array], radii: list[float], begins: bool) -> list[tuple[Array, float]]:

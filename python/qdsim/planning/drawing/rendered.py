@@ -96,10 +96,10 @@ class RenderedScene(SpatialScene):
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
-        """Draw the robot alone, at poses of its bodies; a faint one behind everything, but not behind a floor, which
-        is in one image with what stands on it."""
+        """Draw the robot alone, at poses of its bodies; a faint one behind everything, but not behind floors and walls,
+        which are in one image with what stands before them."""
         share = alpha * (_GHOST if ghost else 1.0)
-        behind = 3 if self.floors() else 1
+        behind = 3 if self.floors() or any(self.kind[s.body] == "world" for s in self.solids) else 1
         self._show(ax, pos, rot, ["robot"], share, zorder=behind if ghost else 3)
 
     def _show(
@@ -236,6 +236,7 @@ def _light(spec: Any) -> None:
     spec.visual.headlight.diffuse = [0.45, 0.45, 0.45]
     spec.visual.headlight.specular = [0.1, 0.1, 0.1]
     spec.visual.quality.shadowsize = 4096
+    spec.visual.map.shadowclip = 3.0  # beyond it a floor is sown with false shadows
     spec.worldbody.add_light(
         type=import_module("mujoco").mjtLightType.mjLIGHT_DIRECTIONAL,
         dir=_LIGHT.tolist(),
