@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["shown"]
+__all__ = ["shown", "window"]
 
 
 def shown(thing: Any, model: Any, **how: Any) -> Any:
@@ -15,3 +15,12 @@ def shown(thing: Any, model: Any, **how: Any) -> Any:
         ImportError: without the extra ``viewer``.
     """
     return import_module("qdsim.viewer").show(thing, model, **how)
+
+
+def window(model: Any, **how: Any) -> Any:
+    """A :class:`qdsim.viewer.Viewer` of a model.
+
+    Raises:
+        ImportError: without the extra ``viewer``.
+    """
+    return import_module("qdsim.viewer").Viewer(model, **how)

@@ -597,7 +597,9 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match=r"^action: 'push' needs a sampler"):
         TaskEnv(task.replace(sampler=None))
     with pytest.raises(ValueError, match=r"^render_mode: "):
-        TaskEnv(task, render_mode="human")
+        TaskEnv(task, render_mode="ansi")
+    with pytest.raises(ValueError, match=r"^render_mode: .*single environments"):
+        TaskVectorEnv(task, 2, render_mode="human")
     for wrong in (
         {"action": "pull"},
         {"near": 0.0},
@@ -617,6 +619,28 @@ def test_pictures() -> None:
     env.reset(seed=0)
     picture = env.render()
     assert picture.dtype == np.uint8 and picture.shape[2] == 3 and picture.std() > 1.0
+
+
+def test_people_see_episodes_in_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("viser")
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: bool(opened.append(url)) or True)
+    env = gymnasium.make(FEW[0], render_mode="human", **SMALL)
+    assert not opened  # not before there is something to see
+    env.reset(seed=0)
+    for _ in range(2):
+        env.step(env.action_space.sample())
+    inner = env.unwrapped
+    viewer = inner._window._viewer
+    assert opened == [viewer.url] and viewer.url.startswith("http://127.0.0.1")
+    assert np.array_equal(viewer._frame.q, inner.q)
+    assert np.array_equal(viewer._goal, inner._players.goals.q[0])
+    assert env.render() is None
+    other = pickle.loads(pickle.dumps(inner))
+    assert np.array_equal(other.q, inner.q) and other._window._viewer is None
+    env.close()
+    env.close()
+    assert inner._window._viewer is None
 
 
 # ---------------------------------------------------------------- samplers

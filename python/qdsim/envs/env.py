@@ -11,12 +11,15 @@ import numpy as np
 from qdsim.arguments import instance, integer
 from qdsim.array_type import Array
 from qdsim.envs.options import EnvOptions
-from qdsim.envs.pictures import Camera
+from qdsim.envs.pictures import Camera, Window
 from qdsim.envs.rules import Players, Rules, checked
 from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
 __all__ = ["GoalTaskEnv", "TaskEnv"]
+
+_FRAMES = 10
+"""A second, of pictures."""
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
@@ -25,13 +28,14 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
     Args:
         task: the task.
         options: `EnvOptions`, None for the defaults.
-        render_mode: None or "rgb_array" (needs Matplotlib).
+        render_mode: None, "rgb_array" (needs Matplotlib), or "human": a browser's page follows the episodes, ten actions
+            a second (needs the extra ``viewer``).
 
     Attributes:
         rules: `Rules`, which the players of a `TaskVectorEnv` play by, too.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  # Gymnasium's own name
+    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": _FRAMES}  # noqa: RUF012  # Gymnasium's own name
 
     def __init__(
         self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
@@ -44,8 +48,10 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self._begin(task, given, render_mode)
 
     def _begin(self, task: Task, options: EnvOptions, render_mode: str | None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
+        if render_mode not in (None, "rgb_array", "human"):
+            raise ValueError(
+                f"render_mode: expected None, 'rgb_array' or 'human', got {render_mode!r}"
+            )
         self.rules = Rules(task, options)
         self.render_mode = render_mode
         self.observation_space = self.rules.observation_space
@@ -54,6 +60,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self._episode = np.zeros(1, dtype=np.uint64)
         self._players: Players | None = None
         self._camera: Camera | None = None
+        self._window = Window(task, _FRAMES) if render_mode == "human" else None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -74,6 +81,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         super().reset(seed=seed)
         self._players = self.rules.draw(self._seed, self._episode, given)
         self._episode += np.uint64(1)
+        self._show()
         return self.rules.shown(self._players.seen[0]), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -84,6 +92,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         given = checked(action, (self.rules.action_size,))
         ended = self.rules.play(self._players, given[None])
         info = {name: values.item() for name, values in ended.info().items()}
+        self._show()
         return (
             self.rules.shown(self._players.seen[0]),
             ended.reward.item(),
@@ -93,12 +102,22 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         )
 
     def render(self) -> Any:
-        """A picture (480, 480, 3) of bytes with the goal's outline, by a camera that stays where it is."""
-        if self.render_mode is None or self._players is None:
+        """A picture (480, 480, 3) of bytes with the goal's outline, by a camera that stays where it is; None with "human",
+        where all is shown as it happens."""
+        if self.render_mode != "rgb_array" or self._players is None:
             return None
         if self._camera is None:
             self._camera = Camera(self.rules.task)
         return self._camera.picture(self._players.q[0], self._players.goals.q[0])
+
+    def close(self) -> None:
+        """End the browser's page, where there is one."""
+        if self._window is not None:
+            self._window.close()
+
+    def _show(self) -> None:
+        if self._window is not None and self._players is not None:
+            self._window.show(self._players.q[0], self._players.goals.q[0])
 
     def get_state(self) -> Any:
         """The episode under way and what the next ones draw, as `set_state` takes them; for searches that go back."""

@@ -1,17 +1,21 @@
-"""Pictures of environments: configurations and goals through one camera that never moves."""
+"""Pictures of environments: configurations and goals through one camera that never moves, or in a browser."""
 
 from __future__ import annotations
 
+import time
+import webbrowser
 from itertools import product
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.envs.rules import displaced
 from qdsim.planning.task.task import Task
+from qdsim.showing import window
 
-__all__ = ["Camera"]
+__all__ = ["Camera", "Window"]
 
 _INCHES, _DPI = 4.8, 100
 
@@ -30,11 +34,7 @@ class Camera:
         from qdsim.planning.drawing.planar import new_figure
         from qdsim.planning.drawing.scenes import scene_of
 
-        shifts = ~task.space.rotation
-        corners = [np.where(shifts, ends, 0.0) for ends in product(*zip(task.lower, task.upper))][
-            :: 2 ** int(task.space.rotation.sum())
-        ]
-        seen = np.vstack([task.start, task.goal, displaced(task, task.start, np.array(corners))])
+        seen = _everywhere(task)
         self._scene = scene_of(task.model, task.object, seen, task.goal, backend="matplotlib")
         low, high = self._scene.window(seen)
         room = 0.06 * float((high - low).max())  # the object turns
@@ -53,3 +53,55 @@ class Camera:
         canvas.draw()
         pixels: Any = canvas.buffer_rgba()  # type: ignore[attr-defined]
         return np.asarray(pixels)[:, :, :3].copy()
+
+
+class Window:
+    """A browser's page on which episodes are seen as they are played; it opens with the first configuration.
+
+    Args:
+        task: the task.
+        rate: configurations a second, at most.
+    """
+
+    def __init__(self, task: Task, rate: float) -> None:
+        self._task, self._period = task, 1.0 / rate
+        self._next = 0.0
+        self._goal: Array | None = None
+        self._viewer: Any = None
+
+    def show(self, q: Array, goal: Array) -> None:
+        """A configuration ``(nq,)``, and the outline of a goal.
+
+        Raises:
+            ImportError: without the extra ``viewer``.
+        """
+        if self._viewer is None:
+            task = self._task
+            self._viewer = window(task.model, object=task.object, configurations=_everywhere(task))
+            if not webbrowser.open(self._viewer.url):
+                gymnasium.logger.warn(f"no browser was found: see {self._viewer.url}")
+        if self._goal is None or not np.array_equal(goal, self._goal):
+            self._goal = goal.copy()
+            self._viewer.add_goal(goal)
+        self._viewer.update(q)
+        time.sleep(max(0.0, self._next - time.monotonic()))
+        self._next = time.monotonic() + self._period
+
+    def close(self) -> None:
+        """End the page. Twice does no harm."""
+        if self._viewer is not None:
+            self._viewer.close()
+        self._viewer = self._goal = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pages do not travel: a copy opens its own."""
+        return {**self.__dict__, "_viewer": None, "_goal": None}
+
+
+def _everywhere(task: Task) -> Array:
+    """Start, goal, and the object at the corners of the box in which it is to move (n, nq)."""
+    shifts = ~task.space.rotation
+    corners = [np.where(shifts, ends, 0.0) for ends in product(*zip(task.lower, task.upper))][
+        :: 2 ** int(task.space.rotation.sum())
+    ]
+    return np.vstack([task.start, task.goal, displaced(task, task.start, np.array(corners))])

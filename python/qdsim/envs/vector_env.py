@@ -32,7 +32,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
     Environment i plays the episodes of a `TaskEnv` that was reset with ``seed + i``, whatever their number.
 
     Args:
-        task, options, render_mode: as of `TaskEnv`.
+        task, options: as of `TaskEnv`.
+        render_mode: None or "rgb_array".
         num_envs: how many.
         autoreset_mode: Gymnasium's three modes. NEXT_STEP, its own default: the step after an end begins a new episode,
             whatever the action. SAME_STEP: what an ended episode ended on is in ``infos["final_obs"]`` and
@@ -50,13 +51,19 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
+            raise ValueError(
+                f"render_mode: expected None or 'rgb_array', got {render_mode!r}; of single environments 'human', too"
+            )
         self.num_envs = integer("num_envs", num_envs, least=1, most=_MOST)
         self.rules = Rules(task, options or EnvOptions())
         if not isinstance(autoreset_mode, AutoresetMode):
             one_of("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {**TaskEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.metadata = {
+            **TaskEnv.metadata,
+            "render_modes": ["rgb_array"],
+            "autoreset_mode": self.autoreset_mode,
+        }
         self.render_mode = render_mode
         self._camera: Camera | None = None
         rules = self.rules
