@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "dynamics/attempts.h"
 #include "dynamics/workspace.h"
 
 /* Of the sum of what each contact takes and gives: work below it is rounding. */
@@ -11,17 +12,7 @@
 /* Of the work that bounces may add: a share that leaves no more of it unused is good. */
 #define SHARE_ENOUGH 0.1
 
-/* A step with bounces: what each solve of it is given. */
-typedef struct bouncing_step {
-  const qd_model *model;
-  qd_workspace *w;
-  const qd_step_options *options;
-  const qd_step_input *input;
-  const step_columns *kept;
-  qd_step_result *result;
-} bouncing_step;
-
-static bounce_group *group_of(const bouncing_step *s, const qd_contact *c) {
+static bounce_group *group_of(const step_call *s, const qd_contact *c) {
   const int *tree = s->model->body_tree, *of_tree = s->w->bounces.of_tree;
   for (int side = 0; side < 2; ++side) {
     const int own = tree[side ? c->body_a : c->body_b];
@@ -35,7 +26,7 @@ static bounce_group *group_of(const bouncing_step *s, const qd_contact *c) {
 /* Adds what a contact does in the step: its force times half of the ways at the velocities before
  * (what spins freely: that it would have after it without them) and after it. What pushes a
  * penetration out is no bounce: its force times half of that way. */
-static void add_work(const bouncing_step *s, int index, const double *way, bounce_group *group) {
+static void add_work(const step_call *s, int index, const double *way, bounce_group *group) {
   const qd_contact *c = s->w->collision.contact + index;
   const int bouncing = s->w->problem.block[index].offset == OFFSET_BOUNCE;
   screw a, b;
@@ -57,7 +48,7 @@ static void add_work(const bouncing_step *s, int index, const double *way, bounc
 }
 
 /* The work of every group in the step at hand. */
-static void measure_work(const bouncing_step *s) {
+static void measure_work(const step_call *s) {
   const problem *p = &s->w->problem;
   double *way = p->mass_row;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -77,13 +68,12 @@ static void measure_work(const bouncing_step *s) {
 }
 
 /* The step with the groups' shares, and its work. */
-static qd_status solve_shares(const bouncing_step *s) {
+static qd_status solve_shares(const step_call *s) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     const int group = s->w->bounces.of_tree[i];
     s->w->problem.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
   }
-  s->w->reason = "less restitution";
-  const qd_status status = step_solve(s->model, s->w, s->options, s->input, s->kept, s->result);
+  const qd_status status = attempts_solve(s, "less restitution");
   if (status == QD_OK) {
     measure_work(s);
   }
@@ -97,7 +87,7 @@ static int may_crowd(qd_status status) {
 }
 
 /* The islands of the step at hand as groups. */
-static void form_groups(const bouncing_step *s) {
+static void form_groups(const step_call *s) {
   bounce_search *b = &s->w->bounces;
   for (int i = 0; i < s->model->tree_count; ++i) {
     b->of_tree[i] = s->w->problem.islands.parent[i];
@@ -106,7 +96,7 @@ static void form_groups(const bouncing_step *s) {
 }
 
 /* The group of the island that failed; NULL: that, or some other, does without bounces already. */
-static bounce_group *failed_group(const bouncing_step *s) {
+static bounce_group *failed_group(const step_call *s) {
   const problem *p = &s->w->problem;
   for (int i = 0; i < s->model->tree_count && p->failed_island >= 0; ++i) {
     bounce_group *group = s->w->bounces.group + s->w->bounces.of_tree[i];
@@ -118,7 +108,7 @@ static bounce_group *failed_group(const bouncing_step *s) {
 }
 
 /* Islands without room for their bounces do without them, one after the other. */
-static qd_status make_room(const bouncing_step *s, qd_status status) {
+static qd_status make_room(const step_call *s, qd_status status) {
   while (may_crowd(status)) {
     bounce_group *group = failed_group(s);
     if (group == NULL) {
@@ -133,7 +123,7 @@ static qd_status make_room(const bouncing_step *s, qd_status status) {
 }
 
 /* Opens the groups whose contacts do work; how many are open. */
-static int open_groups(const bouncing_step *s) {
+static int open_groups(const step_call *s) {
   int count = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
@@ -147,7 +137,7 @@ static int open_groups(const bouncing_step *s) {
 }
 
 /* What open groups do without bounces, and between what their shares are looked for. */
-static void begin_search(const bouncing_step *s) {
+static void begin_search(const step_call *s) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     if (!group->open) {
@@ -167,7 +157,7 @@ static void begin_search(const bouncing_step *s) {
 }
 
 /* The next shares, by halving and by false position; how many groups still look for theirs. */
-static int choose_shares(const bouncing_step *s, int round) {
+static int choose_shares(const step_call *s, int round) {
   int count = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
@@ -187,7 +177,7 @@ static int choose_shares(const bouncing_step *s, int round) {
 }
 
 /* What the shares that were tried have led to. A failed island says nothing about the others. */
-static void narrow(const bouncing_step *s, qd_status status) {
+static void narrow(const step_call *s, qd_status status) {
   const problem *p = &s->w->problem;
   for (int i = 0; i < s->model->tree_count; ++i) {
     const int own = s->w->bounces.of_tree[i];
@@ -208,7 +198,7 @@ static void narrow(const bouncing_step *s, qd_status status) {
 }
 
 /* The shares found: 1 if they are not those of the step at hand. */
-static int settle(const bouncing_step *s, int find) {
+static int settle(const step_call *s, int find) {
   int differ = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
@@ -222,7 +212,7 @@ static int settle(const bouncing_step *s, int find) {
   return differ;
 }
 
-static double smallest_share(const bouncing_step *s) {
+static double smallest_share(const step_call *s) {
   double least = 1.0;
   for (int i = 0; i < s->model->tree_count; ++i) {
     least = fmin(least, s->w->problem.bounce_share[i]);
@@ -231,7 +221,7 @@ static double smallest_share(const bouncing_step *s) {
 }
 
 /* The step whose groups are formed, and some of which do too much work. */
-static qd_status search(const bouncing_step *s, int crowded) {
+static qd_status search(const step_call *s, int crowded) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     s->w->bounces.group[i].share = s->w->bounces.group[i].open ? 0.0 : 1.0;
   }
@@ -253,32 +243,27 @@ static qd_status search(const bouncing_step *s, int crowded) {
   return status;
 }
 
-qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                        const qd_step_input *input, const step_columns *kept,
-                        qd_step_result *result) {
-  for (int i = 0; i < model->tree_count; ++i) {
-    w->problem.bounce_share[i] = 1.0;
+qd_status bounces_solve(const step_call *s) {
+  for (int i = 0; i < s->model->tree_count; ++i) {
+    s->w->problem.bounce_share[i] = 1.0;
   }
-  w->reason = "as given";
-  w->attempts = 0;
-  qd_status status = step_solve(model, w, options, input, kept, result);
-  if (!options->dynamic || w->problem.bounce_count == 0 ||
+  qd_status status = attempts_solve(s, "as given");
+  if (!s->options->dynamic || s->w->problem.bounce_count == 0 ||
       (status != QD_OK && !may_crowd(status))) {
     return status;
   }
-  const bouncing_step s = {model, w, options, input, kept, result};
   const int crowded = status != QD_OK;
-  form_groups(&s);
+  form_groups(s);
   if (!crowded) {
-    measure_work(&s);
+    measure_work(s);
   }
-  status = make_room(&s, status);
+  status = make_room(s, status);
   if (status != QD_OK) {
     return status;
   }
-  if (open_groups(&s) > 0) {
-    status = search(&s, crowded);
+  if (open_groups(s) > 0) {
+    status = search(s, crowded);
   }
-  result->bounce_share = smallest_share(&s);
+  s->result->bounce_share = smallest_share(s);
   return status;
 }

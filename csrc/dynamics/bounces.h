@@ -27,12 +27,10 @@ static inline void bounces_lay_out(bounce_search *b, const qd_model *model, aren
   b->group = arena_take(a, (size_t)model->tree_count * sizeof(bounce_group));
 }
 
-/* As step_solve. Where the contacts of an island would do more work than none and than they do
+/* As attempts_solve. Where the contacts of an island would do more work than none and than they do
  * without bounces, or bounces leave it no motion that satisfies all rows, its coefficients of
  * restitution are multiplied by the largest share found for which that is not so;
  * result->bounce_share is the smallest of these. */
-qd_status bounces_solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                        const qd_step_input *input, const step_columns *kept,
-                        qd_step_result *result);
+qd_status bounces_solve(const step_call *s);
 
 #endif

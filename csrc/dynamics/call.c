@@ -57,7 +57,9 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   w->problem.effort = (effort){0, 0, 0};
   trace_clear(result->trace);
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
-  const qd_status status = bounces_solve(model, w, options, input, kept, result);
+  const step_call call = {model, w, options, input, kept, result};
+  w->attempts = 0;
+  const qd_status status = bounces_solve(&call);
   result->info.iterations = w->problem.effort.iterations;
   result->info.factorizations = w->problem.effort.factorizations;
   result->info.tries = w->problem.effort.tries;

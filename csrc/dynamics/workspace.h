@@ -59,9 +59,8 @@ struct qd_workspace {
   collision collision;
   working_set set;
   warm_start warm;
-  const char *reason; /* for the attempt at hand */
-  int attempts;       /* that were made */
-  int rough; /* 1: large islands are solved roughly, to find out which contacts they need */
+  int attempts; /* that a traced step has made */
+  int rough;    /* 1: large islands are solved roughly, to find out which contacts they need */
   int looks; /* 1: and later on left where their motion reaches contacts that are still left out */
   conic_look look;
   int unfinished; /* 1: for one or the other, the last round is no answer yet */

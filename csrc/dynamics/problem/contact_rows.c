@@ -89,7 +89,8 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
   const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
-  if (!forced && (gives || !(p->relaxed && problem_is_shallow(model, contact)))) {
+  if (!forced &&
+      (gives || !((p->recovery & RECOVER_RELAX) && problem_is_shallow(model, contact)))) {
     return gives ? contact->dist : offset_in_time(p, model, o, contact, block);
   }
   ++p->relaxed_count;

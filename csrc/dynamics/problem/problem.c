@@ -182,7 +182,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     p->compliance_eq[one->equality + i] = R;
     one->compliant += R > 0.0;
   }
-  if (p->softening) {
+  if (p->recovery & RECOVER_SOFTEN) {
     bound_rows_assemble(p, k, one);
   }
 }

@@ -125,6 +125,16 @@ static inline void effort_add(effort *sum, const qd_cone_info *one) {
   sum->tries += one->tries;
 }
 
+/* How programs differ from those of the step as given, in which an attempt led to no solution. */
+enum {
+  RECOVER_ROUND = 1,   /* equalities may differ by what files round to */
+  RECOVER_RELAX = 2,   /* shallow penetrations are kept from deepening only, not resolved */
+  RECOVER_NOTHING = 4, /* rows of a program that no method solved give by next to nothing */
+  RECOVER_SOFTEN = 8,  /* islands that contradict themselves are softened */
+  RECOVER_RESIST = 16, /* islands that let something move without end resist (force_rows.c) */
+  RECOVER_GIVES = RECOVER_ROUND | RECOVER_NOTHING | RECOVER_SOFTEN
+};
+
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
@@ -183,15 +193,11 @@ typedef struct problem {
   /* of softened programs (soften.c): compliance of each row, what it gives way by, and scratch */
   double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
-  int resisting; /* 1: islands that let something move without end resist (force_rows.c) */
-  int coulomb;   /* 1: contacts obey Coulomb's law */
+  int coulomb;                                              /* 1: contacts obey Coulomb's law */
   int hurried; /* 1: more contacts may come in, so that only what seldom takes long is tried for it
                 */
-  int softening; /* 1: islands that contradict themselves are softened */
-  int proven;    /* DOF in an island that has no solution, as any with more rows; -1: none */
-  int crowded;   /* 1: rows of a program that no method solved may give way by next to nothing */
-  int rounding;  /* 1: equalities may differ by what files round to */
-  int relaxed;   /* 1: shallow penetrations are kept from deepening only, not resolved */
+  unsigned recovery;    /* RECOVER_... of the attempt at hand */
+  int proven;           /* DOF in an island that has no solution, as any with more rows; -1: none */
   int relaxed_count;    /* contacts of the program that are: those, and those that only a motion
                            beyond all linearisation would open */
   double *bounce_share; /* (tree_count) what coefficients of restitution are multiplied by */

@@ -1,0 +1,173 @@
+/* Attempts of a step: what is wrong with one chooses the next change of its programs. */
+#include "dynamics/attempts.h"
+
+#include <math.h>
+
+#include "base/trace.h"
+#include "dynamics/begin.h"
+#include "dynamics/soft_newton.h"
+#include "dynamics/workspace.h"
+#include "mechanics/pairs/missed_pairs.h"
+
+static qd_status attempt_once(const step_call *s, const char *reason) {
+  const int row = trace_open(s->result->trace, "attempt", ++s->w->attempts, "%s", reason);
+  const qd_status status = step_solve_rounds(s);
+  trace_close_with(s->result->trace, row, &s->result->info, status);
+  return status;
+}
+
+/* Where joints at the limits of their actuators move without end, or anywhere, or nearly so, their
+ * inertia resists, from then on in all programs of the step that need it. */
+static qd_status attempt(const step_call *s, const char *reason) {
+  problem *p = &s->w->problem;
+  const qd_status status = attempt_once(s, reason);
+  if (step_is_vague(status) && !(p->recovery & RECOVER_RESIST) &&
+      problem_may_resist(p, s->model, s->options)) {
+    p->recovery |= RECOVER_RESIST;
+    return attempt_once(s, "inertia of joints resists");
+  }
+  return status;
+}
+
+/* ---------------------------------------------------------------- changes */
+
+static int has_constraints(const step_call *s, qd_status status) {
+  return step_contradicts(status, s->options) && s->model->constraint_count > 0;
+}
+
+static int has_shallow(const step_call *s, qd_status status) {
+  int shallow = 0;
+  for (int i = 0; i < s->w->collision.count; ++i) {
+    shallow += problem_is_shallow(s->model, s->w->collision.contact + i);
+  }
+  return step_contradicts(status, s->options) && shallow > 0;
+}
+
+static int has_no_verdict(const step_call *s, qd_status status) {
+  (void)s;
+  return status == QD_NUMERICAL_TROUBLE;
+}
+
+static int may_soften(const step_call *s, qd_status status) {
+  return s->options->soften && step_contradicts(status, s->options);
+}
+
+/* What helps a step that has no solution, in the order in which it is tried. Constraints need not
+ * agree in their last digits. What linearisation left of penetrations may be more than friction
+ * lets the contacts open by (a joint whose links slide on each other faster than they part), so
+ * shallow ones are kept from deepening only. Where nothing says that there is no solution, rows
+ * give way by next to nothing. What nothing helps gives way where the options say so, with all
+ * contacts in the working set, those of the rounds that follow, too. */
+static const struct {
+  const char *name;
+  int (*when)(const step_call *s, qd_status status);
+  unsigned begins, ends; /* RECOVER_... */
+} CHANGES[] = {
+    {"constraints give by rounding", has_constraints, RECOVER_ROUND, 0},
+    {"shallow penetrations stay", has_shallow, RECOVER_RELAX, 0},
+    {"rows give by next to nothing", has_no_verdict, RECOVER_NOTHING, RECOVER_RELAX},
+    {"rows soften", may_soften, RECOVER_SOFTEN, RECOVER_RELAX},
+};
+
+static qd_status recover(const step_call *s, qd_status status) {
+  problem *p = &s->w->problem;
+  for (size_t k = 0; k < sizeof CHANGES / sizeof *CHANGES; ++k) {
+    if (!CHANGES[k].when(s, status)) {
+      continue;
+    }
+    p->recovery = (p->recovery | CHANGES[k].begins) & ~CHANGES[k].ends;
+    if (p->recovery & RECOVER_SOFTEN) {
+      working_set_complete(&s->w->set, s->model);
+    }
+    status = attempt(s, CHANGES[k].name);
+  }
+  return status;
+}
+
+/* ---------------------------------------------------------------- missed pairs */
+
+/* Pairs that were added behind the first `before` contacts leave no motion, so they come in one by
+ * one: what leaves none is dropped again. A step that was possible without them stays so. */
+static qd_status solve_without(const step_call *s, int before) {
+  static const char reason[] = "missed pairs one by one";
+  collision *c = &s->w->collision;
+  qd_status status = QD_OUT_OF_CAPACITY;
+  int end = c->count;
+  c->count = before;
+  while (c->count < end) {
+    const int at = c->count;
+    while (c->count < end && c->contact[c->count].pair == c->contact[at].pair) {
+      ++c->count;
+    }
+    status = attempt(s, reason);
+    if (status == QD_OUT_OF_CAPACITY) {
+      return status;
+    }
+    if (status != QD_OK) {
+      collision_remove(c, at, end);
+      end -= c->count - at;
+      c->count = at;
+      ++s->result->dropped_pairs;
+    }
+  }
+  return status == QD_OK ? status : attempt(s, reason);
+}
+
+static int find_missed(const step_call *s, int add) {
+  return s->result->dropped_pairs > 0
+             ? 0
+             : missed_pairs_find(&s->w->collision, s->model, s->input->q, s->result->delta,
+                                 s->input->mocap, s->options->margin, &s->w->next,
+                                 s->result->q_next, add);
+}
+
+/* ---------------------------------------------------------------- the step */
+
+static void begin(const step_call *s) {
+  problem *p = &s->w->problem;
+  step_result_reset(s->result);
+  p->recovery = 0;
+  p->loads_are_known = 0;
+  p->proven = -1;
+  p->coulomb = s->options->law == QD_LAW_COULOMB;
+  p->soft.count = 0;
+  begin_contacts(s->model, s->w, s->options, s->input);
+}
+
+static void report(const step_call *s) {
+  const problem *p = &s->w->problem;
+  s->result->relaxed_contacts = p->relaxed_count;
+  s->result->bounces = p->bounce_count;
+  s->result->capped_rows = p->capped_count;
+  s->result->culprit_count = 0;
+}
+
+static void settle_soft(const step_call *s) {
+  if (s->model->soft_pair_count > 0) {
+    s->result->contact_count += soft_newton_report(s->w, s->model);
+    soft_newton_settle(s->w, s->model, s->options, s->result->bristle);
+  }
+}
+
+qd_status attempts_solve(const step_call *s, const char *reason) {
+  const int add = s->options->add_missed_pairs && isinf(s->options->kappa);
+  int before = 0; /* contacts of the round before */
+  begin(s);
+  for (;; reason = "missed pairs come in") {
+    qd_status status = attempt(s, reason);
+    if (step_failed(status)) {
+      status = s->result->missed_pairs > 0 ? solve_without(s, before) : recover(s, status);
+    }
+    if (status != QD_OK) {
+      return status;
+    }
+    before = s->w->collision.count;
+    report(s);
+    const int missed = find_missed(s, add);
+    s->result->missed_pairs += missed;
+    if (missed == 0 || !add) {
+      settle_soft(s);
+      return QD_OK; /* every round adds a pair, so the rounds end */
+    }
+  }
+}
