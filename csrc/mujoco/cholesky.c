@@ -1,4 +1,5 @@
 /* The factor of a small dense matrix and its solves for many columns, rows by rows. */
+#include "base/lanes.h"
 #include "mujoco/parts.h"
 
 int mj_cholesky(double *k, int n) {
@@ -24,39 +25,77 @@ int mj_cholesky(double *k, int n) {
   return 1;
 }
 
-/* to -= s from */
-static void row_subtract(double *restrict to, double s, const double *restrict from, int columns) {
-  for (int c = 0; c < columns; ++c) {
-    to[c] -= s * from[c];
-  }
-}
+/* Columns are solved in panels that stay in registers; zeros of the factor, which trees leave, are
+ * passed over. Each number sees the same operations in any panel. */
+enum { PANEL = 4 };
 
-static void row_scale(double *to, double s, int columns) {
-  for (int c = 0; c < columns; ++c) {
-    to[c] *= s;
-  }
-}
-
-void mj_cholesky_solve(const double *k, int n, double *rows, int columns) {
-  const size_t width = (size_t)columns;
+/* The first `width` lanes of columns of rows (n, columns) */
+LANES_INLINE void panel_solve(const double *k, int n, double *rows, size_t columns, int width) {
+  lanes sum[PANEL];
   for (int i = 0; i < n; ++i) {
     const double *factor = k + (size_t)i * (size_t)n;
-    double *row = rows + (size_t)i * width;
+    double *row = rows + (size_t)i * columns;
+    for (int p = 0; p < width; ++p) {
+      sum[p] = LANES_FROM(row + p * LANE_COUNT);
+    }
     for (int j = 0; j < i; ++j) {
-      if (factor[j] != 0.0) {
-        row_subtract(row, factor[j], rows + (size_t)j * width, columns);
+      const double s = factor[j];
+      const double *other = rows + (size_t)j * columns;
+      for (int p = 0; s != 0.0 && p < width; ++p) {
+        sum[p] -= s * LANES_FROM(other + p * LANE_COUNT);
       }
     }
-    row_scale(row, 1.0 / factor[i], columns);
+    for (int p = 0; p < width; ++p) {
+      LANES_ANYWHERE(row + p * LANE_COUNT) = sum[p] * (1.0 / factor[i]);
+    }
   }
   for (int i = n - 1; i >= 0; --i) {
-    const double *factor = k + (size_t)i * (size_t)n;
-    const double *row = rows + (size_t)i * width;
-    row_scale(rows + (size_t)i * width, 1.0 / factor[i], columns);
-    for (int j = 0; j < i; ++j) {
-      if (factor[j] != 0.0) {
-        row_subtract(rows + (size_t)j * width, factor[j], row, columns);
+    double *row = rows + (size_t)i * columns;
+    for (int p = 0; p < width; ++p) {
+      sum[p] = LANES_FROM(row + p * LANE_COUNT);
+    }
+    for (int j = n - 1; j > i; --j) {
+      const double s = k[(size_t)j * (size_t)n + (size_t)i];
+      const double *other = rows + (size_t)j * columns;
+      for (int p = 0; s != 0.0 && p < width; ++p) {
+        sum[p] -= s * LANES_FROM(other + p * LANE_COUNT);
       }
     }
+    for (int p = 0; p < width; ++p) {
+      LANES_ANYWHERE(row + p * LANE_COUNT) = sum[p] * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
+    }
+  }
+}
+
+LANES_INLINE void column_solve(const double *k, int n, double *rows, size_t columns) {
+  for (int i = 0; i < n; ++i) {
+    const double *factor = k + (size_t)i * (size_t)n;
+    double sum = rows[(size_t)i * columns];
+    for (int j = 0; j < i; ++j) {
+      sum -= factor[j] * rows[(size_t)j * columns];
+    }
+    rows[(size_t)i * columns] = sum * (1.0 / factor[i]);
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    double sum = rows[(size_t)i * columns];
+    for (int j = n - 1; j > i; --j) {
+      sum -= k[(size_t)j * (size_t)n + (size_t)i] * rows[(size_t)j * columns];
+    }
+    rows[(size_t)i * columns] = sum * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
+  }
+}
+
+QD_CLONES
+void mj_cholesky_solve(const double *k, int n, double *rows, int columns) {
+  const size_t width = (size_t)columns;
+  int c = 0;
+  for (; c + PANEL * LANE_COUNT <= columns; c += PANEL * LANE_COUNT) {
+    panel_solve(k, n, rows + c, width, PANEL);
+  }
+  for (; c + LANE_COUNT <= columns; c += LANE_COUNT) {
+    panel_solve(k, n, rows + c, width, 1);
+  }
+  for (; c < columns; ++c) {
+    column_solve(k, n, rows + c, width);
   }
 }
