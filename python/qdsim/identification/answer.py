@@ -22,6 +22,10 @@ __all__ = ["Identified", "identify"]
 
 _ABSORBED = 1e-8
 """Share of a column that counts as nothing but rounding once the beginnings of pieces have taken theirs."""
+_CORRELATED = 0.3
+"""Correlation of what is left from one step to the next from which on it is no noise, if there is enough of it:"""
+_SURE = 5.0
+"""standard deviations of that of independent noise."""
 _FLAT = 1e-10
 """Relative size of a singular value that counts as zero: a direction that the recordings do not show."""
 
@@ -41,11 +45,14 @@ class Identified:
         residual: root mean square of what is left, m and rad divided by `scale`: 1 where the scale is that of the
             measurements and the model is right.
         iterations: steps that were tried.
-        converged: whether the optimality conditions hold: the linear model promises next to nothing from any further
-            step within the bounds. Where it is False, the values are where the search was stuck, at a step that has
-            no answer or a kink say, and the standard errors do not say how far they are from the truth.
+        converged: whether the optimality conditions hold, the linear model promises next to nothing from any further
+            step within the bounds, and what is left may be independent noise (`correlation`). Where it is False, the
+            search was stuck, at a step that has no answer or a kink say, or the model cannot do what was recorded
+            whatever its parameters, and the standard errors do not say how far the values are from the truth.
         condition: number of the Jacobian with columns of one size: how nearly some combination of the unknowns that
             are not at bounds changes nothing; infinite where one does not.
+        correlation: of what is left with what is left a step later: about zero of independent noise, near one where the
+            model goes its own way for many steps.
     """
 
     model: Model
@@ -58,6 +65,7 @@ class Identified:
     iterations: int
     converged: bool
     condition: float = math.nan
+    correlation: float = 0.0
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -71,7 +79,11 @@ class Identified:
             f"{name}: {value:.6g} ± {error:.2g}"
             for name, value, error in zip(self.names, self.values, self.standard_errors)
         ]
-        end = "converged" if self.converged else "NOT CONVERGED: stuck short of an optimum"
+        end = "converged"
+        if not self.converged and self.correlation > _CORRELATED:
+            end = f"NOT CONVERGED: what is left is no noise (correlation {self.correlation:.2f} from step to step),"
+        elif not self.converged:
+            end = "NOT CONVERGED: stuck short of an optimum,"
         lines.append(f"{end} after {self.iterations} steps; condition number {self.condition:.2g}")
         lines.append(
             f"residual: {self.residual:.3g} of the scale (1: the noise that a given scale says)"
@@ -161,10 +173,12 @@ def identify(
     pieces = Pieces(model, given, options or Options(), horizon, weights(model, seen, scale))
     pieces.threads, pieces.kappa = threads, kappa
     end = search(unknowns, pieces, iterations, tolerance, free=starts == "measured")
-    return _told(model, unknowns, end)
+    return _told(model, unknowns, end, pieces.correlation(end.r))
 
 
-def _told(model: Model, unknowns: Unknowns, end: End) -> Identified:
+def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, int]) -> Identified:
+    after, pairs = correlation
+    is_noise = after <= max(_CORRELATED, _SURE / math.sqrt(max(pairs, 1)))
     count, starts = len(unknowns.names), len(end.x) - len(unknowns.names)
     x, r, J = end.x[:count], end.r, end.J[:, :count]
     rows = int(np.count_nonzero(np.any(end.J != 0.0, axis=1))) - starts
@@ -200,7 +214,8 @@ def _told(model: Model, unknowns: Unknowns, end: End) -> Identified:
         names=tuple(unknowns.names),
         residual=math.sqrt(float(r @ r) / (len(r) - starts)),
         iterations=end.tried,
-        converged=end.converged,
+        converged=end.converged and is_noise,
+        correlation=after,
         condition=_condition(s),
     )
 

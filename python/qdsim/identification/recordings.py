@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,9 @@ from qdsim.model import Model
 from qdsim.step import Options
 
 __all__ = ["Pieces", "Recording", "weights"]
+
+_ROUNDING = 1e-5
+"""Share of the motion below which what is left says nothing."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,6 +102,24 @@ class Pieces:
                 moved[:, seen] = own.reshape(len(q), -1) / self.weights[seen]
                 begin = np.array([self.model.integrate(a, b) for a, b in zip(begin, moved)])
             yield begin, q, u, own
+
+    def correlation(self, r: Array) -> tuple[float, int]:
+        """Of what is left (m,) with what is left a step later, and of how many pairs: about zero, give or take one over
+        the root of their number, of noise that is independent from step to step; zero of errors of rounding."""
+        products, squares, pairs, done = 0.0, 0.0, 0, 0
+        raw, moved = 0.0, 0.0
+        seen = np.flatnonzero(self.weights)
+        for q, u in self.batches:
+            n, steps, _ = shape = (*u.shape[:2], self.model.nv)
+            left = r[done : done + math.prod(shape)].reshape(shape)[..., seen]
+            done += math.prod(shape) + (n * len(seen) if len(r) > self.row_count else 0)
+            products += float(np.sum(left[:, 1:] * left[:, :-1]))
+            squares += float(np.sum(left * left)) * (steps - 1) / steps
+            pairs += n * (steps - 1) * len(seen)
+            raw += float(np.sum((left / self.weights[seen]) ** 2))
+            moved += float(np.sum((q[:, 1:] - q[:, :1]) ** 2))
+        told = squares > 0.0 and pairs > 0 and raw > _ROUNDING**2 * moved
+        return (products / squares if told else 0.0), pairs
 
     def residuals(self, unknowns: Unknowns, x: Array) -> Array | None:
         """What is left (m,), that of the starts included; None where a step has no answer."""
