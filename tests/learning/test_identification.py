@@ -89,6 +89,19 @@ def test_bounds_hold_and_what_is_not_shown_is_not_known(model: qdsim.Model) -> N
     assert np.isclose(found.values[0], 30.0, rtol=0.05)
 
 
+def test_what_scales_every_force_alike_is_not_determined(model: qdsim.Model) -> None:
+    """Springs, drives and masses twice as large move as before: each is named, and their ratios are right."""
+    unknowns = {
+        "joint_stiffness": [0, -1, -1],
+        "actuator_stiffness": [0, 0],
+        "body_mass": [-1, 0, 1],
+    }
+    found = qdsim.identify(model, recorded(model, 0, 1e-4), unknowns, OPTIONS, scale=1e-4)
+    assert found.undetermined == found.names and np.isinf(found.condition)
+    assert found.values[1] / found.values[0] == pytest.approx(10.0, rel=0.01)
+    assert all(name in str(found).splitlines()[-1] for name in found.names)
+
+
 BOX = """
 <mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="2 2 0.1" friction="0.6"/>
   <body name="box" pos="0 0 0.05"><freejoint/>
