@@ -6,6 +6,8 @@ a code host alike; this folder holds what only the site has.
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
     "docs/reference/*.md",
+    "docs/reference/generated/**",
     "notebooks/*.ipynb",
     "benchmarks/*.md",
     "benchmarks/solver/problems/*.md",
@@ -65,6 +68,9 @@ html_title = f"qdsim {version}"
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 
+_UNIT = re.compile(r"^(\s+\w+: )([A-Za-z]\.)(?=\s|$)")
+"""A unit at the beginning of what is said of an argument, which would be an item of a list."""
+
 _CODE = re.compile(r"(``.*?``|`.*?`)")
 
 
@@ -73,7 +79,7 @@ def _escape(app: Any, what: str, name: str, obj: object, options: Any, lines: li
     for i, line in enumerate(lines):
         parts = _CODE.split(line)
         parts[::2] = [re.sub(r"([*|])", r"\\\1", part) for part in parts[::2]]
-        lines[i] = "".join(parts)
+        lines[i] = _UNIT.sub(r"\1\\\2", "".join(parts))
 
 
 def _visit_math(writer: Any, node: nodes.Element) -> None:
@@ -91,8 +97,50 @@ def _write_plan(app: Any, error: Exception | None) -> None:
         qdsim.viewer.save_html(plan, Path(app.outdir) / "_static/half_turn.html", system.model)
 
 
+# Of each module the names that another one's pages have.
+_MODULES = {
+    "qdsim": [],
+    "qdsim.planning": [],
+    "qdsim.planning.pictures": [],
+    "qdsim.planning.samplers": qdsim.planning.__all__,
+    "qdsim.smoothing": [],
+    "qdsim.pressure": [],
+    "qdsim.parallel": [],
+    "qdsim.systems": [],
+    "qdsim.formats": [],
+    "qdsim.viewer": [],
+}
+
+
+def _write_names(app: Any) -> None:
+    """A page for every public name; those that say what they said stay as they are."""
+    folder = Path(app.srcdir) / "docs/reference/generated"
+    wanted = {}
+    for module, elsewhere in _MODULES.items():
+        public = pkgutil.resolve_name(module)
+        for name in public.__all__:
+            kind = _kind_of(getattr(public, name))
+            if kind is not None and name not in elsewhere:
+                text = f"# {name}\n\n```{{eval-rst}}\n.. auto{kind}:: {module}.{name}\n```\n"
+                wanted[folder / module / f"{name}.md"] = text
+    for old in set(folder.rglob("*.md")) - set(wanted):
+        old.unlink()
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _kind_of(thing: object) -> str | None:
+    """What autodoc calls it; None of modules and of values, which have no text of their own."""
+    if inspect.isclass(thing):
+        return "exception" if issubclass(thing, BaseException) else "class"
+    return "function" if callable(thing) else None
+
+
 def setup(app: Any) -> None:
     """Docstrings are escaped before napoleon makes markup of their sections."""
+    app.connect("builder-inited", _write_names)
     app.connect("autodoc-process-docstring", _escape, priority=100)
     app.connect("build-finished", _write_plan)
     both = (_visit_math, None)
