@@ -50,7 +50,7 @@ static void add_work(const step_call *s, int index, const double *way, bounce_gr
 /* The work of every group in the step at hand. */
 static void measure_work(const step_call *s) {
   const problem *p = &s->w->problem;
-  double *way = p->mass_row;
+  double *way = p->scratch;
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     group->work = group->scale = 0.0;

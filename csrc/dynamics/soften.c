@@ -121,7 +121,7 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program,
                          giving which) {
   problem *p = &w->problem;
-  double *diagonal = p->mass_row, largest = 0.0, range[2] = {INFINITY, 0.0};
+  double *diagonal = p->scratch, largest = 0.0, range[2] = {INFINITY, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
     const int at = one->Q.start[i];
     diagonal[i] = one->Q.values[4 * (size_t)at + (size_t)(i - 4 * one->Q.tiles[at])];
@@ -305,7 +305,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
                            const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
   const double unit = which == GIVES_CONSTRAINTS ? CONSTRAINTS_GIVE * scale : scale;
-  double *b = p->mass_row, change = INFINITY, compliance = FIRST, least = LAST;
+  double *b = p->scratch, change = INFINITY, compliance = FIRST, least = LAST;
   const conic_program violations =
       program_of_violations(p, one, program, b, which == GIVES_BOUNDED);
   int found = 0;

@@ -191,7 +191,7 @@ static qd_status solve(const step_call *s) {
       s->w->look = (conic_look){misses_contacts, &look, 0};
       program.program.look = &s->w->look;
     }
-    double *direction = p->mass_row;
+    double *direction = p->scratch;
     const int row = trace_open(s->result->trace, "island", i + 1, "%d variables, %d rows",
                                one->variable_count, one->row_count + one->equality_count);
     qd_status status = solve_island(s, &cone_options, one, &program, direction);

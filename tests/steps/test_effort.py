@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from test_missed_pairs import SHELF
+from test_missed_pairs import SHELF, SLOT
 from test_soften import wedge
 
 import qdsim
@@ -114,6 +114,27 @@ def test_a_trace_of_soft_pairs_has_their_programs() -> None:
     check_trace(info)
     programs = [row for row in info.trace if row.stage.startswith("pressure")]
     assert len(programs) == info.soft_programs > 0
+
+
+def attempts_of(info: qdsim.SolverInfo) -> list[str]:
+    check_trace(info)
+    return [row.reason for row in info.trace if row.level == 0]
+
+
+def test_attempts_say_what_was_wrong() -> None:
+    """A pair that leaves no motion is dropped; joints at the limits of their actuators resist."""
+    model, options = qdsim.load(SLOT), qdsim.Options(margin=0.02, trace=True)
+    info = qdsim.step(model, [0.0, -0.1], [], options, tau=[100.0, 0.0]).info
+    reasons = attempts_of(info)
+    assert info.dropped_pairs == 1 and "missed pairs come in" in reasons
+    assert reasons.count("missed pairs one by one") >= 2
+
+    arm = qdsim.load(
+        """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" mass="1"
+        pos=".3 0 0"/></body></worldbody><actuator><position joint="j" kp="10" forcerange="-1 1"/></actuator></mujoco>"""
+    )
+    reasons = attempts_of(qdsim.step(arm, [0.0], [0.0], options, tau=[5.0]).info)
+    assert reasons == ["as given", "inertia of joints resists"]
 
 
 def test_a_long_trace_says_what_it_dropped() -> None:

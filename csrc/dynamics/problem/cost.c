@@ -75,11 +75,11 @@ LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step
   int count;
   const int *chain = body_chain(model, model->dof_body[di], &count);
   const double factor = p->epsilon[di] / (o->h * o->h);
-  count = inertia_mass_row(p->mass_row, model, k, I, di);
+  count = inertia_mass_row(p->scratch, model, k, I, di);
   for (int c = 0; c < count; ++c) {
     const int j = column_of(p, one, chain[c]);
     if (p->variable_of_dof[chain[c]] >= 0 && dof_has_mass(model, o, chain[c])) {
-      *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
+      *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->scratch[c];
     }
   }
 }

@@ -12,7 +12,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->variable_of_dof = arena_ints(a, nv);
   p->dof_of_variable = arena_ints(a, n);
   p->epsilon = arena_doubles(a, nv);
-  p->mass_row = arena_doubles(a, n);
+  p->scratch = arena_doubles(a, n);
   p->gravity = arena_doubles(a, nv);
   p->applied = arena_doubles(a, nv);
   p->v = arena_doubles(a, nv);

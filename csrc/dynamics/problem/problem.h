@@ -142,7 +142,7 @@ typedef struct problem {
   int *variable_of_dof;        /* (nv) -1: held */
   int *dof_of_variable;        /* (n) -1: padding in front of a block (tree_order.h) */
   double *epsilon;             /* (nv) mass factor of each DOF's tree */
-  double *mass_row;            /* (n) scratch */
+  double *scratch;             /* (n) of whoever needs a vector of all variables */
   double *gravity;             /* (nv) generalised force of gravity */
   double *applied;             /* (nv) that of tau and the wrenches */
   double *v;                   /* (nv) velocity, of the second-order step, with what follows */
