@@ -305,9 +305,8 @@ def test_a_file_of_ones_own_is_planned(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The plan, replayed on the model, ends where the words of the goal say."""
-    out, film = tmp_path / "plan.npz", tmp_path / "plan.png"
-    goal = ["--goal", "0.2 0.1 - 60deg", "--out", str(out), "--film", str(film)]
-    said = report(capsys, "plan", pusher, *goal)
+    out = tmp_path / "plan.npz"
+    said = report(capsys, "plan", pusher, "--goal", "0.2 0.1 - 60deg", "--out", str(out))
     assert said["good"] and said["reached"]
     model, plan = qdsim.load(pusher), planning.Plan.load(out)
     end = plan.replay(model).steps[-1][-1].q_next
@@ -315,8 +314,17 @@ def test_a_file_of_ones_own_is_planned(
     assert place == pytest.approx([0.2, 0.1, 0.05], abs=0.02)
     heading = np.arctan2(rotation[1, 0], rotation[0, 0])
     assert heading == pytest.approx(np.pi / 3, abs=0.05)
-    assert film.read_bytes().startswith(b"\x89PNG")
     assert report(capsys, "replay", str(out), "--model", pusher)["good"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ending, begins", [("png", b"\x89PNG"), ("gif", b"GIF8"), ("html", b"<!")])
+def test_plans_of_own_files_are_filmed(
+    ending: str, begins: bytes, pusher: str, tmp_path: Path
+) -> None:
+    film = tmp_path / f"plan.{ending}"
+    assert main(["plan", pusher, "--goal", "0.03 0 -", "--film", str(film)]) == 0
+    assert film.read_bytes().startswith(begins)
 
 
 def test_plans_of_own_files_are_executed(
