@@ -139,6 +139,7 @@ static void report(const step_call *s) {
   s->result->relaxed_contacts = p->relaxed_count;
   s->result->bounces = p->bounce_count;
   s->result->capped_rows = p->capped_count;
+  s->result->deep_contacts = p->deep_count;
   s->result->culprit_count = 0;
 }
 

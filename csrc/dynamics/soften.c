@@ -412,7 +412,9 @@ static qd_status soften_round(qd_workspace *w, island *one, const qd_cone_option
     return QD_INFEASIBLE;
   }
   status = solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
-  one->softened = status == QD_OK && equality_violation(w, one, 1) > ROUNDED * one->length;
+  const double violation = equality_violation(w, one, 1);
+  one->softened = status == QD_OK && violation > ROUNDED * one->length;
+  one->gave = violation > options->tolerance * one->length;
   return status;
 }
 

@@ -22,6 +22,9 @@ qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
     island *one = p->islands.island + i;
     one->exact = 1;
+    if (one->gave) { /* by how much is of q, too */
+      result->derivative_exact = 0;
+    }
     status = law_sensitivity_prepare(p, one, &one->exact);
     if (status == QD_OK && plain && isinf(s->options->kappa)) {
       status = derivatives_settle_sides(s, one, result->limit_force);

@@ -45,6 +45,7 @@ typedef struct island {
   conic_size size;                  /* of its program at most */
   int bound_count;                  /* rows that bound the motion, behind the others */
   int softened;                     /* 1: its program contradicted itself, and gave way */
+  int gave;                         /* 1: rows gave way by more than the tolerance */
   double load;                      /* of patches, N */
   double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;

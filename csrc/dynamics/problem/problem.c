@@ -154,7 +154,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
   one->tendon_row_count = one->force_row_count = one->compliant = one->intervals = 0;
-  one->softened = one->bound_count = 0;
+  one->softened = one->gave = one->bound_count = 0;
   tile_rows_clear(&one->G);
   clear_compliance(p, one);
   one->length = INFINITY;
