@@ -293,18 +293,18 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       error = evaluate(workspace, run.r, x, dual, w, projected);
       run.last = 2.0 * error;
     }
-    if (ends_run(&run, iteration, error, workspace->active.changed) ||
-        conic_is_stopped(workspace)) {
+    const int changed = iteration > 0 && workspace->active.changed; /* nothing before the first */
+    if (ends_run(&run, iteration, error, changed) || conic_is_stopped(workspace)) {
       break;
     }
     const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;
-    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->active.changed || slow ||
+    const int factor = iteration == 0 || error > SAME_FACTOR || changed || slow ||
                        penalty != workspace->active.hard_penalty;
     run.last = error;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
     penalty = workspace->active.hard_penalty;
-    if (slow && !workspace->active.changed) {
+    if (slow && !changed) {
       stiffen(workspace);
     }
   }
