@@ -169,10 +169,10 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * curvature; |G_i d| is the norm of a row's entries in them (the largest one in a Lorentz cone), f
  * the largest of |b_j| d_j over columns with curvature, o that of |g| and |c| over the largest row
  * norm. With s = max(1e-6, 10 tolerance), for each cone i and the columns that its rows have:
- * R_i = max(|x_j| / (1000 d_j), o / 100), where o is less than 1e-14 f (rounding) f / 1e8 instead,
- * of a barrier f besides; S_i = max d_j |any number that column j of Qx + b - G'dual - C'dual_eq is
- * a sum of|; S_j of a column the largest S_i of the cones that have it, and of columns that Q
- * couples it with:
+ * R_i = max(|x_j| / (1000 d_j), o / 100), where o is zero, or 1e-40 f to 1e-14 f (rounding), f /
+ * 1e8 instead, of a barrier f besides; S_i = max d_j |any number that column j of Qx + b - G'dual -
+ * C'dual_eq is a sum of|; S_j of a column the largest S_i of the cones that have it, and of columns
+ * that Q couples it with:
  * - QD_OK: every row of Gx + g is outside its cone, and every row of Cx + c from zero, by at most
  *   s max(|g_i|, |G_i d| R_i), or rounding (1e-15) of the largest |g|; |dual_residual_j| d_j <= s
  * S_j, and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s

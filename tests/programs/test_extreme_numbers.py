@@ -154,6 +154,21 @@ def test_a_row_that_overflows_is_no_answer(size: float) -> None:
         qdsim.solve_cone_program(Q, b, C, [3.0], [("orthant", 1)])
 
 
+@pytest.mark.parametrize("curvature", [1e-40, 1e-60, 1e-100, 1e-150, 1e-210, 1e-250])
+@pytest.mark.parametrize("compliance", [0.0, 1e-3])
+def test_offsets_far_below_rounding_are_meant(curvature: float, compliance: float) -> None:
+    """0.2 y1 + y2 = 0.8 where the curvature is nothing: y1 at its end, so the second row holds x.
+
+    The cost alone would send x so far that the offsets beside it counted as rounding, and x = 0 as solved.
+    """
+    found = qdsim.solve_cone_program(
+        [[curvature]], [0.8], [[0.2], [1.0]], [0.5, 0.3], [("interval", 2)],
+        lower=-0.4, upper=[1.3, 1.6], compliance=compliance,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.dual, [-0.4, 0.88], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.x, [-0.3 - 0.88 * compliance], rtol=0, atol=1e-6)
+
+
 # ---------------------------------------------------------------- complementarity
 
 

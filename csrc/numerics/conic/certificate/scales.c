@@ -80,7 +80,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
   s.reach = OFFSET_SHARE * s.offset;
   if (!workspace->program.exact) {
     s.reach = larger(s.reach, s.free);
-  } else if (s.offset <= NO_OFFSET * s.free) {
+  } else if (offsets_are_none(s.offset, s.free)) {
     s.reach = FREE_SHARE * s.free;
   }
   s.b = with_push ? workspace->ends.largest_push : max_norm(program->b, program->variable_count);

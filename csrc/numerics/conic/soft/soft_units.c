@@ -93,7 +93,7 @@ soft_scales soft_find_units(const conic_program *source, double *unit, double *m
   found.reach = OFFSET_SHARE * found.offset;
   if (!soft_is_exact(program)) {
     found.reach = larger(found.reach, found.free);
-  } else if (found.offset <= NO_OFFSET * found.free) {
+  } else if (offsets_are_none(found.offset, found.free)) {
     found.reach = FREE_SHARE * found.free;
   }
   return found;
