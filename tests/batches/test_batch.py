@@ -180,14 +180,15 @@ def test_rollouts_equal_a_loop(scene: scenes.Scene) -> None:
     q, u = states(scene, 6)
     rng = np.random.default_rng(1)
     commands = u[:, None] + 0.02 * rng.standard_normal((6, 12, scene.model.nu))
-    found = qdsim.rollout(scene.model, q, commands, threads=2)
+    options = qdsim.Options(infeasible="soften")
+    found = qdsim.rollout(scene.model, q, commands, options, threads=2)
     assert found.q.shape == (6, 13, scene.model.nq)
     assert (found.steps_done == 12).all()
     for i in range(6):
         now = q[i]
         np.testing.assert_allclose(found.q[i, 0], now, rtol=0, atol=1e-15)
         for t in range(12):
-            now = qdsim.step(scene.model, now, commands[i, t]).q_next
+            now = qdsim.step(scene.model, now, commands[i, t], options).q_next
             assert found.q[i, t + 1].tobytes() == now.tobytes()
 
 

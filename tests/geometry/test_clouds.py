@@ -72,7 +72,7 @@ def test_contacts_are_the_nearest_points_by_mujocos_distances(other: str) -> Non
     twin = mujoco.MjModel.from_xml_string(spheres(points, radius, other).description.to_mjcf())
     data = mujoco.MjData(twin)
     for _ in range(10):
-        q = np.concatenate([2 + rng.normal(size=3), quaternion(rng)])
+        q = np.concatenate([2 + np.abs(rng.normal(size=3)), quaternion(rng)])
         data.qpos[:] = q
         mujoco.mj_kinematics(twin, data)
         distances = np.array(

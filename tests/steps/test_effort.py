@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from test_missed_pairs import SHELF, SLOT
-from test_soften import wedge
+from test_soften import contradiction
 
 import qdsim
 from qdsim.trace import TraceRow
@@ -21,7 +21,7 @@ WALLS = """<mujoco><option gravity="0 0 0"/><worldbody>
 @pytest.mark.parametrize("seed", range(4))
 def test_softening_costs_more_than_finding_that_it_is_needed(seed: int) -> None:
     """A step that no motion satisfies makes the same attempts with either option, before anything gives way."""
-    model, q, u, options, _ = wedge(seed)
+    model, q, u, options, _ = contradiction(seed)
     soft = qdsim.step(model, q, u, options).info
     with pytest.raises(qdsim.SolverError) as caught:
         qdsim.step(model, q, u, options.replace(infeasible="error"))
@@ -78,7 +78,7 @@ def same(one: tuple[TraceRow, ...], two: tuple[TraceRow, ...]) -> bool:
 
 
 def test_a_trace_says_which_attempts_a_softened_step_took() -> None:
-    model, q, u, options, _ = wedge(1)
+    model, q, u, options, _ = contradiction(1)
     step = qdsim.step(model, q, u, options.replace(trace=True))
     check_trace(step.info)
     assert step.info.trace[0].reason == "as given"

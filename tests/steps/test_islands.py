@@ -101,7 +101,7 @@ def test_all_islands_together_solve_the_whole_program(scene: Scene, held) -> Non
         x = step.delta[free]
         cost = 0.5 * x @ program.Q[np.ix_(free, free)] @ x + program.b[free] @ x
         assert step.info.objective == pytest.approx(cost, rel=1e-9, abs=1e-12)
-        assert step.info.primal_residual < 1e-10
+        assert step.info.primal_residual < 1e-9  # the options' tolerance
         assert np.all(step.delta[~free] == 0.0)
         if reference is not None:
             assert cost == pytest.approx(reference.objective, rel=1e-6, abs=1e-8)

@@ -135,6 +135,17 @@ def wedge(seed: int, **changes) -> tuple[qdsim.Model, Matrix, Matrix, qdsim.Opti
     return model, model.default_q, u, options.replace(**changes), size
 
 
+def contradiction(seed: int) -> tuple[qdsim.Model, Matrix, Matrix, qdsim.Options, float]:
+    """The first wedge from this seed on that no motion satisfies."""
+    for more in range(seed, seed + 2000, 100):
+        found = wedge(more)
+        try:
+            qdsim.step(*found[:3], found[3].replace(infeasible="error"))
+        except qdsim.SolverError:
+            return found
+    raise AssertionError("all wedges have a motion")
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_wedged_rows_give_way_as_little_as_can_be(seed: int) -> None:
     model, q, u, options, size = wedge(seed)
@@ -187,7 +198,7 @@ def test_smoothed_steps_soften_too(seed: int, kappa: float) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 6])
 def test_derivatives_say_that_they_are_not_exact(seed: int) -> None:
-    model, q, u, options, _ = wedge(seed)
+    model, q, u, options, _ = contradiction(seed)
     line = qdsim.linearize(model, q, u, options)
     assert line.step.info.softened > 0 and line.step.info.derivative_exact is False
     assert np.all(np.isfinite(line.A)) and np.all(np.isfinite(line.B))
@@ -350,7 +361,7 @@ def test_the_option_is_checked() -> None:
         qdsim.Options(infeasible="ignore")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="infeasible"):
         qdsim.Options(infeasible=True)  # type: ignore[arg-type]
-    model, q, u, options, _ = wedge(1)
+    model, q, u, options, _ = contradiction(1)
     info = qdsim.step(model, q, u, options).info
     assert pickle.loads(pickle.dumps(info)).softened == info.softened > 0
     assert pickle.loads(pickle.dumps(options)) == options
