@@ -42,6 +42,7 @@ from qdsim.planning.motion.motion import (
     connect,
 )
 from qdsim.planning.plans.connecting import connect_segments
+from qdsim.planning.plans.joint_trajectory import JointTrajectory
 from qdsim.planning.plans.plan import Plan, ReplayResult, Verdict
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.many import Planned, plan_many
@@ -87,6 +88,7 @@ __all__ = [
     "Holding",
     "ImpcOptions",
     "ImpcResult",
+    "JointTrajectory",
     "Motion",
     "MotionError",
     "MotionOptions",

@@ -11,19 +11,21 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from qdsim.arguments import instance, path_of
+from qdsim.arguments import instance, number, path_of
 from qdsim.array_type import Array
 from qdsim.batches.steps import step_batch
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.plans.archive import read_archive, write_archive
+from qdsim.planning.plans.joint_trajectory import JointTrajectory, limits_of, timed
 from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
-from qdsim.planning.task.drives import owners
-from qdsim.planning.task.robot import command_range, penetration
+from qdsim.planning.task.drives import owners, robot_joints
+from qdsim.planning.task.robot import check_springs, command_range, penetration
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.showing import shown
@@ -329,6 +331,59 @@ class Plan:
             if not stays(model, before, self.object, self.options)
         )
 
+    def to_joint_trajectory(
+        self,
+        model: Model | Task,
+        *,
+        velocity: ArrayLike = 0.5,
+        acceleration: ArrayLike = 5.0,
+        effort: ArrayLike | None = None,
+        duration: float | None = None,
+        pause: float = 0.3,
+    ) -> JointTrajectory:
+        """The plan as positions and velocities of the robot's joints by time, for a robot's own controller.
+
+        Positions are where the joints' springs are to pull, as the plan's commands say, so that the robot presses as
+        planned where its controller is as stiff as the actuators of the model; it has to compensate gravity where the
+        plan's options leave it out. The path is that of the commands: every straight piece begins and ends at rest
+        and is run as fast as the limits allow.
+
+        Args:
+            model: the model of the plan's task, or the task.
+            velocity: largest of each joint, rad/s or m/s, a number or one per actuator.
+            acceleration: likewise, rad/s^2 or m/s^2.
+            effort: N or Nm, likewise; None: what the model's actuators can pull with.
+            duration: s, the whole trajectory is stretched to that; None: as short as the limits allow.
+            pause: s, at rest before and after each change of grasp, and at the end.
+
+        Raises:
+            ValueError: if the plan does not belong to the model, an actuator moves no joint by a spring, a regrasp has
+                no motion, a command is beyond its bounds, or a limit cannot be kept; the message names the joint and
+                the time.
+            SolverError: if a step cannot be solved, where efforts are limited.
+        """
+        model = model_of(self, model)
+        fastest = limits_of("velocity", velocity, model.nu)
+        hardest = limits_of("acceleration", acceleration, model.nu)
+        if not np.all(np.isfinite((fastest, hardest))):
+            raise ValueError("velocity, acceleration: expected finite numbers")
+        pause = number("pause", pause, least=0)
+        parts = _setpoints(self, model)
+        names = [joint.name for joint in robot_joints(model)]
+        made, passed = timed(names, parts, fastest, hardest, pause)
+        if duration is not None:
+            factor = number("duration", duration, above=0) / made.duration
+            made = dataclasses.replace(
+                made, times=made.times * factor, velocities=made.velocities / factor
+            )
+            passed = [when * factor for when in passed]
+        made.check(fastest, hardest)
+        # Segments are every other part; each begins with a point before its first step.
+        when = np.concatenate([of_part[1:] for of_part in passed[::2]])
+        _keep_bounds(self, model, names, when)
+        _keep_efforts(self, model, names, when, effort)
+        return made
+
     # ---------------------------------------------------------------- files
 
     def show(self, model: Model | Task | None = None, *, height: int = 520) -> Any:
@@ -414,6 +469,65 @@ def plan_for(
         segments=tuple(segments),
         command_bounds=task.bounds_as_numbers,
     )
+
+
+def _setpoints(plan: Plan, model: Model) -> list[Array]:
+    """What the joints are pulled to, ``(n, nu)`` for each segment and each motion between two, one after the other.
+
+    Raises:
+        ValueError: if an actuator moves no joint of its own by a spring, or a regrasp has no motion.
+    """
+    check_springs(model)
+    tendons = np.flatnonzero(np.asarray(model.actuated_v) < 0)
+    if len(tendons):
+        name = model.actuator_names[int(tendons[0])]
+        raise ValueError(f"model: actuator {name!r} pulls at a tendon, trajectories are of joints")
+    gear = np.asarray(model.actuator_gear)
+    parts: list[Array] = []
+    for k, segment in enumerate(plan.segments):
+        if k > 0:
+            motion = plan.motions[k - 1] if plan.motions else None
+            if motion is None:
+                raise ValueError(
+                    f"plan: regrasp {k - 1} has no motion; qdsim.planning.connect_segments makes them"
+                )
+            way = np.asarray(model.command_from(motion.configurations))
+            parts.append(np.vstack((parts[-1][-1], way / gear)))
+        first = np.asarray(model.command_from(segment.start))
+        parts.append(np.vstack((first, segment.inputs)) / gear)
+    return parts
+
+
+def _keep_bounds(plan: Plan, model: Model, names: list[str], when: Array) -> None:
+    """Raises ValueError for a command beyond its bounds, with the joint and the time ``(steps,)`` of it."""
+    excess = beyond(np.concatenate([s.inputs for s in plan.segments]), *plan.bounds(model))
+    if np.any(excess):
+        k, j = np.argwhere(excess > 0.0)[0]
+        raise ValueError(
+            f"plan: joint {names[j]!r} is sent {excess[k, j]:.3g} beyond its bounds at {when[k]:.3g} s"
+        )
+
+
+def _keep_efforts(
+    plan: Plan, model: Model, names: list[str], when: Array, effort: ArrayLike | None
+) -> None:
+    """Raises ValueError for a step that needs more than joints can pull with, with the joint and the time."""
+    low, high = np.asarray(model.parameters.actuator_force_range).T
+    if effort is not None:
+        high = limits_of("effort", effort, model.nu)
+        low = -high
+    if not np.any(np.isfinite(low) | np.isfinite(high)):
+        return
+    pulls = np.array([s.actuator_force for steps in plan.replay(model).steps for s in steps])
+    pulls = pulls.reshape(-1, model.nu)
+    slack = 1e-6 * np.maximum(1.0, np.abs(pulls))
+    over = (pulls > high + slack) | (pulls < low - slack)
+    if np.any(over):
+        k, j = np.argwhere(over)[0]
+        limit = high[j] if pulls[k, j] > 0.0 else low[j]
+        raise ValueError(
+            f"effort: joint {names[j]!r} needs {pulls[k, j]:.3g} at {when[k]:.3g} s, its limit is {limit:.3g}"
+        )
 
 
 def _judge_forces(model: Model, result: ReplayResult) -> tuple[Array, tuple[list[str], list[str]]]:
