@@ -51,7 +51,9 @@ def vector(name: str, count: int, *, mode: str = "SameStep", **changes: object) 
     return TaskVectorEnv(task, count, options, autoreset_mode=mode)
 
 
-@pytest.mark.parametrize("name", (*FEW, "qdsim/AllegroBallGoal-v0"))
+@pytest.mark.parametrize(
+    "name", (*FEW, pytest.param("qdsim/AllegroBallGoal-v0", marks=pytest.mark.long))
+)
 @pytest.mark.filterwarnings("ignore")
 def test_gymnasium_finds_nothing_wrong(name: str) -> None:
     env = gymnasium.make(name, **SMALL)

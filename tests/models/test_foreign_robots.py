@@ -93,7 +93,7 @@ def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: 
     return float(np.abs(lin.A @ way - slope).max() / max(1.0, np.abs(lin.A).max()))
 
 
-LONG = ("talos", "tiago_dual")
+LONG = ("talos", "tiago_dual", "romeo", "centauro")
 
 
 @pytest.mark.slow

@@ -186,6 +186,7 @@ def test_notebooks_keep_the_whole_page(plan: planning.Plan, monkeypatch) -> None
 # ------------------------------------------------------------------------------------------------ in a browser
 
 
+@pytest.mark.long
 @needs_chromium
 def test_a_saved_page_plays_offline(plan: planning.Plan, tmp_path: Path) -> None:
     path = tmp_path / "plan.html"

@@ -93,12 +93,14 @@ def test_submitit_gives_the_same_bits(tmp_path):
     assert same(parallel.run(drawn, items(3)), parallel.run(drawn, items(3), executor=slurm))
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_is_replaced(tmp_path):
     path = str(tmp_path / "died")
     found = parallel.run(dies_once, [(path, i) for i in range(4)], executor=processes())
     assert [int(result["item"]) for result in found] == [0, 1, 2, 3]
 
 
+@pytest.mark.long
 def test_the_item_that_kills_is_named_and_the_others_are_there():
     with pytest.raises(parallel.WorkError, match="1 of 3 items failed; item 1") as caught:
         parallel.run(dies, [(i,) for i in range(3)], executor=processes())

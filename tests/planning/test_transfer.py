@@ -504,6 +504,7 @@ def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
     )
 
 
+@pytest.mark.long
 def test_no_robot_is_set_to_its_next_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the way around the box needs a planner that is not installed, that is an error; where there is no way, the
     execution ends in front of the box."""

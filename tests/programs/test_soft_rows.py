@@ -127,7 +127,10 @@ def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64] | None:
     return None if found is None else found.x[:n]
 
 
-@pytest.mark.parametrize(("n", "count"), [(2, 30), (6, 30), (20, 30), (70, 3), (200, 3)])
+@pytest.mark.parametrize(
+    ("n", "count"),
+    [(2, 30), (6, 30), (20, 30), (70, 3), pytest.param(200, 3, marks=pytest.mark.long)],
+)
 def test_clarabel_finds_the_same(n: int, count: int) -> None:
     rng = np.random.default_rng(100 + n)
     compared = 0

@@ -153,7 +153,7 @@ def test_smoothed_spatial(friction: str, condim: int, kappa: float) -> None:
 def test_planar_hand(friction: str) -> None:
     scene = planar_hand()
     exact = qdsim.Options(friction=friction, rays=4 if friction == "cone" else 2, margin=10.0)
-    for q, u in states(scene, 40):
+    for q, u in states(scene, 20):
         check_exact(scene, q, u, exact)
         for kappa in (1e1, 1e2, 1e3, 1e5):
             check_smoothed(scene, q, u, exact.replace(kappa=kappa))
