@@ -175,3 +175,21 @@ def test_no_motion_no_trajectory(model: qdsim.Model, plan: planning.Plan) -> Non
             plan.to_joint_trajectory(model, velocity=bad)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="times"):
         planning.JointTrajectory(("a",), np.zeros(2), np.zeros((2, 1)), np.zeros((2, 1)))
+
+
+def test_commands_that_stay_take_no_time(model: qdsim.Model) -> None:
+    """A segment without steps, one whose command stays, and one that begins or ends so."""
+    nothing = planning.Segment(np.zeros((0, 2)), model.default_q[None], np.zeros(0, dtype=np.int64))
+    still = pushed(model, model.default_q, np.zeros((5, 2)))
+    for segment in (nothing, still):
+        plan = planning.Plan("p", "box", OPTIONS, segment.end, 0.01, 0.05, 1e-3, (segment,))
+        assert plan.to_joint_trajectory(model, pause=0.2).duration == pytest.approx(0.2)
+        with pytest.raises(ValueError, match="nowhere"):
+            plan.to_joint_trajectory(model, pause=0.0)
+    push = line((0.0, 0.0), (0.2, 0.0), 20)
+    durations = []
+    for commands in (push, np.vstack((np.zeros((3, 2)), push, push[-1:], push[-1:]))):
+        segment = pushed(model, model.default_q, commands)
+        plan = planning.Plan("p", "box", OPTIONS, segment.end, 0.01, 0.05, 1e-3, (segment,))
+        durations.append(plan.to_joint_trajectory(model).duration)
+    assert durations[1] == pytest.approx(durations[0], rel=1e-9)

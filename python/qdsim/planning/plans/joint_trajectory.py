@@ -241,6 +241,8 @@ def timed(
         at, ramps = time_law(part[ends], velocity, acceleration)
         when = np.full(len(part), begin)
         for a, b, span, ramp in zip(ends[:-1], ends[1:], np.diff(at), ramps):
+            if np.abs(part[b] - part[a]).max() <= _STILL:
+                continue  # commands that stay where they are take no time
             if span - 2.0 * ramp < _BRIEF * span:
                 span = 2.0 * (span - ramp)  # a little longer, which keeps both limits
                 ramp = 0.5 * span
@@ -258,6 +260,10 @@ def timed(
             times.append(begin)
             positions.append(part[-1])
             velocities.append(np.zeros(len(names)))
+    if len(times) == 1:
+        raise ValueError(
+            "plan: its joints are sent nowhere, a trajectory without a pause has no end"
+        )
     made = JointTrajectory(tuple(names), np.array(times), np.array(positions), np.array(velocities))
     return made, passed
 
