@@ -5,9 +5,13 @@ of Quasi-dynamic Contact Models".
 """
 
 from qdsim.planning.drawing import pictures as pictures
+from qdsim.planning.execution.executor import Executor
+from qdsim.planning.execution.executor_options import ExecutorOptions
+from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
 from qdsim.planning.execution.grip import Grip, GripOptions, GripStep
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
+from qdsim.planning.execution.robot import Robot
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.transfer import (
     SegmentTransfer,
@@ -17,6 +21,7 @@ from qdsim.planning.execution.transfer import (
     second_order,
     transfer,
 )
+from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps import samplers as samplers
 from qdsim.planning.grasps.closing import Closing, close_grasp
 from qdsim.planning.grasps.equilibrium import (
@@ -79,7 +84,12 @@ __all__ = [
     "ClosingSampler",
     "ContactSampler",
     "EdgeKind",
+    "EdgeReport",
     "EquilibriumError",
+    "Executor",
+    "ExecutorOptions",
+    "ExecutorReport",
+    "ExecutorState",
     "ForceClosure",
     "GaitOptions",
     "Grip",
@@ -99,12 +109,14 @@ __all__ = [
     "Plan",
     "PlanarHandSampler",
     "Planned",
+    "PlantError",
     "PointReach",
     "Predictor",
     "QuasiDynamicModel",
     "RRTOptions",
     "RefineOptions",
     "ReplayResult",
+    "Robot",
     "SamplingMpc",
     "SamplingOptions",
     "SamplingReport",

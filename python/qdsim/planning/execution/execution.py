@@ -4,7 +4,6 @@ it."""
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,13 @@ from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.loops.gripping import GripLoop
+from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Loop, Outcome, Record, T, ramp
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
+from qdsim.planning.execution.robot import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.simulators import Simulator
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.placing import placed, shifted
@@ -25,9 +27,6 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.progress import Update, away
-
-if TYPE_CHECKING:
-    import mujoco
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
 
@@ -97,12 +96,12 @@ class Execution:
     Args:
         plan: the plan.
         model: its model.
-        simulator: the same in MuJoCo, or options of the own second-order step.
+        simulator: the same in MuJoCo, options of the own second-order step, or a robot.
         options: speed, time step, how segments are joined.
 
     Attributes:
         loop: what takes the robot along a segment; to be set before the first one.
-        last_q: where the last segment ended ``(nq,)``, None before the first.
+        last_q, last_u: where the last segment ended ``(nq,)`` and its last command ``(nu,)``, None before the first.
         missing_motions: changes of grasp for which no motion was found; the last one's segment was not begun.
         not_found: what an execution has ended for want of, empty where it has not.
         show: told what is done.
@@ -114,20 +113,22 @@ class Execution:
         self,
         plan: Plan,
         model: Model,
-        simulator: mujoco.MjModel | DynamicOptions,
+        simulator: Simulator,
         options: TransferOptions,
     ) -> None:
         self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
         compensated, bounds = not plan.options.gravity_on_actuated, plan.bounds(model)
         self.plant: World
-        if isinstance(simulator, DynamicOptions):
+        if isinstance(simulator, Robot):
+            self.plant = RobotPlant(model, self.space, simulator, options, compensated, bounds)
+        elif isinstance(simulator, DynamicOptions):
             self.plant = OwnPlant(model, self.space, simulator, options, compensated, bounds)
         else:
             self.plant = Plant(model, self.space, simulator, options, compensated, bounds)
         self.rng = np.random.default_rng(options.seed)
         self.last_q: Array | None = None
-        self._last_u: Array | None = None
+        self.last_u: Array | None = None
         self.missing_motions = 0
         self.show: Update = lambda done, text: None
         self._measured = 0
@@ -149,7 +150,7 @@ class Execution:
         plant, loop, record = self.plant, self.loop, Record(self.plant, abandon)
         ended: Outcome | None = "lost" if plant.lost and self.options.carry_on else None
         ended = "not begun" if self.not_found else ended
-        start = self._begin(segment) if ended is None else None
+        start = self.drive(self._begin(segment)) if ended is None else None
         if start is None:  # there is nothing to begin with, or no way to it
             record.take(0.0, segment.start, np.asarray(self.model.command_from(plant.q)))
             self.last_q = record.samples[-1].executed
@@ -164,12 +165,13 @@ class Execution:
         self.drive(loop.begin(schedule))
         outcome = self.drive(loop.follow(schedule, record))
         self.last_q = record.samples[-1].executed
-        self._last_u = record.samples[-1].u
+        self.last_u = record.samples[-1].u
         return self.measure(segment, record, schedule.duration, outcome, loop.failures)
 
-    def measured(self) -> Array:
-        """Where everything is, as a plan can begin: within the limits, the robot out of the object."""
-        return self._placed(self.model.clamp_to_limits(self.model.normalize(self.plant.q)))[0]
+    def measured(self, q: Array | None = None) -> Array:
+        """Where everything is, or is to be in ``q``, as a plan can begin: within the limits, the robot out of the object."""
+        here = self.plant.q if q is None else q
+        return self._placed(self.model.clamp_to_limits(self.model.normalize(here)))[0]
 
     def measure(
         self, segment: Segment, record: Record, duration: float, outcome: Outcome, failures: int = 0
@@ -224,16 +226,17 @@ class Execution:
     def _placed(self, q: Array) -> tuple[Array, bool]:
         return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
 
-    def _begin(self, segment: Segment) -> Array | None:
+    def _begin(self, segment: Segment) -> Commands[Array | None]:
         """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
         options = self.options
-        if self._last_u is None or not (options.carry_on and options.motions):
+        if self.last_u is None or not (options.carry_on and options.motions):
             start = self._start(segment)
             self.plant.reset(start)
             return start
-        go = self._gripped if isinstance(self.loop, GripLoop) else self._moved
         try:
-            found = go(segment)
+            hand = self.loop.hand if isinstance(self.loop, GripLoop) else None
+            yield from self.let_go(hand)
+            found = yield from self.go(segment, hand)
         except ValueError as error:  # of robots that no motions are planned for
             raise ValueError(
                 f"{error}; TransferOptions(carry_on=False) judges each segment by itself"
@@ -243,27 +246,27 @@ class Execution:
             self.not_found = "no motion found"
         return found
 
-    def _gripped(self, segment: Segment) -> Array | None:
-        """Let the object go, and go to the segment's grasp of it."""
-        assert isinstance(self.loop, GripLoop)
-        hand = self.loop.hand
-        self.drive(hand.release())
+    def let_go(self, hand: Hand | None) -> Commands[None]:
+        """Let the object go: a hand sets it down, of another robot the springs let go."""
+        if hand is not None:
+            yield from hand.release()
+        else:
+            yield from self._move_to(self.model.command_from(self.plant.q))
         self.last_q = self.measured()
-        start = self._start(segment)
-        return start if self.drive(hand.go(start, self.rng)) else None
 
-    def _moved(self, segment: Segment) -> Array | None:
-        """Let the springs go, and follow a motion to the segment's grasp."""
-        self._move_to(self.model.command_from(self.plant.q))
-        self.last_q = self.measured()
+    def go(self, segment: Segment, hand: Hand | None) -> Commands[Array | None]:
+        """From where nothing is held, go to a segment's grasp: that, None where no way is found."""
+        assert self.last_q is not None
         start = self._start(segment)
+        if hand is not None:
+            return start if (yield from hand.go(start, self.rng)) else None
         try:
             motion = self._motion(self.last_q, start)
         except MotionError:
             return None
-        self.drive(self._along(motion))
-        self._last_u = self.model.command_from(start)
-        self._move_to(self._last_u)
+        yield from self._along(motion)
+        self.last_u = self.model.command_from(start)
+        yield from self._move_to(self.last_u)
         return start
 
     def _motion(self, here: Array, there: Array) -> Motion:
@@ -281,11 +284,11 @@ class Execution:
         for u, rate in zip(commands, np.diff(commands, axis=0) / h):
             yield u + self.plant.lag * rate
 
-    def _move_to(self, u: Array) -> None:
+    def _move_to(self, u: Array) -> Commands[None]:
         """Ramp from the last command to another."""
-        assert self._last_u is not None
-        self.drive(ramp(self._last_u, u, int(np.ceil(RELEASE / self.options.timestep))))
-        self._last_u = self.plant.within(u)
+        assert self.last_u is not None
+        yield from ramp(self.last_u, u, int(np.ceil(RELEASE / self.options.timestep)))
+        self.last_u = self.plant.within(u)
 
     def _length(self, segment: Segment) -> tuple[float, float]:
         steps = [

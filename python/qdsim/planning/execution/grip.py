@@ -125,6 +125,7 @@ class Grip:
     Attributes:
         weight: N, of the object (where nothing pulls it, by standard gravity).
         fingers: how many have to touch.
+        available: how many the robot has.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class Grip:
             self._finger[b] = own[0] if len(own) else 0
         # A robot with a single finger holds nothing: it never has enough.
         count = len(np.unique(self._finger[self._robot & np.isin(bodies, model.geom_body)]))
+        self.available = count
         self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
 
     def __repr__(self) -> str:

@@ -69,6 +69,11 @@ class OwnPlant(World):
         """Where everything is ``(nq,)``."""
         return np.array(self._q)
 
+    @property
+    def v(self) -> Array:
+        """How everything moves ``(nv,)``, m/s and rad/s."""
+        return np.array(self._v)
+
     def _place(self, q: Array) -> None:
         self._q, self._v = np.array(q, dtype=float), np.zeros(self.model.nv)
         self._tau[:], self._pushed[:] = 0.0, 0.0

@@ -12,7 +12,7 @@ from qdsim.arguments import instance, spread
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.world import World, damping_of
+from qdsim.planning.execution.world import PlantError, World, damping_of
 from qdsim.planning.task.space import ObjectSpace
 
 if TYPE_CHECKING:
@@ -98,6 +98,11 @@ class Plant(World):
         """Where everything is ``(nq,)``."""
         return np.array(self.data.qpos)
 
+    @property
+    def v(self) -> Array:
+        """How everything moves ``(nv,)``, m/s and rad/s."""
+        return np.array(self.data.qvel)
+
     def _place(self, q: Array) -> None:
         self._mujoco.mj_resetData(self.mj, self.data)
         self.data.qpos[:] = q
@@ -112,4 +117,7 @@ class Plant(World):
             v = data.qvel[own]
             speed = math.sqrt(self._per_mass @ (v * v))
             self.mj.dof_damping[own] = self._damping + self._friction / max(speed, STILL)
+        time = data.time
         self._mujoco.mj_step(self.mj, data)
+        if not data.time > time:  # MuJoCo has begun anew, from its default state
+            raise PlantError(f"MuJoCo's simulation diverged at {time:.4g} s")

@@ -12,7 +12,7 @@ from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["with_new_plans"]
+__all__ = ["WITHIN", "new_plan", "with_new_plans"]
 
 ABANDON = 10.0
 """With new plans a segment is given up where the object is so many times the tolerances off: in motion it lags."""
@@ -39,8 +39,8 @@ def with_new_plans(
     # New plans aim at the middle of the tolerances: what they miss adds to what following them misses.
     near = task.towards(
         plan.goal,
-        position_tolerance=0.6 * tolerance[0],
-        rotation_tolerance=0.6 * tolerance[1],
+        position_tolerance=WITHIN * tolerance[0],
+        rotation_tolerance=WITHIN * tolerance[1],
         start_tolerance=np.inf,
     )
     while todo and len(done) < SEGMENTS:
@@ -52,20 +52,20 @@ def with_new_plans(
             break
         q = done[-1].executed[-1]
         left = np.array(space.errors(q, plan.goal))
-        if np.all(left <= tolerance * (0.6 if todo else 1.0)):
+        if np.all(left <= tolerance * (WITHIN if todo else 1.0)):
             break
         off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)
         if done[-1].outcome == "not begun":
             todo.clear()
         if (off or not todo) and plans < PLANS and misses < MISSES:
             seed = execution.options.seed + plans
-            todo, found = _new_plan(near, execution.measured(), planner, seed)
+            todo, found = new_plan(near, execution.measured(), planner, seed)
             plans, misses = plans + 1, 0 if found else misses + 1
             execution.not_found = "" if found or misses < MISSES else "no plan found"
     return done, plans
 
 
-def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> tuple[list[Segment], bool]:
+def new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> tuple[list[Segment], bool]:
     """Segments of a plan from a measured configuration, to the goal or as near to it as was found; whether the
     goal was found."""
     try:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdsim.arguments import flag, instance, one_of
+from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
 from qdsim.planning.execution.loops.tracking import Controller
-from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.ways import way_of
@@ -183,7 +183,7 @@ def transfer(
     instance("planner", planner, way.planner, or_none=True)
     own = model_of(plan, model)
     given = dataclasses.replace(options or TransferOptions(), **way.options)
-    execution = Execution(plan, own, _simulator(own, plan, given, simulator), given)
+    execution = Execution(plan, own, simulator_of(own, plan.object, given, simulator), given)
     execution.loop = way.loop(execution, planner)
     total = len(plan.segments) if way.counts else None
     with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
@@ -192,7 +192,7 @@ def transfer(
     return dataclasses.replace(
         told,
         way=_way_in_words(given, told.outcome, controller),
-        world=_world_in_words(given, simulator),
+        world=world_in_words(given, simulator),
     )
 
 
@@ -205,38 +205,6 @@ def _way_in_words(options: TransferOptions, outcome: str, controller: object) ->
         return f"each segment from where it was planned to begin, {loop}"
     set_there = "" if options.motions else ", the robot set to each grasp"
     return f"from start to end, {loop}{set_there}"
-
-
-def _world_in_words(options: TransferOptions, simulator: object) -> str:
-    """The simulator, and its contacts."""
-    if simulator is None or simulator == "mujoco":
-        return f"MuJoCo with {options.contacts} contacts"
-    if isinstance(simulator, DynamicOptions) or simulator == "qdsim":
-        law = simulator.law if isinstance(simulator, DynamicOptions) else DynamicOptions().law
-        return f"qdsim's second-order step with rigid contacts, {law} law"
-    return "the MuJoCo model given"
-
-
-def _simulator(
-    model: Model, plan: Plan, options: TransferOptions, given: object
-) -> mujoco.MjModel | DynamicOptions:
-    """The model in MuJoCo, given or made, or how the own step steps it."""
-    if isinstance(given, DynamicOptions):
-        return judging_options(options, given)
-    if isinstance(given, str):
-        if one_of("simulator", given, ("mujoco", "qdsim")) == "qdsim":
-            return judging_options(options, None)
-        given = None
-    import mujoco
-
-    known = instance("simulator", given, mujoco.MjModel, or_none=True)
-    mj = second_order(model, plan.object, options) if known is None else known
-    if (mj.nq, mj.nv, mj.nu) != (model.nq, model.nv, model.nu):
-        raise ValueError(
-            f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
-            f"{model.nq}, {model.nv}, {model.nu}"
-        )
-    return mj
 
 
 def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> Transfer:

@@ -14,12 +14,16 @@ from qdsim.planning.task.drives import robot_v, sharing, slopes
 from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
 from qdsim.planning.task.space import ObjectSpace, as_slice
 
-__all__ = ["World", "damping_of", "lies_on_a_plane"]
+__all__ = ["PlantError", "World", "damping_of", "lies_on_a_plane"]
 
 LOOK = 0.01
 """s, how often to look whether the object is still there,"""
 FAR = 2.0
 """and how far away from its way, times how far the robot's parts are from it at most on that, it is lost."""
+
+
+class PlantError(RuntimeError):
+    """A plant does not answer, or answers with what is no state of its model; the message says which."""
 
 
 class World(abc.ABC):
@@ -38,6 +42,8 @@ class World(abc.ABC):
         supported: whether the object lies on a plane that is not part of the model.
         lag: ``(nu,)`` s, how far a command has to be ahead, times its rate, for what the joints' damping holds back.
         lost: whether the object has left what is watched. Time stands still then: nothing brings it back.
+        steps: how many time steps there have been.
+        timestep: s.
     """
 
     def __init__(
@@ -65,12 +71,17 @@ class World(abc.ABC):
         self.lost = False
         self._center, self._radius = np.zeros(3), math.inf
         self._look = max(1, round(LOOK / options.timestep))
-        self._steps = 0
+        self.steps, self.timestep = 0, options.timestep
 
     @property
     @abc.abstractmethod
     def q(self) -> Array:
         """Where everything is ``(nq,)``."""
+
+    @property
+    @abc.abstractmethod
+    def v(self) -> Array:
+        """How everything moves ``(nv,)``, m/s and rad/s."""
 
     @abc.abstractmethod
     def _place(self, q: Array) -> None:
@@ -114,12 +125,16 @@ class World(abc.ABC):
         return np.minimum(np.maximum(u, self._lower), self._upper)
 
     def advance(self, u: Array) -> None:
-        """A time step with the command ``u``, as far as it is within its bounds; none where the object is lost."""
+        """A time step with the command ``u``, as far as it is within its bounds; none where the object is lost.
+
+        Raises:
+            PlantError: if the plant does not answer, or with what is no state.
+        """
         if self.lost:
             return
         self._step(self.within(u))
-        self._steps += 1
-        if self._steps % self._look == 0:
+        self.steps += 1
+        if self.steps % self._look == 0:
             here = self.model.body_pose(self.q, self.space.body)[0]
             self.lost = not float(np.linalg.norm(here - self._center)) <= self._radius
 

@@ -19,15 +19,16 @@ PERIODS = 3
 class Arrival:
     """Tells from measurements whether an object is at its goal to stay.
 
-    It has arrived once it was within a fifth of the task's tolerances in three measurements in a row and comes no
-    nearer, and has left once it is beyond half of them.
+    It has arrived once it was within a fifth of the task's tolerances, or another share, in three measurements in a row
+    and comes no nearer, and has left once it is beyond half of them, or another share.
 
     Args:
         task: its goal and tolerances.
+        within, left: of the tolerances, within which it has arrived and beyond which it has left.
     """
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, within: float = WITHIN, left: float = LEFT) -> None:
+        self._task, self._within, self._left = task, within, left
         self.reset()
 
     def reset(self) -> None:
@@ -39,8 +40,8 @@ class Arrival:
         task = self._task
         shift, turn = task.space.errors(q, task.goal)
         size = max(shift / task.position_tolerance, turn / task.rotation_tolerance)
-        self._inside = self._inside + 1 if size <= WITHIN else 0
+        self._inside = self._inside + 1 if size <= self._within else 0
         rests = self._inside >= PERIODS and size >= self._before
-        self.arrived = rests or (self.arrived and size <= LEFT)
+        self.arrived = rests or (self.arrived and size <= self._left)
         self._before = size
         return self.arrived

@@ -29,10 +29,16 @@ class World(Protocol):
     space: ObjectSpace
     lag: Array
     lost: bool
+    timestep: float
 
     @property
     def q(self) -> Array:
         """Where everything is ``(nq,)``."""
+        ...
+
+    @property
+    def v(self) -> Array:
+        """How everything moves ``(nv,)``, m/s and rad/s."""
         ...
 
     def within(self, u: Array) -> Array:

@@ -1,0 +1,207 @@
+"""The controllers that an executor tries on an edge, made when first needed, and which of them a task asks for."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.execution.executor_options import ExecutorOptions
+from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.execution.loops.follower import (
+    follow_options,
+    follow_task,
+    follower_of,
+    spring_reach,
+)
+from qdsim.planning.execution.loops.hand import Hand
+from qdsim.planning.execution.loops.steering import (
+    Following,
+    Given,
+    Gripping,
+    Planned,
+    Sampled,
+    Steering,
+    Straight,
+)
+from qdsim.planning.execution.loops.track import Track
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.execution.world import World
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.task.robot import object_weight
+from qdsim.planning.task.sampling_options import SamplingOptions
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.mpc import Mpc
+from qdsim.planning.tracking.predictors import Predictor
+from qdsim.planning.tracking.preset import in_space
+from qdsim.planning.tracking.sampling import SamplingMpc
+
+__all__ = ["MARGIN", "Choice", "Controllers"]
+
+PRESS = 8.0
+"""Weights of the object, that springs press with at most straight to a goal."""
+PACE = 0.02
+"""m/s, that the object is taken to move with where there is no plan to say so."""
+PERIOD = 0.1
+"""s, of a control straight to a goal, whose foresight is ten of them."""
+MARGIN = 0.5
+"""Tolerances, by which a controller has to be predicted better than one that is trusted more."""
+
+
+class Choice(NamedTuple):
+    """A controller, and how far off the object is predicted to be with it, in tolerances."""
+
+    name: str
+    steering: Steering
+    predicted: float
+
+
+class Controllers:
+    """What can take the object along an edge.
+
+    Args:
+        world: what is moved.
+        task: to the goal of everything.
+        plan: whose segments are edges; it says what there is to know of paces where none is executed.
+        options: which ones.
+        pace: of the execution.
+        model: predicts samples; None: the quasi-dynamic step.
+
+    Attributes:
+        hand: what closes and lets go, where the robot has fingers to hold with; else None.
+        why: in words, what is tried and why.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        task: Task,
+        plan: Plan,
+        options: ExecutorOptions,
+        pace: TransferOptions,
+        model: Predictor | None,
+    ) -> None:
+        self.world, self.task, self.plan = world, task, plan
+        self._given, self._pace, self._model = options, pace, model
+        grip = Grip(
+            task.model,
+            task.object,
+            task.length,
+            GripOptions(period=pace.control_period),
+            task.command_bounds,
+        )
+        self._grip = grip
+        holds = grip.available >= max(2, grip.fingers)
+        self.names, reason = self._chosen(holds)
+        self.hand = Hand(world, grip, pace) if holds and "grip" in self.names else None
+        told = ", ".join(_name(one) for one in self.names)
+        self.why = f"controllers: {told} ({reason})"
+        self._made: dict[str, Steering] = {}
+
+    def _chosen(self, holds: bool) -> tuple[tuple[object, ...], str]:
+        """The controllers, the most trusted first, and why."""
+        if self._given.controllers is not None:
+            return self._given.controllers, "as given"
+        if holds and in_space(self.task):
+            return ("mpc", "grip", "planned", "sampling"), "fingers hold an object in space"
+        if holds:
+            return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
+        return ("mpc", "planned", "sampling"), "one finger alone pushes the object"
+
+    def touches(self) -> bool:
+        """Whether enough fingers touch the object to hold it."""
+        return self._grip.touching(self.world.q) >= self._grip.fingers
+
+    def follow(self, plan: Plan) -> None:
+        """Another plan from now on."""
+        self.plan = plan
+        self._made.pop("mpc along", None)
+
+    def choose(
+        self, track: Track, q: Array, v: Array, u: Array, without: set[str], enough: float
+    ) -> Choice | None:
+        """The most trusted one that is predicted to be off by no more than what is enough, else the best.
+
+        Args:
+            track: the edge.
+            q, v, u: what is measured, and the command that acts.
+            without: names of those that have failed.
+            enough: tolerances.
+
+        Returns:
+            None where none can do anything. It has begun.
+        """
+        found: list[Choice] = []
+        for one in self.names:
+            name = _name(one)
+            steering = None if name in without else self._steering(one, track)
+            if steering is None:
+                continue
+            steering.begin(track)
+            found.append(Choice(name, steering, steering.predicted(q, v, u)))
+            if found[-1].predicted <= enough:
+                break
+        best = min((choice.predicted for choice in found), default=math.inf)
+        if not math.isfinite(best):
+            return None
+        chosen = next(choice for choice in found if choice.predicted <= max(best + MARGIN, enough))
+        chosen.steering.begin(track)
+        return chosen
+
+    def by_name(self, name: str, track: Track) -> Choice:
+        """One of them, begun; nothing is predicted."""
+        steering = self._steering(name, track)
+        assert steering is not None
+        steering.begin(track)
+        return Choice(name, steering, math.nan)
+
+    def _steering(self, one: object, track: Track) -> Steering | None:
+        """A controller by its name, or a function of the user's; None where it needs a plan and there is none."""
+        along = track.schedule is not None
+        if callable(one):
+            return Given(one, self._pace.control_period)
+        if (one == "planned" and not along) or (one == "grip" and self.hand is None):
+            return None
+        key = f"{one} along" if along else str(one)
+        if key not in self._made:
+            make = {"planned": self._planned, "grip": self._gripping, "sampling": self._sampled}
+            make["mpc"] = self._following if along else self._straight
+            self._made[key] = make[str(one)]()
+        return self._made[key]
+
+    def _planned(self) -> Steering:
+        return Planned(self.world, self._pace.control_period, self.task.options)
+
+    def _gripping(self) -> Steering:
+        return Gripping(self.world, self._grip, self.task)
+
+    def _following(self) -> Steering:
+        return Following(follower_of(self.plan, self.world, self._pace))
+
+    def _straight(self) -> Steering:
+        return Straight(self._mpc())
+
+    def _mpc(self) -> Mpc:
+        """iMPC to the goal: the task's own or that of fingers in space, else as plans are followed."""
+        task, space, model = self.task, self.task.space, self.task.model
+        if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
+            return Mpc(task, hold=False)
+        tame = follow_task(self.plan, model, self._pace, PACE)
+        weight = object_weight(model, space, task.length)
+        reach = spring_reach(model, task.start, PRESS * weight) + self.world.lag * self._pace.speed
+        period = max(self._pace.control_period, PERIOD)
+        return Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
+
+    def _sampled(self) -> Steering:
+        given = SamplingOptions(samples=self._given.samples)
+        guide = Mpc(self.task, hold=False) if in_space(self.task) else None
+        loop = SamplingMpc(
+            self.task, given, self._given.seed, model=self._model, guide=guide, hold=False
+        )
+        return Sampled(loop)
+
+
+def _name(one: object) -> str:
+    return one if isinstance(one, str) else getattr(one, "__name__", type(one).__name__)

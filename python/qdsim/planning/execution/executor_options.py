@@ -1,0 +1,59 @@
+"""How an executor goes about it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from qdsim.arguments import fields, integer, number
+from qdsim.planning.execution.loops.tracking import Controller
+
+__all__ = ["CONTROLLERS", "ExecutorOptions"]
+
+CONTROLLERS = ("planned", "mpc", "grip", "sampling")
+"""Names of the controllers that an executor has of its own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """How an :class:`Executor` goes about it.
+
+    Attributes:
+        controllers: what is tried on every edge, the most trusted first: ``"planned"`` (the plan's commands),
+            ``"mpc"`` (iMPC along a segment, or straight to the goal), ``"grip"`` (fingers that hold), ``"sampling"``
+            (:class:`SamplingMpc`), or functions ``controller(q, u_plan, q_plan, u_last) -> u``. None: chosen by the task.
+        hold: s, for which the object has to stay within the tolerances at its goal.
+        stall: s without progress after which a controller's try ends.
+        seconds: of the plant, after which everything ends.
+        plans: new plans that may be made on the way, at most.
+        misses: how often in a row a way on (a stroke, a new plan, straight to the goal) may bring the object no nearer
+            before it is given up.
+        samples: of ``"sampling"``.
+        seed: of new plans, grasps, motions and samples.
+    """
+
+    controllers: tuple[str | Controller, ...] | None = None
+    hold: float = 2.0
+    stall: float = 1.5
+    seconds: float = 600.0
+    plans: int = 12
+    misses: int = 2
+    samples: int = 50
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        fields(self, number, "stall", "seconds", above=0)
+        fields(self, number, "hold", least=0)
+        fields(self, integer, "plans", "seed", least=0)
+        fields(self, integer, "misses", least=1)
+        fields(self, integer, "samples", least=2)
+        given: object = self.controllers
+        if given is None:
+            return
+        if not isinstance(given, tuple | list) or not given:
+            raise ValueError(f"controllers: expected a tuple of names or functions, got {given!r}")
+        object.__setattr__(self, "controllers", tuple(given))
+        for one in given:
+            if not callable(one) and one not in CONTROLLERS:
+                raise ValueError(
+                    f"controllers: expected names out of {', '.join(CONTROLLERS)} or functions, got {one!r}"
+                )

@@ -1,0 +1,252 @@
+"""Controllers of an edge with one face: the next command from what is measured, and what it is predicted to do."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.array_type import Array
+from qdsim.planning.execution.grip import Grip
+from qdsim.planning.execution.loops.follower import Follower
+from qdsim.planning.execution.loops.loop import World
+from qdsim.planning.execution.loops.track import Track
+from qdsim.planning.execution.loops.tracking import Controller
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.mpc import Mpc
+from qdsim.planning.tracking.predictors import QuasiDynamicModel
+from qdsim.planning.tracking.sampling import SamplingMpc
+from qdsim.step import Options, step
+
+__all__ = ["Following", "Given", "Gripping", "Planned", "Sampled", "Steering", "Straight"]
+
+AHEAD = 10
+"""Periods that commands are predicted for."""
+RESIDUAL = 0.3
+"""Weights of the object, that the forces of a good grip may leave over."""
+
+
+class Steering(Protocol):
+    """A controller on an edge.
+
+    Attributes:
+        period: s, how often it is asked.
+    """
+
+    period: float
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        ...
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """The command ``(nu,)`` for the end of the period, and "" or why there is none and what was asked for before
+        stays."""
+        ...
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """Tolerances, that the object is predicted to be from where the edge has it after some periods; infinite
+        where the controller can do nothing."""
+        ...
+
+
+class Planned:
+    """A segment's commands, at the phase of where the object is.
+
+    Args:
+        world: what is moved.
+        period: s.
+        options: of the steps that predict.
+    """
+
+    def __init__(self, world: World, period: float, options: Options) -> None:
+        self.world, self.period = world, period
+        self._model = QuasiDynamicModel(world.model, options.replace(kappa=None, h=period))
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        assert track.schedule is not None
+        self.track, self._schedule = track, track.schedule
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """The planned command."""
+        return self._schedule.command(self.track.phase + self.period), ""
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """By quasi-dynamic steps."""
+        times = self.track.phase + self.period * np.arange(1.0, AHEAD + 1.0)
+        u = self._schedule.commands_at(times)[None]
+        path, good = self._model.roll(q, v, u_last, u, self.period, 1)
+        return self.track.far(path[0, -1], self.track.pose(times[-1])) if good[0] else math.inf
+
+
+class Given:
+    """A function of the user's: ``controller(q, u_plan, q_plan, u_last) -> u``.
+
+    Args:
+        controller: the function.
+        period: s.
+    """
+
+    def __init__(self, controller: Controller, period: float) -> None:
+        self._controller, self.period = controller, period
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        self.track = track
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """What the function says; without a plan the last command stands in for the planned one."""
+        track, end = self.track, self.track.phase + self.period
+        u_plan = u_last if track.schedule is None else track.schedule.command(end)
+        try:
+            return np.asarray(self._controller(q, u_plan, track.pose(end), u_last), float), ""
+        except SolverError as error:
+            return u_plan, str(error)
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """Nobody knows: as good as where the object is."""
+        return self.track.far(q, self.track.pose(self.track.phase + AHEAD * self.period))
+
+
+class Following:
+    """iMPC along a segment.
+
+    Args:
+        follower: of the plan.
+    """
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower, self.period = follower, follower.period
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        assert track.schedule is not None
+        self.track = track
+        self._follower.begin(track.schedule)
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """An iteration from the phase on."""
+        u, _ = self._follower.command(q, self.track.phase, u_last)
+        return u, self._follower.mpc.report.fallback
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """As iMPC itself predicts."""
+        self.command(q, v, u_last)
+        path, mpc = self._follower.mpc.prediction, self._follower.mpc
+        self.begin(self.track)
+        end = self.track.pose(self.track.phase + mpc.options.horizon * self.period)
+        return math.inf if path is None else self.track.far(path[-1], end)
+
+
+class Straight:
+    """iMPC straight to the goal.
+
+    Args:
+        mpc: of the task.
+    """
+
+    def __init__(self, mpc: Mpc) -> None:
+        self._mpc = mpc
+        self.period = mpc.options.h or mpc.task.options.h
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        self.track = track
+        self._mpc.reset()
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """An iteration."""
+        return self._mpc.act(q), self._mpc.report.fallback
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """As iMPC itself predicts."""
+        self._mpc.act(q)
+        path = self._mpc.prediction
+        self._mpc.reset()
+        return math.inf if path is None else self.track.far(path[-1], self.track.end)
+
+
+class Sampled:
+    """Sampled commands, with those planned as one of the samples.
+
+    Args:
+        loop: of the task, that does not hold by itself.
+    """
+
+    def __init__(self, loop: SamplingMpc) -> None:
+        self._loop, self.period = loop, loop.period
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        self.track = track
+        self._loop.reset()
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """The first command of the best."""
+        track = self.track
+        if track.schedule is None:
+            return self._loop.act(q, v=v), self._loop.report.fallback
+        times = track.phase + self.period * np.arange(self._loop.options.horizon + 1.0)
+        reference = np.array([track.pose(t) for t in times])
+        u = self._loop.act(q, reference, v=v, proposals=[track.schedule.commands_at(times[1:])])
+        return u, self._loop.report.fallback
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """As the model of the samples predicts."""
+        self.command(q, v, u_last)
+        path = self._loop.prediction
+        self._loop.reset()
+        end = self.track.pose(self.track.phase + self._loop.options.horizon * self.period)
+        return math.inf if path is None else self.track.far(path[-1], end)
+
+
+class Gripping:
+    """Fingers that hold the object and take it along.
+
+    Args:
+        world: what is moved.
+        grip: the control law; its period is the control period.
+        task: whose options predict.
+    """
+
+    def __init__(self, world: World, grip: Grip, task: Task) -> None:
+        self.world, self._grip, self._task = world, grip, task
+        self.period = grip.options.period
+        self._options = task.options.replace(h=self.period, infeasible="soften")
+
+    def begin(self, track: Track) -> None:
+        """The edge from now on."""
+        self.track = track
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        """The command that moves the object by a period's way."""
+        return self._command(q, self.track.phase)
+
+    def _command(self, q: Array, phase: float) -> tuple[Array, str]:
+        grip, space, track = self._grip, self._task.space, self.track
+        planned, ahead = track.pose(phase), track.pose(phase + self.period)
+        way = space.difference(ahead, planned) + grip.towards(q, planned, self.period)
+        leans = float(np.abs(grip.downwards(planned)).max(initial=0.0)) < grip.options.touch
+        made = grip.command(q, way, lean=leans, load=self.world.support_load(way))
+        if made.fingers < grip.fingers:
+            return made.u, f"{made.fingers} of {grip.fingers} fingers touch the object"
+        heavy = not made.residual <= RESIDUAL * grip.weight
+        return made.u, "no forces of the fingers hold the object" if heavy else ""
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        """In closed loop with quasi-dynamic steps."""
+        model, here = self._task.model, np.array(q)
+        if self._grip.touching(here) < self._grip.fingers:
+            return math.inf
+        for k in range(AHEAD):
+            u, fault = self._command(here, self.track.phase + k * self.period)
+            if fault:
+                return math.inf
+            try:
+                here = np.array(step(model, here, u, self._options).q_next)
+            except SolverError:
+                return math.inf
+        return self.track.far(here, self.track.pose(self.track.phase + AHEAD * self.period))

@@ -1,0 +1,98 @@
+"""How far an object has come along an edge, counted in what is measured of it and not by a clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.task.space import ObjectSpace
+
+__all__ = ["Track", "tolerances_off"]
+
+LEASH = 3.0
+"""Tolerances, that what is planned may be ahead of the object."""
+FINE = 0.02
+"""s, between the places on a segment that are looked at."""
+
+
+def tolerances_off(space: ObjectSpace, tolerances: Array, a: Array, b: Array) -> float:
+    """How far apart an object's poses are in two configurations, in tolerances (m, rad): the larger share."""
+    return float(np.max(np.array(space.errors(a, b)) / tolerances))
+
+
+class Track:
+    """An object's way along an edge: a segment of a plan, or straight to a pose.
+
+    Its phase is the planned time that belongs to where the object is. It goes on with the clock, but no further than
+    to where the planned object is some tolerances ahead of the measured one.
+
+    Args:
+        space: the object's coordinates.
+        tolerances: ``(2,)`` m and rad.
+        schedule: the segment in time; None: there is a goal and no way to it.
+        goal: ``(nq,)`` the pose to go to without a schedule.
+
+    Attributes:
+        end: ``(nq,)`` where it ends.
+        phase: s.
+        waypoints: how many poses there are, a tolerance or more from each other.
+    """
+
+    def __init__(
+        self, space: ObjectSpace, tolerances: Array, schedule: Schedule | None, goal: Array
+    ) -> None:
+        self._space, self._tolerances, self.schedule = space, tolerances, schedule
+        self.phase = 0.0
+        self.duration = 0.0 if schedule is None else schedule.duration
+        self.end = goal if schedule is None else schedule.segment.end
+        count = math.ceil(self.duration / FINE)
+        self._times = np.linspace(0.0, self.duration, count + 1)
+        self._path = [self.pose(t) for t in self._times]
+        self._passed_at = _thinned(self._path, self.far)
+        self.waypoints = len(self._passed_at)
+
+    def far(self, q: Array, target: Array) -> float:
+        """Tolerances between two poses of the object."""
+        return tolerances_off(self._space, self._tolerances, q, target)
+
+    def pose(self, phase: float) -> Array:
+        """The planned configuration ``(nq,)`` at a phase; beyond the end the last one."""
+        return self.end if self.schedule is None else self.schedule.configuration(phase)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it has been asked for."""
+        return self.phase >= self.duration - 1e-9
+
+    @property
+    def passed(self) -> int:
+        """How many waypoints the phase has passed."""
+        if self.schedule is None:
+            return 0
+        here = int(np.searchsorted(self._times, self.phase + 1e-9, side="right")) - 1
+        return int(np.searchsorted(self._passed_at, here, side="right"))
+
+    def advance(self, q: Array, seconds: float) -> bool:
+        """Let some time pass with everything in ``q``; whether the phase went on."""
+        wanted = min(self.phase + seconds, self.duration)
+        k = int(np.searchsorted(self._times, self.phase + 1e-9, side="right"))
+        reached = self.phase
+        while reached < wanted and k < len(self._times) and self.far(q, self._path[k]) <= LEASH:
+            reached = float(self._times[k])
+            k += 1
+        went = min(wanted, reached) > self.phase
+        self.phase = max(self.phase, min(wanted, reached))
+        return went
+
+
+def _thinned(path: list[Array], far: Callable[[Array, Array], float]) -> list[int]:
+    """Indices of poses a tolerance or more from the one before, and of the last."""
+    kept = [0]
+    for k, q in enumerate(path):
+        if far(q, path[kept[-1]]) >= 1.0:
+            kept.append(k)
+    return kept[1:] + ([len(path) - 1] if kept[-1] != len(path) - 1 or len(kept) == 1 else [])

@@ -1,0 +1,72 @@
+"""The worlds in which plans are executed, by name: MuJoCo, the package's own step, a user's robot."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
+
+from qdsim.arguments import instance, one_of
+from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
+from qdsim.planning.execution.own_plant import judging_options
+from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.robot import Robot
+from qdsim.planning.execution.transfer_options import TransferOptions
+
+if TYPE_CHECKING:
+    import mujoco
+
+__all__ = ["Simulator", "simulator_of", "stepped", "world_in_words"]
+
+Simulator: TypeAlias = Union["mujoco.MjModel", DynamicOptions, Robot]
+Word = Literal["mujoco", "qdsim"]
+
+
+def simulator_of(
+    model: Model,
+    object_name: str,
+    options: TransferOptions,
+    given: object,
+    argument: str = "simulator",
+) -> Simulator:
+    """The model in MuJoCo, given or made, how the own step steps it, or a robot.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    if isinstance(given, Robot):
+        return given
+    if isinstance(given, DynamicOptions):
+        return judging_options(options, given)
+    if isinstance(given, str):
+        if one_of(argument, given, ("mujoco", "qdsim")) == "qdsim":
+            return judging_options(options, None)
+        given = None
+    import mujoco
+
+    known = instance(argument, given, mujoco.MjModel, or_none=True)
+    mj = second_order(model, object_name, options) if known is None else known
+    if (mj.nq, mj.nv, mj.nu) != (model.nq, model.nv, model.nu):
+        raise ValueError(
+            f"{argument}: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
+            f"{model.nq}, {model.nv}, {model.nu}"
+        )
+    return mj
+
+
+def stepped(options: TransferOptions, given: object) -> TransferOptions:
+    """The options with the time step of a robot, which nobody else can choose."""
+    if not isinstance(given, Robot):
+        return options
+    period = max(options.control_period, given.period)
+    return dataclasses.replace(options, timestep=given.period, control_period=period)
+
+
+def world_in_words(options: TransferOptions, simulator: object) -> str:
+    """The simulator, and its contacts."""
+    if simulator is None or simulator == "mujoco":
+        return f"MuJoCo with {options.contacts} contacts"
+    if isinstance(simulator, DynamicOptions) or simulator == "qdsim":
+        law = simulator.law if isinstance(simulator, DynamicOptions) else DynamicOptions().law
+        return f"qdsim's second-order step with rigid contacts, {law} law"
+    return "the robot given" if isinstance(simulator, Robot) else "the MuJoCo model given"
