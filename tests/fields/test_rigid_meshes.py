@@ -118,7 +118,9 @@ def test_force_is_the_change_of_energy_around_a_ring():
                 slopes.append((there[1] - there[0]) / (2 * size))
             errors.append(np.abs(found.force - slopes).max() / found.total_pressure)
     assert len(errors) >= 8
-    assert np.median(errors) < 1e-6 and max(errors) < 1e-4  # a patch of next to nothing changes its faces
+    assert (
+        np.median(errors) < 1e-6 and max(errors) < 1e-4
+    )  # a patch of next to nothing changes its faces
 
 
 HALF = np.array([0.03, 0.02, 0.01])

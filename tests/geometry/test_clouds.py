@@ -171,13 +171,21 @@ def test_steps_and_derivatives_are_those_of_spheres(other: str, radius: float) -
     cloud = qdsim.build(scene(PointCloud(points, radius=radius, contacts=8), other).build())
     twin = spheres(points, max(radius, 1e-12), other)
     options = qdsim.Options(h=0.05, margin=10.0)
+    solved = 0
     for kappa in (None, 300.0):
         for _ in range(4):
             q = np.concatenate([[0.3, 0.2, 0.7] + 0.2 * rng.normal(size=3), quaternion(rng)])
+            try:
+                theirs = qdsim.linearize(twin, q, [], options.replace(kappa=kappa))
+            except qdsim.SolverError:  # points on both sides of the other shape
+                with pytest.raises(qdsim.SolverError):
+                    qdsim.linearize(cloud, q, [], options.replace(kappa=kappa))
+                continue
             ours = qdsim.linearize(cloud, q, [], options.replace(kappa=kappa))
-            theirs = qdsim.linearize(twin, q, [], options.replace(kappa=kappa))
+            solved += 1
             np.testing.assert_allclose(ours.step.q_next, theirs.step.q_next, atol=1e-8)
             np.testing.assert_allclose(ours.A, theirs.A, atol=1e-5)
+    assert solved >= 6
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -203,15 +211,14 @@ def test_derivatives_are_those_of_differences(other: str) -> None:
 
     checked = 0
     for j in range(6):
-        for e in (1e-4, 1e-5):  # the nearest points may be others on the way
+        errors = []
+        for e in (1e-4, 3e-5, 1e-5):
             near = (moved(j, e) - moved(j, -e)) / (2 * e)
             far = (moved(j, 2 * e) - moved(j, -2 * e)) / (4 * e)
-            if np.abs(near - far).max() > 1e-2:
-                continue
-            expected = (4 * near - far) / 3
-            np.testing.assert_allclose(lin.A[:, j], expected, atol=1e-6 * np.abs(lin.A).max())
-            checked += 1
-            break
+            if np.abs(near - far).max() < 1e-2:  # else the nearest points are others on the way
+                errors.append(np.abs(lin.A[:, j] - (4 * near - far) / 3).max())
+        assert not errors or min(errors) < 1e-6 * np.abs(lin.A).max()
+        checked += len(errors) > 0
     assert checked >= 4
 
 
