@@ -103,3 +103,26 @@ def test_at_the_end_of_a_double_solved_or_said_so() -> None:
             except qdsim.SolverError:
                 continue
             np.testing.assert_allclose(x, vertex, atol=1e-5)
+
+
+@pytest.mark.parametrize("curvature", [1e-8, 1e-12, 1e-14])
+def test_tiny_curvature_does_not_hide_wrong_multipliers(curvature: float) -> None:
+    """A linear program with a cost that hardly bends has the linear program's objective, by x and by its multipliers."""
+    compared = wrong = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 6))
+        m = n + int(rng.integers(1, 6))
+        G = rng.normal(size=(m, n))
+        g = np.abs(rng.normal(size=m)) - G @ rng.normal(size=n)
+        b = G.T @ np.maximum(rng.normal(size=m), 0.0)
+        if not b.any():
+            continue
+        least = linprog(b, A_ub=-G, b_ub=g, bounds=(None, None)).fun
+        found = qdsim.solve_cone_program(curvature * np.eye(n), b, G, g, [("orthant", m)])
+        size = np.abs(b * found.x).sum() + np.abs(g * found.dual).sum()
+        error = max(abs(b @ found.x - least), abs(g @ found.dual + least)) / size
+        wrong += error > 3e-6 + 1e3 * curvature
+        compared += 1
+    assert compared > 50
+    assert wrong <= (0 if curvature >= 1e-12 else 2)  # without the duality gap 20 at 1e-14

@@ -50,6 +50,7 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
   equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
                              out->dual_eq);
   if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED) {
+    workspace->certificate.any_gap = 1; /* judged within */
     info->status = conic_judge(workspace, program, options->tolerance, status, out, info);
   }
   return info->status;

@@ -173,6 +173,24 @@ static int solve_roughly(conic_task *task, const conic_answer *out) {
   return 1;
 }
 
+/* From the program as loaded: all scalings, then the best proof that there is no point. */
+static qd_status search(conic_task task, const conic_program *source, const conic_answer *out) {
+  run_scalings(&task, source, out);
+  return try_ray(&task, &source->program, out);
+}
+
+/* The same, where answers were turned down for their duality gap alone, with any gap: rows that
+ * contradict each other by rounding have a gap that is rounding. */
+static qd_status search_with_any_gap(conic_task task, const conic_program *source,
+                                     const conic_answer *out) {
+  certificate_work *certificate = &task.workspace->certificate;
+  task.guess = NULL; /* the answers turned down lie there */
+  certificate->any_gap = 1;
+  conic_clear_info(task.info);
+  task.info->status = conic_load(task.workspace, source, ROWS_AS_GIVEN);
+  return task.info->status == QD_OK ? search(task, source, out) : task.info->status;
+}
+
 /* A program whose rows are rigid, by whatever method in whatever scaling. */
 static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const conic_program *source, const conic_answer *out,
@@ -188,6 +206,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
                      .info = info};
   workspace->settled.is_known = 0;
   workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
+  workspace->certificate.any_gap = workspace->certificate.gap_was_large = 0;
   if (makes_sense &&
       conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
     const int row = trace_open(options->trace, "separable", 0, "one by one");
@@ -209,8 +228,11 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
   if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
     return QD_OK;
   }
-  run_scalings(&task, source, out);
-  return info->status = try_ray(&task, program, out);
+  info->status = search(task, source, out);
+  if (info->status != QD_OK && workspace->certificate.gap_was_large && !workspace->stop.stopped) {
+    info->status = search_with_any_gap(task, source, out);
+  }
+  return info->status;
 }
 
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,

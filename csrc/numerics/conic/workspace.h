@@ -149,6 +149,8 @@ typedef struct multipliers_work {
 
 typedef struct certificate_work {
   double *reach, *force; /* over cones: scales */
+  int any_gap;           /* the short way takes an exact program's answer with any duality gap */
+  int gap_was_large;     /* it has turned one down for its gap */
 } certificate_work;
 
 /* The active set that derivatives are taken on (conic/sensitivity/settle.c). */

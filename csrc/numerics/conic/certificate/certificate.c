@@ -357,21 +357,28 @@ static void raise_to_pull(qd_cone_workspace *workspace, const double *dual, doub
   }
 }
 
-/* Whether the duality gap, the sum of an exact program's products, is small beside the numbers that
- * the objective and its dual, -1/2 x'Qx - g'dual - c'dual_eq, are sums of; or rounding of what the
- * products might be. Row by row, products of a share of force and reach would do; but an objective
- * may be far smaller than these. */
-static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                        double share, const cone_point *at, double objective) {
-  const double *w = workspace->work.row2;
-  double sum = 0.0, linear = 0.0, size = 0.0, natural = 0.0;
+/* The largest value that the sum of the products can have. */
+static double natural_gap(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+  double natural = 0.0;
   for (int i = 0; i < program->row_count; ++i) {
-    sum += w[i] * at->dual[i];
-    size += fabs(program->g[i] * at->dual[i]);
     if (workspace->program.slot_of[i] >= 0) {
       const int lane = conic_lane_of(workspace, i);
       natural += workspace->certificate.reach[lane] * workspace->certificate.force[lane];
     }
+  }
+  return natural;
+}
+
+/* Whether the duality gap, the sum of an exact program's products, is at most `rounding`, or small
+ * beside the terms of the objective and of its dual, -1/2 x'Qx - g'dual - c'dual_eq. Products that
+ * are small row by row are not enough: the objective may be far smaller than these. */
+static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                        double share, double rounding, const cone_point *at, double objective) {
+  const double *w = workspace->work.row2;
+  double sum = 0.0, linear = 0.0, size = 0.0;
+  for (int i = 0; i < program->row_count; ++i) {
+    sum += w[i] * at->dual[i];
+    size += fabs(program->g[i] * at->dual[i]);
   }
   for (int i = 0; i < program->equality_count; ++i) {
     size += fabs(program->c[i] * at->dual_eq[i]);
@@ -381,7 +388,7 @@ static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_progra
     size += fabs(program->b[j] * at->x[j]);
   }
   size += fabs(2.0 * (objective - linear));
-  return fabs(sum) <= larger(share * size, PLAIN * natural);
+  return fabs(sum) <= larger(share * size, rounding);
 }
 
 int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
@@ -397,16 +404,22 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
   const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
   const double reach = larger(s.reach, looked);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
+  const int is_step = zero > 0.0, has_gap = workspace->program.exact && workspace->ends.count == 0;
+  const int judges_gap = !is_step && has_gap;
   if (product_is_safe(share, s.b_scaled, reach) &&
       scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * b &&
       gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
       info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
       duals_hold(program, at->dual)) {
-    return 1;
+    if (!judges_gap || workspace->certificate.any_gap ||
+        gap_is_small(workspace, program, share, 0.0, at, info->objective)) {
+      return 1;
+    }
+    workspace->certificate.gap_was_large = 1;
   }
   if (!holds_in_detail(workspace, program, share, &s, at, info)) {
     return 0;
   }
-  const int is_step = zero > 0.0, has_gap = workspace->program.exact && workspace->ends.count == 0;
-  return is_step || !has_gap || gap_is_small(workspace, program, share, at, info->objective);
+  return !judges_gap || gap_is_small(workspace, program, share,
+                                     PLAIN * natural_gap(workspace, program), at, info->objective);
 }
