@@ -336,6 +336,14 @@ def test_plans_of_own_files_are_executed(
     assert said["execution"]["position_error"] < 0.02
 
 
+@pytest.mark.long
+def test_a_hand_of_two_fingers_is_executed_by_strokes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Strokes belong to the task as it is, not to the paced one, whose object resists: they missed by 156 degrees."""
+    said = report(capsys, "plan", "planar_hand", "--execute")
+    assert said["execution"]["loop"] == "gait"
+    assert said["execution"]["outcome"] == "reached"
+
+
 def test_goals_in_words(tmp_path: Path) -> None:
     from qdsim.cli.goals import goal_of
 

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         task = _task(arguments)
-    planner = _planner(task, arguments)
+    given, planner = task, _planner(task, arguments)
     if arguments.execute is not None:
         task, planner = _paced(task, planner, arguments.seed)
     tree, interrupted = _search(task, planner, arguments)
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         lines.append(f"  written in {arguments.output}")
     good = bool(verdict["good"])
     if arguments.execute is not None and tree.reached:
-        good &= _executed(plan, task, arguments, report, lines)
+        good &= _executed(plan, task, given, arguments, report, lines)
     if arguments.film is not None and plan.segments:
         _filmed(plan, task, arguments.film)
         report["film"] = arguments.film
@@ -238,9 +238,14 @@ def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> Plan:
 
 
 def _executed(
-    plan: Plan, task: Task, arguments: argparse.Namespace, report: dict[str, Any], lines: list[str]
+    plan: Plan,
+    task: Task,
+    given: Task,
+    arguments: argparse.Namespace,
+    report: dict[str, Any],
+    lines: list[str],
 ) -> bool:
-    """Execute it and tell; whether the object arrived."""
+    """Execute a plan of the paced task and report; True if the object arrived."""
     from qdsim.planning import transfer
     from qdsim.planning.grasps.samplers.touching import tip_bodies
 
@@ -248,7 +253,9 @@ def _executed(
     if loop == "auto":
         loop = "gait" if len(tip_bodies(task.model, task.object)) > 1 else "replan"
     try:
-        told = transfer(plan, task, controller=loop, progress=sys.stderr.isatty())
+        # strokes are planned without the resistance that pacing adds to the object
+        follows = given if loop == "gait" else task
+        told = transfer(plan, follows, controller=loop, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         lines.append("  the execution was interrupted")
         return False
