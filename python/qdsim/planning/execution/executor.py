@@ -332,7 +332,7 @@ class Executor:
         self._since, hand.u = self._seconds, self._u
         closed = yield from hand.close()
         self._free = False
-        stroke = strokes.best(hand.apart(self._plant.q, self.task.options)) if closed else None
+        stroke = strokes.best(hand.apart(self._plant.q, strokes.task.options)) if closed else None
         if stroke is None or stroke.segment.steps == 0:
             self._reports("grip", math.nan, "the fingers do not come to hold the object")
             return

@@ -56,7 +56,7 @@ def paced(
         rng: seed of the plans that are made.
 
     Returns:
-        The task with such an ``epsilon``, and the settings.
+        The task with such an ``epsilon``, and the settings. Strokes undo the pace by themselves.
     """
     instance("task", task, Task)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
@@ -75,7 +75,10 @@ def paced(
         tree = rrt(task, settings, rng=rng + pilot)
         speed = drift(tree.plan(None if tree.reached else tree.best_node), task.model)
         epsilon = matched_epsilon(task.model, task.object, given, task.options.h, speed)
-        task = task.replace(options=task.options.replace(epsilon=epsilon, mass_ratio=None))
+        task = task.replace(
+            options=task.options.replace(epsilon=epsilon, mass_ratio=None),
+            unpaced=task.unpaced or task.options,
+        )
     return task, settings
 
 

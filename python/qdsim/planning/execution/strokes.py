@@ -88,7 +88,8 @@ class StrokePlanner:
     """Finds strokes towards a task's goal.
 
     Args:
-        task: its sampler draws the grasps.
+        task: its sampler draws the grasps. The resistance that `paced` gives a task is left out: what a grip holds
+            is moved by its fingers, and would lag behind.
         options: how.
         rng: seed or generator.
 
@@ -106,6 +107,7 @@ class StrokePlanner:
         instance("options", options, GaitOptions, or_none=True)
         if task.sampler is None:
             raise ValueError("task: strokes need a sampler of grasps")
+        task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
         self.grip = Grip(
             task.model, task.object, task.length, self.options.grip, task.command_bounds
@@ -253,4 +255,4 @@ def gait(
     if not segments:  # it is there already
         nothing = np.empty((0, task.model.nu))
         segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
-    return plan_for(task, segments, task.options, _CONTACT)
+    return plan_for(planner.task, segments, planner.task.options, _CONTACT)

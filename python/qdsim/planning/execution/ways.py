@@ -64,7 +64,7 @@ def way_of(controller: object) -> Way:
     if isinstance(controller, str):
         if controller not in WAYS:
             raise ValueError(
-                f"controller: expected one of {', '.join(WAYS)} or a function, got {controller!r}"
+                f"controller: expected one of {', '.join(WAYS)}, auto or a function, got {controller!r}"
             )
         return WAYS[controller]
     if not callable(controller):
@@ -140,7 +140,7 @@ def _gaiting(execution: Execution, task: Task | None, settings: Settings) -> Don
     strokes = StrokePlanner(task, gaits, options.seed)
     hand = Hand(plant, strokes.grip, options)
     plant.watch(np.array([task.start, task.goal]))
-    start = hand.apart(task.start, task.options)
+    start = hand.apart(task.start, strokes.task.options)
     plant.reset(start)
     hand.rest(start)
     done, execution.not_found = execution.drive(gaiting(hand, strokes, options))

@@ -53,6 +53,7 @@ class Task:
         planner: settings of the planner that suit the task; None: the planner's own defaults.
         start_tolerance: deepest penetration that the start may have, m.
         impc: settings of trajectory optimisation that suit the task; None: its own defaults.
+        unpaced: of a task that `paced` made, the options before that; else None.
         space: the object's coordinates (filled in).
     """
 
@@ -73,6 +74,7 @@ class Task:
     start_tolerance: float = 1e-4
     impc: ImpcOptions | None = None
     planner: RRTOptions | None = None
+    unpaced: Options | None = None
     space: ObjectSpace = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +89,7 @@ class Task:
         instance("options", self.options, Options)
         instance("impc", self.impc, ImpcOptions, or_none=True)
         instance("planner", self.planner, RRTOptions, or_none=True)
+        instance("unpaced", self.unpaced, Options, or_none=True)
         if self.sampler is not None and not callable(self.sampler):
             raise TypeError(f"sampler: expected a function, got {type(self.sampler).__name__}")
         if self.options.kappa is not None:
@@ -141,6 +144,15 @@ class Task:
         """The same task with some fields changed, e.g. another goal."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         return Task(**(fields | changes))
+
+    def without_pace(self) -> Task:
+        """The task before `paced`, whose step resists the object as a support does at one speed; else this task."""
+        before = self.unpaced
+        if before is None:
+            return self
+        resists = "epsilon" if before.mass_ratio is None else "mass_ratio"
+        options = self.options.replace(**{resists: getattr(before, resists)})
+        return self.replace(options=options, unpaced=None)
 
     def towards(self, goal: Array, **changes: Any) -> Task:
         """The same task with another goal ``(nq,)`` and other changes, and with a box that has room for the goal."""
