@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_LOOPS,
         metavar="LOOP",
         help="plan at the pace of an execution, and execute it in MuJoCo: open, stabilizer, mpc, replan, renew, grip "
-        "or gait; without LOOP gait where two fingers or more can touch the object, else replan",
+        "or gait; without LOOP what suits the task, and why",
     )
     add_loading(parser)
     add_json(parser)
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         task = _task(arguments)
-    given, planner = task, _planner(task, arguments)
+    planner = _planner(task, arguments)
     if arguments.execute is not None:
         task, planner = _paced(task, planner, arguments.seed)
     tree, interrupted = _search(task, planner, arguments)
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         lines.append(f"  written in {arguments.output}")
     good = bool(verdict["good"])
     if arguments.execute is not None and tree.reached:
-        good &= _executed(plan, task, given, arguments, report, lines)
+        good &= _executed(plan, task, arguments, report, lines)
     if arguments.film is not None and plan.segments:
         _filmed(plan, task, arguments.film)
         report["film"] = arguments.film
@@ -240,27 +240,20 @@ def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> Plan:
 def _executed(
     plan: Plan,
     task: Task,
-    given: Task,
     arguments: argparse.Namespace,
     report: dict[str, Any],
     lines: list[str],
 ) -> bool:
     """Execute a plan of the paced task and report; True if the object arrived."""
     from qdsim.planning import transfer
-    from qdsim.planning.grasps.samplers.touching import tip_bodies
 
-    loop = arguments.execute
-    if loop == "auto":
-        loop = "gait" if len(tip_bodies(task.model, task.object)) > 1 else "replan"
     try:
-        # strokes are planned without the resistance that pacing adds to the object
-        follows = given if loop == "gait" else task
-        told = transfer(plan, follows, controller=loop, progress=sys.stderr.isatty())
+        told = transfer(plan, task, controller=arguments.execute, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         lines.append("  the execution was interrupted")
         return False
     report["execution"] = {
-        "loop": loop,
+        "loop": told.controller,
         "outcome": told.outcome,
         "position_error": told.position_error,
         "rotation_error": told.rotation_error,
@@ -271,7 +264,7 @@ def _executed(
         f"{told.position_error:.4f} m and {told.rotation_error:.4f} rad from the goal"
     )
     if not told.reached:
-        others = [name for name in ("replan", "gait", "renew") if name != loop]
+        others = [name for name in ("replan", "gait", "renew") if name != told.controller]
         lines.append(f"  try another --seed, or --execute {' or '.join(others)}")
     return told.reached
 

@@ -17,6 +17,7 @@ import numpy as np
 from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.execution.chosen import chosen_controller
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
 from qdsim.planning.execution.loops.tracking import Controller
 from qdsim.planning.execution.plant import second_order
@@ -42,7 +43,7 @@ __all__ = [
     "transfer",
 ]
 
-Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait"]
+Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +63,9 @@ class Transfer:
             ``"measured"``: several segments were judged each by itself (``carry_on=False``), and nothing was executed
             from start to end.
         tolerances: the plan's, m and rad.
-        way: in words, how it was executed: from start to end or segment by segment, and by which loop.
+        way: in words, how it was executed: from start to end or segment by segment, by which loop, and, where that was
+            left open (``"auto"``), why.
+        controller: the loop's word, or the name of the function given.
         world: in words, the simulator and its contacts.
     """
 
@@ -75,6 +78,7 @@ class Transfer:
     outcome: str = "missed"
     tolerances: tuple[float, float] = (math.nan, math.nan)
     way: str = ""
+    controller: str = ""
     world: str = ""
 
     @property
@@ -155,7 +159,8 @@ def transfer(
             a preload on, whatever the commands planned were. ``"gait"``: the plan's goal alone counts: strokes
             (:class:`StrokePlanner`) from where the object is, without a break from the task's start on: the
             fingers close, move the object, let it rest, and go to the next grasp through the simulated world.
-            Or a function of your own.
+            Or a function of your own. ``"auto"``: one of these words, by what is known of the task; the result
+            says which and why.
         simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
             layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
             contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
@@ -176,8 +181,10 @@ def transfer(
     """
     instance("plan", plan, Plan)
     instance("options", options, TransferOptions, or_none=True)
+    task, why = model if isinstance(model, Task) else None, ""
+    if isinstance(controller, str) and controller == "auto":
+        controller, why = chosen_controller(plan, task, options or TransferOptions(), planner)
     way = way_of(controller)
-    task = model if isinstance(model, Task) else None
     if way.needs_task and task is None:
         raise ValueError(f"controller: {controller!r} needs the task in place of the model")
     instance("planner", planner, way.planner, or_none=True)
@@ -191,16 +198,25 @@ def transfer(
     told = _told(execution, segments, plans)
     return dataclasses.replace(
         told,
-        way=_way_in_words(given, told.outcome, controller),
+        way=_way_in_words(given, told.outcome, controller, why),
+        controller=_word(controller),
         world=world_in_words(given, simulator),
     )
 
 
-def _way_in_words(options: TransferOptions, outcome: str, controller: object) -> str:
-    """Whether it is an execution or a measure, and by which loop."""
-    loop = "open loop" if controller in (None, "open") else f"loop {controller!r}"
+def _word(controller: object) -> str:
+    """A loop's word, or a function's name."""
     if callable(controller):
-        loop = f"loop {getattr(controller, '__name__', type(controller).__name__)}"
+        return str(getattr(controller, "__name__", type(controller).__name__))
+    return str(controller or "open")
+
+
+def _way_in_words(options: TransferOptions, outcome: str, controller: object, why: str) -> str:
+    """Whether it is an execution or a measure, and by which loop."""
+    word = _word(controller)
+    loop = "open loop" if word == "open" else f"loop {word if callable(controller) else repr(word)}"
+    if why:
+        loop += f" (chosen: {why})"
     if outcome == "measured":
         return f"each segment from where it was planned to begin, {loop}"
     set_there = "" if options.motions else ", the robot set to each grasp"

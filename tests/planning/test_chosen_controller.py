@@ -1,0 +1,96 @@
+"""The controller that a transfer chooses by itself, and strokes of a task whose pace has been changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning.execution.chosen import chosen_controller
+
+STIFF = planning.TransferOptions()
+
+
+def task_of(system: str, name: str) -> planning.Task:
+    return qdsim.systems.load(system).tasks[name]
+
+
+def still(task: planning.Task) -> planning.Plan:
+    """A plan in which nothing moves."""
+    hold = task.hold(task.start)
+    segment = planning.Segment(hold[None], np.tile(task.start, (2, 1)), np.array([1]))
+    return planning.Plan(
+        task.name, task.object, task.options, task.goal, 0.01, 0.1, 1e-3, (segment,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("system", "name", "word", "reason"),
+    [
+        ("planar_hand", "half_turn", "gait", "fingers"),
+        ("planar_hand", "shift_and_turn", "mpc", "no sampler"),
+        ("planar_pushing", "move_back", "replan", "pushed"),
+        ("allegro_door", "open", "replan", "hinges"),
+    ],
+)
+def test_the_choice_follows_fingers_hinges_and_samplers(
+    system: str, name: str, word: str, reason: str
+) -> None:
+    task = task_of(system, name)
+    chosen, why = chosen_controller(still(task), task, STIFF, None)
+    assert chosen == word and reason in why
+
+
+def test_what_the_caller_gives_decides_first() -> None:
+    task = task_of("planar_hand", "half_turn")
+    plan = still(task)
+    assert chosen_controller(plan, task, STIFF, planning.RRTOptions())[0] == "replan"
+    assert chosen_controller(plan, task, STIFF, planning.GaitOptions())[0] == "gait"
+    assert chosen_controller(plan, None, STIFF, None)[0] == "mpc"
+    measured = planning.TransferOptions(carry_on=False)
+    assert chosen_controller(plan, task, measured, None)[0] == "open"
+
+
+def test_the_result_says_what_was_chosen_and_why() -> None:
+    task = task_of("planar_pushing", "move_back")
+    there = task.replace(goal=task.start)
+    options = planning.TransferOptions(timestep=2e-3, settle=0.05)
+    told = planning.transfer(still(there), there, options, controller="auto")
+    assert told.reached and told.controller == "replan"
+    assert "chosen: too few fingers" in repr(told)
+    same = planning.transfer(still(there), there.model, options, controller="auto")
+    assert same.controller == "mpc" and "without the task" in repr(same)
+    assert planning.transfer(still(there), there, options).controller == "open"
+
+
+def test_pace_is_undone() -> None:
+    """Strokes of a paced task are those of the task itself: fingers move what they hold, so the resistance of a support
+    at one speed would only keep it behind."""
+    task = task_of("planar_hand", "half_turn")
+    slow = task.replace(options=task.options.replace(epsilon=57.0), unpaced=task.options)
+    assert slow.without_pace().options == task.options
+    assert task.without_pace() is task
+    shorter = slow.replace(options=slow.options.replace(h=0.05)).without_pace()
+    assert shorter.options == task.options.replace(h=0.05) and shorter.unpaced is None
+    by_mass = task.replace(options=task.options.replace(mass_ratio=2.0))
+    slow_too = by_mass.replace(
+        options=by_mass.options.replace(epsilon=57.0), unpaced=by_mass.options
+    )
+    assert slow_too.without_pace().options == by_mass.options
+    given = planning.GaitOptions(candidates=4)
+    found = [planning.StrokePlanner(t, given, rng=3).candidates(t.start) for t in (task, slow)]
+    assert found[0] and len(found[0]) == len(found[1])
+    for a, b in zip(*found):
+        assert np.array_equal(a.segment.configurations, b.segment.configurations)
+
+
+def test_a_paced_task_knows_its_origin() -> None:
+    task = task_of("planar_pushing", "move_back")
+    quick = task.replace(goal=task.with_object(task.start, [0.0, 0.03, 0.0]))
+    slow, _ = planning.paced(quick, planning.TransferOptions(speed=0.5))
+    assert slow.options.epsilon > 2.0 * quick.options.epsilon
+    assert slow.unpaced == quick.options
+    again, _ = planning.paced(slow, planning.TransferOptions(speed=0.5))
+    assert again.unpaced == quick.options
+    assert slow.without_pace().options == quick.options
