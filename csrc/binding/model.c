@@ -418,6 +418,18 @@ static PyObject *model_planar_normal(PyObject *object, void *closure) {
                        self->planar_normal[2]);
 }
 
+static PyObject *model_body_invweight(PyObject *object, void *closure) {
+  (void)closure;
+  const model_object *self = (model_object *)object;
+  npy_intp count = self->body_count;
+  PyObject *array = PyArray_SimpleNew(1, &count, NPY_DOUBLE);
+  if (array) {
+    memcpy(PyArray_DATA((PyArrayObject *)array), qd_model_body_invweights(self->model),
+           (size_t)count * sizeof(double));
+  }
+  return array;
+}
+
 #define COUNT_MEMBER(field, doc) {#field, T_INT, offsetof(model_object, field), READONLY, doc}
 
 static PyMemberDef model_members[] = {
@@ -437,6 +449,10 @@ static PyMemberDef model_members[] = {
 static PyGetSetDef model_getset[] = {
     {"planar_normal", model_planar_normal, NULL,
      "Unit normal of the plane in which every joint moves, or None.", NULL},
+    {"body_invweight", model_body_invweight, NULL,
+     "(body_count) 1/kg: how a force at its centre of mass moves each body, on average over\n"
+     "directions: MuJoCo's body_invweight0 of translations, see Body.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 #define FAST_METHOD(name, function, doc)                                                           \

@@ -452,8 +452,11 @@ typedef struct qd_model_spec {
   const double *body_com;     /* (body_count, 3) centre of mass, body frame */
   const double *body_inertia; /* (body_count, 3, 3) about the centre of mass, body axes, kg m^2 */
 
-  const double *body_gravcomp; /* (body_count) share of the gravity on it that something else
-                                  carries; NULL: none */
+  const double *body_gravcomp;  /* (body_count) share of the gravity on it that something else
+                                   carries; NULL: none */
+  const double *body_invweight; /* (body_count) 1/kg, inverse weight with which MuJoCo's contacts
+                                   count it (body_invweight0 of translations), a constant whatever
+                                   body_mass is; negative: computed at reference_q; NULL: all are */
 
   int mocap_count;           /* bodies whose pose is an input of a step */
   const int32_t *mocap_body; /* (mocap_count) children of the world without joints, each once;
@@ -547,6 +550,15 @@ typedef struct qd_model_spec {
   const double *pair_compliance;  /* (pair_count) m/N, along the normal; 0: rigid. NULL: all are */
   const double *pair_restitution; /* (pair_count) of the second-order step, 0 to 1; negative: the
                                      option's; NULL: all */
+  /* MuJoCo's contacts (QD_CONTACTS_MUJOCO); NULL: its defaults. They act from
+   * pair_margin on. */
+  const double *pair_reference; /* (pair_count, 3) stiffness K 1/s^2, damping B 1/s, and damping
+                                   across the normal, as solref and solimp give them, >= 0 */
+  const double *pair_impedance; /* (pair_count, 5) solimp */
+  const double *pair_impratio;  /* (pair_count) > 0 */
+  const int32_t *pair_edges;    /* (pair_count) of a pyramid that stands for the cone, 2 (dim - 1);
+                                   0: the cone is elliptic */
+  const double *reference_q;    /* (nq) MuJoCo's qpos0; NULL: default_q */
 
   int constraint_count;             /* bilateral constraints */
   const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
@@ -595,6 +607,8 @@ int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
 int qd_model_tendon_count(const qd_model *model);
 int qd_model_mocap_count(const qd_model *model);
+/* (body_count) body_invweight as given or computed. */
+const double *qd_model_body_invweights(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
 /* Pairs that press by pressure fields: those with a soft geometry, of the candidate pairs. */
 int qd_model_soft_pair_count(const qd_model *model);

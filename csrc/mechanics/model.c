@@ -10,6 +10,7 @@
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "mechanics/constraint.h"
+#include "mechanics/inverse_weights.h"
 #include "mechanics/model_tables.h"
 #include "mechanics/spec/spec_check.h"
 
@@ -96,6 +97,7 @@ static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
   m->tree_is_driven = arena_ints(a, nv);
   m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
+  m->body_invweight = arena_doubles(a, nb);
   m->body_arm = arena_doubles(a, nb);
 }
 
@@ -184,6 +186,11 @@ static void lay_out_pairs(qd_model *m, arena *a) {
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
   m->pair_restitution = arena_doubles(a, np);
+  m->pair_reference = arena_doubles(a, 3 * np);
+  m->pair_impedance = arena_doubles(a, 5 * np);
+  m->pair_impratio = arena_doubles(a, np);
+  m->pair_edges = arena_ints(a, np);
+  m->pair_weight = arena_doubles(a, np);
   pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
 }
 
@@ -244,6 +251,22 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_given(p->tendon_stiffness, spec->tendon_stiffness, (size_t)m->tendon_count);
 }
 
+/* MuJoCo's defaults where nothing is given: of solref 0.02 s and 1, as K and B under the solimp's
+ * largest impedance. */
+static void copy_contact_solver(qd_model *m, const qd_model_spec *spec) {
+  static const double impedance[5] = {0.9, 0.95, 0.001, 0.5, 2.0};
+  static const double reference[3] = {2500.0 / (0.95 * 0.95), 100.0 / 0.95, 100.0 / 0.95};
+  for (int i = 0; i < m->pair_count; ++i) {
+    const double *of = spec->pair_reference != NULL ? spec->pair_reference + 3 * i : reference;
+    copy_doubles(m->pair_reference + 3 * i, of, 3);
+    of = spec->pair_impedance != NULL ? spec->pair_impedance + 5 * i : impedance;
+    copy_doubles(m->pair_impedance + 5 * i, of, 5);
+    m->pair_impratio[i] = spec->pair_impratio != NULL ? spec->pair_impratio[i] : 1.0;
+    m->pair_edges[i] = spec->pair_edges != NULL ? spec->pair_edges[i] : 2 * (m->pair_dim[i] - 1);
+    m->pairs_act_apart |= m->pair_margin[i] > 0.0;
+  }
+}
+
 static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
   const size_t ng = (size_t)m->geom_count, np = (size_t)m->pair_count;
@@ -286,6 +309,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   for (size_t i = 0; i < np; ++i) {
     m->pair_restitution[i] = spec->pair_restitution != NULL ? spec->pair_restitution[i] : -1.0;
   }
+  copy_contact_solver(m, spec);
   const size_t nc = (size_t)m->constraint_count;
   copy_ints(m->constraint_type, spec->constraint_type, nc);
   copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);
@@ -422,7 +446,7 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
     return status;
   }
   model_tables_fill(m, spec);
-  if (!model_inertia_tables_fill(m, spec->default_q)) {
+  if (!model_inertia_tables_fill(m, spec->default_q) || !model_inverse_weights_fill(m, spec)) {
     qd_model_destroy(m);
     return QD_OUT_OF_MEMORY;
   }
@@ -450,6 +474,7 @@ int qd_model_constraint_count(const qd_model *model) { return model->constraint_
 int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
 int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
+const double *qd_model_body_invweights(const qd_model *model) { return model->body_invweight; }
 int qd_model_soft_pair_count(const qd_model *model) { return model->soft_pair_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {

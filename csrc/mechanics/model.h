@@ -109,8 +109,9 @@ struct qd_model {
                                * (without one: to the body's origin) */
   double *joint_arm;          /* (joint_count) from a joint that turns its body to the one before it
                                * on the same body; 0: there is none */
-  double *body_arm;           /* (nb) from the first joint that turns it (or the origin) to the last
-                               * one that turns its parent (or its origin) */
+  double *body_invweight; /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
+  double *body_arm;       /* (nb) from the first joint that turns it (or the origin) to the last
+                           * one that turns its parent (or its origin) */
 
   convex_mesh **mesh;  /* (mesh_count) a block each */
   point_cloud **cloud; /* (cloud_count) a block each */
@@ -126,6 +127,12 @@ struct qd_model {
   int *pair_dim;            /* (pair_count) */
   double *pair_margin;      /* (pair_count) */
   double *pair_restitution; /* (pair_count) negative: the option's */
+  double *pair_reference;   /* (pair_count, 3) MuJoCo's contacts: K, B, and B across the normal */
+  double *pair_impedance;   /* (pair_count, 5) solimp */
+  double *pair_impratio;    /* (pair_count) */
+  int *pair_edges;          /* (pair_count) of MuJoCo's pyramid; 0: elliptic */
+  double *pair_weight;      /* (pair_count) inverse weights of both bodies, 1/kg */
+  int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair begin at a distance */
   pair_table pair_table;
 
   int *constraint_type;          /* (constraint_count) */

@@ -117,7 +117,7 @@ def load(
     -----
     Frictions of a pair combine as the source's format says: element-wise maximum (MJCF, with
     priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
-    has no meaning in quasi-dynamics (damping, armature, gap, solver parameters).
+    has no meaning in quasi-dynamics (damping, armature, gap, solver parameters of limits).
     """
     from qdsim.formats import load_description  # readers are imported only where they are used
 

@@ -12,6 +12,7 @@ from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
 from qdsim.description import Description, Geom, Pair
 from qdsim.description.arrays import model_arrays
+from qdsim.description.pairs import candidate_pairs
 from qdsim.description.references import unknown_name
 
 __all__ = ["Parameters", "frozen", "with_parameters"]
@@ -190,7 +191,7 @@ def _pairs_with_friction(
     """The explicit pairs, and one more for every pair whose friction is not the combined one."""
     if np.any(parameters.pair_compliance < 0.0):
         raise ValueError("pair_compliance must not be negative")
-    arrays = model_arrays(description)
+    arrays, made = model_arrays(description), candidate_pairs(description)
     old, new = arrays["pair_friction"], parameters.pair_friction
     changed = np.any(old != new, axis=1) | (arrays["pair_compliance"] != parameters.pair_compliance)
     pairs = {frozenset((pair.geom_a, pair.geom_b)): pair for pair in description.pairs}
@@ -203,6 +204,9 @@ def _pairs_with_friction(
             friction=tuple(new[i].tolist()),
             margin=float(arrays["pair_margin"][i]),
             stiffness=1.0 / soft if (soft := float(parameters.pair_compliance[i])) else None,
+            solref=tuple(made.solref[i].tolist()),
+            solimp=tuple(made.solimp[i].tolist()),
+            solreffriction=tuple(made.solreffriction[i].tolist()),
         )
     return tuple(pairs.values())
 

@@ -325,10 +325,8 @@ class TestIgnoredAndErrors:
             "joint 'h': margin 0.01 of its limits",
             "joint 'h': solver parameters of its limits",
             "geom 'g': gap 0.01",
-            "geom 'g': solver parameters",
             "actuator 'p': time constant 0.3",
             "pair 'floor' - 'g': gap 0.02",
-            "pair 'floor' - 'g': solver parameters",
         }
 
     def test_damping_and_armature_count_in_the_second_order_step(self) -> None:

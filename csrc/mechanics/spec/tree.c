@@ -31,6 +31,7 @@ static qd_status check_bodies(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "body_pos", s->body_pos, s->body_count, 3));
   TRY(spec_finite(r, "body_quat", s->body_quat, s->body_count, 4));
   TRY(spec_quats(r, "body_quat", s->body_quat, s->body_count));
+  TRY(spec_finite(r, "body_invweight", s->body_invweight, s->body_count, 1));
   TRY(spec_finite(r, "body_gravcomp", s->body_gravcomp, s->body_count, 1));
   TRY(spec_not_negative(r, "body_mass", s->body_mass, s->body_count));
   TRY(spec_finite(r, "body_com", s->body_com, s->body_count, 3));

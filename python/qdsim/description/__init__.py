@@ -9,6 +9,7 @@ MJCF.
 from qdsim.description.builder import SceneBuilder
 from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Connect, Constraint, Coupling, TendonCoupling, Weld
+from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import Actuator, Body, Exclude, Joint, Keyframe, ModelWarning, Pair
 from qdsim.description.scene import Description
 from qdsim.description.shapes import Geom, Mesh
@@ -20,6 +21,7 @@ __all__ = [
     "Body",
     "Connect",
     "Constraint",
+    "ContactSolver",
     "Coupling",
     "Description",
     "Exclude",

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
+from qdsim.description.contact_solver import ContactSolver, reference
 from qdsim.description.elements import JOINT_TYPES, Elements
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
@@ -43,11 +44,12 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         **_actuator_arrays(description, joint_index, tendon_index),
         **_geom_arrays(description),
         **_constraint_arrays(description, body_index, joint_index, tendon_index),
-        **_pair_arrays(pairs),
+        **_pair_arrays(pairs, description.contact_solver),
         **_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}),
         **_cloud_arrays(description),
         **_tendon_arrays(description, body_index, joint_index),
         "default_q": _floats(description.default_q),
+        "reference_q": _floats(description.reference_q),
         "gravity": _floats(description.gravity),
     }
 
@@ -61,6 +63,9 @@ def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str,
         "body_mass": _floats([body.mass for body in bodies]),
         "body_com": _floats([body.com for body in bodies], 3),
         "body_inertia": _floats([body.inertia for body in bodies], 3, 3),
+        "body_invweight": _floats(
+            [-1.0 if body.invweight is None else body.invweight for body in bodies]
+        ),
         "body_gravcomp": _floats([body.gravcomp for body in bodies]),
         "mocap_body": _ints([i for i, body in enumerate(bodies) if body.mocap]),
     }
@@ -130,9 +135,18 @@ def _constraint_arrays(
     }
 
 
-def _pair_arrays(pairs: CandidatePairs) -> dict[str, Array]:
+def _pair_arrays(pairs: CandidatePairs, solver: ContactSolver) -> dict[str, Array]:
     names = ("geom", "dim", "friction", "margin", "compliance", "restitution")
-    return {f"pair_{name}": np.ascontiguousarray(getattr(pairs, name)) for name in names}
+    edges = 2 * (pairs.dim - 1) if solver.cone == "pyramidal" else np.zeros_like(pairs.dim)
+    return {
+        **{f"pair_{name}": np.ascontiguousarray(getattr(pairs, name)) for name in names},
+        "pair_reference": reference(
+            pairs.solref, pairs.solreffriction, pairs.solimp, solver.timestep
+        ),
+        "pair_impedance": np.ascontiguousarray(pairs.solimp),
+        "pair_impratio": np.full(len(pairs.dim), solver.impratio),
+        "pair_edges": np.ascontiguousarray(edges, dtype=np.int32),
+    }
 
 
 def _place(index: dict[str, int], name: str | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.description.arrays import rotation_matrix
+from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import (
     WORLD,
     Actuator,
@@ -54,7 +55,9 @@ class SceneBuilder:
         friction_combination: FrictionCombination = "max",
         parent_filter: bool = True,
         name: str = "model",
+        contact_solver: ContactSolver | None = None,
     ) -> None:
+        self._contact_solver = ContactSolver() if contact_solver is None else contact_solver
         self._gravity = gravity
         self._combination: FrictionCombination = friction_combination
         self._parent_filter = parent_filter
@@ -239,6 +242,7 @@ class SceneBuilder:
             meshes=tuple(self._meshes),
             gravity=self._gravity,
             friction_combination=self._combination,
+            contact_solver=self._contact_solver,
             parent_filter=self._parent_filter,
             name=self._name,
         )

@@ -13,6 +13,14 @@ from typing import Any, Literal
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
 from qdsim.description.constraints import Connect, Constraint, Coupling, TendonCoupling, Weld
+from qdsim.description.contact_solver import (
+    DEFAULT_SOLVER,
+    SOLIMP,
+    SOLREF,
+    ContactSolver,
+    solimp,
+    solref,
+)
 from qdsim.description.shapes import CONTACT_DIMENSIONS, Geom, Mesh
 from qdsim.description.tendons import Tendon
 
@@ -99,7 +107,9 @@ class Body:
     about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
     one after the other, the first next to the parent. ``gravcomp``: share of the gravity on it that something
     else carries (1: it does not feel gravity). ``mocap``: its pose is an input of each step (``mocap=``), ``pos`` and
-    ``quat`` by default; the world is its parent, and it has no joints.
+    ``quat`` by default; the world is its parent, and it has no joints. ``invweight``, 1/kg: MuJoCo's
+    ``body_invweight0`` of translations, by which its contacts count the body's inertia, a constant whatever the mass
+    becomes; None: computed at the reference configuration.
     """
 
     name: str
@@ -113,6 +123,7 @@ class Body:
     geoms: tuple[Geom, ...] = ()
     gravcomp: float = 0.0
     mocap: bool = False
+    invweight: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         owner = f"body {checks.text('body', 'name', self.name)!r}"
@@ -128,6 +139,9 @@ class Body:
             geoms=_elements(owner, "geoms", self.geoms, Geom),
             gravcomp=checks.number(owner, "gravcomp", self.gravcomp),
             mocap=checks.flag(owner, "mocap", self.mocap),
+            invweight=None
+            if self.invweight is None
+            else checks.non_negative(owner, "invweight", self.invweight),
         )
         free = [joint for joint in self.joints if joint.type == "free"]
         if free and (len(self.joints) > 1 or self.parent != WORLD):
@@ -211,8 +225,8 @@ class Pair:
     ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m, ``restitution``: as in ``Geom``.
     ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
     (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
-    ``stiffness``, N/m: along the
-    normal, None: rigid.
+    ``stiffness``, N/m: along the normal, None: rigid. ``solref``, ``solimp``: as in ``Geom``;
+    ``solreffriction`` (2): MuJoCo's solref across the normal, zeros: the same as along it.
     """
 
     geom_a: str
@@ -222,6 +236,9 @@ class Pair:
     margin: float = 0.0
     stiffness: float | None = None
     restitution: float | None = None
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
+    solreffriction: Vector = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         checks.text("pair", "geom_a", self.geom_a)
@@ -254,6 +271,9 @@ class Pair:
             margin=checks.non_negative(owner, "margin", self.margin),
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
             restitution=checks.restitution(owner, self.restitution),
+            solref=solref(owner, "solref", self.solref),
+            solimp=solimp(owner, "solimp", self.solimp),
+            solreffriction=solref(owner, "solreffriction", self.solreffriction),
         )
 
 
@@ -304,6 +324,7 @@ class Elements:
     friction_combination: FrictionCombination = "max"
     parent_filter: bool = True
     name: str = "model"
+    contact_solver: ContactSolver = DEFAULT_SOLVER
     ignored: tuple[str, ...] = field(default=(), compare=False)
     dynamic_only: tuple[str, ...] = field(default=(), compare=False)
 
@@ -326,6 +347,10 @@ class Elements:
             ignored=tuple(str(item) for item in self.ignored),
             dynamic_only=tuple(str(item) for item in self.dynamic_only),
         )
+        solver: object = self.contact_solver
+        if not isinstance(solver, ContactSolver):
+            kind = type(solver).__name__
+            raise TypeError(f"{owner}: contact_solver must be a ContactSolver, got {kind}")
         if self.friction_combination not in ("max", "harmonic"):
             raise ValueError(
                 f"{owner}: friction_combination must be 'max' or 'harmonic', "

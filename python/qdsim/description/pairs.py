@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.description.contact_solver import combined
 from qdsim.description.elements import Elements
 from qdsim.description.shapes import Geom
 
@@ -20,7 +21,7 @@ from qdsim.description.shapes import Geom
 class CandidatePairs:
     """``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two
     sliding, torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N; ``restitution`` (n), -1 where none is
-    given."""
+    given. MuJoCo's solver parameters: ``solref`` (n, 2), ``solreffriction`` (n, 2), ``solimp`` (n, 5)."""
 
     geom: npt.NDArray[np.int32]
     dim: npt.NDArray[np.int32]
@@ -28,6 +29,9 @@ class CandidatePairs:
     margin: npt.NDArray[np.float64]
     compliance: npt.NDArray[np.float64]
     restitution: npt.NDArray[np.float64]
+    solref: npt.NDArray[np.float64]
+    solreffriction: npt.NDArray[np.float64]
+    solimp: npt.NDArray[np.float64]
 
 
 def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
@@ -66,12 +70,16 @@ def candidate_pairs(description: Elements) -> CandidatePairs:
     compliance = soft[pairs[:, 0]] + soft[pairs[:, 1]] if len(pairs) else np.zeros(0)
     own = np.array([-1.0 if geom.restitution is None else geom.restitution for geom in geoms])
     restitution = own[pairs].max(axis=1, initial=-1.0)
+    ref, imp = _combine_solver(geoms, pairs)
+    friction_ref = np.zeros((len(pairs), 2))
     for i, (a, b) in enumerate(pairs.tolist() if explicit else ()):
         if (a, b) in explicit:
             pair = description.pairs[explicit[a, b]]
             dim[i], friction[i], margin[i] = pair.condim, pair.friction, pair.margin
             compliance[i] = _compliance(pair.stiffness)
             restitution[i] = restitution[i] if pair.restitution is None else pair.restitution
+            ref[i], imp[i] = pair.solref, pair.solimp
+            friction_ref[i] = pair.solreffriction
     return CandidatePairs(
         np.ascontiguousarray(pairs, dtype=np.int32),
         dim.astype(np.int32),
@@ -79,11 +87,28 @@ def candidate_pairs(description: Elements) -> CandidatePairs:
         margin,
         compliance,
         restitution,
+        ref,
+        friction_ref,
+        imp,
     )
 
 
 def _compliance(stiffness: float | None) -> float:
     return 0.0 if stiffness is None else 1.0 / stiffness
+
+
+def _combine_solver(
+    geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """solref and solimp of the pairs."""
+    ref = np.array([geom.solref for geom in geoms], dtype=np.float64).reshape(-1, 2)
+    imp = np.array([geom.solimp for geom in geoms], dtype=np.float64).reshape(-1, 5)
+    solmix = np.array([geom.solmix for geom in geoms], dtype=np.float64)
+    priority = np.array([geom.priority for geom in geoms], dtype=np.int64)
+    return (
+        combined(solmix, priority, ref, pairs, smaller=ref[:, 0] <= 0.0),
+        combined(solmix, priority, imp, pairs, smaller=np.zeros(len(geoms), dtype=bool)),
+    )
 
 
 def _explicit_pairs(description: Elements) -> dict[tuple[int, int], int]:

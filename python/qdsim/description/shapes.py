@@ -15,6 +15,7 @@ from qdsim.arguments import real_array, reals
 from qdsim.description import checks
 from qdsim.description.checks import Vector
 from qdsim.description.clouds import PointCloud
+from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
 from qdsim.description.hulls import hull_faces
 from qdsim.description.softness import Softness
 
@@ -111,6 +112,8 @@ class Geom:
             frame): it presses by a pressure field on all that
             it touches, ``condim`` 1 without friction, else with sliding friction alone, since
             torsion and rolling come out of the surface.
+        solref, solimp, solmix: MuJoCo's solver parameters (2), (1 to 5), and one number, with its defaults. They
+            count where ``Options.contacts`` is "mujoco".
     """
 
     name: str
@@ -130,6 +133,9 @@ class Geom:
     stiffness: float | None = None
     restitution: float | None = None
     soft: Softness | None = None
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
+    solmix: float = 1.0
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
@@ -155,6 +161,9 @@ class Geom:
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
             restitution=checks.restitution(owner, self.restitution),
             soft=soft,
+            solref=solref(owner, "solref", self.solref),
+            solimp=solimp(owner, "solimp", self.solimp),
+            solmix=checks.non_negative(owner, "solmix", self.solmix),
             rgba=checks.vector(owner, "rgba", self.rgba, 4),
         )
 

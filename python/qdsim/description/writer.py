@@ -4,13 +4,15 @@ MuJoCo's compiler gives back the same numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim.description.constraints import Coupling, TendonCoupling, Weld
-from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint
+from qdsim.description.contact_solver import ContactSolver
+from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint, Pair
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.shapes import Geom
 from qdsim.description.tendons import Tendon
@@ -24,9 +26,7 @@ def write_mjcf(description: Elements) -> str:
     ElementTree.SubElement(
         root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false"
     )
-    option = ElementTree.SubElement(root, "option", gravity=_text(description.gravity))
-    if not description.parent_filter:
-        ElementTree.SubElement(option, "flag", filterparent="disable")
+    _write_option(root, description)
     if description.meshes:
         assets = ElementTree.SubElement(root, "asset")
         for mesh in description.meshes:
@@ -56,6 +56,32 @@ def write_mjcf(description: Elements) -> str:
                 key.set("ctrl", _text(keyframe.u))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _write_option(root: Element, description: Elements) -> None:
+    option = ElementTree.SubElement(root, "option", gravity=_text(description.gravity))
+    solver, flags = description.contact_solver, {}
+    if solver != ContactSolver():
+        option.set("cone", solver.cone)
+        option.set("impratio", repr(solver.impratio))
+    if solver.timestep is None:
+        flags["refsafe"] = "disable"
+    elif solver.timestep != ContactSolver().timestep:
+        option.set("timestep", repr(solver.timestep))
+    if not description.parent_filter:
+        flags["filterparent"] = "disable"
+    if flags:
+        ElementTree.SubElement(option, "flag", flags)
+
+
+def _write_solver(element: Element, item: Geom | Pair) -> None:
+    """Solver parameters, where they are not MuJoCo's defaults."""
+    default = {field.name: field.default for field in fields(item)}
+    for name in ("solref", "solimp", "solreffriction"):
+        if name in default and getattr(item, name) != default[name]:
+            element.set(name, _text(getattr(item, name)))
+    if isinstance(item, Geom) and item.solmix != default["solmix"]:
+        element.set("solmix", repr(item.solmix))
 
 
 def _text(values: Iterable[float]) -> str:
@@ -154,6 +180,7 @@ def _write_geom(parent: Element, geom: Geom) -> None:
         margin=repr(geom.margin),
         rgba=_text(geom.rgba),
     )
+    _write_solver(element, geom)
     if geom.mesh is not None:
         element.set("mesh", geom.mesh)
     elif geom.type == "plane":
@@ -169,7 +196,7 @@ def _write_contacts(root: Element, description: Elements) -> None:
     contact = ElementTree.SubElement(root, "contact")
     written = {frozenset((pair.geom_a, pair.geom_b)) for pair in description.pairs}
     for pair in description.pairs:
-        ElementTree.SubElement(
+        element = ElementTree.SubElement(
             contact,
             "pair",
             geom1=pair.geom_a,
@@ -178,6 +205,7 @@ def _write_contacts(root: Element, description: Elements) -> None:
             friction=_text(pair.friction),
             margin=repr(pair.margin),
         )
+        _write_solver(element, pair)
     if description.friction_combination == "harmonic":
         geoms = description.geoms
         pairs = candidate_pairs(description)
@@ -193,6 +221,8 @@ def _write_contacts(root: Element, description: Elements) -> None:
                 condim=str(pairs.dim[i]),
                 friction=_text(pairs.friction[i]),
                 margin=repr(float(pairs.margin[i])),
+                solref=_text(pairs.solref[i]),
+                solimp=_text(pairs.solimp[i]),
             )
     for exclude in description.excludes:
         ElementTree.SubElement(contact, "exclude", body1=exclude.body_a, body2=exclude.body_b)

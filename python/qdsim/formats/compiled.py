@@ -23,6 +23,7 @@ from qdsim.description import (
     PointCloud,
 )
 from qdsim.description.arrays import rotation_matrix
+from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.description.elements import HOME
 from qdsim.description.references import unknown_name
 from qdsim.description.tendons import Tendon
@@ -30,7 +31,7 @@ from qdsim.formats.actuation import Actuation, Plan
 from qdsim.formats.actuators import joint_force_ranges, read_actuators, read_thrusts
 from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
-from qdsim.formats.reading import JOINT_NAMES, SOLIMP, SOLREF, Origin, Reading, scalar, unusual
+from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar, unusual
 from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.tendons import read_tendons
 
@@ -79,6 +80,7 @@ def describe(
                 friction_combination="harmonic" if origin.urdf else "max",
                 parent_filter=not reader.disabled("filterparent"),
                 name=reader.model_name(),
+                contact_solver=reader.contact_solver(),
                 ignored=tuple(dict.fromkeys(reader.ignored + reader.refusals.left_out)),
                 dynamic_only=tuple(reader.dynamic_only),
             )
@@ -221,6 +223,7 @@ class _Reader(Reading):
                     geoms=geoms,
                     gravcomp=float(self.field("body_gravcomp", np.zeros(m.nbody))[i]),
                     mocap=bool(m.body_mocapid[i] >= 0),
+                    invweight=float(m.body_invweight0[i][0]),
                 )
             )
         return tuple(bodies)

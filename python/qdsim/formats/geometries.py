@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from qdsim.description import Exclude, Geom, Mesh, Pair, PointCloud
+from qdsim.description.contact_solver import SOLREF
 from qdsim.description.hulls import hull_of_compiled
-from qdsim.formats.reading import SOLIMP, SOLREF, Reading, unusual
+from qdsim.formats.reading import Reading
 from qdsim.formats.softness import read_softness
 
 _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
@@ -83,7 +84,22 @@ class Geometries:
             rgba=self._colour(g),
             cloud=cloud,
             soft=self._softness.get(name),
+            solmix=float(m.geom_solmix[g]),
+            **self._solver("geom", g),
         )
+
+    def _solver(self, kind: str, index: int) -> dict[str, Any]:
+        """Solver parameters, as the options have them where these speak."""
+        m = self.r.m
+        if self.r.overridden:
+            found: dict[str, Any] = {"solref": m.opt.o_solref, "solimp": m.opt.o_solimp}
+        else:
+            fields = ("solref", "solimp") + (("solreffriction",) if kind == "pair" else ())
+            found = {name: getattr(m, f"{kind}_{name}")[index] for name in fields}
+        for name in ("solref", "solreffriction"):
+            if name in found and (found[name][0] > 0.0) != (found[name][1] > 0.0):
+                found[name] = SOLREF  # as MuJoCo does
+        return found
 
     def _colour(self, g: int) -> tuple[float, ...]:
         """Its own, else its material's."""
@@ -137,9 +153,6 @@ class Geometries:
         m, name = self.r.m, self.r.geom_names[g]
         if m.geom_gap[g]:
             self.r.ignored.append(f"geom '{name}': gap {m.geom_gap[g]:g}")
-        odd = unusual(m.geom_solref, SOLREF, g) + unusual(m.geom_solimp, SOLIMP, g)
-        if odd or m.geom_solmix[g] != 1.0:
-            self.r.ignored.append(f"geom '{name}': solver parameters")
         for what, label in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfacevel")):
             if self.r.given(what, g):
                 self.r.refusals.error(f"geom '{name}': {label} is not supported")
@@ -159,11 +172,10 @@ class Geometries:
                 raise ValueError(f"{owner}: adhesion is not supported")
             if m.pair_gap[p]:
                 self.r.ignored.append(f"{owner}: gap {m.pair_gap[p]:g}")
-            if unusual(m.pair_solref, SOLREF, p) + unusual(m.pair_solimp, SOLIMP, p):
-                self.r.ignored.append(f"{owner}: solver parameters")
             friction = m.opt.o_friction if self.r.overridden else m.pair_friction[p]
             margin = m.opt.o_margin if self.r.overridden else m.pair_margin[p]
-            pair = Pair(a, b, int(m.pair_dim[p]), friction, float(margin))
+            solver = self._solver("pair", p)
+            pair = Pair(a, b, int(m.pair_dim[p]), friction, float(margin), **solver)
             known = pairs.setdefault(frozenset((a, b)), pair)
             if known is not pair and known != replace(
                 pair, geom_a=known.geom_a, geom_b=known.geom_b

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from qdsim.description.contact_solver import Cone, ContactSolver
 from qdsim.formats.refusals import Refusals
 
 JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
 
-SOLREF = (0.02, 1.0)
-SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
-"""MuJoCo's defaults of solver parameters."""
+CONES: tuple[Cone, ...] = ("pyramidal", "elliptic")  # mjtCone
 
 _ENABLE_OVERRIDE = 1
 
@@ -107,6 +106,11 @@ class Reading:
     def overridden(self) -> bool:
         """The file replaces margin and friction of all contacts."""
         return bool(int(self.m.opt.enableflags) & _ENABLE_OVERRIDE)
+
+    def contact_solver(self) -> ContactSolver:
+        opt = self.m.opt
+        timestep = None if self.disabled("refsafe") else float(opt.timestep)
+        return ContactSolver(CONES[int(opt.cone)], float(opt.impratio), timestep)
 
     def gravity(self) -> Any:
         return (0.0, 0.0, 0.0) if self.disabled("gravity") else tuple(self.m.opt.gravity)

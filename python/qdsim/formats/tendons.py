@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.description import Tendon
-from qdsim.formats.reading import SOLIMP, SOLREF, Reading, unusual
+from qdsim.description.contact_solver import SOLIMP, SOLREF
+from qdsim.formats.reading import Reading, unusual
 
 _JOINT, _SITE = 1, 3  # mjtWrap
 _WRAPS = {2: "a pulley", 4: "a sphere that it wraps around", 5: "a cylinder that it wraps around"}

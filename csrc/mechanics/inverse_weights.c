@@ -1,0 +1,148 @@
+/* The mean of J M^-1 J' over the three directions of a force at a body's centre of mass, with the
+ * mass matrix M of its kinematic tree, armature included (MuJoCo's body_invweight0, which its
+ * contacts take for the mass that they move). */
+#include "mechanics/inverse_weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mechanics/inertia.h"
+#include "mechanics/kinematics.h"
+
+typedef struct tree_factor {
+  int *place;  /* (nv) of a DOF in its tree */
+  double *L;   /* (largest tree, squared) Cholesky factor of its mass matrix */
+  double *row; /* (largest tree) */
+} tree_factor;
+
+static int largest_tree(const qd_model *m) {
+  int largest = 0;
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    const int count = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
+    largest = count > largest ? count : largest;
+  }
+  return largest;
+}
+
+/* The lower half of the tree's mass matrix. */
+static void fill_mass(tree_factor *f, const qd_model *m, const kinematics *k, const inertia *I,
+                      const int *dofs, int n) {
+  memset(f->L, 0, (size_t)(n * n) * sizeof(double));
+  for (int i = 0; i < n; ++i) {
+    f->place[dofs[i]] = i;
+  }
+  for (int i = 0; i < n; ++i) {
+    int length;
+    const int *chain = body_chain(m, m->dof_body[dofs[i]], &length);
+    const int count = inertia_mass_row(I->row, m, k, I, dofs[i]);
+    for (int c = 0; c < count; ++c) {
+      f->L[i * n + f->place[chain[c]]] = I->row[c];
+    }
+    f->L[i * n + i] += m->parameters.joint_armature[m->dof_joint[dofs[i]]];
+  }
+}
+
+/* Cholesky's factor in place; DOFs without mass move nothing. */
+static void factor(double *L, int n) {
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double sum = L[i * n + j];
+      for (int c = 0; c < j; ++c) {
+        sum -= L[i * n + c] * L[j * n + c];
+      }
+      L[i * n + j] = i == j ? (sum > 0.0 ? sqrt(sum) : INFINITY) : sum / L[j * n + j];
+    }
+  }
+}
+
+/* |L^-1 row|^2 of a body's motion along one axis. */
+static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
+                       const double centre[3], int axis) {
+  int count;
+  const int *chain = body_chain(m, body, &count);
+  double squared = 0.0;
+  memset(f->row, 0, (size_t)n * sizeof(double));
+  for (int c = 0; c < count; ++c) {
+    double velocity[3];
+    screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
+    f->row[f->place[chain[c]]] = velocity[axis];
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int c = 0; c < i; ++c) {
+      f->row[i] -= f->L[i * n + c] * f->row[c];
+    }
+    f->row[i] /= f->L[i * n + i];
+    squared += f->row[i] * f->row[i];
+  }
+  return squared;
+}
+
+static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n) {
+  double centre[3], sum = 0.0;
+  mat3_mul_vec(centre, k->body_rot + 9 * body, m->parameters.body_com + 3 * body);
+  vec3_axpy(centre, 1.0, k->body_pos + 3 * body);
+  for (int axis = 0; axis < 3; ++axis) {
+    sum += response(f, m, k, body, n, centre, axis);
+  }
+  return sum / 3.0;
+}
+
+/* Bodies of one tree mostly stand together, so that each tree is factored once. */
+static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
+                         const inertia *I, tree_factor *f) {
+  int factored = -1, n = 0;
+  for (int body = 0; body < m->body_count; ++body) {
+    const int tree = m->body_tree[body];
+    if (spec->body_invweight != NULL && spec->body_invweight[body] >= 0.0) {
+      m->body_invweight[body] = spec->body_invweight[body];
+      continue;
+    }
+    if (tree >= 0 && tree != factored) {
+      n = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
+      fill_mass(f, m, k, I, m->tree_dofs + m->tree_dof_start[tree], n);
+      factor(f->L, n);
+      factored = tree;
+    }
+    m->body_invweight[body] = tree >= 0 ? body_weight(f, m, k, body, n) : 0.0;
+  }
+  for (int i = 0; i < m->pair_count; ++i) {
+    const int *geom = m->pair_geom + 2 * i;
+    m->pair_weight[i] =
+        m->body_invweight[m->geom_body[geom[0]]] + m->body_invweight[m->geom_body[geom[1]]];
+  }
+}
+
+int model_inverse_weights_fill(qd_model *m, const qd_model_spec *spec) {
+  kinematics k;
+  inertia I;
+  tree_factor f;
+  double *q = NULL;
+  const size_t n = (size_t)largest_tree(m);
+  arena a = {NULL, 0};
+  char *block = NULL;
+  for (int pass = 0; pass < 2; ++pass) {
+    kinematics_lay_out(&k, m, &a);
+    inertia_lay_out(&I, m, &a);
+    f.place = arena_ints(&a, (size_t)m->nv);
+    f.L = arena_doubles(&a, n * n);
+    f.row = arena_doubles(&a, n);
+    q = arena_doubles(&a, (size_t)m->nq);
+    if (pass == 0) {
+      block = malloc(a.offset);
+      if (block == NULL) {
+        return 0;
+      }
+      a = (arena){block, 0};
+    }
+  }
+  int joint;
+  if (spec->reference_q == NULL || qd_normalize(m, spec->reference_q, q, &joint) != QD_OK) {
+    memcpy(q, m->default_q, (size_t)m->nq * sizeof(double));
+  }
+  kinematics_compute(m, q, NULL, &k);
+  inertia_compute(m, &k, 1, &I);
+  fill_weights(m, spec, &k, &I, &f);
+  free(block);
+  return 1;
+}

@@ -1,0 +1,115 @@
+"""MuJoCo's solver parameters of contacts, and how those of two geometries combine.
+
+MuJoCo's documentation, "Computation: Solver parameters" and "Contact parameters". A contact is a damped spring whose
+stiffness K, damping B and impedance d follow from ``solref`` and ``solimp``: qdsim keeps them in every model, and uses
+them where ``Options.contacts`` is "mujoco".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description import checks
+from qdsim.description.checks import Vector
+
+Floats = npt.NDArray[np.float64]
+Cone = Literal["pyramidal", "elliptic"]
+
+SOLREF: Vector = (0.02, 1.0)
+SOLIMP: Vector = (0.9, 0.95, 0.001, 0.5, 2.0)
+"""MuJoCo's defaults."""
+
+_LEAST = 1e-15
+_IMPEDANCE = (1e-4, 0.9999)
+
+
+@dataclass(frozen=True)
+class ContactSolver:
+    """What MuJoCo's ``<option>`` says of all contacts: ``cone`` and ``impratio``, which set their stiffness along and
+    across the normal, and ``timestep``, s, since time constants of ``solref`` are at least twice that. ``timestep``
+    None: they are as given (the flag refsafe is off). The defaults are MuJoCo's."""
+
+    cone: Cone = "pyramidal"
+    impratio: float = 1.0
+    timestep: float | None = 0.002
+
+    def __post_init__(self) -> None:
+        owner = "contact_solver"
+        if self.cone not in ("pyramidal", "elliptic"):
+            raise ValueError(f"{owner}: cone must be 'pyramidal' or 'elliptic', got {self.cone!r}")
+        impratio = checks.stiffness(owner, "impratio", self.impratio)
+        if impratio is None:
+            raise TypeError(f"{owner}: impratio must be a number, got None")
+        timestep = checks.stiffness(owner, "timestep", self.timestep)
+        checks.assign(self, impratio=impratio, timestep=timestep)
+
+
+DEFAULT_SOLVER = ContactSolver()
+
+
+def solref(owner: str, field: str, value: object) -> Vector:
+    """Two numbers: time constant (s) and damping ratio, or negative stiffness and damping."""
+    result = checks.vector(owner, field, value, 2)
+    if (result[0] > 0.0) != (result[1] > 0.0):
+        raise ValueError(
+            f"{owner}: {field} must be two positive numbers (time constant, damping ratio) or two that are not "
+            f"(-stiffness, -damping), got {result}"
+        )
+    return result
+
+
+def solimp(owner: str, field: str, value: object) -> Vector:
+    """Five numbers: d0, dwidth, width (m), midpoint, power; what is not given as MuJoCo has it."""
+    given = checks.vector(owner, field, value)
+    if not 1 <= len(given) <= 5:
+        raise ValueError(f"{owner}: {field} must hold 1 to 5 numbers, got {len(given)}")
+    return given + SOLIMP[len(given) :]
+
+
+def combined(
+    solmix: Floats,
+    priority: npt.NDArray[np.int64],
+    rows: Floats,
+    pairs: npt.NDArray[np.int64],
+    *,
+    smaller: npt.NDArray[np.bool_],
+) -> Floats:
+    """(pairs, n) Of rows (geoms, n): that of the higher priority, else their mean by ``solmix``, and where either is
+    marked ``smaller`` the smaller numbers."""
+    a, b = pairs[:, 0], pairs[:, 1]
+    share = np.full(len(a), 0.5)
+    weight = np.where(solmix < _LEAST, 0.0, solmix)
+    total = weight[a] + weight[b]
+    np.divide(weight[a], total, out=share, where=total > 0.0)
+    mixed = share[:, None] * rows[a] + (1.0 - share[:, None]) * rows[b]
+    result = np.where((smaller[a] | smaller[b])[:, None], np.minimum(rows[a], rows[b]), mixed)
+    for winner, loser in ((a, b), (b, a)):
+        wins = priority[winner] > priority[loser]
+        result = np.where(wins[:, None], rows[winner], result)
+    return np.asarray(result, dtype=np.float64)
+
+
+def reference(ref: Floats, friction_ref: Floats, imp: Floats, timestep: float | None) -> Floats:
+    """(n, 3) K (1/s²) and B (1/s) along the normal and B across it, of solref, solreffriction (zero: as solref) and
+    solimp (n, ...)."""
+    most = np.clip(imp[:, 1], *_IMPEDANCE)
+    stiffness, damping = _stiffness_and_damping(ref, most, timestep)
+    across = np.where((friction_ref != 0.0).any(axis=1)[:, None], friction_ref, ref)
+    return np.column_stack((stiffness, damping, _stiffness_and_damping(across, most, timestep)[1]))
+
+
+def _stiffness_and_damping(
+    ref: Floats, most: Floats, timestep: float | None
+) -> tuple[Floats, Floats]:
+    is_standard = ref[:, 0] > 0.0
+    time = np.maximum(ref[:, 0], 0.0 if timestep is None else 2.0 * timestep)
+    stiffness = 1.0 / np.maximum(_LEAST, (most * time * ref[:, 1]) ** 2)
+    damping = 2.0 / np.maximum(_LEAST, most * time)
+    return (
+        np.where(is_standard, stiffness, -ref[:, 0] / most**2),
+        np.where(is_standard, damping, -ref[:, 1] / most),
+    )
