@@ -89,6 +89,7 @@ ROOMS: dict[str, list[set[str]]] = {
         {"search"},
         {"tracking"},
         {"execution"},
+        {"roadmap"},
         {"drawing"},
     ],
 }

@@ -50,6 +50,9 @@ from qdsim.planning.plans.connecting import connect_segments
 from qdsim.planning.plans.joint_trajectory import JointTrajectory
 from qdsim.planning.plans.plan import Plan, ReplayResult, Verdict
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.roadmap.coverage import Coverage
+from qdsim.planning.roadmap.options import RoadmapOptions
+from qdsim.planning.roadmap.roadmap import NotCoveredError, Roadmap, RoadmapPlan, roadmap
 from qdsim.planning.search.many import Planned, plan_many
 from qdsim.planning.search.measures import distance_to_goal, packing_ratio
 from qdsim.planning.search.path import EdgeKind
@@ -83,6 +86,7 @@ __all__ = [
     "Closing",
     "ClosingSampler",
     "ContactSampler",
+    "Coverage",
     "EdgeKind",
     "EdgeReport",
     "EquilibriumError",
@@ -105,6 +109,7 @@ __all__ = [
     "Mpc",
     "MpcReport",
     "MujocoModel",
+    "NotCoveredError",
     "ObjectSpace",
     "Plan",
     "PlanarHandSampler",
@@ -116,6 +121,9 @@ __all__ = [
     "RRTOptions",
     "RefineOptions",
     "ReplayResult",
+    "Roadmap",
+    "RoadmapOptions",
+    "RoadmapPlan",
     "Robot",
     "SamplingMpc",
     "SamplingOptions",
@@ -152,6 +160,7 @@ __all__ = [
     "plan_many",
     "reach_point",
     "refine",
+    "roadmap",
     "rrt",
     "second_order",
     "shorten",

@@ -23,15 +23,17 @@ class _Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def fingerprint(task: Task, version: int = 2) -> str:
-    """A hash of a task and the whole description of its model: names, topology, geometry, all numbers.
+def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
+    """A hash of a task, with its goal or without, and the whole description of its model: names, topology, geometry,
+    all numbers.
 
     Version 1, of files written before, knows five arrays of the model and no centres of mass, inertias, springs or
     poses.
     """
     if version == 1:
         return _first_fingerprint(task)
-    names = (f.name for f in dataclasses.fields(task) if f.name not in _LEFT_OUT)
+    left_out = _LEFT_OUT if goal else (*_LEFT_OUT, "goal")
+    names = (f.name for f in dataclasses.fields(task) if f.name not in left_out)
     return hash_of("task", {name: getattr(task, name) for name in names})
 
 

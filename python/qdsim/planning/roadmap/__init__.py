@@ -1,0 +1,1 @@
+"""Roadmaps through contact: built once, asked for any goal."""

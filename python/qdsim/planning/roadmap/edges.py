@@ -1,0 +1,151 @@
+"""Edges of a roadmap: found, and tried from disturbed starts. One work item holds the edges out of one node."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import MOST_COUNT
+from qdsim.array_type import Array
+from qdsim.parallel import Result
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.roadmap.legs import Leg, Legs
+from qdsim.planning.roadmap.options import RoadmapOptions
+from qdsim.planning.roadmap.poses import away, parked, resting
+from qdsim.planning.task.task import Task
+
+__all__ = ["ROWS", "Edges", "connected", "find_edges"]
+
+ROWS = ("source", "target", "tries", "arrived", "radius")
+"""What each edge has one number of."""
+
+
+class Edges:
+    """Edges as arrays.
+
+    Attributes:
+        source, target: ``(n,)`` nodes.
+        tries, arrived: ``(n,)`` disturbed starts, and how many of them arrived.
+        radius: ``(n,)`` distance of the starts up to which all arrived, in tolerances; 0: only the node's own pose.
+        segments, steps: ``(n,)`` segments of each edge, and steps of each segment.
+        inputs, configurations: of all segments one after the other, ``(sum, nu)`` and ``(sum + segments, nq)``.
+    """
+
+    def __init__(self, arrays: Result) -> None:
+        self.source: NDArray[np.int64] = arrays["source"]
+        self.target: NDArray[np.int64] = arrays["target"]
+        self.tries: NDArray[np.int64] = arrays["tries"]
+        self.arrived: NDArray[np.int64] = arrays["arrived"]
+        self.radius: Array = arrays["radius"]
+        self.segments: NDArray[np.int64] = arrays["segments"]
+        self.steps: NDArray[np.int64] = arrays["steps"]
+        self.inputs: Array = arrays["inputs"]
+        self.configurations: Array = arrays["configurations"]
+        # Where each edge's segments begin, and each segment's inputs.
+        self._first = np.concatenate(([0], np.cumsum(self.segments)))
+        self._input = np.concatenate(([0], np.cumsum(self.steps)))
+
+    @property
+    def count(self) -> int:
+        """Number of edges."""
+        return len(self.source)
+
+    @property
+    def success(self) -> Array:
+        """``(n,)`` probability that an edge arrives, by Laplace's rule of succession."""
+        return (self.arrived + 1.0) / (self.tries + 2.0)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What the edges are made of."""
+        names = (*ROWS, "segments", "steps", "inputs", "configurations")
+        return {name: getattr(self, name) for name in names}
+
+    def leg(self, edge: int) -> Leg:
+        """The commands of an edge, as they were found."""
+        return Leg(
+            tuple(
+                self._segment(segment)
+                for segment in range(int(self._first[edge]), int(self._first[edge + 1]))
+            )
+        )
+
+    def _segment(self, k: int) -> Segment:
+        a, b = int(self._input[k]), int(self._input[k + 1])
+        return Segment(
+            self.inputs[a:b],
+            self.configurations[a + k : b + k + 1],
+            np.array([b - a] if b > a else [], dtype=np.int64),
+        )
+
+
+def find_edges(
+    task: Task, options: RoadmapOptions, nodes: Array, source: int, targets: list[int], seed: int
+) -> Result:
+    """Look for an edge from a node to each of some others: the arrays of :class:`Edges`.
+
+    Args:
+        task, options: of the roadmap.
+        nodes: ``(n, nq)``.
+        source, targets: nodes.
+        seed: of this work item.
+    """
+    legs, rng = Legs(task, options), np.random.default_rng(seed)
+    rows: list[tuple[int, int, int, int, float]] = []
+    found: list[Leg] = []
+    for target in targets:
+        leg = legs.connect(nodes[source], nodes[target], int(rng.integers(MOST_COUNT)))
+        if leg is None:
+            continue
+        outcome = _tried(legs, leg, nodes[source], nodes[target], rng)
+        rows.append((source, target, *outcome))
+        found.append(leg)
+    segments = [segment for leg in found for segment in leg.segments]
+    table = {
+        name: np.array([row[i] for row in rows], dtype=np.float64 if name == "radius" else np.int64)
+        for i, name in enumerate(ROWS)
+    }
+    return table | {
+        "segments": np.array([len(leg.segments) for leg in found], dtype=np.int64),
+        "steps": np.array([segment.steps for segment in segments], dtype=np.int64),
+        "inputs": np.concatenate([np.empty((0, task.model.nu)), *(s.inputs for s in segments)]),
+        "configurations": np.concatenate(
+            [np.empty((0, task.model.nq)), *(s.configurations for s in segments)]
+        ),
+    }
+
+
+def connected(parts: list[Result]) -> Edges:
+    """The edges of several work items as one table."""
+    return Edges({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def _tried(
+    legs: Legs, edge: Leg, source: Array, target: Array, rng: np.random.Generator
+) -> tuple[int, int, float]:
+    """Trials, those that arrived, and the distance up to which all did, in tolerances."""
+    options = legs.options
+    ways = [k * options.radius / options.trials for k in range(1, options.trials + 1)]
+    tries, arrived, verified, holds = 0, 0, 0.0, True
+    for way in ways:
+        start = _disturbed(legs.task, source, way, rng)
+        seed = int(rng.integers(MOST_COUNT))
+        if start is None:
+            continue
+        leg = legs.follow(start, edge, target, seed)
+        good = leg is not None and away(legs.task, leg.end, target) <= options.radius
+        tries += 1
+        arrived += good
+        holds = holds and good
+        verified = way if holds else verified
+    return tries, arrived, verified
+
+
+def _disturbed(task: Task, q: Array, way: float, rng: np.random.Generator) -> Array | None:
+    """``q`` with the object about ``way`` tolerances from its pose, at rest; None where the robot is not free there."""
+    turns = task.space.rotation
+    drawn = rng.standard_normal(task.space.size)
+    for kind, tolerance in ((~turns, task.position_tolerance), (turns, task.rotation_tolerance)):
+        length = float(np.linalg.norm(drawn[kind]))
+        drawn[kind] *= way * tolerance / max(length, 1e-12)
+    there = resting(task, task.with_object(q, drawn))
+    return None if there is None else parked(task, there, rng)

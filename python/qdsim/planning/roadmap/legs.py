@@ -1,0 +1,158 @@
+"""Legs: the object from where it is to a pose near by, by an edge's own commands or by a search."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.array_type import Array
+from qdsim.planning.grasps.resting import stays
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.roadmap.options import RoadmapOptions
+from qdsim.planning.roadmap.poses import away
+from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
+from qdsim.planning.task.bounds import beyond_limits
+from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.task import Task
+from qdsim.step import step
+
+__all__ = ["Leg", "Legs", "joined", "still"]
+
+
+class Leg(NamedTuple):
+    """A way of the object: segments, the first of which begins at the leg's start."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def end(self) -> Array:
+        """The last configuration ``(nq,)``."""
+        return self.segments[-1].end
+
+
+def joined(legs: list[Leg]) -> tuple[Segment, ...]:
+    """The segments of legs that follow each other; where a grasp goes on, one segment does."""
+    segments: list[Segment] = []
+    for leg in legs:
+        for segment in leg.segments:
+            if segments and np.array_equal(segments[-1].end, segment.start):
+                last = segments[-1]
+                segments[-1] = Segment(
+                    np.concatenate((last.inputs, segment.inputs)),
+                    np.concatenate((last.configurations, segment.configurations[1:])),
+                    np.concatenate((last.knots, segment.knots + last.steps)),
+                )
+            else:
+                segments.append(segment)
+    return tuple(segments)
+
+
+class Legs:
+    """Makes legs of a task.
+
+    Args:
+        task: whose model, tolerances and sampler count; its goal does not.
+        options: of the roadmap.
+    """
+
+    def __init__(self, task: Task, options: RoadmapOptions) -> None:
+        self.task, self.options = task, options
+        own = options.search or (task.planner or RRTOptions()).replace(
+            max_nodes=200, max_steps=4000
+        )
+        self.search = own
+        self._robot = robot_q(task.model)
+
+    def connect(self, q: Array, pose: Array, seed: int) -> Leg | None:
+        """A leg that ends within the task's tolerances of a pose, found by a search; None if there is none.
+
+        Args:
+            q: ``(nq,)`` where object and robot are.
+            pose: ``(nq,)``, of which the object's entries matter.
+            seed: of the search.
+        """
+        task = self.task.towards(pose, start=q, start_tolerance=np.inf)
+        tree = rrt(task, self.search, seed)
+        if not tree.reached:
+            return None
+        bare = (
+            dataclasses.replace(segment, contacts=None, contact_start=None)
+            for segment in tree.plan().segments
+        )
+        return Leg(tuple(bare))
+
+    def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
+        """A leg along an edge: by its commands, and where these end too far from the pose, by a search from there or
+        from here."""
+        again = self._again(q, edge)
+        if again is None:
+            return self.connect(q, pose, seed)
+        if away(self.task, again.end, pose) <= self.options.radius:
+            return again
+        if away(self.task, again.end, pose) < away(self.task, q, pose):
+            more = self.connect(again.end, pose, seed)
+            if more is not None:
+                return Leg(joined([again, more]))
+        return self.connect(q, pose, seed)
+
+    def _again(self, q: Array, edge: Leg) -> Leg | None:
+        """The commands of an edge once more, from ``q`` with the edge's grasps; None where that is not possible."""
+        legs = [still(q, self.task.model.nu)]
+        for segment in edge.segments:
+            if segment.steps == 0:
+                continue
+            here = legs[-1].end
+            if not np.array_equal(here[self._robot], segment.start[self._robot]):
+                settled = self._settled(here)
+                if settled is None:
+                    return None
+                legs += [settled]
+                here = np.array(settled.end)
+                here[self._robot] = segment.start[self._robot]
+                if penetration(self.task.model, here) > self.search.contact_tolerance:
+                    return None
+            run = self._run(here, segment.inputs)
+            if run is None:
+                return None
+            legs.append(run)
+        return Leg(joined(legs))
+
+    def _settled(self, q: Array) -> Leg | None:
+        """Steps until the robot may let go of the object: nothing penetrates, and the object rests; None if never."""
+        task, hold = self.task, self.task.hold(q)
+        leg = still(q, task.model.nu)
+        for _ in range(SETTLING_STEPS):
+            if penetration(task.model, leg.end) <= self.search.contact_tolerance:
+                rests = stays(task.model, leg.end, task.object, task.options)
+                return leg if rests else None
+            more = self._run(leg.end, hold[None])
+            if more is None:
+                return None
+            leg = Leg(joined([leg, more]))
+        return None
+
+    def _run(self, q: Array, inputs: Array) -> Leg | None:
+        """Steps with these commands; None where one fails or takes a joint beyond its limits."""
+        configurations = np.empty((len(inputs) + 1, self.task.model.nq))
+        configurations[0] = q
+        try:
+            for k, u in enumerate(inputs):
+                configurations[k + 1] = step(
+                    self.task.model, configurations[k], u, self.task.options
+                ).q_next
+        except SolverError:
+            return None
+        if beyond_limits(self.task.model, configurations).any():
+            return None
+        return Leg((Segment(inputs, configurations, np.array([len(inputs)], dtype=np.int64)),))
+
+
+def still(q: Array, nu: int) -> Leg:
+    """A leg without steps."""
+    none = np.empty((0, nu))
+    return Leg((Segment(none, np.array(q)[None], np.empty(0, dtype=np.int64)),))

@@ -1,0 +1,96 @@
+"""Where an object may rest, how far such poses are from each other, and where the robot waits meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.grasps.resting import landing, stays
+from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.task import Task
+
+__all__ = ["away", "distances", "draw_poses", "nearest", "parked", "resting", "spread_out"]
+
+_TOUCH = 1e-6
+"""m, that bodies may be sunk in where the robot waits."""
+_CANDIDATES = 4
+"""Poses drawn for each one that is kept."""
+_TRIES = 20
+"""Draws for one pose that is stable."""
+
+
+def distances(task: Task, poses: Array, q: Array) -> Array:
+    """Distances ``(n,)`` of the object in ``q`` ``(nq,)`` from the poses ``(n, nq)``, m; rotations count by the task's
+    length."""
+    difference = task.space.difference(poses.T, q)
+    return np.asarray(np.linalg.norm(task.space.scale(task.length)[:, None] * difference, axis=0))
+
+
+def nearest(task: Task, poses: Array, q: Array, count: int) -> tuple[list[int], Array]:
+    """The nearest poses, nearest first, and the distances of all ``(n,)``."""
+    away = distances(task, poses, q)
+    return np.argsort(away, kind="stable")[:count].tolist(), away
+
+
+def away(task: Task, q: Array, pose: Array) -> float:
+    """How far the object is from a pose, in tolerances of the task: at most 1 counts as there."""
+    shift, turn = task.space.errors(q, pose)
+    return max(shift / task.position_tolerance, turn / task.rotation_tolerance)
+
+
+def resting(task: Task, q: Array) -> Array | None:
+    """``q`` with the object where it comes to rest by itself; None where it falls out of the scene."""
+    if stays(task.model, q, task.object, task.options):
+        return q
+    return landing(task.model, q, task.object, task.options)
+
+
+def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
+    """``q`` with the robot as at the task's start, or where that is not free in a grasp; None if there is none."""
+    here = np.array(q)
+    own = robot_q(task.model)
+    here[own] = task.start[own]
+    if penetration(task.model, here) <= _TOUCH:
+        return here
+    grasp = None if task.sampler is None else task.grasp(q, rng)
+    if grasp is None or penetration(task.model, grasp) > _TOUCH:
+        return None
+    return grasp
+
+
+def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
+    """A resting pose from the task's box with the robot parked ``(nq,)``; None where there seems to be none."""
+    for _ in range(_TRIES):
+        share = rng.random(task.space.size)
+        drawn = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
+        rests = resting(task, drawn)
+        there = None if rests is None else parked(task, rests, rng)
+        if there is not None:
+            return there
+    return None
+
+
+def draw_poses(task: Task, count: int, rng: np.random.Generator) -> Array:
+    """As many resting poses ``(n, nq)``, or those that were found."""
+    drawn = [draw_pose(task, rng) for _ in range(count)]
+    return np.array([q for q in drawn if q is not None]).reshape(-1, task.model.nq)
+
+
+def spread_out(task: Task, count: int, rng: np.random.Generator) -> Array:
+    """The task's start if it rests there, and poses that are far from each other ``(n, nq)``.
+
+    Each is the one of the candidates that is farthest from those before (Gonzalez 1985, "Clustering to minimize the
+    maximum intercluster distance").
+    """
+    drawn = draw_poses(task, _CANDIDATES * count, rng)
+    if stays(task.model, task.start, task.object, task.options):
+        drawn = np.vstack((task.start, drawn))
+    if len(drawn) == 0:
+        return drawn
+    kept = [0]
+    gap = distances(task, drawn, drawn[0])
+    while len(kept) < min(count, len(drawn)):
+        kept.append(int(gap.argmax()))
+        gap = np.minimum(gap, distances(task, drawn, drawn[kept[-1]]))
+    return drawn[kept]

@@ -1,0 +1,473 @@
+"""Roadmaps: resting poses of an object, joined by edges that were tried, and plans along them.
+
+Kavraki, Svestka, Latombe and Overmars 1996, "Probabilistic roadmaps for path planning in high-dimensional
+configuration spaces", on the object's resting poses, where the robot may change its grasp (Simeon, Laumond, Cortes and
+Sahbani 2004, "Manipulation planning with probabilistic roadmaps"). An edge is a connection found by a search through
+contact; it carries the share of disturbed starts from which it arrived.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qdsim.arguments import flag, instance, integer, path_of, reals, vector
+from qdsim.array_type import Array
+from qdsim.parallel import ExecutorLike, run, seed_of
+from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
+from qdsim.planning.plans.plan import Plan, plan_for
+from qdsim.planning.roadmap.coverage import Coverage
+from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges
+from qdsim.planning.roadmap.legs import Legs, joined, still
+from qdsim.planning.roadmap.options import RoadmapOptions
+from qdsim.planning.roadmap.poses import (
+    away,
+    distances,
+    draw_pose,
+    nearest,
+    parked,
+    resting,
+    spread_out,
+)
+from qdsim.planning.roadmap.routes import cheapest
+from qdsim.planning.task.fingerprint import fingerprint, hash_of
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.task import Task
+
+__all__ = ["NotCoveredError", "Roadmap", "RoadmapPlan", "roadmap"]
+
+FORMAT = Format("qdsim-roadmap", 1, "a roadmap of qdsim")
+
+
+class NotCoveredError(RuntimeError):
+    """A roadmap has no plan for a query; the message says how far it got.
+
+    Attributes:
+        q: ``(nq,)`` where the last leg that arrived ended.
+    """
+
+    def __init__(self, said: str, q: Array) -> None:
+        super().__init__(f"not covered: {said}")
+        self.q = q
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RoadmapPlan(Plan):
+    """A plan along a roadmap.
+
+    Attributes:
+        nodes: of the roadmap that it passes.
+        success: product of the probabilities of the edges that it took.
+    """
+
+    nodes: tuple[int, ...] = ()
+    success: float = 1.0
+
+
+class Roadmap:
+    """Resting poses of an object and tried ways between them; :func:`roadmap` makes one.
+
+    Attributes:
+        task: its goal does not count.
+        options: how the roadmap was built.
+        nodes: ``(n, nq)`` resting poses of the object, with the robot out of the way or in a grasp.
+        edges: from node to node, with commands and success.
+    """
+
+    def __init__(self, task: Task, options: RoadmapOptions, nodes: Array, edges: Edges) -> None:
+        self.task, self.options, self.nodes, self.edges = task, options, nodes, edges
+        self._legs = Legs(task, options)
+        cost = -np.log(edges.success)
+        self._ways: list[list[tuple[int, float, int]]] = [[] for _ in nodes]
+        for k in range(edges.count):
+            way = (int(edges.target[k]), float(cost[k]), k)
+            self._ways[int(edges.source[k])].append(way)
+
+    @property
+    def radius(self) -> Array:
+        """``(n,)`` distance from each node, in tolerances of the task, up to which every tried start of its best edge
+        arrived; 0 where there is none."""
+        found = np.zeros(len(self.nodes))
+        np.maximum.at(found, self.edges.source, self.edges.radius)
+        return found
+
+    @property
+    def reach(self) -> float:
+        """m, rotations times the task's length: the longest edge, and the farthest that a query may be from the
+        nodes."""
+        if self.edges.count == 0:
+            return 0.0
+        a, b = self.nodes[self.edges.source], self.nodes[self.edges.target]
+        difference = self.task.space.difference(b.T, a.T)
+        scale = self.task.space.scale(self.task.length)[:, None]
+        return float(np.linalg.norm(scale * difference, axis=0).max())
+
+    # ---------------------------------------------------------------- queries
+
+    def query(self, start: ArrayLike, goal: ArrayLike, *, seed: int = 0) -> RoadmapPlan:
+        """Find a plan along the likeliest way.
+
+        A graph search gives the way; its edges are stepped again from where the object really is, and a search joins
+        its ends with the start and the goal. Where a leg fails another way is taken from there.
+
+        Args:
+            start: ``(nq,)`` where robot and object are, e.g. as measured.
+            goal: ``(nq,)`` of which the object's entries matter.
+            seed: of the searches, >= 0.
+
+        Raises:
+            NotCoveredError: if no plan was found.
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        nq = self.task.model.nq
+        begin = np.asarray(self.task.model.normalize(vector("start", start, nq)))
+        end = vector("goal", goal, nq)
+        self.task.space.check_quaternions("goal", end)
+        walk = _Walk(self, begin, end, integer("seed", seed, least=0))
+        walk.go()
+        task = self.task.towards(end, start=begin, start_tolerance=np.inf)
+        options = self._legs.search
+        plan = plan_for(task, joined(walk.legs), task.options, options.contact_tolerance)
+        own = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
+        made = RoadmapPlan(**own, nodes=tuple(walk.passed), success=walk.success)
+        return instance("plan", made.with_forces(self.task.model), RoadmapPlan)
+
+    def coverage(self, count: int = 100, seed: int = 0) -> Coverage:
+        """Ask for random plans, from resting poses in the task's box to others, and count those that are found.
+
+        Args:
+            count: queries, >= 1.
+            seed: of the queries, >= 0.
+        """
+        integer("count", count, least=1)
+        integer("seed", seed, least=0)
+        asked: list[tuple[Array, Array]] = []
+        reached = []
+        for k in range(count):
+            rng = np.random.default_rng(seed_of(seed, k))
+            pair = [draw_pose(self.task, rng) for _ in range(2)]
+            if pair[0] is None or pair[1] is None:
+                raise ValueError("task: no resting poses of the object were found in its box")
+            asked.append((pair[0], pair[1]))
+            reached.append(self._answers(*asked[-1]))
+        starts, goals = (np.array(side) for side in zip(*asked))
+        return Coverage(starts, goals, np.array(reached))
+
+    def _answers(self, start: Array, goal: Array) -> bool:
+        try:
+            self.query(start, goal)
+        except NotCoveredError:
+            return False
+        return True
+
+    # ---------------------------------------------------------------- growth
+
+    def grow(
+        self,
+        goals: ArrayLike,
+        *,
+        seed: int = 0,
+        executor: ExecutorLike = None,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Roadmap:
+        """The roadmap with nodes at goals that it does not cover, and edges to and from their neighbours.
+
+        Args:
+            goals: ``(n, nq)`` of which the object's entries matter. A goal at which the object does not rest becomes
+                a node where it would come to rest; those that have no such pose are left out.
+            seed, executor, folder, progress: as for :func:`roadmap`.
+        """
+        rows = reals("goals", goals, (-1, self.task.model.nq))
+        rng = np.random.default_rng(integer("seed", seed, least=0))
+        fresh = []
+        for goal in rows:
+            if len(self.nodes):
+                near = nearest(self.task, self.nodes, goal, 1)[0][0]
+                if self._answers(self.nodes[near], goal):
+                    continue
+            rests = resting(self.task, np.array(goal))
+            node = None if rests is None else parked(self.task, rests, rng)
+            if node is not None:
+                fresh.append(node)
+        if not fresh:
+            return self
+        first = len(self.nodes)
+        nodes = np.vstack((self.nodes, fresh))
+        pairs = _pairs(self.task, nodes, self.options.neighbours)
+        joins = [(a, [b for b in targets if max(a, b) >= first]) for a, targets in pairs]
+        added = _find(self.task, self.options, nodes, joins, seed, executor, folder, progress)
+        edges = connected([self.edges.arrays(), added.arrays()])
+        return Roadmap(self.task, self.options, nodes, edges)
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the roadmap to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
+
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``fingerprint`` of task and model, and
+        ``options``; ``nodes`` (n, nq); one row an edge in ``source``, ``target``, ``tries``, ``arrived``, ``radius``
+        and ``segments``; ``steps`` of each segment, and its commands in ``inputs`` (sum of steps, nu) and
+        ``configurations`` (sum of steps + 1, nq).
+        """
+        options = dataclasses.asdict(self.options)
+        if self.options.search is not None:
+            # The search is part of the mark; a scheme of smoothing has no JSON.
+            options["search"] = hash_of(self.options.search)
+        header = {"fingerprint": fingerprint(self.task, goal=False), "options": options}
+        arrays = {"nodes": self.nodes, **self.edges.arrays()}
+        write_archive(path_of("path", path), FORMAT, header, arrays, compressed=True)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], task: Task, *, search: RRTOptions | None = None
+    ) -> Roadmap:
+        """Read a roadmap that :meth:`save` wrote.
+
+        Args:
+            path: the file.
+            task: that the roadmap was made for; its goal does not count.
+            search: ``RoadmapOptions.search`` of the roadmap, which files do not hold.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is no roadmap, damaged, or of another model or task; the message names the file.
+        """
+        instance("task", task, Task)
+        instance("search", search, RRTOptions, or_none=True)
+
+        def make(archive: Archive) -> Roadmap:
+            if archive.header["fingerprint"] != fingerprint(task, goal=False):
+                raise ValueError("it belongs to another model or task")
+            given = dict(archive.header["options"])
+            if given.pop("search") != (None if search is None else hash_of(search)):
+                raise ValueError("search: it was made with other options of the search")
+            options = RoadmapOptions(**given, search=search)
+            return cls(task, options, *_content(archive, task))
+
+        return read_archive(path_of("path", path), FORMAT, make)
+
+    def __repr__(self) -> str:
+        edges = self.edges
+        tries = int(edges.tries.sum())
+        tried = f", {edges.arrived.sum() / tries:.0%} of {tries} trials arrived" if tries else ""
+        return f"Roadmap({self.task.name!r}: {len(self.nodes)} nodes, {edges.count} edges{tried})"
+
+
+def roadmap(
+    task: Task,
+    options: RoadmapOptions | None = None,
+    *,
+    nodes: ArrayLike | None = None,
+    seed: int = 0,
+    executor: ExecutorLike = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> Roadmap:
+    """Build a roadmap between resting poses of a task's object.
+
+    Seeds belong to nodes: the roadmap has the same bits on one thread, on processes and on a cluster.
+
+    Args:
+        task: whose object is moved; its goal does not count.
+        options: how; None: the defaults.
+        nodes: ``(n, nq)`` poses of the object to begin with in place of ``options.nodes`` random ones.
+        seed: of poses and searches, >= 0.
+        executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`).
+        folder: where finished nodes are kept and taken from, so that nothing is lost at Ctrl-C.
+        progress: show a bar.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong.
+        WorkError: if a worker failed; what the others found is in the folder.
+    """
+    instance("task", task, Task)
+    chosen = instance("options", options, RoadmapOptions, or_none=True) or RoadmapOptions()
+    rng = np.random.default_rng(integer("seed", seed, least=0))
+    if nodes is None:
+        poses = spread_out(task, chosen.nodes, rng)
+    else:
+        poses = _given(task, reals("nodes", nodes, (-1, task.model.nq)), rng)
+    if len(poses) == 0:
+        raise ValueError("task: no resting poses of the object were found in its box")
+    joins = _pairs(task, poses, chosen.neighbours)
+    return Roadmap(
+        task, chosen, poses, _find(task, chosen, poses, joins, seed, executor, folder, progress)
+    )
+
+
+def _given(task: Task, rows: Array, rng: np.random.Generator) -> Array:
+    """The nodes that a caller gives, at rest."""
+    poses = []
+    for k, row in enumerate(rows):
+        rests = resting(task, row)
+        node = None if rests is None else parked(task, rests, rng)
+        if node is None:
+            raise ValueError(
+                f"nodes: the object does not rest at number {k}, or no robot pose is free"
+            )
+        poses.append(node)
+    return np.array(poses).reshape(-1, task.model.nq)
+
+
+def _pairs(task: Task, nodes: Array, neighbours: int) -> list[tuple[int, list[int]]]:
+    """Each node and those that it is joined with: its nearest ones, and those that it is one of the nearest of."""
+    joined_with: list[set[int]] = [set() for _ in nodes]
+    for a, q in enumerate(nodes):
+        near = [b for b in nearest(task, nodes, q, neighbours + 1)[0] if b != a]
+        for b in near[:neighbours]:
+            joined_with[a].add(b)
+            joined_with[b].add(a)
+    return [(a, sorted(own)) for a, own in enumerate(joined_with)]
+
+
+def _find(
+    task: Task,
+    options: RoadmapOptions,
+    nodes: Array,
+    joins: list[tuple[int, list[int]]],
+    seed: int,
+    executor: ExecutorLike,
+    folder: str | Path | None,
+    progress: bool,
+) -> Edges:
+    """The edges from each node to those that it is joined with."""
+    items = [
+        (task, options, nodes, source, targets, seed_of(seed, source)) for source, targets in joins
+    ]
+    parts = run(
+        find_edges,
+        items,
+        executor=executor,
+        folder=folder,
+        mark=hash_of(fingerprint(task, goal=False), options, nodes, joins, seed),
+        progress=flag("progress", progress),
+        title="nodes",
+    )
+    return connected(list(parts))
+
+
+def _content(archive: Archive, task: Task) -> tuple[Array, Edges]:
+    """Nodes and edges of an open file."""
+    nq, nu = task.model.nq, task.model.nu
+    nodes = archive.array("nodes", np.float64, None, nq)
+    table = {"segments": archive.counts("segments")}
+    count = len(table["segments"])
+    for name in ROWS[:-1]:
+        table[name] = archive.counts(name, count)
+    for name in ("source", "target"):
+        if np.any(table[name] >= len(nodes)):
+            raise ValueError(f"{name} names nodes that it does not have")
+    if np.any(table["arrived"] > table["tries"]):
+        raise ValueError("more trials arrived than there were")
+    steps = archive.counts("steps", sum(table["segments"].tolist()))
+    total = sum(steps.tolist())
+    arrays = {
+        **table,
+        "radius": archive.array("radius", np.float64, count),
+        "steps": steps,
+        "inputs": archive.array("inputs", np.float64, total, nu),
+        "configurations": archive.array("configurations", np.float64, total + len(steps), nq),
+    }
+    return nodes, Edges(arrays)
+
+
+class _Walk:
+    """One query: legs from the start to the goal.
+
+    Args:
+        roadmap: that is asked.
+        start, goal: ``(nq,)``.
+        seed: of the searches.
+    """
+
+    def __init__(self, roadmap: Roadmap, start: Array, goal: Array, seed: int) -> None:
+        self.map, self.goal, self.seed = roadmap, goal, seed
+        self.task, self.options = roadmap.task, roadmap.options
+        self.legs = [still(start, self.task.model.nu)]
+        self.passed: list[int] = []
+        self.success = 1.0
+        self._node: int | None = None  # where the last leg ended
+        self._banned: set[tuple[int | None, int | None]] = set()
+        self._failures = self._searches = 0
+
+    @property
+    def q(self) -> Array:
+        """Where the last leg ended ``(nq,)``."""
+        return self.legs[-1].end
+
+    def go(self) -> None:
+        """Legs to the goal, or a NotCoveredError."""
+        exits, gap = self._near(self.goal)
+        reach = self.map.reach
+        if gap > reach and self._from_here() > reach:
+            raise NotCoveredError(
+                f"the goal is {gap:.3g} from the nearest node, connections reach {reach:.3g}",
+                self.q,
+            )
+        while away(self.task, self.q, self.goal) > 1.0:
+            if self._failures > self.options.attempts:
+                raise NotCoveredError(f"{self._failures} connections failed", self.q)
+            if self._direct(reach):
+                continue
+            way = self._way(exits)
+            if way is None:
+                raise NotCoveredError("no edges lead to the goal from where the object is", self.q)
+            if all(self._advance(node, edge) for node, edge in way if node != self._node):
+                self._advance(None, -1)
+
+    def _from_here(self) -> float:
+        return float(distances(self.task, self.goal[None], self.q)[0])
+
+    def _direct(self, reach: float) -> bool:
+        """Whether the goal is near enough to be tried at once; it is then."""
+        if self._from_here() > reach or (self._node, None) in self._banned:
+            return False
+        self._advance(None, -1)
+        return True
+
+    def _near(self, q: Array) -> tuple[dict[int, float], float]:
+        """Nodes near a pose with the cost of a connection, and the distance of the nearest."""
+        near, gaps = nearest(self.task, self.map.nodes, q, self.options.neighbours)
+        unit = max(self.map.reach, 1e-12)
+        return {k: float(gaps[k]) / unit for k in near}, float(gaps[near[0]])
+
+    def _way(self, exits: dict[int, float]) -> list[tuple[int, int]] | None:
+        """The likeliest way from here through what did not fail yet."""
+        entries = {
+            k: cost for k, cost in self._near(self.q)[0].items() if (None, k) not in self._banned
+        }
+        if self._node is not None:
+            entries[self._node] = 0.0
+        ways = [
+            [way for way in own if (node, way[0]) not in self._banned]
+            for node, own in enumerate(self.map._ways)
+        ]
+        left = {k: cost for k, cost in exits.items() if (k, None) not in self._banned}
+        return cheapest(entries, ways, left)
+
+    def _advance(self, node: int | None, edge: int) -> bool:
+        """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
+        legs, pose = self.map._legs, self.goal if node is None else self.map.nodes[node]
+        self._searches += 1
+        seed = seed_of(self.seed, self._searches)
+        if edge >= 0:
+            leg = legs.follow(self.q, self.map.edges.leg(edge), pose, seed)
+        else:
+            leg = legs.connect(self.q, pose, seed)
+        if leg is None:
+            self._failures += 1
+            self._banned.add((self._node if edge >= 0 or node is None else None, node))
+            return False
+        self.legs.append(leg)
+        if edge >= 0:
+            self.success *= float(self.map.edges.success[edge])
+        if node is not None:
+            self.passed.append(node)
+            self._banned = {pair for pair in self._banned if pair[0] is not None}
+        self._node = node
+        return True
