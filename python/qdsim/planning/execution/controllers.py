@@ -140,7 +140,8 @@ class Controllers:
             if steering is None:
                 continue
             steering.begin(track)
-            found.append(Choice(name, steering, steering.predicted(q, v, u)))
+            predicted = steering.predicted(q, v, u)
+            found.append(Choice(name, steering, predicted if predicted >= 0.0 else math.inf))
             if found[-1].predicted <= enough:
                 break
         best = min((choice.predicted for choice in found), default=math.inf)
@@ -172,7 +173,8 @@ class Controllers:
         return self._made[key]
 
     def _planned(self) -> Steering:
-        return Planned(self.world, self._pace.control_period, self.task.options)
+        pace = self._pace
+        return Planned(self.world, pace.control_period, pace.speed, self.task.options)
 
     def _gripping(self) -> Steering:
         return Gripping(self.world, self._grip, self.task)

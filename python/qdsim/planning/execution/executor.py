@@ -252,6 +252,7 @@ class Executor:
                 continue
             edge = yield from self._next()
             if edge is None:
+                yield from self._settle()
                 missed = ", ".join(f"{route} ({n})" for route, n in self._missed.items())
                 return (
                     self._want or "missed",
@@ -276,6 +277,11 @@ class Executor:
             inside += 1
             self._held += count * self._plant.timestep
         return True
+
+    def _settle(self) -> Commands[None]:
+        """The command that acts stays until it has shown what becomes of the object."""
+        for _ in range(round(self._execution.options.settle / self._plant.timestep)):
+            yield self._u
 
     # ---------------------------------------------------------------- an edge
 

@@ -91,6 +91,7 @@ class Plant(World):
         self._mujoco = mujoco
         self.mj = copy.copy(mj)
         self.data = mujoco.MjData(self.mj)
+        self._before = np.zeros(model.nq)
         self._damping = np.array(self.mj.dof_damping[space.v])
 
     @property
@@ -117,7 +118,8 @@ class Plant(World):
             v = data.qvel[own]
             speed = math.sqrt(self._per_mass @ (v * v))
             self.mj.dof_damping[own] = self._damping + self._friction / max(speed, STILL)
-        time = data.time
+        time, self._before[:] = data.time, data.qpos
         self._mujoco.mj_step(self.mj, data)
         if not data.time > time:  # MuJoCo has begun anew, from its default state
+            data.qpos[:] = self._before
             raise PlantError(f"MuJoCo's simulation diverged at {time:.4g} s")

@@ -68,6 +68,8 @@ def pursue(
         if idle > stall:
             return "followed" if left <= 1.0 else f"no progress for {stall:g} s"
         u_next, fault = steering.command(q, world.v, u)
+        if not np.isfinite(u_next).all():
+            u_next, fault = u, "the command is not finite"
         faults = faults + 1 if fault else 0
         if faults >= FAULTS:
             return f"no command: {fault}"

@@ -13,7 +13,7 @@ from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import Follower
 from qdsim.planning.execution.loops.loop import World
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.loops.tracking import Controller
+from qdsim.planning.execution.loops.tracking import Controller, asked
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import QuasiDynamicModel
@@ -24,6 +24,8 @@ __all__ = ["Following", "Given", "Gripping", "Planned", "Sampled", "Steering", "
 
 AHEAD = 10
 """Periods that commands are predicted for."""
+LOOKS = 4
+"""Iterations, after which samples tell what a controller that begins anew can do."""
 RESIDUAL = 0.3
 """Weights of the object, that the forces of a good grip may leave over."""
 
@@ -58,11 +60,12 @@ class Planned:
     Args:
         world: what is moved.
         period: s.
+        speed: 1/s of the commands' units, that they move with at most, also to where another controller has left off.
         options: of the steps that predict.
     """
 
-    def __init__(self, world: World, period: float, options: Options) -> None:
-        self.world, self.period = world, period
+    def __init__(self, world: World, period: float, speed: float, options: Options) -> None:
+        self.world, self.period, self._most = world, period, speed * period
         self._model = QuasiDynamicModel(world.model, options.replace(kappa=None, h=period))
 
     def begin(self, track: Track) -> None:
@@ -71,8 +74,10 @@ class Planned:
         self.track, self._schedule = track, track.schedule
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The planned command."""
-        return self._schedule.command(self.track.phase + self.period), ""
+        """The planned command, or as far towards it as the speed allows."""
+        way = self._schedule.command(self.track.phase + self.period) - u_last
+        far = float(np.linalg.norm(way))
+        return u_last + min(1.0, self._most / max(far, 1e-300)) * way, ""
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """By quasi-dynamic steps."""
@@ -101,10 +106,7 @@ class Given:
         """What the function says; without a plan the last command stands in for the planned one."""
         track, end = self.track, self.track.phase + self.period
         u_plan = u_last if track.schedule is None else track.schedule.command(end)
-        try:
-            return np.asarray(self._controller(q, u_plan, track.pose(end), u_last), float), ""
-        except SolverError as error:
-            return u_plan, str(error)
+        return asked(self._controller, q, u_plan, track.pose(end), u_last)
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """Nobody knows: as good as where the object is."""
@@ -196,7 +198,8 @@ class Sampled:
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """As the model of the samples predicts."""
-        self.command(q, v, u_last)
+        for _ in range(LOOKS):
+            self.command(q, v, u_last)
         path = self._loop.prediction
         self._loop.reset()
         end = self.track.pose(self.track.phase + self._loop.options.horizon * self.period)

@@ -28,7 +28,8 @@ class Track:
     """An object's way along an edge: a segment of a plan, or straight to a pose.
 
     Its phase is the planned time that belongs to where the object is. It goes on with the clock, but no further than
-    to where the planned object is some tolerances ahead of the measured one.
+    to where the planned object is some tolerances ahead of the measured one; an object that is ahead itself is caught up
+    with.
 
     Args:
         space: the object's coordinates.
@@ -80,9 +81,12 @@ class Track:
         """Let some time pass with everything in ``q``; whether the phase went on."""
         wanted = min(self.phase + seconds, self.duration)
         k = int(np.searchsorted(self._times, self.phase + 1e-9, side="right"))
-        reached = self.phase
-        while reached < wanted and k < len(self._times) and self.far(q, self._path[k]) <= LEASH:
-            reached = float(self._times[k])
+        reached, most = self.phase, max(LEASH, self.far(q, self.pose(self.phase)))
+        while reached < wanted and k < len(self._times):
+            off = self.far(q, self._path[k])
+            if off > most:
+                break
+            reached, most = float(self._times[k]), max(LEASH, off)
             k += 1
         went = min(wanted, reached) > self.phase
         self.phase = max(self.phase, min(wanted, reached))

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import reals
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
@@ -132,7 +133,21 @@ class Function:
         """What the function says, or the planned command where its step cannot be solved."""
         end = time + self.period
         u_plan = self.schedule.command(end)
-        try:
-            return self.controller(q, u_plan, self.schedule.configuration(end), u_last), False
-        except SolverError:
-            return u_plan, True
+        u, fault = asked(self.controller, q, u_plan, self.schedule.configuration(end), u_last)
+        return u, bool(fault)
+
+
+def asked(
+    controller: Controller, q: Array, u_plan: Array, q_plan: Array, u_last: Array
+) -> tuple[Array, str]:
+    """What a user's controller says ``(nu,)``, and ""; else the planned command, and why.
+
+    Raises:
+        TypeError, ValueError: if it answers with what is no command.
+    """
+    try:
+        found = controller(q, u_plan, q_plan, u_last)
+    except SolverError as error:
+        return u_plan, str(error)
+    u = np.array(reals("controller: its command", found, u_plan.shape))
+    return (u, "") if np.isfinite(u).all() else (u_plan, "the command is not finite")
