@@ -24,6 +24,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "damping",
                           "soft_constraints",
                           "contact_compliance",
+                          "contacts",
                           "force_limits",
                           "patch_friction",
                           "patch_law",
@@ -47,16 +48,17 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   PyObject *held = NULL;
   int trace = 0;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppidpiidddO!pdipdddiiip:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidipiidddO!pdipdddiiip:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
-          &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
-          &settings.patch_friction, &settings.patch_law, &settings.slip_speed,
-          &settings.bristle_stiffness, &settings.bristle_time, &PyTuple_Type, &held,
-          &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
-          &settings.restitution, &settings.bounce_speed, &settings.recovery_speed, &settings.law,
-          &settings.stop_after, &settings.gyroscopic, &trace)) {
+          &settings.soft_constraints, &settings.contact_compliance, &settings.contacts,
+          &settings.force_limits, &settings.patch_friction, &settings.patch_law,
+          &settings.slip_speed, &settings.bristle_stiffness, &settings.bristle_time, &PyTuple_Type,
+          &held, &settings.soften, &settings.tolerance, &settings.iteration_limit,
+          &settings.dynamic, &settings.restitution, &settings.bounce_speed,
+          &settings.recovery_speed, &settings.law, &settings.stop_after, &settings.gyroscopic,
+          &trace)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -276,6 +278,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("damping", T_INT, damping),
     SETTING_MEMBER("soft_constraints", T_INT, soft_constraints),
     SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),
+    SETTING_MEMBER("contacts", T_INT, contacts),
     SETTING_MEMBER("force_limits", T_INT, force_limits),
     SETTING_MEMBER("patch_friction", T_INT, patch_friction),
     SETTING_MEMBER("patch_law", T_INT, patch_law),

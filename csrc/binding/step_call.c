@@ -12,6 +12,27 @@ static int contacts_give(const qd_model *model, const qd_step_options *settings)
   return found;
 }
 
+/* MuJoCo's contacts creep against their damping. */
+static int damping_check(const step_call *call) {
+  int geom[2];
+  if (!qd_model_undamped_pair(call->model->model, geom)) {
+    return 0;
+  }
+  PyObject *names = PyObject_GetAttrString((PyObject *)call->model, "geom_names");
+  PyObject *a = names ? PySequence_GetItem(names, geom[0]) : NULL;
+  PyObject *b = a ? PySequence_GetItem(names, geom[1]) : NULL;
+  if (b) {
+    PyErr_Format(PyExc_ValueError,
+                 "contacts: 'mujoco' needs damping in solref (and solreffriction): contacts of "
+                 "%R with %R have none, and would creep without end",
+                 a, b);
+  }
+  Py_XDECREF(b);
+  Py_XDECREF(a);
+  Py_XDECREF(names);
+  return -1;
+}
+
 static int settings_check(const step_call *call) {
   const qd_step_options *settings = &call->settings;
   if (settings->friction_model == QD_PYRAMID && settings->ray_count == 2 &&
@@ -25,6 +46,9 @@ static int settings_check(const step_call *call) {
     PyErr_SetString(PyExc_ValueError,
                     "friction: contacts with a stiffness need friction='cone' (or "
                     "the planar law, rays=2)");
+    return -1;
+  }
+  if (settings->contacts == QD_CONTACTS_MUJOCO && damping_check(call) < 0) {
     return -1;
   }
   if (settings->mass_ratio > 0 && call->model->nu == 0) {

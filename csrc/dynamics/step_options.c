@@ -41,6 +41,13 @@ static int compliance_fits(const qd_step_options *o, const qd_model *model) {
   return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
 }
 
+/* MuJoCo's contacts at rest are a cone with compliances, and creep as damping lets them. */
+static int contacts_fit(const qd_step_options *o, const qd_model *model) {
+  return o->contacts == QD_CONTACTS_RIGID ||
+         (o->contacts == QD_CONTACTS_MUJOCO && !o->dynamic && o->friction_model == QD_CONE &&
+          o->law == QD_LAW_CONVEX && o->contact_compliance == 0.0 && model->undamped_pair < 0);
+}
+
 static int bounces_fit(const qd_step_options *o) {
   return o->recovery_speed >= 0.0 &&
          (!o->dynamic ||
@@ -73,8 +80,8 @@ static int patches_fit(const qd_step_options *o) {
 int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
-  return bounces_fit(o) && law_fits(o) && compliance_fits(o, model) && o->h > 0.0 &&
-         isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) &&
-         !isnan(o->margin) && o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) &&
-         ratio_fits && patches_fit(o);
+  return bounces_fit(o) && law_fits(o) && compliance_fits(o, model) && contacts_fit(o, model) &&
+         o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
+         isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
+         o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits && patches_fit(o);
 }

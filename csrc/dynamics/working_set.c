@@ -233,6 +233,11 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(s->rays, options->ray_count);
   }
+  choose_limits(s, model, options, input->q);
+  choose_forces(s, model, options, input);
+  if (options->contacts == QD_CONTACTS_MUJOCO && model->pairs_act_apart) {
+    return;
+  }
   const double reach = SHARE_OF_MOTION * fastest_contact(s, c);
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;
@@ -244,8 +249,6 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
       ++s->left_out;
     }
   }
-  choose_limits(s, model, options, input->q);
-  choose_forces(s, model, options, input);
 }
 
 /* How far a motion is inside the contact's cone (or over the nearest face of its pyramid). */

@@ -607,6 +607,9 @@ int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
 int qd_model_tendon_count(const qd_model *model);
 int qd_model_mocap_count(const qd_model *model);
+/* 1 if contacts of some pair have no damping in pair_reference, which QD_CONTACTS_MUJOCO asks for,
+ * since they would creep without end; geom: the first such pair. */
+int qd_model_undamped_pair(const qd_model *model, int geom[2]);
 /* (body_count) body_invweight as given or computed. */
 const double *qd_model_body_invweights(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
@@ -821,6 +824,11 @@ typedef enum qd_soft_constraints {
   QD_SOFT_MOCAP = 2 /* those on mocap bodies, which pull what they hold */
 } qd_soft_constraints;
 
+/* What contacts are that have no stiffness of their own. Rigid, but for contact_compliance; or
+ * MuJoCo's at rest: they yield and creep by pair_reference, pair_impedance, pair_impratio and the
+ * bodies' inverse weights. Of the quasi-dynamic step with cones, under the convex law. */
+typedef enum qd_contacts { QD_CONTACTS_RIGID = 0, QD_CONTACTS_MUJOCO = 1 } qd_contacts;
+
 /* Convex: what slides also parts, by friction times what it slides (one program a step). Coulomb:
  * what slides stays in contact, its force opposite; the fixed point of convex programs. */
 typedef enum qd_friction_law { QD_LAW_CONVEX = 0, QD_LAW_COULOMB = 1 } qd_friction_law;
@@ -867,6 +875,7 @@ typedef struct qd_step_options {
   int soft_constraints;    /* a qd_soft_constraints; others hold rigidly */
   double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
                                 cones, or two rays. 0: rigid */
+  int contacts;              /* a qd_contacts */
   int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */
   int patch_friction;        /* a qd_patch_friction, of soft geometries */
   int patch_law;             /* a qd_patch_law, likewise */

@@ -256,6 +256,7 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
 static void copy_contact_solver(qd_model *m, const qd_model_spec *spec) {
   static const double impedance[5] = {0.9, 0.95, 0.001, 0.5, 2.0};
   static const double reference[3] = {2500.0 / (0.95 * 0.95), 100.0 / 0.95, 100.0 / 0.95};
+  m->undamped_pair = -1;
   for (int i = 0; i < m->pair_count; ++i) {
     const double *of = spec->pair_reference != NULL ? spec->pair_reference + 3 * i : reference;
     copy_doubles(m->pair_reference + 3 * i, of, 3);
@@ -264,6 +265,10 @@ static void copy_contact_solver(qd_model *m, const qd_model_spec *spec) {
     m->pair_impratio[i] = spec->pair_impratio != NULL ? spec->pair_impratio[i] : 1.0;
     m->pair_edges[i] = spec->pair_edges != NULL ? spec->pair_edges[i] : 2 * (m->pair_dim[i] - 1);
     m->pairs_act_apart |= m->pair_margin[i] > 0.0;
+    of = m->pair_reference + 3 * i;
+    if (m->undamped_pair < 0 && !(of[1] > 0.0 && of[2] > 0.0)) {
+      m->undamped_pair = i;
+    }
   }
 }
 
@@ -475,6 +480,12 @@ int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
 int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
 const double *qd_model_body_invweights(const qd_model *model) { return model->body_invweight; }
+int qd_model_undamped_pair(const qd_model *model, int geom[2]) {
+  if (model->undamped_pair >= 0) {
+    memcpy(geom, model->pair_geom + 2 * model->undamped_pair, 2 * sizeof(int));
+  }
+  return model->undamped_pair >= 0;
+}
 int qd_model_soft_pair_count(const qd_model *model) { return model->soft_pair_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {

@@ -132,6 +132,7 @@ struct qd_model {
   double *pair_impratio;    /* (pair_count) */
   int *pair_edges;          /* (pair_count) of MuJoCo's pyramid; 0: elliptic */
   double *pair_weight;      /* (pair_count) inverse weights of both bodies, 1/kg */
+  int undamped_pair;        /* the first without damping in its reference, -1: none */
   int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair begin at a distance */
   pair_table pair_table;
 

@@ -96,6 +96,7 @@ class StepOptions:
         damping: bool = ...,
         soft_constraints: int = ...,
         contact_compliance: float = ...,
+        contacts: int = ...,
         force_limits: bool = ...,
         patch_friction: int = ...,
         patch_law: int = ...,
@@ -141,6 +142,8 @@ class StepOptions:
     def soft_constraints(self) -> int: ...
     @property
     def contact_compliance(self) -> float: ...
+    @property
+    def contacts(self) -> int: ...
     @property
     def force_limits(self) -> int: ...
     @property

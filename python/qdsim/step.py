@@ -20,6 +20,7 @@ from .arguments import fields, flag, integer, number, one_of
 __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
 
 FRICTION_MODELS = {"cone": 0, "pyramid": 1}
+CONTACTS = {"rigid": 0, "mujoco": 1}
 SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
 PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
@@ -73,6 +74,14 @@ class Options:
         contact_stiffness: N/m along the normal of contacts whose geometries have no stiffness of their own; None:
             rigid. A force f presses a contact in by f / stiffness. Sticking friction stays rigid: the step has no
             memory, so a tangential spring would creep. Needs cones, or two rays.
+        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own yield along their normal,
+            and creep across it for as long as friction is loaded, as those of MuJoCo do at rest, from the file's
+            solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
+            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. Exact and smoothed steps, with
+            friction="cone" and law="convex", which is MuJoCo's. Of a file with pyramidal cones, MuJoCo's default,
+            contacts have the compliance of a pyramid all of whose edges act. A contact that is penetrated beyond
+            what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The step's derivative
+            jumps where two bodies begin to touch.
         force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
             from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
             motion if nothing else does. In a smoothed step limits act before they are reached.
@@ -126,6 +135,7 @@ class Options:
     damping: bool = False
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
+    contacts: Literal["rigid", "mujoco"] = "rigid"
     force_limits: bool = True
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
     patch_law: Literal["disc", "elastic"] = "disc"
@@ -157,6 +167,8 @@ class Options:
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
+        fields(self, one_of, "contacts", allowed=tuple(CONTACTS))
+        self._check_contacts()
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
         fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
         check_patch_law(self)
@@ -168,6 +180,15 @@ class Options:
         fields(self, flag, "trace")
         check_law(self)
         object.__setattr__(self, "_native", self._make_native())
+
+    def _check_contacts(self) -> None:
+        if self.contacts == "rigid":
+            return
+        for name, only in (("friction", "cone"), ("law", "convex"), ("contact_stiffness", None)):
+            if getattr(self, name) != only:
+                raise ValueError(
+                    f"{name}: expected {only!r} with contacts={self.contacts!r}, got {getattr(self, name)!r}"
+                )
 
     def _settle_mass(self) -> None:
         if self.mass_ratio is None:
@@ -199,6 +220,7 @@ class Options:
             contact_compliance=0.0
             if self.contact_stiffness is None
             else 1.0 / self.contact_stiffness,
+            contacts=CONTACTS[self.contacts],
             force_limits=self.force_limits,
             patch_friction=PATCH_FRICTIONS[self.patch_friction],
             patch_law=PATCH_LAWS[self.patch_law],

@@ -11,6 +11,7 @@
 
 #include "dynamics/derivatives/lanes3.h"
 #include "dynamics/problem/contact_dofs.h"
+#include "dynamics/problem/yield.h"
 
 /* How the two bodies of a contact move under delta, or under v. */
 typedef struct contact_twists {
@@ -27,6 +28,8 @@ typedef struct contact_state {
   contact_point_derivative derivative;
   contact_twists delta, time;
   double gap, bounce; /* of the offset: by the distance, by the normal velocity under v */
+  int yields;         /* 1: the distance changes all rows, by these numbers */
+  double yield[MOTION_MAX];
   double force[3];
   double axis[3]; /* that tangent 1 is made from, */
   double to_axis; /* one over the length of its product with the normal */
@@ -39,6 +42,15 @@ static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
   t->unmoved = unmoved;
   screw_sub(&t->relative, t->twist_b, t->twist_a);
   screw_point_velocity(t->velocity, &t->relative, contact->pos);
+}
+
+/* of each row, by the distance */
+static void yield_slopes(double out[MOTION_MAX], const qd_model *model, const qd_contact *contact,
+                         const contact_block *block, const double *dual, double h) {
+  contact_yield now;
+  contact_yield_change change;
+  contact_yield_compute(&now, &change, model, contact, h);
+  contact_yield_rows(out, &change.by_distance, block->rows.count, dual);
 }
 
 static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
@@ -54,6 +66,10 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   if (cs->block->offset == OFFSET_BOUNCE) {
     contact_twists_fill(&cs->time, contact, &w->problem.velocity, w->sensitivity.unmoved_in_time);
     cs->bounce = cs->block->restitution * h;
+  }
+  cs->yields = cs->block->offset == OFFSET_YIELD;
+  if (cs->yields) {
+    yield_slopes(cs->yield, model, contact, cs->block, w->problem.dual + cs->block->row, h);
   }
   vec3_set(cs->force, 0.0, 0.0, 0.0);
   for (int axis = 0; axis < 3; ++axis) {
@@ -241,6 +257,16 @@ LANES_INLINE void add_wrench_rows(const dof_matrix *D, const kinematics *k, cons
   }
 }
 
+/* Rows of a contact that yields, by its distance. */
+static void add_yield(double *d_slack, size_t columns, const contact_state *cs, const lanes *dist,
+                      int width) {
+  for (int r = 0; r < cs->block->rows.count; ++r, d_slack += columns) {
+    for (int k = 0; k < width && k < LANE_COUNT; ++k) {
+      d_slack[k] += cs->yield[r] * (*dist)[k];
+    }
+  }
+}
+
 QD_CLONES
 static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state *cs,
                      const contact_dofs *dofs, double *d_slack, int tile) {
@@ -249,6 +275,7 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
   const lanes on_a = LANES_OF(s->on_a + column), on_b = LANES_OF(s->on_b + column);
   four_motions m;
   lanes d_motion[MOTION_MAX], moment[3], force[3];
+  double *rows = d_slack + column;
   move_contact(&m, cs, screws, &on_a, &on_b);
   rows_change(d_motion, cs, screws, tile, &on_a, &on_b, &m);
   for (int r = 0; r < cs->block->rows.count; ++r, d_slack += s->columns) {
@@ -262,6 +289,9 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
       rate *= cs->bounce * row->normal;
       store(d_slack + s->q_count + column, &rate, width);
     }
+  }
+  if (cs->yields) {
+    add_yield(rows, (size_t)s->columns, cs, &m.dist, width);
   }
   wrench_derivative(moment, force, cs, &m);
   add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->a, dofs->a_count, -1.0, column);

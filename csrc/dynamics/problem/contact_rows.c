@@ -1,6 +1,7 @@
 /* A contact as a cone: the rows of its friction law times the relative motion, and the distance. */
 #include "base/lanes.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 
 /* Radians, or metres: penetrations that less motion cannot open by the normal row are not opened by
  * any motion that linearisation knows of. */
@@ -112,6 +113,15 @@ static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]
   return 0;
 }
 
+/* The force of a barrier where nothing moves: force times (offset + compliance force) = target. */
+static double held_force(double target, double offset, double compliance) {
+  if (compliance == 0.0) {
+    return target / offset;
+  }
+  const double root = sqrt(offset * offset + 4.0 * compliance * target);
+  return offset > 0.0 ? 2.0 * target / (offset + root) : (root - offset) / (2.0 * compliance);
+}
+
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
                            const kinematics *k, const collision *c, island *one, int index) {
   const qd_contact *contact = c->contact + index;
@@ -135,7 +145,14 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   const int is_soft = model->pair_soft[contact->pair] >= 0;
+  const int yields = contact_yields(model, o, contact->pair);
+  contact_yield yield;
   block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
+  if (yields) {
+    contact_yield_compute(&yield, NULL, model, contact, o->h);
+    block->offset = OFFSET_YIELD;
+    block->compliance = yield.normal;
+  }
   if (is_soft) {
     friction_rows_fill(&block->rows, contact->friction, 1, present, QD_CONE, 0, NULL);
   } else if (block->compliance > 0.0) {
@@ -145,10 +162,11 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
                        o->ray_count, p->rays);
   }
   const int rows = block->rows.count;
-  const double offset = contact_offset(p, model, o, contact, block, squared[0]);
+  const double offset =
+      yields ? yield.offset : contact_offset(p, model, o, contact, block, squared[0]);
   const double target = barrier_target(o, block->rows.log_count);
   if (!rows_move(&block->rows, squared)) {
-    block->held_force = target > 0.0 ? rows * target / offset : 0.0;
+    block->held_force = target > 0.0 ? held_force(rows * target, offset, block->compliance) : 0.0;
     block->rows.count = 0;
     return;
   }
@@ -159,6 +177,10 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   if (block->compliance > 0.0) {
     p->compliance[block->row] = block->compliance;
     ++one->compliant;
+    for (int r = 1; yields && r < rows; ++r) {
+      p->compliance[block->row + r] = yield.across;
+      ++one->compliant;
+    }
   }
   add_cone(p, one, block->rows.kind, rows, target);
   p->friction_row_count += rows;

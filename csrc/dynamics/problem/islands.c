@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
 #define NO_ISLAND (-1)
@@ -276,7 +277,9 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = contact_row_bound(contact, o);
       ++one->contact_count;
       one->size.rows += rows;
-      one->size.compliant += contact_compliance(model, o, contact->pair) > 0.0;
+      one->size.compliant += contact_yields(model, o, contact->pair)
+                                 ? rows
+                                 : contact_compliance(model, o, contact->pair) > 0.0;
       const int tiles = body_tile_bound(model, s, index, contact->body_a) +
                         body_tile_bound(model, s, index, contact->body_b);
       one->G_tiles += (size_t)rows * in_island(one, tiles);

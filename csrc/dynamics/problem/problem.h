@@ -27,7 +27,8 @@ typedef enum offset_kind {
   OFFSET_GAP = 0, /* the distance */
   OFFSET_BOUNCE,  /* h times restitution times the normal velocity */
   OFFSET_CAPPED,  /* the penetration that a step may undo */
-  OFFSET_HELD     /* how much deeper a soft pair may go that touches */
+  OFFSET_HELD,    /* how much deeper a soft pair may go that touches */
+  OFFSET_YIELD    /* of MuJoCo's contacts (yield.h) */
 } offset_kind;
 
 typedef struct contact_block {

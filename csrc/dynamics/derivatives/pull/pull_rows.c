@@ -1,5 +1,6 @@
 /* What the gradient takes from contacts and bilateral constraints. */
 #include "dynamics/derivatives/pull/parts.h"
+#include "dynamics/problem/yield.h"
 
 typedef struct relative_motion {
   screw twist;
@@ -91,6 +92,30 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
   }
 }
 
+static double yield_power(const pullback *p, const contact_block *block,
+                          const contact_yield *change) {
+  double rows[MOTION_MAX], sum = 0.0;
+  contact_yield_rows(rows, change, block->rows.count, p->s->w->problem.dual + block->row);
+  for (int r = 0; r < block->rows.count; ++r) {
+    sum += rows[r] * p->mu[(block->row + r) * p->stride];
+  }
+  return sum;
+}
+
+/* What rows of a contact that yields say of h and friction; returns what they say of the distance.
+ */
+static double pull_yield(const pullback *p, const contact_block *block, const qd_contact *contact) {
+  double *by_friction = p->gradient[QD_BY_PAIR_FRICTION];
+  contact_yield now;
+  contact_yield_change change;
+  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
+  add_gradient(p, QD_BY_H, 0, yield_power(p, block, &change.by_h));
+  if (by_friction != NULL) {
+    by_friction[5 * contact->pair] += yield_power(p, block, &change.by_friction);
+  }
+  return yield_power(p, block, &change.by_distance);
+}
+
 void pull_contact(const pullback *p, int index) {
   const qd_workspace *w = p->s->w;
   differential *d = p->d;
@@ -114,6 +139,7 @@ void pull_contact(const pullback *p, int index) {
       p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
     by_compliance[contact->pair] += w->problem.dual[block->row] * p->mu[block->row * p->stride];
   }
+  const double by_yield = block->offset == OFFSET_YIELD ? pull_yield(p, block, contact) : 0.0;
   double *by_size = p->gradient[QD_BY_GEOM_SIZE];
   if (!p->bodies_move && by_size == NULL) {
     return;
@@ -124,6 +150,7 @@ void pull_contact(const pullback *p, int index) {
   add_contact_cotangent(&cotangent, contact->force, contact, &z);
   add_contact_cotangent(&cotangent, m, contact, &x);
   pull_offset(p, block, contact, m[0], &cotangent);
+  cotangent.dist += by_yield;
   contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
                       d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
   wrench_axpy(d->pose + a, 1.0, &on_a);

@@ -1,5 +1,6 @@
 /* Changes of contacts and bilateral constraints along the direction. */
 #include "dynamics/derivatives/push/parts.h"
+#include "dynamics/problem/yield.h"
 
 static void contact_moves(contact_motion *m, const pushforward *p, int index) {
   const qd_contact *contact = p->s->w->collision.contact + index;
@@ -56,9 +57,29 @@ static double offset_change(const pushforward *p, const contact_block *block,
   case OFFSET_CAPPED:
     return -p->s->options->recovery_speed * dh;
   case OFFSET_HELD:
+  case OFFSET_YIELD: /* with the compliance of its rows */
     return 0.0;
   default:
     return m->dist;
+  }
+}
+
+/* Rows of a contact that yields, by its distance, h and friction. */
+static void push_yield(const pushforward *p, const contact_block *block, const qd_contact *contact,
+                       double d_dist) {
+  const double *dual = p->s->w->problem.dual + block->row;
+  const double dh = tangent_at(p, QD_BY_H, 0);
+  const double d_friction = tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair);
+  double by_dist[MOTION_MAX], by_h[MOTION_MAX], by_friction[MOTION_MAX];
+  contact_yield now;
+  contact_yield_change change;
+  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
+  contact_yield_rows(by_dist, &change.by_distance, block->rows.count, dual);
+  contact_yield_rows(by_h, &change.by_h, block->rows.count, dual);
+  contact_yield_rows(by_friction, &change.by_friction, block->rows.count, dual);
+  for (int r = 0; r < block->rows.count; ++r) {
+    p->w[(block->row + r) * p->stride] +=
+        by_dist[r] * d_dist + by_h[r] * dh + by_friction[r] * d_friction;
   }
 }
 
@@ -91,6 +112,9 @@ void push_contact(const pushforward *p, int index) {
         d_force[row->component[k]] += weight * program->dual[block->row + r];
       }
     }
+  }
+  if (block->offset == OFFSET_YIELD) {
+    push_yield(p, block, contact, m.dist);
   }
   contact_world_force(dW.f, dW.m, contact, d_force);
   for (int axis = 0; axis < 3; ++axis) {
