@@ -84,3 +84,21 @@ def test_the_own_second_order_step_holds():
         plant.advance(np.array([press, -press]))
         heights.append(plant.q[model.slice_q(model.joint_names[0])][2])
     assert abs(heights[-1] - heights[200]) < 1e-6
+
+
+@pytest.mark.parametrize("contacts", ["stiff", "soft", "default"])
+def test_contacts_of_a_world_are_not_the_files(contacts):
+    text = held_block(1.0, 0.05).description.to_mjcf()
+    others = text.replace("<option ", '<option cone="elliptic" impratio="3" ').replace(
+        'type="box"', 'type="box" solref="0.1 0.5" solimp="0.3 0.4 0.02" solmix="2"'
+    )
+    assert others.count("solmix") == 3
+    plain, other = (
+        planning.second_order(
+            qdsim.load(source), "block", planning.TransferOptions(contacts=contacts)
+        )
+        for source in (text, others)
+    )
+    for field in ("geom_solref", "geom_solimp", "geom_solmix"):
+        assert np.array_equal(getattr(plain, field), getattr(other, field))
+    assert (plain.opt.cone, plain.opt.impratio) == (other.opt.cone, other.opt.impratio)

@@ -10,6 +10,7 @@ import numpy as np
 
 from qdsim.arguments import instance, spread
 from qdsim.array_type import Array
+from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import PlantError, World, damping_of
@@ -53,19 +54,32 @@ def second_order(
     mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     mj.opt.timestep = given.timestep
     mj.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    mj.geom_margin[:] = 0.0
-    mj.pair_margin[:] = 0.0
-    if given.contacts != "default":
-        mj.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-        mj.opt.impratio = 10.0
-    if given.contacts == "stiff":
-        mj.geom_solref[:] = mj.pair_solref[:] = (max(4.0 * given.timestep, 2e-3), 1.0)
+    _set_contacts(mj, given)
     if given.force is not None:
         limit = spread("force", given.force, model.nu) / np.abs(np.asarray(model.actuator_gear))
         mj.actuator_forcelimited[:] = True
         mj.actuator_forcerange[:] = np.column_stack((-limit, limit))
     mj.dof_damping[:] += damping_of(model, space, given)
     return mj
+
+
+def _set_contacts(mj: mujoco.MjModel, options: TransferOptions) -> None:
+    """Those that the options name, whatever solver parameters and margins the model's file has."""
+    import mujoco
+
+    mj.geom_margin[:] = 0.0
+    mj.pair_margin[:] = 0.0
+    mj.geom_solref[:] = mj.pair_solref[:] = SOLREF
+    mj.geom_solimp[:] = mj.pair_solimp[:] = SOLIMP
+    mj.geom_solmix[:] = 1.0
+    mj.pair_solreffriction[:] = 0.0
+    mj.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_REFSAFE)
+    is_default = options.contacts == "default"
+    cones = mujoco.mjtCone
+    mj.opt.cone = cones.mjCONE_PYRAMIDAL if is_default else cones.mjCONE_ELLIPTIC
+    mj.opt.impratio = 1.0 if is_default else 10.0
+    if options.contacts == "stiff":
+        mj.geom_solref[:] = mj.pair_solref[:] = (max(4.0 * options.timestep, 2e-3), 1.0)
 
 
 class Plant(World):
