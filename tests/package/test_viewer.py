@@ -277,6 +277,35 @@ def test_a_finger_drags_the_object() -> None:
         assert q == pytest.approx(live._q, abs=1e-6)
 
 
+def test_layers_of_a_live_page_can_be_hidden(plan: planning.Plan) -> None:
+    """Forces of flat models lie before the discs, nodes below their layer's, which a switch hides."""
+    model = systems.load("planar_hand").model
+    with viewer.Viewer(model) as page:
+        page.add_plan(plan)
+        scene, step = page._scene, next(f.step for f in page._film.frames if f.step is not None)
+        page.update(plan.segments[0].start, step=step)
+        for name, node in scene._layers.items():
+            assert node.visible
+            scene.show_layer(name, False)
+            assert not node.visible
+        assert scene._arrows["exact"].name.startswith("/forces/")
+        assert scene._cones.name.startswith("/cones/")
+        normal = np.abs(model.planar_normal)
+        points = scene._arrows["exact"].points.reshape(-1, 3) @ normal
+        assert points == pytest.approx(0.7 * page._roles.flat, abs=1e-6)
+        assert plan.segments[0].steps and "to go" in page._player._caption.content
+
+
+def test_the_first_view_holds_what_is_seen() -> None:
+    for name in ("planar_hand", "allegro_sphere", "iiwa_bimanual_box"):
+        system = systems.load(name)
+        with viewer.Viewer(system.model, configurations=system.start.q) as page:
+            camera, roles = page._server.initial_camera, page._roles
+            distance = np.linalg.norm(np.subtract(camera.position, camera.look_at))
+            seen = 2.0 * distance * np.tan(0.5 * camera.fov)
+            assert roles.size < seen < 1.5 * roles.size
+
+
 def test_player_shows_the_frame_of_its_slider(plan: planning.Plan) -> None:
     model = systems.load("planar_hand").model
     with viewer.Viewer(model) as page:

@@ -6,9 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from qdsim.viewer.frames import Film
+from qdsim.viewer.frames import Film, Frame
 
-__all__ = ["Player"]
+__all__ = ["Player", "said_of"]
+
+
+def said_of(frame: Frame) -> str:
+    """What a page says of a frame, as Markdown: what it is, and what is left to the goal."""
+    return f"**{frame.caption}**  \n{frame.left}" if frame.caption else frame.left
 
 
 class Player:
@@ -25,7 +30,7 @@ class Player:
         last = max(len(film.frames) - 1, 1)
         self._folder = gui.add_folder("Plan" if film.steps else "Motion")
         with self._folder:
-            self._caption = gui.add_text("now", "", disabled=True)
+            self._caption = gui.add_markdown(said_of(film.frames[0]))
             self._slider = gui.add_slider("frame", min=0, max=last, step=1, initial_value=0)
             self._play = gui.add_checkbox("play", False)
             self._speed = gui.add_slider("speed", min=0.1, max=5.0, step=0.1, initial_value=1.0)
@@ -40,7 +45,7 @@ class Player:
 
     def _moved(self) -> None:
         index = min(int(self._slider.value), len(self._film.frames) - 1)
-        self._caption.value = self._film.frames[index].caption
+        self._caption.content = said_of(self._film.frames[index])
         self._show(index)
 
     def _jump(self, mark: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,21 @@ from qdsim.viewer.shapes import Shape, shapes_of
 from qdsim.viewer.stage import Branches
 from qdsim.viewer.surfaces import Surface
 
-__all__ = ["Scene"]
+__all__ = ["LAYERS", "Scene"]
 
 Array = npt.NDArray[np.float64]
 
-_SMOOTHED = "#2077B4"
-"""Forces of a smoothed step, which act at a distance."""
+_EXACT, _SMOOTHED = "#9C0A1C", "#0F4C80"
+"""Forces of an exact step, and of a smoothed one, which act at a distance: dark, as light fades what it falls on."""
 
 _LARGER = 1.03
 """Outlines of the goal lie outside of the object that is there."""
 
 _LIFT = 2e-3
 """Patches on rigid bodies are so far off their surface, beside the size of what is seen."""
+
+LAYERS = ("forces", "cones", "goal", "tree", "ground")
+"""What a page can hide."""
 
 _ARROW, _CONE = 0.22, 0.06
 """Lengths beside the size of what is seen: of the arrow of a typical force, of a friction cone."""
@@ -60,7 +64,9 @@ class Scene:
         }
         self._visual: list[Any] = []
         self._dragged: list[tuple[int, Any]] = []
+        self._lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
         scene.set_up_direction(tuple(roles.up))
+        self._layers = {name: scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._light()
         self._ground()
         self._bodies = [
@@ -75,9 +81,9 @@ class Scene:
                 visible=False,
                 **self._widths(),
             )
-            for name, colour in (("exact", FORCE), ("smoothed", _SMOOTHED))
+            for name, colour in (("exact", _EXACT), ("smoothed", _SMOOTHED))
         }
-        self._cones = self._lines("/cones", np.zeros((1, 2, 3)), FORCE, 1.0)
+        self._cones = self._lines("/cones/exact", np.zeros((1, 2, 3)), FORCE, 1.0)
         self._cones.visible = False
         self._patches: dict[int, Any] = {}
         self.typical = 0.0
@@ -88,12 +94,12 @@ class Scene:
         scene, roles = self._scene, self._roles
         scene.configure_environment_map(None)
         scene.configure_default_lights(enabled=False)
-        scene.add_light_ambient("/lights/around", intensity=1.2)
+        scene.add_light_ambient("/lights/around", intensity=1.8)
         towards = roles.eye - roles.centre
         side = np.cross(roles.up, towards)
         for name, place, intensity in (
-            ("key", roles.eye + side + np.linalg.norm(towards) * roles.up, 2.2),
-            ("fill", roles.eye - 1.5 * side, 0.7),
+            ("key", roles.eye + side + np.linalg.norm(towards) * roles.up, 3.0),
+            ("fill", roles.eye - 1.5 * side, 1.0),
         ):
             scene.add_light_directional(
                 f"/lights/{name}",
@@ -174,22 +180,34 @@ class Scene:
             )
 
     def _ground(self) -> None:
-        """A grid that shadows fall on."""
+        """A grid that shadows fall on and that fades with the distance, of cells of 1, 2 or 5 times a power of ten."""
         roles = self._roles
-        cell = 10.0 ** np.floor(np.log10(roles.size / 3.0))
+        third = roles.size / 3.0
+        cell = 10.0 ** np.floor(np.log10(third))
+        cell *= max(k for k in (1.0, 2.0, 5.0) if k * cell <= third)
         normal = roles.floor[1]
         turn = np.array([1.0 + normal[2], -normal[1], normal[0], 0.0])
+        foot = roles.centre + ((roles.floor[0] - roles.centre) @ normal) * normal
         self._scene.add_grid(
-            "/ground",
+            "/ground/grid",
             width=6.0 * roles.size,
             height=6.0 * roles.size,
-            cell_size=cell,
-            section_size=5.0 * cell,
+            cell_size=0.5 * cell,
+            cell_color=(228, 233, 238),
+            section_size=cell,
+            section_color=(203, 212, 220),
+            fade_distance=4.0 * roles.size,
+            fade_strength=2.0,
+            fade_from="origin",
             shadow_opacity=0.25,
-            position=tuple(roles.floor[0]),
+            position=tuple(foot),
             wxyz=tuple(turn / np.linalg.norm(turn)),
             plane="xy",
         )
+
+    def show_layer(self, name: str, shown: bool) -> None:
+        """Show one of ``LAYERS``, or hide it until it is shown again."""
+        self._layers[name].visible = shown
 
     def on_drag(self, pulled: Callable[[int, Array | None, Array | None], None]) -> None:
         """Tell of drags with the left button on what nothing drives.
@@ -227,6 +245,7 @@ class Scene:
         shown = forces is not None and len(forces) > 0
         if shown:
             assert forces is not None
+            forces = replace(forces, points=forces.points + self._lift)
             typical = self.typical or float(np.median(np.linalg.norm(forces.forces, axis=1)))
             ends = arrows(forces, typical, _ARROW * self._roles.size)
             self._arrows[name].points = ends.astype(np.float32)
@@ -261,7 +280,7 @@ class Scene:
             points = _LARGER * surface.lines @ rotation_matrix(quat).T + own
             lines.append(points @ rot[b].T + pos[b])
         if lines:
-            self._lines("/goal", np.concatenate(lines), GOAL, 2.5)
+            self._lines("/goal/edges", np.concatenate(lines), GOAL, 2.5)
 
     def draw_tree(self, tree: Branches, clicked: Callable[[int], None]) -> None:
         """Edges, the way to the goal with its changes of grasp, and nodes that can be clicked.
@@ -272,13 +291,13 @@ class Scene:
         """
         size = self._roles.size
         if len(tree.plain):
-            self._lines("/tree/edges", tree.plain, LIMBS[0], 1.0)
+            self._lines("/tree/edges", tree.plain + self._lift, LIMBS[0], 1.0)
         if len(tree.chosen):
-            self._lines("/tree/path", tree.chosen, FORCE, 3.0)
+            self._lines("/tree/path", tree.chosen + self._lift, FORCE, 3.0)
         if len(tree.regrasps):
             self._scene.add_point_cloud(
                 "/tree/regrasps",
-                tree.regrasps.astype(np.float32),
+                (tree.regrasps + self._lift).astype(np.float32),
                 rgb(REGRASP),
                 point_size=0.012 * size,
                 point_shape="diamond",
@@ -289,7 +308,7 @@ class Scene:
             np.asarray(ball.vertices, dtype=np.float32),
             np.asarray(ball.faces, dtype=np.uint32),
             batched_wxyzs=np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (len(tree.nodes), 1)),
-            batched_positions=tree.nodes,
+            batched_positions=tree.nodes + self._lift,
             batched_colors=rgb(LIMBS[0]),
         )
         nodes.on_click(lambda event: clicked(int(event.instance_index)))

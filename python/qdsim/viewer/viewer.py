@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import socket
 import threading
@@ -28,9 +29,9 @@ from qdsim.viewer.needs import need
 from qdsim.viewer.notebook import notebook_display
 from qdsim.viewer.page import framed_page, page_of
 from qdsim.viewer.patches import highest_pressure
-from qdsim.viewer.player import Player
-from qdsim.viewer.roles import roles_of
-from qdsim.viewer.scene import Scene
+from qdsim.viewer.player import Player, said_of
+from qdsim.viewer.roles import Roles, roles_of
+from qdsim.viewer.scene import LAYERS, Scene
 from qdsim.viewer.stage import Branches, stage_of
 from qdsim.whole_files import replacing
 
@@ -40,6 +41,9 @@ Array = npt.NDArray[np.float64]
 
 _RATE = 20.0
 """Frames a second."""
+
+_ANGLE, _FLAT_ANGLE = math.radians(30.0), math.radians(7.0)
+"""Of the first view, from top to bottom: of models in space, and of flat ones, which are seen nearly without perspective."""
 
 
 class Viewer:
@@ -86,15 +90,32 @@ class Viewer:
         self._lock = threading.RLock()
         camera = self._server.initial_camera
         camera.position, camera.look_at, camera.up = (
-            tuple(roles.eye),
+            tuple(_first_eye(roles)),
             tuple(roles.centre),
             tuple(roles.up),
         )
+        camera.fov = _FLAT_ANGLE if roles.flat is not None else _ANGLE
         self._scene = Scene(self._server.scene, model, roles)
-        if self._scene.has_visuals:
-            switch = self._server.gui.add_checkbox("collision shapes", False)
-            switch.on_update(lambda _: self._scene.show_collision(switch.value))
+        self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        self._title(model.name)
+        self._add_switches()
         self.update(shown[0])
+
+    def _title(self, title: str) -> None:
+        self._server.gui.set_panel_label(title or "qdsim")
+
+    def _add_switches(self) -> None:
+        """What there is to hide; shut, so that commands and frames come first."""
+        gui = self._server.gui
+        with gui.add_folder("Show", expand_by_default=False, order=1e3):
+            for name in LAYERS:
+                box = gui.add_checkbox(name, True)
+                box.on_update(
+                    lambda event, name=name: self._scene.show_layer(name, event.target.value)
+                )
+            if self._scene.has_visuals:
+                switch = gui.add_checkbox("collision shapes", False)
+                switch.on_update(lambda _: self._scene.show_collision(switch.value))
 
     # ------------------------------------------------------------------------------------------ what is shown
 
@@ -146,16 +167,16 @@ class Viewer:
         self._scene.draw_tree(self._branches, lambda node: self._chosen(tree, node))
         film = film_of_tree(tree)
         self._film = film
+        self._title(film.title)
         self.update(film.frames[-1].q)
 
     def _chosen(self, tree: Tree, node: int) -> None:
         """A node was clicked: its configuration, and in words what it is."""
         self.update(tree.q[node])
         if self._said is None:
-            self._said = self._server.gui.add_text("node", "", disabled=True)
+            self._said = self._server.gui.add_markdown("", order=-1.0)
         assert self._film is not None
-        frame = self._film.frames[node]
-        self._said.value = f"{frame.caption}; {frame.left}"
+        self._said.content = said_of(self._film.frames[node])
 
     def add_plan(self, plan: Plan, rate: float = _RATE) -> None:
         """A plan with its goal, and a slider for its steps.
@@ -183,6 +204,7 @@ class Viewer:
         if self._player is not None:
             self._player.close()
         self._film = trajectory
+        self._title(trajectory.title or self.model.name)
         self._player = Player(self._server.gui, trajectory, self._show_frame)
         self._show_frame(0)
 
@@ -272,6 +294,14 @@ class Viewer:
                 f"{name}: expected configurations of {self.model.nq} numbers, got shape {np.shape(values)}"
             )
         return rows
+
+
+def _first_eye(roles: Roles) -> Array:
+    """``(3,)`` m, from where all of what is seen fits into the first view."""
+    towards = roles.eye - roles.centre
+    half = math.tan(0.5 * (_ANGLE if roles.flat is None else _FLAT_ANGLE))
+    distance = 0.6 * roles.size / half
+    return np.asarray(roles.centre + distance * towards / np.linalg.norm(towards))
 
 
 def _rate(rate: float) -> float:

@@ -422,7 +422,7 @@ function show(frame) {
 }
 function running(on) {
   playing = on && total > 1;
-  at("play").textContent = playing ? "\u23F8" : "\u25B6";
+  at("play").classList.toggle("on", playing);
   before = performance.now();
   since = 0;
 }
