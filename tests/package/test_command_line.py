@@ -126,6 +126,21 @@ def test_check_counts_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFi
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_check_draws_what_is_seen_or_what_can_touch(tmp_path: Path) -> None:
+    """A red ball that is there to be seen around a small box that can touch."""
+    path, pictures = tmp_path / "thing.xml", [tmp_path / "seen.png", tmp_path / "touch.png"]
+    path.write_text(
+        "<mujoco><worldbody><body><freejoint/><geom size='.1' rgba='1 0 0 1' contype='0' "
+        "conaffinity='0'/><geom type='box' size='.05 .05 .05' rgba='0 0 1 1'/></body>"
+        "</worldbody></mujoco>"
+    )
+    for picture, more in zip(pictures, ([], ["--collision"])):
+        main(["check", str(path), "--picture", str(picture), *more])
+    imageio = pytest.importorskip("imageio.v2")
+    red, blue = (imageio.imread(picture)[..., :3].mean(axis=(0, 1)) for picture in pictures)
+    assert red[0] > red[2] + 20.0 and blue[2] > blue[0] + 20.0
+
+
 def test_check_tells_units_limits_and_contacts(
     pusher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="an MJCF or URDF file")
     add_loading(parser)
     parser.add_argument("--picture", metavar="PNG", help="draw that configuration")
+    parser.add_argument(
+        "--collision", action="store_true", help="draw what can touch, not what is there to be seen"
+    )
     add_json(parser)
 
 
@@ -75,7 +78,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     if arguments.picture is not None:
         from qdsim.planning import pictures
 
-        pictures.draw_configuration(model, arguments.picture, q)
+        geometry = "collision" if arguments.collision else "visual"
+        pictures.draw_configuration(model, arguments.picture, q, geometry=geometry)
         report["picture"] = arguments.picture
         lines.append(f"  drawn in {arguments.picture}")
     return Outcome(report, lines, good)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import is_shown
+from qdsim.planning.drawing.colours import colour_of, is_shown, says_colour
 from qdsim.planning.drawing.links import Link
 
 __all__ = ["Solid", "link_solids", "solids_of"]
@@ -46,6 +46,7 @@ class Solid:
         centre: ``(3,)`` m, of the box along these axes that holds it.
         half: ``(3,)`` m, of that box.
         square: whether it is that box; else the ellipsoid inside is nearer to it.
+        colour: red, green and blue that the file gives it, 0 to 1; None: none.
     """
 
     body: int
@@ -58,6 +59,7 @@ class Solid:
     centre: Array
     half: Array
     square: bool
+    colour: tuple[float, float, float] | None = None
 
 
 def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[Solid]:
@@ -83,7 +85,11 @@ def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[
             else:
                 made = _mesh(geom.type, size, tile if fine[b] else math.inf)
             if made is not None:
-                result.append(_solid(b, geom, made))
+                solid = _solid(b, geom, made)
+                if says_colour(geom):
+                    red, green, blue, _ = colour_of(geom, (), {}, b)
+                    solid = replace(solid, colour=(red, green, blue))
+                result.append(solid)
     return result
 
 

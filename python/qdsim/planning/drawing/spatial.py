@@ -265,6 +265,8 @@ class SpatialScene:
     def _colours(self, solid: Solid) -> Array:
         """``(m, 3)`` of a solid's faces, before the light falls on them."""
         kind = self.kind[solid.body]
+        if solid.colour is not None:
+            return np.tile(np.array(solid.colour), (len(solid.faces), 1))
         if kind == "object":
             return np.array([channels(OBJECT), channels(OBJECT_DARK)])[solid.patches]
         colour = GROUND if kind == "world" else LIMBS[self.limb.get(solid.body, 0) % len(LIMBS)]
