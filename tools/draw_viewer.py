@@ -67,7 +67,7 @@ def draw_page() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.html"
         viewer.save_html(plan, path, system.model)
-        screenshot(path.as_uri(), "page", seconds=2.0)
+        screenshot(path.as_uri() + "#frame=60", "page", seconds=4.0)
 
 
 def main() -> int:

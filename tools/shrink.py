@@ -1,4 +1,4 @@
-"""Pictures as small files: fewer pixels, and as many colours as the size allows."""
+"""Pictures as small files: fewer pixels, and as many colours as the size allows; those of small things are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shrink(path: Path, width: int) -> int:
         size = (width, round(width * small.height / small.width))
         small = small.resize(size, Image.Resampling.LANCZOS)
     for colours in COLOURS:
-        few = small.quantize(colours, Image.Quantize.MEDIANCUT, 2, dither=Image.Dither.NONE)
+        few = small.quantize(colours, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
         if path.stat().st_size < LARGEST:
             break
