@@ -362,3 +362,49 @@ def test_an_interrupt_leaves_the_robot_held() -> None:
     with pytest.raises(KeyboardInterrupt):
         planning.Executor(robot.task, push_plan(robot.task), reader, options=BRIEF).run()
     assert np.array_equal(robot.sent[-1], robot.sent[-2])
+
+
+# -------------------------------------------------------------------- strokes
+
+
+def test_fingers_that_can_hold_take_strokes_first() -> None:
+    """A plan that would push is there if strokes fail: the disc is turned between two fingers, and held by them."""
+    whole = qdsim.systems.load("planar_hand").tasks["half_turn"]
+    task = whole.replace(goal=whole.with_object(whole.start, [0.0, 0.0, 0.4]))
+    hold = planning.Segment(
+        np.tile(task.hold(task.start), (3, 1)), np.tile(task.start, (4, 1)), np.array([3])
+    )
+    plan = planning.Plan("wait", "disc", task.options, task.goal, 0.02, 0.05, 1e-3, (hold,))
+    options = planning.ExecutorOptions(hold=0.3, plans=0)
+    world = planning.TransferOptions(timestep=1e-3)
+    report = planning.Executor(task, plan, world=world, options=options).run()
+    assert report.reached, str(report)
+    assert {(edge.edge, edge.controller) for edge in report.edges} == {("stroke", "grip")}
+    assert report.position_error < 5e-3 and report.rotation_error < np.radians(2.0)
+
+
+@pytest.mark.long
+def test_the_ball_is_turned_by_strokes_and_held() -> None:
+    whole = qdsim.systems.load("allegro_sphere").tasks["half_turn"]
+    turn = np.array([0.0, 0.0, 0.0, 0.1, 0.2, 0.4])
+    task = whole.towards(whole.with_object(whole.start, turn))
+    world = planning.TransferOptions(timestep=1e-3, speed=1.0, control_period=0.02)
+    report = planning.Executor(task, world=world).run()
+    assert report.reached and report.held >= 2.0, str(report)
+
+
+def test_a_plan_is_taken_up_where_the_object_is() -> None:
+    """Pushed half of the way already, the object is taken along the later of two segments."""
+    task = push_task()
+    whole = push_plan(task).segments[0]
+    parts = [
+        planning.Segment(whole.inputs[a:b], whole.configurations[a : b + 1], np.array([b - a]))
+        for a, b in ((0, 40), (40, 59))
+    ]
+    plan = dataclasses.replace(push_plan(task), segments=tuple(parts))
+    robot = Fake(task)
+    robot.q = np.array(parts[1].start)
+    reader = planning.Robot(read=robot.read, send=robot.send, period=0.05, patience=None)
+    report = planning.Executor(task, plan, reader, options=BRIEF).run()
+    assert report.reached, str(report)
+    assert [edge.edge for edge in report.edges] == ["segment 2 of 2"]

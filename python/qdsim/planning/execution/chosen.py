@@ -12,7 +12,7 @@ from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["chosen_controller"]
+__all__ = ["can_hold", "chosen_controller"]
 
 FINGERS = 2
 """Last links that can touch an object, at least, to hold it."""
@@ -44,13 +44,14 @@ def chosen_controller(
         return "replan", "the object turns on hinges"
     if task.sampler is None:
         return "mpc", "the task has no sampler of grasps to begin anew with"
-    if _holds(task):
+    if can_hold(task, Grip(task.model, task.object, task.length, None, task.command_bounds)):
         return "gait", "enough fingers can hold the object"
     return "replan", "too few fingers hold the object, which is pushed"
 
 
-def _holds(task: Task) -> bool:
-    """Whether enough fingers can touch the object to hold it."""
-    grip = Grip(task.model, task.object, task.length, None, task.command_bounds)
+def can_hold(task: Task, grip: Grip) -> bool:
+    """Whether enough fingers can touch an object that is free to be held."""
+    if task.space.rotation.all():
+        return False
     tips = len(tip_bodies(task.model, task.object))
     return tips >= FINGERS and grip.available >= max(FINGERS, grip.fingers)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.planning.execution.chosen import can_hold
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.execution.loops.follower import (
@@ -93,7 +94,7 @@ class Controllers:
             task.command_bounds,
         )
         self._grip = grip
-        holds = grip.available >= max(2, grip.fingers)
+        holds = can_hold(task, grip)
         self.names, reason = self._chosen(holds)
         self.hand = Hand(world, grip, pace) if holds and "grip" in self.names else None
         told = ", ".join(_name(one) for one in self.names)
@@ -108,7 +109,7 @@ class Controllers:
             return ("mpc", "grip", "planned", "sampling"), "fingers hold an object in space"
         if holds:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
-        return ("mpc", "planned", "sampling"), "one finger alone pushes the object"
+        return ("mpc", "planned", "sampling"), "the object is pushed, not held"
 
     def touches(self) -> bool:
         """Whether enough fingers touch the object to hold it."""

@@ -26,7 +26,7 @@ from qdsim.planning.execution.renewing import WITHIN, new_plan
 from qdsim.planning.execution.robot import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Word, simulator_of, stepped, world_in_words
-from qdsim.planning.execution.strokes import GaitOptions, StrokePlanner
+from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
@@ -36,7 +36,6 @@ from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
-from qdsim.planning.tracking.preset import in_space
 
 if TYPE_CHECKING:
     import mujoco
@@ -51,12 +50,22 @@ LEAVE = 2.0
 """Tolerances, that an object may be off where a planned segment begins."""
 GAINED = 0.5
 """Tolerances, that a way on has to bring the object nearer to the goal."""
+NEARER = 0.05
+"""Tolerances, that strokes have to; several short ones go far."""
+GRASPS = 2
+"""Strokes that count as one way on: each has a grasp that is drawn anew."""
+DRAWS = 3
+"""How often grasps are drawn for a stroke that gains something."""
+STEADY = 0.3
+"""s, that the object is held at a stroke's end."""
 WORTH = 0.3
 """Tolerances, that going straight to the goal has to be predicted to gain in the next periods."""
 GAIN = 1e-3
 """m, of strokes that are worth a new grasp."""
 THERE = 1e-6
 """rad or m: a robot that is in its grasp already."""
+PLANS = ("plan", "new plan")
+"""Ways on, of more than one edge."""
 DONE = ("arrived", "followed", "lost")
 
 
@@ -72,8 +81,8 @@ class _Edge:
 class Executor:
     """Brings an object to a task's goal in any plant, by a plan or without one, and holds it there.
 
-    It goes from edge to edge: along a segment of a plan, along a stroke of fingers that hold the object, or straight to
-    the goal. For each the robot approaches the grasp, closes, and moves the object; then it sets it down, lets go, and
+    It goes from edge to edge: along a stroke of fingers that hold the object, where the robot has such fingers and the
+    task a sampler of grasps; along a segment of a plan; or straight to the goal. For each the robot approaches the grasp, closes, and moves the object; then it sets it down, lets go, and
     decides what is next from what is measured. On an edge controllers are tried, those first that are predicted to do
     best from the measured state; how far they have come is counted in waypoints of the object, not by a clock. An edge
     that fails sends it back to the search for grasps: strokes or a new plan from where everything is. An object that is
@@ -137,13 +146,14 @@ class Executor:
         self._arrival = Arrival(self.task, ARRIVED, 1.0)
         self._strokes = self._stroke_planner()
         self._doing, self._by = "next", ""
+        self._rest: Array | None = None
         self._edge: _Edge | None = None
         self._track: Track | None = None
         self._open: tuple[Track, Record, float] | None = None
         self._edges: list[EdgeReport] = []
         self._segments: list[SegmentTransfer] = []
         self._plans, self._entries, self._held, self._since = 0, 0, 0.0, 0.0
-        self._route, self._before, self._want = "plan" if self._todo else "", math.inf, ""
+        self._route, self._before, self._want = "", math.inf, ""
         self._missed: dict[str, int] = {}
         self._begin(known.start)
 
@@ -258,20 +268,27 @@ class Executor:
                     self._want or "missed",
                     f"nothing is left to try; what brought it no nearer: {missed}",
                 )
+            self._rest = None
             yield from self._stroke(edge) if edge.is_stroke else self._run(edge)
 
     def _hold(self) -> Commands[bool]:
-        """The command that acts stays; whether the object did."""
+        """The fingers hold the object where their stroke was to end, else the command that acts stays; whether the
+        object did."""
         self._entries += 1
         self._held, inside, count = 0.0, 0, max(1, round(LOOK / self._plant.timestep))
         self._edge, self._track = None, None
         self._enter("hold")
-        if not self._heavy:  # what stays by itself need not be pressed, and moves on where it is
+        pose, hand = self._rest, self._hand()
+        if pose is None and not self._heavy:
+            # what stays by itself need not be pressed, and moves on where it is
             u = self._plant.within(np.asarray(self.task.model.command_from(self._plant.q)))
             yield from ramp(self._u, u, count)
         while self._held < self.options.hold or inside < PERIODS:
-            for _ in range(count):
-                yield self._u
+            if pose is not None and hand is not None:
+                yield from hand.hold(pose, count * self._plant.timestep)
+            else:
+                for _ in range(count):
+                    yield self._u
             if self._far() > 1.0:
                 return False
             inside += 1
@@ -307,7 +324,7 @@ class Executor:
     def _choice(self, track: Track, failed: set[str]) -> Choice | None:
         """The controller to try next; None where none is worth it."""
         q, v = self._plant.q, self._plant.v
-        if track.schedule is not None:
+        if track.schedule is not None and not (failed and track.ended):
             return self._controllers.choose(track, q, v, self._u, failed, MARGIN)
         worth = track.far(q, track.end) - WORTH
         chosen = self._controllers.choose(track, q, v, self._u, failed, worth)
@@ -328,12 +345,10 @@ class Executor:
         return ended
 
     def _stroke(self, edge: _Edge) -> Commands[None]:
-        """Go to a stroke's grasp, close, and take the object along the stroke that this grasp has."""
+        """Close the grasp that was gone to, and take the object along the stroke that it has."""
         hand, strokes = self._controllers.hand, self._strokes
-        assert hand is not None and strokes is not None and edge.segment is not None
+        assert hand is not None and strokes is not None
         self._edge, self._track = edge, None
-        if (yield from self._approach(edge.segment)) is None:
-            return
         self._enter("close", "grip")
         self._since, hand.u = self._seconds, self._u
         closed = yield from hand.close()
@@ -342,9 +357,16 @@ class Executor:
         if stroke is None or stroke.segment.steps == 0:
             self._reports("grip", math.nan, "the fingers do not come to hold the object")
             return
-        track = self._track_of(stroke.segment, None)
-        chosen = self._controllers.by_name("grip", track)
-        yield from self._try(track, chosen)
+        track = self._track = self._track_of(stroke.segment, None)
+        schedule = track.schedule
+        assert schedule is not None
+        self._want, self._rest = "", stroke.segment.end
+        self._enter("move", "grip")
+        record, self._since = Record(self._plant), self._seconds
+        self._open = track, record, track.far(stroke.segment.end, self.task.goal)
+        ended: str = yield from hand.follow(schedule, record, STEADY, give_up=True)
+        track.phase = min(record.samples[-1].time, track.duration)
+        self._close_record("arrived" if self._far() <= ARRIVED else ended)
 
     def _track_of(self, segment: Segment | None, offset: Array | None) -> Track:
         pace, schedule = self._execution.options, None
@@ -360,16 +382,36 @@ class Executor:
         yield from self._let_go()
         self._enter("approach")
         self._since = self._seconds
-        execution, why = self._execution, "no motion found"
+        found, why = None, ""
         try:
-            found = yield from execution.go(segment, self._hand())
+            found = yield from self._execution.go(segment, self._hand())
         except ImportError as error:
-            found, why = None, f"no motion found: {error}"
+            why = str(error)
         if found is None and not self._plant.lost:
-            self._want = "no motion found"
             self._todo.clear()
-            self._reports("-", math.nan, why)
+            self._no_motion(why)
         return found
+
+    def _approach_any(self, strokes: list[Stroke]) -> Commands[Stroke | None]:
+        """Go to the first of some strokes' grasps that there is a way to, of an object that is free; that stroke."""
+        hand, why = self._hand(), ""
+        assert hand is not None
+        for stroke in strokes:
+            self._edge = _Edge("stroke", stroke.segment, is_stroke=True)
+            self._enter("approach")
+            self._since = self._seconds
+            try:
+                if (yield from hand.go(stroke.segment.start, self._execution.rng)):
+                    return stroke
+            except ImportError as error:
+                why = str(error)
+        if strokes and not self._plant.lost:
+            self._no_motion(why)
+        return None
+
+    def _no_motion(self, why: str) -> None:
+        self._want = "no motion found"
+        self._reports("-", math.nan, f"no motion found{': ' * bool(why)}{why}")
 
     def _let_go(self) -> Commands[None]:
         """Set the object down and let go of it, where it may be held."""
@@ -395,15 +437,14 @@ class Executor:
         """What the object does next; None where nothing is left to try."""
         self._edge, self._track = None, None
         self._enter("next")
-        if self._todo and self._far(self._todo[0].start) <= LEAVE:
-            segment = self._todo.pop(0)
-            return _Edge(
-                f"segment {self._count - len(self._todo)} of {self._count}{self._of_plan}", segment
-            )
-        self._todo.clear()
+        if self._route in PLANS:
+            if self._todo and self._far(self._todo[0].start) <= LEAVE:
+                return self._segment()
+            self._todo.clear()
         self._judge()
         for route, find in self._routes():
-            if self._missed.get(route, 0) >= self.options.misses:
+            allowed = self.options.misses * (GRASPS if route == "strokes" else 1)
+            if self._missed.get(route, 0) >= allowed:
                 continue
             edge = yield from find()
             if self._plant.lost:
@@ -416,19 +457,35 @@ class Executor:
 
     def _routes(self) -> list[tuple[str, Callable[[], Commands[_Edge | None]]]]:
         """Ways on, in the order in which they are tried."""
-        straight, strokes = ("straight", self._straight), ("strokes", self._stroked)
-        first = [straight, strokes] if in_space(self.task) else [strokes, straight]
-        return [*first, ("new plan", self._replanned)]
+        return [
+            ("strokes", self._stroked),
+            ("plan", self._planned),
+            ("straight", self._straight),
+            ("new plan", self._replanned),
+        ]
 
     def _judge(self) -> None:
         """Whether the way on that has been taken last has brought the object nearer."""
         if not self._route:
             return
-        if self._before - self._far() < GAINED:
+        if self._before - self._far() < (NEARER if self._route == "strokes" else GAINED):
             self._missed[self._route] = self._missed.get(self._route, 0) + 1
         else:
             self._missed.clear()
         self._route = ""
+
+    def _segment(self) -> _Edge:
+        """The next segment of the plan."""
+        segment = self._todo.pop(0)
+        words = f"segment {self._count - len(self._todo)} of {self._count}{self._of_plan}"
+        return _Edge(words, segment)
+
+    def _planned(self) -> Commands[_Edge | None]:
+        """The last segment of the plan that begins where the object is, and those after it."""
+        yield from ()
+        near = [k for k, s in enumerate(self._todo) if self._far(s.start) <= LEAVE]
+        self._todo = self._todo[near[-1] :] if near else []
+        return self._segment() if near else None
 
     def _straight(self) -> Commands[_Edge | None]:
         """To the goal without a plan, where that is predicted to gain something."""
@@ -441,13 +498,15 @@ class Executor:
         strokes = self._strokes
         if strokes is None:
             return None
-        yield from self._let_go()
-        q = self._execution.measured()
-        found = [s for s in strokes.candidates(q, here=not self._edges) if s.gain > GAIN]
-        if not found:
-            self._want = "no stroke found"
-            return None
-        return _Edge("stroke", found[0].segment, is_stroke=True)
+        if self._edges:
+            yield from self._let_go()
+        q = np.array(self.task.model.normalize(self._plant.q))
+        found: list[Stroke] = []
+        for _ in range(DRAWS):
+            if not found:
+                found = [s for s in strokes.candidates(q, here=not self._edges) if s.gain > GAIN]
+        self._want = "" if found else "no stroke found"
+        return self._edge if (yield from self._approach_any(found)) else None
 
     def _replanned(self) -> Commands[_Edge | None]:
         """The first segment of a new plan, from where the object rests."""
@@ -467,8 +526,8 @@ class Executor:
             self._want = "no plan found"
             return None
         self._controllers.follow(plan_for(self.task, segments, self.task.options, np.inf))
-        self._todo, self._count = segments[1:], len(segments)
-        return _Edge(f"segment 1 of {self._count}{self._of_plan}", segments[0])
+        self._todo, self._count = segments, len(segments)
+        return self._segment()
 
     def _stroke_planner(self) -> StrokePlanner | None:
         """Of strokes, where there is a hand and a sampler of grasps."""
