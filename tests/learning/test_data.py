@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +13,9 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from qdsim.data import Demonstrations, demonstrations
+from qdsim.data import Demonstrations, collecting, demonstrations
 from qdsim.envs import TaskEnv, published
+from qdsim.parallel import Result
 from qdsim.planning import RRTOptions
 
 PUSH, COMMAND = "qdsim/PlanarPushing-v0", "qdsim/PlanarHandCommand-v0"
@@ -67,6 +71,41 @@ def test_what_was_begun_goes_on(tmp_path: Path) -> None:
     for changes in ({"seed": 4}, {"candidates": 9}):
         with pytest.raises(ValueError, match=r"^checkpoint: .*belongs to another task, teacher"):
             demonstrations(task, 5, options, path=path, **{"candidates": 8, "seed": 3, **changes})
+
+
+@pytest.mark.parametrize("teacher", ["greedy", "plans"])
+def test_an_executor_makes_the_same(
+    tmp_path: Path, teacher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, options = published(PUSH if teacher == "greedy" else COMMAND, pool=32, near=2.0)
+    monkeypatch.setattr("qdsim.data.teachers.Greedy.block", 2)
+    more = {"teacher": teacher, "candidates": 4, "seed": 3}
+    whole = demonstrations(task, 5, options, **more)
+    path = tmp_path / "pushes.npz"
+    demonstrations(task, 1, options, path=path, **more)
+    with ThreadPoolExecutor(3) as executor:
+        assert same(demonstrations(task, 5, options, path=path, executor=executor, **more), whole)
+    assert same(demonstrations(task, 5, options, path=path, **more), whole)
+    assert [found.name for found in tmp_path.iterdir()] == ["pushes.npz"]
+
+
+def test_what_an_executor_has_done_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, options = published(COMMAND, pool=32, near=2.0)
+    path, teach, calls = tmp_path / "pushes.npz", collecting.taught, itertools.count()
+
+    def killed(*args: object) -> Result:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+        return teach(*args)
+
+    monkeypatch.setattr(collecting, "taught", killed)
+    make = functools.partial(ThreadPoolExecutor, 1)
+    with pytest.raises(KeyboardInterrupt):
+        demonstrations(task, 3, options, teacher="plans", path=path, executor=make)
+    done = next(calls) - 1
+    assert done >= 1
+    found = demonstrations(task, 3, options, teacher="plans", path=path, executor=make)
+    assert same(found, demonstrations(task, 3, options, teacher="plans"))
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim.arguments import flag, instance, integer, one_of, path_of
 from qdsim.data.demonstrations import FORMAT, Demonstrations, read, write
 from qdsim.data.teachers import Greedy, Planner, Teacher
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules
+from qdsim.parallel import ExecutorLike, Result, run
 from qdsim.planning.plans.archive import Archive, load_checkpoint
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -21,6 +25,8 @@ from qdsim.progress import progress_bar
 
 __all__ = ["demonstrations"]
 
+Kind = tuple[type[Any], tuple[Any, ...]]
+"""A class of teachers, and its arguments between rules and seed."""
 _PAUSE = 20.0
 """s between savings."""
 
@@ -36,6 +42,7 @@ def demonstrations(
     hindsight: bool = True,
     seed: int = 0,
     path: str | os.PathLike[str] | None = None,
+    executor: ExecutorLike = None,
     progress: bool = False,
 ) -> Demonstrations:
     """Episodes of a teacher on a task's problems, played by the rules of its environment.
@@ -54,12 +61,16 @@ def demonstrations(
         seed: of everything.
         path: of a file that all is kept in, while it is made and at the end. If it is there it goes on from it; `count`
             may have grown since.
+        executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`): who does the
+            problems, the same ones with the same bits. What is finished is kept in the folder ``path + ".parts"`` until
+            all is.
         progress: show a bar.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong; for a file that is none, or one of other
             demonstrations.
         OSError: if the file cannot be read or written.
+        WorkError: if a worker failed; what the others did is in the folder.
     """
     given = instance("options", options, EnvOptions, or_none=True) or EnvOptions()
     instance("planner", planner, RRTOptions, or_none=True)
@@ -70,19 +81,61 @@ def demonstrations(
     flag("hindsight", hindsight)
     flag("progress", progress)
     place = None if path is None else path_of("path", path)
-    rules = Rules(task, given)
-    who: Teacher
     if teacher == "greedy":
-        who, asked = Greedy(rules, candidates, seed), hash_of(candidates)
+        kind: Kind = (Greedy, (candidates,))
     else:
-        planner = planner or task.planner or RRTOptions()
-        who, asked = Planner(rules, planner, hindsight, seed), hash_of(planner, hindsight)
-    mark = hash_of(fingerprint(task), dataclasses.replace(given, threads=1), teacher, asked, seed)
-    return _collected(who, count, mark, place, flag("progress", progress))
+        kind = (Planner, (planner or task.planner or RRTOptions(), hindsight))
+    mark = hash_of(
+        fingerprint(task), dataclasses.replace(given, threads=1), teacher, hash_of(*kind[1]), seed
+    )
+    who = kind[0](Rules(task, given), *kind[1], seed)
+    shared = None if executor is None else _Shared((task, given, kind, seed), mark, executor)
+    return _collected(who, count, mark, place, flag("progress", progress), shared)
+
+
+class _Shared(NamedTuple):
+    """Blocks of problems that an executor does."""
+
+    teacher: tuple[Task, EnvOptions, Kind, int]
+    mark: str
+    executor: ExecutorLike
+
+    def __call__(
+        self, blocks: list[NDArray[np.int64]], path: str | os.PathLike[str] | None, progress: bool
+    ) -> list[Demonstrations]:
+        """Episodes of each block; finished ones are in a folder beside the path."""
+        found = run(
+            taught,
+            [(*self.teacher, block) for block in blocks],
+            executor=self.executor,
+            folder=None if path is None else _parts(path),
+            mark=hash_of(self.mark, blocks),
+            progress=progress,
+            title="demonstrations",
+        )
+        return [Demonstrations(**part) for part in found]
+
+
+def _parts(path: str | os.PathLike[str]) -> str:
+    """The folder of finished blocks."""
+    return f"{os.fspath(path)}.parts"
+
+
+def taught(
+    task: Task, options: EnvOptions, kind: Kind, seed: int, problems: NDArray[np.int64]
+) -> Result:
+    """Episodes of some problems, as arrays that any executor can carry."""
+    part = kind[0](Rules(task, options), *kind[1], seed)(problems)
+    return {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
 
 
 def _collected(
-    teacher: Teacher, count: int, mark: str, path: str | os.PathLike[str] | None, progress: bool
+    teacher: Teacher,
+    count: int,
+    mark: str,
+    path: str | os.PathLike[str] | None,
+    progress: bool,
+    shared: _Shared | None,
 ) -> Demonstrations:
     """All problems, in blocks, those of a file first."""
 
@@ -96,7 +149,12 @@ def _collected(
         )
     done, parts = (0, []) if found is None else (found[0], [found[1]])
     saved, begun = time.perf_counter(), done
-    with progress_bar(progress, count, "demonstrations", "problems") as update:
+    if shared is not None and done < count:
+        starts = range(done, count, teacher.block)
+        blocks = [np.arange(k, min(k + teacher.block, count)) for k in starts]
+        parts += shared(blocks, path, progress)
+        done = count
+    with progress_bar(progress and shared is None, count, "demonstrations", "problems") as update:
         while done < count:
             block = np.arange(done, min(done + teacher.block, count))
             parts.append(teacher(block))
@@ -109,4 +167,6 @@ def _collected(
     whole = Demonstrations.joined(parts)
     if path is not None and done > begun:
         write(path, whole, {"mark": mark, "problems": done})
+        if shared is not None:
+            shutil.rmtree(_parts(path), ignore_errors=True)
     return whole.of_problems(count)

@@ -24,6 +24,10 @@ from qdsim.step import step
 __all__ = ["Leg", "Legs", "joined", "still"]
 
 
+_RECOVERY, _OUT = 0.02, 40
+"""m/s, with which fingers leave an object that they were put into, and steps that they may take."""
+
+
 class Leg(NamedTuple):
     """A way of the object: segments, the first of which begins at the leg's start."""
 
@@ -112,15 +116,34 @@ class Legs:
                 if settled is None:
                     return None
                 legs += [settled]
-                here = np.array(settled.end)
-                here[self._robot] = segment.start[self._robot]
-                if penetration(self.task.model, here) > self.search.contact_tolerance:
+                grasp = self._grasp(settled.end, segment.start)
+                if grasp is None:
                     return None
+                here = grasp
             run = self._run(here, segment.inputs)
             if run is None:
                 return None
             legs.append(run)
         return Leg(joined(legs))
+
+    def _grasp(self, q: Array, grasp: Array) -> Array | None:
+        """``q`` with the robot in the grasp of another pose, moved out of the object where it is elsewhere now.
+
+        Steps in which the object is held: the robot's springs pull it to the grasp, and contacts keep it out.
+        """
+        task = self.task
+        here = np.array(q)
+        here[self._robot] = grasp[self._robot]
+        command = task.hold(here)
+        held = task.options.replace(held=tuple(task.space.joints), recovery_speed=_RECOVERY)
+        for _ in range(_OUT):
+            if penetration(task.model, here) <= self.search.contact_tolerance:
+                return None if beyond_limits(task.model, here).any() else here
+            try:
+                here[self._robot] = step(task.model, here, command, held).q_next[self._robot]
+            except SolverError:
+                return None
+        return None
 
     def _settled(self, q: Array) -> Leg | None:
         """Steps until the robot may let go of the object: nothing penetrates, and the object rests; None if never."""

@@ -55,7 +55,7 @@ class NotCoveredError(RuntimeError):
         self.q = q
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RoadmapPlan(Plan):
     """A plan along a roadmap.
 
