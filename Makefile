@@ -97,6 +97,7 @@ pictures: install-dev
 	$(DEV)/bin/python tools/draw_systems.py
 	$(DEV)/bin/python tools/draw_motions.py
 	$(DEV)/bin/python tools/draw_plans.py
+	$(DEV)/bin/python tools/draw_gallery.py
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/planning/bench_transfer.py --turns docs/images/turned.png
 	$(DEV)/bin/python benchmarks/planning/bench_ball.py --figure docs/images/ball.png

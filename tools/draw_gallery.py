@@ -1,4 +1,4 @@
-"""Films of the published systems' plans and motions, with posters, into docs/images/gallery.
+"""Films of the published systems' plans, commands and motions, with posters, into docs/images/gallery.
 
 Usage: python tools/draw_gallery.py [name ...]. Each film has at most 500 kB.
 """
@@ -12,6 +12,7 @@ import imageio.v2 as imageio
 import numpy as np
 from PIL import Image
 
+import qdsim
 from draw_plans import first_plan
 from qdsim import systems
 from qdsim.planning import pictures
@@ -19,20 +20,8 @@ from qdsim.planning import pictures
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "gallery"
 FRAMES, RATE, INCHES = 60, 12, 3.2
 MOST = 500_000  # bytes
-MOTIONS = (
-    "pendulum",
-    "falling_ellipse",
-    "disks",
-    "cradle",
-    "top",
-    "ball_drop",
-    "tipping_box",
-    "four_boxes",
-    "sliding_box",
-    "spinning_disc",
-    "pencil",
-    "spoon",
-)
+MOTIONS = [name for name in systems.DYNAMIC_NAMES if not name.startswith("brazil")]
+"""Those of the Brazil nut are drawn by draw_motions.py."""
 
 
 def film_of_plan(name: str, film: Path) -> None:
@@ -44,6 +33,15 @@ def film_of_plan(name: str, film: Path) -> None:
     pictures.write_movie(
         plan, replay, system.model, [film], frames_per_second=RATE, size=INCHES, every=every
     )
+
+
+def film_of_commands(name: str, film: Path) -> None:
+    """The system under its published commands, in at most so many frames."""
+    system = systems.load(name)
+    start = system.model.keyframes[system.commands_from].q
+    path = qdsim.rollout(system.model, start, system.commands, system.options).q
+    path = path[:: -(-len(path) // FRAMES)]
+    pictures.write_motion(system.model, path, [film], frames_per_second=RATE, size=INCHES)
 
 
 def film_of_motion(name: str, film: Path) -> None:
@@ -58,7 +56,8 @@ def film_of_motion(name: str, film: Path) -> None:
 def draw(name: str) -> int:
     """Film and poster; bytes of the film."""
     film = FOLDER / f"{name}.webm"
-    (film_of_plan if name in systems.TASK_NAMES else film_of_motion)(name, film)
+    make = film_of_motion if name in MOTIONS else film_of_commands
+    (film_of_plan if name in systems.TASK_NAMES else make)(name, film)
     images = imageio.mimread(film, format="FFMPEG", memtest=False)
     Image.fromarray(images[2 * len(images) // 3]).save(film.with_suffix(".jpg"), quality=85)
     size = film.stat().st_size
@@ -69,7 +68,9 @@ def draw(name: str) -> int:
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[1:] or (*systems.TASK_NAMES, *MOTIONS):
+    others = [n for n in systems.NAMES if n not in systems.TASK_NAMES]
+    commanded = [name for name in others if len(systems.load(name).commands)]
+    for name in sys.argv[1:] or (*systems.TASK_NAMES, *commanded, *MOTIONS):
         print(f"{name}: {draw(name)} bytes", flush=True)
 
 

@@ -202,7 +202,7 @@ def draw(model: str, path: Path) -> None:
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    from qdsim.planning.drawing.spatial import SpatialScene
+    from qdsim.planning import pictures
 
     task = task_of(model)
     found = planning.transfer(nothing(task), task, options(0), controller="gait")
@@ -210,7 +210,7 @@ def draw(model: str, path: Path) -> None:
     for segment in found.segments:
         frames += [segment.executed[len(segment.executed) // 2], segment.executed[-1]]
     frames = [frames[i] for i in np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)]
-    scene = SpatialScene(task.model, task.object, np.array(frames), task.goal)
+    scene = pictures.scene_of(task.model, task.object, np.array(frames), task.goal)
     low, high = scene.window(np.array(frames))
     figure, axes = plt.subplots(2, FRAMES // 2, figsize=(12, 5), squeeze=False)
     for ax, q in zip(axes.ravel(), frames):
@@ -221,7 +221,9 @@ def draw(model: str, path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=90)
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        small = picture.convert("RGB").quantize(
+            128, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE
+        )
     small.save(path, optimize=True)
 
 
