@@ -1,0 +1,166 @@
+"""``planning.Executor`` beside ``transfer(controller="auto")``: the same plans to unseen goals, in MuJoCo at 1 ms.
+
+Goals: of pushing, planar hand and door evenly from the task's box of subgoals; of ball and cube rotation vectors evenly
+from a ball of 60 degrees, the position that of the start. Plans are those of ``paced`` and ``rrt``, with the goal's
+number as seed; the cube's task has no sampler, and its plan is that of ``impc``. Where no plan is found the executor
+begins without one, and ``transfer`` cannot.
+
+*Reached and held*: within the task's tolerances for 2 s at the end: of ``transfer`` at the end of ``settle=2``. Errors
+are those at the end, of all goals. Seconds are those of the simulated world; CPU without the plan's. A run ends after
+400 s of the world or 120 s of CPU, and counts as missed ("late").
+
+``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
+the file has. ``--only SYSTEM CONTACTS WAY`` runs what is named (any number of words).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_rrt_goals import random_goals
+from bench_transfer import _TooLong, limited
+
+from qdsim import planning, systems
+from qdsim.planning import ExecutorOptions, Plan, RRTOptions, Task, TransferOptions
+
+SYSTEMS = {
+    "pushing": ("planar_pushing", "move_back"),
+    "planar hand": ("planar_hand", "half_turn"),
+    "ball": ("allegro_sphere", "half_turn"),
+    "cube": ("allegro_cube", "turn"),
+    "door": ("allegro_door", "open"),
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "ball": {"speed": 1.0, "control_period": 0.02},
+    "cube": {"speed": 1.0, "force": 0.7},
+    "door": {"speed": 0.3, "object_damping": 0.1},
+}
+CONTACTS, WAYS = ("stiff", "default"), ("executor", "transfer")
+LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120
+"""rad; s of CPU for a plan; s of the world and of CPU for a run."""
+
+Made = tuple[Task, RRTOptions | None, Plan | None]
+
+
+def turned(task: Task) -> Iterator[Task]:
+    """The task with turns about any axis for goals."""
+    rng = np.random.default_rng(0)
+    while True:
+        axis = rng.standard_normal(3)
+        turn = LARGEST * rng.random() ** (1.0 / 3.0) / np.linalg.norm(axis) * axis
+        yield task.towards(task.with_object(task.start, np.append(np.zeros(3), turn)))
+
+
+def world_of(name: str, contacts: str) -> TransferOptions:
+    options = TransferOptions(timestep=1e-3, settle=2.0, contacts=contacts)  # type: ignore[arg-type]
+    return dataclasses.replace(options, **WORLDS.get(name, {}))
+
+
+def made_of(name: str, task: Task, seed: int) -> Made:
+    """The task at the pace of its execution, how it is planned, and a plan if one is found."""
+    planner, plan = None, None
+    with contextlib.suppress(_TooLong), limited(PLANNING):
+        if task.sampler is None:
+            return task, None, planning.impc(task, rng=seed).plan()
+        task, planner = planning.paced(task, world_of(name, "stiff"), rng=seed)
+        tree = planning.rrt(task, planner, rng=seed)
+        plan = tree.plan() if tree.reached else None
+    return task, planner, plan
+
+
+def executed(made: Made, world: TransferOptions, way: str, seed: int) -> dict[str, Any]:
+    """One run; without a plan ``transfer`` has none."""
+    task, planner, plan = made
+    world = dataclasses.replace(world, seed=seed)
+    begin = time.process_time()
+    told: dict[str, Any] = {"reached": False, "outcome": "late"}
+    with contextlib.suppress(_TooLong), limited(CPU):
+        if way == "executor":
+            options = ExecutorOptions(seed=seed, seconds=SECONDS)
+            loop = planning.Executor(task, plan, world=world, options=options, planner=planner)
+            report = loop.run()
+            told["seconds"], told["text"] = report.seconds, str(report)
+        elif plan is None:
+            return {"reached": False, "outcome": "no plan"}
+        else:
+            report = planning.transfer(plan, task, world, controller="auto")
+            told["seconds"] = sum(float(s.time[-1]) for s in report.segments)
+            told["text"] = repr(report)
+        told["reached"], told["outcome"] = report.reached, report.outcome
+        told["error"] = [report.position_error, report.rotation_error]
+    told["cpu"] = time.process_time() - begin
+    return told
+
+
+def table(known: dict[str, Any]) -> None:
+    print("# The executor beside transfer\n")
+    print(
+        "| system | contacts | way | reached and held | mm, median | deg, median | s | s of CPU | misses |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name, contacts, way in product(SYSTEMS, CONTACTS, WAYS):
+        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts}|{way}"]
+        if not runs:
+            continue
+        ended = [r for r in runs if "error" in r]
+        missed = [r["outcome"] for r in runs if not r["reached"]]
+        words = ", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed))
+        shift, turn = np.median([r["error"] for r in ended] or [[np.nan] * 2], axis=0)
+        seconds, cpu = (np.median([r[k] for r in ended] or [np.nan]) for k in ("seconds", "cpu"))
+        print(
+            f"| {name} | {contacts} | {way} | {len(runs) - len(missed)} of {len(runs)} | {1e3 * shift:.1f} "
+            f"| {np.degrees(turn):.1f} | {seconds:.0f} | {cpu:.0f} | {words} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--goals", type=int, default=4)
+    parser.add_argument("--first", type=int, default=0, help="number of the first goal")
+    parser.add_argument("--cache", type=Path, default=None)
+    parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    parser.add_argument("--only", nargs="*", default=[])
+    arguments = parser.parse_args()
+    known: dict[str, Any] = {}
+    cache: Path | None = arguments.cache
+    if cache is not None and cache.exists():
+        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    wanted = [] if arguments.cached else [s for s in SYSTEMS if _among(s, SYSTEMS, arguments.only)]
+    for name in wanted:
+        system, task_name = SYSTEMS[name]
+        task = systems.load(system).tasks[task_name]
+        drawn = turned(task) if name in ("ball", "cube") else random_goals(task)
+        stop = arguments.first + arguments.goals
+        for goal, task in enumerate(islice(drawn, stop)):
+            made: Made | None = None
+            for contacts, way in product(CONTACTS, WAYS):
+                key = f"{name}|{contacts}|{way}|{goal}"
+                chosen = _among(contacts, CONTACTS, arguments.only)
+                chosen = chosen and _among(way, WAYS, arguments.only) and goal >= arguments.first
+                if not chosen or key in known:
+                    continue
+                made = made or made_of(name, task, goal)
+                known[key] = executed(made, world_of(name, contacts), way, goal)
+                if cache is not None:
+                    with cache.open("a") as file:
+                        file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+    table(known)
+
+
+def _among(word: str, words: Any, only: list[str]) -> bool:
+    """Whether a word is wanted: all are where none of its kind is named."""
+    named = [w for w in only if w in words]
+    return not named or word in named
+
+
+if __name__ == "__main__":
+    main()
