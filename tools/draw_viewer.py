@@ -1,6 +1,6 @@
-"""Screenshots of the viewer, of a saved page and of the documentation site, into docs/images/viewer.
+"""Screenshots of the viewer and of a saved page, into docs/images/viewer.
 
-Usage: python tools/draw_viewer.py. Needs chromium, and for the site `make docs` before it.
+Usage: python tools/draw_viewer.py. Needs chromium.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import CHROMIUM, open_page  # noqa: E402  (the browser that the tests look through)
 
 FOLDER = ROOT / "docs" / "images" / "viewer"
-SITE = ROOT / "build" / "docs" / "docs" / "index.html"
 SIZE = (1100, 700)
 CLOSE = "document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())"
 """Browsers that draw in software get a notice."""
@@ -71,17 +70,13 @@ def draw_page() -> None:
 
 
 def main() -> int:
-    """Draws all three."""
+    """Draws both."""
     if CHROMIUM is None:
         print("chromium is not installed (Debian: chromium)", file=sys.stderr)
         return 1
     FOLDER.mkdir(parents=True, exist_ok=True)
     draw_live()
     draw_page()
-    if SITE.exists():
-        screenshot(SITE.as_uri(), "site", seconds=8.0)
-    else:
-        print("no site: make docs")
     return 0
 
 
