@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import qdsim
-from qdsim import planning
+from qdsim import planning, systems
 
 GRAVITY = 9.81
 CASES = [(1.0, 0.05), (0.05, 0.05), (0.2, 1.0)]
@@ -102,3 +102,22 @@ def test_contacts_of_a_world_are_not_the_files(contacts):
     for field in ("geom_solref", "geom_solimp", "geom_solmix"):
         assert np.array_equal(getattr(plain, field), getattr(other, field))
     assert (plain.opt.cone, plain.opt.impratio) == (other.opt.cone, other.opt.impratio)
+
+
+def test_planners_predict_the_creep():
+    """Controllers of a task whose contacts are MuJoCo's step as such steps do."""
+    task = systems.load("allegro_cube").tasks["turn"]
+    task = task.replace(options=task.options.replace(contacts="mujoco"))
+    for loop in (
+        planning.Mpc(task),
+        planning.SamplingMpc(task, planning.SamplingOptions(samples=8)),
+    ):
+        command = loop.act(task.start)
+        assert loop.report.fallback == ""
+        path = loop.prediction
+        assert path is not None
+        creeping, rigid = (
+            qdsim.step(task.model, task.start, command, task.options.replace(contacts=word)).q_next
+            for word in ("mujoco", "rigid")
+        )
+        assert np.abs(path[1] - creeping).max() < 0.01 * np.abs(path[1] - rigid).max() + 1e-9
