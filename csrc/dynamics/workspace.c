@@ -52,9 +52,12 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
 /* ---------------------------------------------------------------- what islands need */
 
 /* Room for a factor: all of it where that is little, else as much as factors were seen to take. */
-static size_t fill_room(const qd_workspace *w, int variables) {
+static size_t fill_room(const qd_workspace *w, int variables, int gives) {
   const size_t tiles = ((size_t)variables + 3) / 4, all = tiles * (tiles + 1) / 2;
   const size_t some = tiles * (w->fill_per_tile > FILL_FIRST ? w->fill_per_tile : FILL_FIRST);
+  if (gives && tiles * w->fill_per_tile > all) { /* of rows that give way the factor has more */
+    return tiles * w->fill_per_tile;
+  }
   return tiles <= FULL_TILES || all < some ? all : some;
 }
 
@@ -137,10 +140,11 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
   conic_size size;
   memset(&size, 0, sizeof size);
   for (int i = 0; i < s->count; ++i) {
-    s->island[i].size.fill = fill_room(w, s->island[i].variable_count);
+    island *one = s->island + i;
+    one->size.fill = fill_room(w, one->variable_count, one->size.compliant + one->size.intervals);
     size_include(&size, &s->island[i].size);
   }
-  size.fill = fill_room(w, size.variables);
+  size.fill = fill_room(w, size.variables, size.compliant + size.intervals);
   const int widest = kept != NULL && kept->q > 0 ? widest_island(w, model) : 0;
   const size_t v_columns = kept != NULL && kept->v > 0 ? (size_t)widest : 0;
   const size_t u_columns = kept != NULL ? (size_t)kept->u : 0;

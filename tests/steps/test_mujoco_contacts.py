@@ -320,3 +320,18 @@ def test_options_are_kept_by_pickles_and_copies() -> None:
     assert pickle.loads(pickle.dumps(options)) == options
     assert options.replace(h=0.2).contacts == "mujoco"
     assert options != qdsim.Options()
+
+
+@pytest.mark.parametrize("options", [{"contacts": "mujoco"}, {"contact_stiffness": 1e4}])
+def test_large_islands_step(options: dict[str, Any]) -> None:
+    """192 DOFs in one island, whose factor has more tiles than its variables have."""
+    scene = qdsim.SceneBuilder()
+    scene.geom("world", "plane")
+    for i in range(32):
+        scene.body(f"b{i}", pos=(0.099 * (i % 2), 0, 0.05 + 0.0995 * (i // 2)), mass=1.0)
+        scene.joint(f"b{i}", "free")
+        scene.geom(f"b{i}", "box", (0.05, 0.05, 0.05))
+    model = qdsim.build(scene.build())
+    step = qdsim.step(model, model.default_q, [], qdsim.Options(margin=0.02, **options))
+    floor = step.contacts["body_a"] == 0
+    assert step.contacts["force"][floor, 0].sum() == pytest.approx(32 * 9.81, rel=0.2)
