@@ -4,7 +4,8 @@ No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) 
 to a random goal, rotation vectors evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7
 Nm, measurements exact. The model has the same friction as the world.
 *Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves
-40 times smaller, near those that follow plans on a plane. *Going on*: ``hold=False``. Lost: further than 0.1 m from the goal;
+40 times smaller, near those that follow plans on a plane. *Going on*: ``hold=False``. *Creeping
+model*: steps with ``contacts="mujoco"``. Lost: further than 0.1 m from the goal;
 that counts as 180 degrees. *Was there*: within 10 degrees at some time.
 
 ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached``
@@ -116,6 +117,7 @@ def main() -> None:
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
     rows = [(f, c, "preset") for f, c in product(FRICTIONS, CONTACTS)]
     rows += [(1.0, "stiff", "soft"), (1.0, "stiff", "going on"), (1.0, "default", "going on")]
+    rows += [(1.0, "default", "creeping model")]
     drawn = {f: tasks_of(f, arguments.goals) for f in FRICTIONS}
     for goal, (friction, contacts, settings) in product(
         range(0 if arguments.cached else arguments.goals), rows
@@ -124,6 +126,8 @@ def main() -> None:
         if key in known:
             continue
         task = drawn[friction][goal]
+        if settings == "creeping model":
+            task = task.replace(options=task.options.replace(contacts="mujoco"))
         assert task.impc is not None
         options = soft(task.impc) if settings == "soft" else task.impc
         known[key] = turn(task, options, contacts, settings != "going on")
