@@ -623,6 +623,20 @@ def test_pictures() -> None:
     assert picture.dtype == np.uint8 and picture.shape[2] == 3 and picture.std() > 1.0
 
 
+def test_pictures_show_the_goal_and_keep_their_zoom() -> None:
+    """Green moves with the goal; the box covers as many pixels after every reset."""
+    env = gymnasium.make("qdsim/PlanarPushing-v0", render_mode="rgb_array", **SMALL)
+    goals, boxes = [], []
+    for seed in range(3):
+        env.reset(seed=seed)
+        red, green, blue = np.moveaxis(env.render().astype(int), 2, 0)
+        goals.append((green > red + 20) & (green > blue + 20))
+        boxes.append(int(((red > 200) & (blue < 140)).sum()))
+    assert min(goal.sum() for goal in goals) > 20
+    assert (goals[0] != goals[1]).any() and (goals[1] != goals[2]).any()
+    assert max(boxes) < 1.06 * min(boxes)
+
+
 def test_people_see_episodes_in_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("viser")
     opened: list[str] = []
