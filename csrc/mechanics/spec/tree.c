@@ -129,6 +129,7 @@ static qd_status check_joints(const qd_model_spec *s, const report *r) {
     TRY(check_joint_range(s, j, r));
     nq += joint_q_count(s->joint_type[j]);
   }
+  TRY(spec_finite(r, "reference_q", s->reference_q, nq, 1));
   return spec_finite(r, "default_q", s->default_q, nq, 1);
 }
 
