@@ -164,16 +164,6 @@ LANES_INLINE void subtract_image(double *y, const double *A, const double *x, in
   LANES_AT(y) -= (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) + last;
 }
 
-/* y -= A'x */
-LANES_INLINE void subtract_transposed(double *y, const double *A, const double *x) {
-  const lanes v = LANES_OF(x);
-  const lanes p0 = LANES_OF(A) * v, p1 = LANES_OF(A + 4) * v, p2 = LANES_OF(A + 8) * v,
-              p3 = LANES_OF(A + 12) * v;
-  lanes sums;
-  lanes_sums(&sums, &p0, &p1, &p2, &p3);
-  LANES_AT(y) -= sums;
-}
-
 /* y = A x */
 LANES_INLINE void set_image(double *y, const double *A, const double *x) {
   LANES_AT(y) = (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) +
@@ -361,30 +351,6 @@ void block_lu_solve(const block_lu *lu, double *x) {
     solve_tiles(lu, 3);
   } else {
     solve_tiles(lu, 4);
-  }
-  leave(lu, x);
-}
-
-QD_CLONES
-void block_lu_solve_transposed(const block_lu *lu, double *x) {
-  double *y = lu->vector;
-  enter(lu, x);
-  for (int k = 0; k < lu->count; ++k) {
-    double own[4] __attribute__((aligned(32))) = {0.0, 0.0, 0.0, 0.0};
-    subtract_transposed(own, lu->inverse + 16 * (size_t)k, y + 4 * (size_t)k);
-    for (int a = 0; a < 4; ++a) {
-      y[4 * (size_t)k + (size_t)a] = -own[a];
-    }
-    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
-      subtract_transposed(y + 4 * (size_t)lu->below[e], lu->upper + 16 * (size_t)e,
-                          y + 4 * (size_t)k);
-    }
-  }
-  for (int k = lu->count - 1; k >= 0; --k) {
-    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
-      subtract_transposed(y + 4 * (size_t)k, lu->lower + 16 * (size_t)e,
-                          y + 4 * (size_t)lu->below[e]);
-    }
   }
   leave(lu, x);
 }

@@ -49,9 +49,8 @@ int block_lu_analyse(block_lu *lu, const block_matrix *pattern);
 typedef void block_rows(const void *context, int row, double *out);
 void block_lu_factor(block_lu *lu, const block_matrix *pattern, block_rows *rows_of,
                      const void *context, double *row_scratch);
-/* x = A^-1 x, x = A'^-1 x; (4 count) in the caller's order. */
+/* x = A^-1 x; (4 count) in the caller's order. */
 void block_lu_solve(const block_lu *lu, double *x);
-void block_lu_solve_transposed(const block_lu *lu, double *x);
 /* y = A x */
 void block_matrix_multiply(const block_matrix *A, const double *x, double *y);
 
