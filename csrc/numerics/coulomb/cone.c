@@ -46,7 +46,8 @@ void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, doub
   out[0] = size * (m[0] * first + sign * along);
 }
 
-void coulomb_divide(const coulomb_cone *cone, double *b) {
+/* b = a of point o a = b, the Jordan product. */
+static void divide(const coulomb_cone *cone, double *b) {
   const double *p = cone->point;
   double along = 0.0, tail = 0.0;
   for (int k = 1; k <= cone->tails; ++k) {
@@ -71,13 +72,13 @@ void coulomb_aim(coulomb_cone *cone, double target, int corrected) {
       aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
     }
   }
-  coulomb_divide(cone, aim);
+  divide(cone, aim);
   for (int k = 0; k <= cone->tails; ++k) {
     cone->aim[k] = aim[k] - cone->point[k];
   }
 }
 
-double coulomb_reach(const double *from, const double *by, int rows) {
+static double reach(const double *from, const double *by, int rows) {
   double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
   for (int k = 1; k < rows; ++k) {
     a -= by[k] * by[k];
@@ -96,8 +97,8 @@ double coulomb_reach(const double *from, const double *by, int rows) {
 double coulomb_reach_of_all(const coulomb_cone *cone, int count) {
   double step = HUGE_VAL;
   for (int c = 0; c < count; ++c) {
-    step = smaller(coulomb_reach(cone[c].slack, cone[c].dslack, cone[c].tails + 1), step);
-    step = smaller(coulomb_reach(cone[c].force, cone[c].dforce, cone[c].tails + 1), step);
+    step = smaller(reach(cone[c].slack, cone[c].dslack, cone[c].tails + 1), step);
+    step = smaller(reach(cone[c].force, cone[c].dforce, cone[c].tails + 1), step);
   }
   return step;
 }

@@ -101,13 +101,9 @@ void coulomb_keep_best(qd_coulomb_workspace *work, double error);
 int coulomb_find_scaling(coulomb_cone *cone);
 /* out = W in, or W^-1 in with sign = -1 */
 void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, double *out);
-/* b = a of point o a = b, the Jordan product. */
-void coulomb_divide(const coulomb_cone *cone, double *b);
 /* Aims at a product of `target`, where asked for less that of the step at hand. */
 void coulomb_aim(coulomb_cone *cone, double target, int corrected);
-/* Largest step along `by` that stays inside. */
-double coulomb_reach(const double *from, const double *by, int rows);
-/* The same, of slacks and forces of so many cones along the step at hand. */
+/* Largest step along which slacks and forces of all cones stay inside. */
 double coulomb_reach_of_all(const coulomb_cone *cone, int count);
 
 /* ---- system.c */

@@ -139,7 +139,7 @@ static int mask_rows(const row_source *source, int rows, int n, size_t words, ui
   return any_empty;
 }
 
-int conic_rows_finite(const row_source *source, int rows, int n) {
+static int rows_finite(const row_source *source, int rows, int n) {
   if (source->start) {
     return all_finite(source->values, 4 * source->start[rows]);
   }
@@ -197,7 +197,7 @@ qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *
     workspace->structure.any_empty_row |=
         mask_rows(&workspace->program.source_C, p, n, words, rows + (size_t)m * words);
   }
-  if (!conic_rows_finite(&workspace->program.source_Q, n, n) || !all_finite(program->b, n) ||
+  if (!rows_finite(&workspace->program.source_Q, n, n) || !all_finite(program->b, n) ||
       !all_finite(program->g, m) || !all_finite(program->c, p) ||
       (program->target_mu && !all_finite(program->target_mu, program->cone_count))) {
     return QD_NOT_FINITE;

@@ -21,8 +21,6 @@ static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
 /* Masks of rows and of Q; finiteness and signs of all numbers but those of G and C, whose squares
  * conic_load has to look at anyway. */
 qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program);
-/* 1 if every number of a matrix is finite. */
-int conic_rows_finite(const row_source *source, int rows, int n);
 /* Order of the tiles (`ordered`: as they come) and the factor's columns; 0 if the factor does not
  * fit the workspace, which then says in `wanted` how many tiles it has. */
 int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program, int ordered);
