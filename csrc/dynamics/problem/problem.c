@@ -244,7 +244,7 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.Q = &out->Q;
   out->program.G = &out->G;
   out->program.C = &out->C;
-  out->program.ordered = one->in_blocks;
+  out->program.ordered = one->in_blocks ? one->variable_count : 0;
   out->program.length = one->length;
   out->program.load = one->load;
 }

@@ -30,8 +30,8 @@ typedef struct conic_program {
   double load; /* of numbers that b is a sum of, in its units, where they may cancel; 0: none do */
   int derivatives; /* 1: they are asked for next. Of a warm start only a strict active set counts,
                       and the set is settled (conic_settle) before the solver returns */
-  int ordered;     /* 1: columns stand in an order against fill, with what is eliminated together in
-                      tiles of its own */
+  int ordered; /* so many columns stand in an order against fill, with what is eliminated together
+                  in tiles of its own; 0: in no such order */
   int answer_only; /* 1: nobody will ask for the solution's derivatives */
   int rough;       /* 1: of an exact program, a point of the path from which to go on with more rows
                       will do: x, slack and dual without a certificate */

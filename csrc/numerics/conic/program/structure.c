@@ -346,28 +346,46 @@ static size_t order_tiles(qd_cone_workspace *workspace) {
   return fill;
 }
 
-/* As they come: of what a tile knows behind itself, the first one gets to know all others. Returns
- * the number of the factor's tiles. */
-static size_t keep_order(qd_cone_workspace *workspace) {
+static void clear_bits(uint64_t *mask, int from, int to) {
+  for (int w = from / MASK_BITS; MASK_BITS * w < to; ++w) {
+    const int low = from - MASK_BITS * w, high = to - MASK_BITS * w;
+    const uint64_t behind = high < MASK_BITS ? ~(uint64_t)0 << high : 0;
+    mask[w] &= behind | (low > 0 ? ~(~(uint64_t)0 << low) : 0);
+  }
+}
+
+static int bit_from(const uint64_t *mask, int words, int from) {
+  for (int w = from / MASK_BITS; w < words; ++w) {
+    const uint64_t rest =
+        w == from / MASK_BITS ? mask[w] & (~(uint64_t)0 << (from % MASK_BITS)) : mask[w];
+    if (rest != 0) {
+      return MASK_BITS * w + lowest_bit(rest);
+    }
+  }
+  return -1;
+}
+
+/* The first `own` as they come, behind all others (springs of rows, which without these tiles would
+ * know each other all the same): of what a tile knows behind itself, the first one gets to know all
+ * others. Returns the number of the factor's tiles. */
+static size_t keep_order(qd_cone_workspace *workspace, int own) {
   const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
   size_t fill = 0;
-  for (int t = 0; t < tiles; ++t) {
-    uint64_t *own = tile_set(workspace, t);
-    int first = -1;
-    workspace->structure.tile_position[t] = workspace->structure.tile_original[t] = t;
-    memset(own, 0, (size_t)(t / MASK_BITS) * sizeof *own);
-    own[t / MASK_BITS] &= ~(uint64_t)0 << (t % MASK_BITS); /* not what went before */
-    own[t / MASK_BITS] |= (uint64_t)1 << (t % MASK_BITS);
-    for (int w = t / MASK_BITS; w < words; ++w) {
-      const uint64_t behind =
-          w == t / MASK_BITS ? own[w] & ~((uint64_t)1 << (t % MASK_BITS)) : own[w];
-      fill += (size_t)bit_count(own[w]);
-      if (first < 0 && behind != 0) {
-        first = MASK_BITS * w + lowest_bit(behind);
-      }
+  for (int place = 0; place < tiles; ++place) {
+    const int t = (own + place) % tiles;
+    uint64_t *mask = tile_set(workspace, t);
+    workspace->structure.tile_position[t] = place;
+    workspace->structure.tile_original[place] = t;
+    clear_bits(mask, t < own ? 0 : own, t); /* what went before */
+    if (t < own) {
+      clear_bits(mask, own, tiles);
     }
-    for (int w = t / MASK_BITS; first >= 0 && w < words; ++w) {
-      tile_set(workspace, first)[w] |= own[w];
+    set_bit(mask, t);
+    const int behind = bit_from(mask, words, t + 1);
+    const int first = behind < 0 ? bit_from(mask, words, 0) : behind; /* t: there is none */
+    for (int w = 0; w < words; ++w) {
+      fill += (size_t)bit_count(mask[w]);
+      tile_set(workspace, first)[w] |= mask[w];
     }
   }
   return fill;
@@ -442,8 +460,8 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
     couple_all(workspace, program);
   }
   workspace->wanted.fill = tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace)
-                           : ordered                                    ? keep_order(workspace)
-                                                                        : order_tiles(workspace);
+                           : ordered > 0 ? keep_order(workspace, (ordered + 3) / 4)
+                                         : order_tiles(workspace);
   if (workspace->wanted.fill > workspace->capacity.fill) {
     return 0;
   }

@@ -21,8 +21,8 @@ static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
 /* Masks of rows and of Q; finiteness and signs of all numbers but those of G and C, whose squares
  * conic_load has to look at anyway. */
 qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program);
-/* Order of the tiles (`ordered`: as they come) and the factor's columns; 0 if the factor does not
- * fit the workspace, which then says in `wanted` how many tiles it has. */
+/* Order of the tiles (`ordered` columns as they come, behind others) and the factor's columns; 0 if
+ * the factor does not fit the workspace, which then says in `wanted` how many tiles it has. */
 int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program, int ordered);
 /* Places of a mask's tiles, ascending; returns how many. */
 int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list);
