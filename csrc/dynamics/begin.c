@@ -25,6 +25,7 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
 
 void begin_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                     const qd_step_input *input) {
+  w->collision.by_edges = options->contacts == QD_CONTACTS_MUJOCO;
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   set_begin(model, w, options, input);
 }

@@ -112,6 +112,7 @@ qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const doubl
     return QD_NOT_FINITE;
   }
   kinematics_compute(model, q, NULL, &workspace->kinematics);
+  workspace->collision.by_edges = 0;
   const qd_status status =
       collision_compute(model, &workspace->kinematics, margin, &workspace->collision);
   *contacts = workspace->collision.contact;

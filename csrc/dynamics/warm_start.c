@@ -248,6 +248,24 @@ static void load_cone(double *dual, const friction_rows *rows, const double forc
   }
 }
 
+/* The force in a pyramid's cones: along each tangent its own, and of the rest as much each. */
+static void load_halves(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
+  const int parts = rows->halves + 2 * rows->flat;
+  double rest = force[0];
+  for (int i = 0; i < rows->halves; ++i) {
+    const friction_row *row = rows->row + 2 * i + 1;
+    dual[2 * i + 1] = 0.5 * force[row->component[0]] / row->weight[0];
+    rest -= fabs(dual[2 * i + 1]);
+  }
+  const double share = fmax(rest, 0.0) / parts;
+  for (int i = 0; i < rows->halves; ++i) {
+    dual[2 * i] = fabs(dual[2 * i + 1]) + share;
+  }
+  if (rows->flat > 0) {
+    dual[2 * rows->halves] = 2 * rows->flat * share;
+  }
+}
+
 static void fill_contact(const warm_start *w, const qd_model *model, const collision *c, problem *p,
                          const island *one, int index) {
   const contact_block *block = p->block + index;
@@ -258,7 +276,9 @@ static void fill_contact(const warm_start *w, const qd_model *model, const colli
     return;
   }
   turn_force(force, earlier, contact);
-  if (block->rows.kind == QD_ORTHANT && block->rows.count <= 2) {
+  if (block->rows.halves > 0) {
+    load_halves(p->dual + block->row, &block->rows, force);
+  } else if (block->rows.kind == QD_ORTHANT && block->rows.count <= 2) {
     load_line(p->dual + block->row, &block->rows, force);
   } else if (block->rows.kind == QD_LORENTZ) {
     load_cone(p->dual + block->row, &block->rows, force);

@@ -78,10 +78,10 @@ class Options:
             and creep across it for as long as friction is loaded, as those of MuJoCo do at rest, from the file's
             solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
             (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. Exact and smoothed steps, with
-            friction="cone" and law="convex", which is MuJoCo's. Of a file with pyramidal cones, MuJoCo's default,
-            contacts have the compliance of a pyramid all of whose edges act. A contact that is penetrated beyond
-            what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The step's derivative
-            jumps where two bodies begin to touch.
+            friction="cone" and law="convex", which is MuJoCo's. Contacts of a file with pyramidal cones, MuJoCo's
+            default, are its pyramids: sums of planar cones, one for each tangent (formulation 2). A contact that is
+            penetrated beyond what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The
+            step's derivative jumps where two bodies begin to touch.
         force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
             from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
             motion if nothing else does. In a smoothed step limits act before they are reached.

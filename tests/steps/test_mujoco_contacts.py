@@ -32,6 +32,8 @@ INCLINE = """<mujoco><option cone="{cone}" impratio="{impratio}" gravity="{along
 
 BALL, CUBE = 'sphere" size="0.03', 'box" size="0.03 0.03 0.03'
 SQUEEZE = np.array((0.004, -0.004))
+LIGHT = np.array((0.00163, -0.00163))
+"""Of friction 1, six tenths hold the object: edges of MuJoCo's pyramids let go from a half on, or a third."""
 
 
 def grasp(shape: str, cone: str = "elliptic", impratio: float = 1.0, geom: str = "") -> str:
@@ -44,6 +46,19 @@ def incline(angle: float, cone: str = "elliptic", impratio: float = 1.0, geom: s
     return INCLINE.format(
         shape=shape, cone=cone, impratio=impratio, geom=geom, along=along, down=down
     )
+
+
+def slope(normal: str, geom: str = "") -> str:
+    """A box on a plane whose tangents, in MuJoCo, are not along any axis of the world."""
+    body = '<body pos="0 0 0.0498" {0}><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="0.8" {1}/></body>'
+    z = np.array(normal.split(), dtype=np.float64)
+    z /= np.linalg.norm(z)
+    place = f'pos="{" ".join(map(str, 0.0498 * z))}" zaxis="{normal}"'
+    return f"""<mujoco><worldbody><geom type="plane" size="1 1 1" zaxis="{normal}" {geom}/>
+{body.format("", geom).replace('pos="0 0 0.0498" ', place)}</worldbody></mujoco>"""
+
+
+STICKY = 'friction="2 0.005 0.0001"'
 
 
 def at_rest(source: str, u: Any, seconds: float = 0.3) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -71,7 +86,28 @@ SCENES: dict[str, tuple[str, Any, int]] = {
     "steep incline": (incline(0.6), (), 0),
     "incline, pyramids": (incline(0.3, "pyramidal"), (), 0),
     "incline, margins": (incline(0.3, geom='margin="0.001"'), (), 0),
+    "flat incline, pyramids": (incline(0.1, "pyramidal"), (), 0),
+    "steep incline, pyramids": (incline(0.6, "pyramidal"), (), 0),
+    "light, pyramids": (grasp(BALL, "pyramidal"), LIGHT, 4),
+    "light, pyramids, impratio": (grasp(BALL, "pyramidal", 10.0), LIGHT, 4),
+    "light, condim 3": (grasp(BALL, "pyramidal").replace('condim="4"', 'condim="3"'), LIGHT, 4),
+    "light, condim 6": (grasp(BALL, "pyramidal").replace('condim="4"', 'condim="6"'), LIGHT, 4),
+    "light, friction 0.7": (
+        grasp(BALL, "pyramidal").replace("1 0.005 0.0001", "0.7 0.01 0.001"),
+        1.3 * LIGHT,
+        4,
+    ),
+    "cube, light, pyramids": (grasp(CUBE, "pyramidal"), LIGHT, 4),
+    "cube, light, soft": (
+        grasp(CUBE, "pyramidal", geom='solref="0.04 0.7" solimp="0.8 0.9 0.01 0.4 3"'),
+        LIGHT,
+        4,
+    ),
 }
+
+
+NEARLY_SLIDES = {"steep incline, pyramids": 0.03}
+"""The corners behind slide, and lift by what convex friction lets slide."""
 
 
 @pytest.mark.parametrize("name", list(SCENES))
@@ -88,9 +124,29 @@ def test_creeps_as_fast_as_mujoco(name: str) -> None:
         q = start
         for _ in range(round(2.0 / h)):
             q = qdsim.step(model, q, u, options).q_next
-        assert q[axis] - start[axis] == pytest.approx(expected, rel=0.02), h
+        assert q[axis] - start[axis] == pytest.approx(
+            expected, rel=NEARLY_SLIDES.get(name, 0.02)
+        ), h
         other = np.delete(q - start, axis)
-        assert np.abs(other).max() < 1e-3
+        assert np.abs(other).max() < (3e-3 if name in NEARLY_SLIDES else 1e-3)
+
+
+@pytest.mark.parametrize("normal", ["0.2 0.4 0.9", "-0.1 0.6 0.75", "0.3 0.1 0.9"])
+def test_pyramids_stand_as_mujocos(normal: str) -> None:
+    """How fast a box creeps down a slope, and where to, depends on the tangents that edges are along."""
+    compiled, data = at_rest(slope(normal, STICKY), ())
+    start = data.qpos.copy()
+    mujoco.mj_step(compiled, data, round(2.0 / compiled.opt.timestep))
+    model, q = qdsim.load(slope(normal, STICKY)), start
+    options = qdsim.Options(h=0.05, contacts="mujoco", epsilon=0.01)
+    for _ in range(40):
+        q = qdsim.step(model, q, [], options).q_next
+    way = data.qpos[:3] - start[:3]
+    assert np.linalg.norm(q[:3] - data.qpos[:3]) < 0.03 * np.linalg.norm(way)
+    step = qdsim.step(model, q, [], options)
+    assert np.linalg.norm(step.contacts["force"][:, :3].sum(axis=0)) == pytest.approx(
+        0.8 * 9.81, rel=1e-3
+    )
 
 
 def test_forces_and_depth_at_rest_are_mujocos() -> None:
@@ -192,14 +248,25 @@ def settled(source: str, u: Any, axis: int, spread: float) -> Scene:
 
 
 @pytest.mark.parametrize("kappa", [None, 1e2])
-@pytest.mark.parametrize("name", ["cube", "ball, pyramids", "incline"])
+@pytest.mark.parametrize(
+    "name", ["cube", "ball, pyramids", "incline", "light, pyramids", "rolling", "slope"]
+)
 def test_derivatives(name: str, kappa: float | None) -> None:
     source, u, axis = {
         "cube": (grasp(CUBE, geom=SMOOTH), SQUEEZE, 4),
         "ball, pyramids": (grasp(BALL, "pyramidal", geom=SMOOTH), SQUEEZE, 4),
         "incline": (incline(0.6, geom=SMOOTH), (), 0),
+        "light, pyramids": (grasp(BALL, "pyramidal", geom=SMOOTH), 2.0 * LIGHT, 4),
+        "rolling": (
+            grasp(BALL, "pyramidal", geom=SMOOTH)
+            .replace('condim="4"', 'condim="6"')
+            .replace("1 0.005 0.0001", "1 0.01 0.01"),
+            SQUEEZE,
+            4,
+        ),
+        "slope": (slope("0.2 0.4 0.9", SMOOTH), (), 0),
     }[name]
-    scene = settled(source, u, axis, 5e-4)
+    scene = settled(source, u, axis, 1e-4 if name == "slope" else 5e-4)
     options = qdsim.Options(h=0.05, kappa=kappa, contacts="mujoco", epsilon=0.1)
     report = compare(scene, options, 4)
     assert report.share >= 0.7
@@ -217,10 +284,12 @@ def test_derivatives(name: str, kappa: float | None) -> None:
 
 
 @pytest.mark.parametrize("kappa", [None, 1e2])
-@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
-def test_derivatives_by_parameters(cone: str, kappa: float | None) -> None:
+@pytest.mark.parametrize(
+    ("cone", "squeeze"), [("elliptic", 1.0), ("pyramidal", 1.0), ("pyramidal", 0.5)]
+)
+def test_derivatives_by_parameters(cone: str, squeeze: float, kappa: float | None) -> None:
     """By friction, which sets the compliance across the normal; sizes, which set the depth; and the time step."""
-    scene = settled(grasp(BALL, cone, geom=SMOOTH), SQUEEZE, 4, 2e-4)
+    scene = settled(grasp(BALL, cone, geom=SMOOTH), squeeze * SQUEEZE, 4, 2e-4)
     model, rng = scene.model, np.random.default_rng(3)
     options = qdsim.Options(h=0.05, kappa=kappa, contacts="mujoco", epsilon=0.1)
     q, u = scene.sample(rng)
@@ -252,8 +321,9 @@ def test_derivatives_by_parameters(cone: str, kappa: float | None) -> None:
 # ---------------------------------------------------------------- batches, rollouts, bad input
 
 
-def test_batches_rollouts_and_warm_starts() -> None:
-    scene = settled(grasp(CUBE), SQUEEZE, 4, 5e-4)
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_batches_rollouts_and_warm_starts(cone: str) -> None:
+    scene = settled(grasp(CUBE, cone), SQUEEZE, 4, 5e-4)
     model, rng = scene.model, np.random.default_rng(2)
     q, u = (np.array(part) for part in zip(*[scene.sample(rng) for _ in range(5)]))
     options = qdsim.Options(h=0.05, contacts="mujoco")

@@ -29,7 +29,7 @@ typedef struct contact_state {
   contact_twists delta, time;
   double gap, bounce; /* of the offset: by the distance, by the normal velocity under v */
   int yields;         /* 1: the distance changes all rows, by these numbers */
-  double yield[MOTION_MAX];
+  double yield[YIELD_ROWS_MAX];
   double force[3];
   double axis[3]; /* that tangent 1 is made from, */
   double to_axis; /* one over the length of its product with the normal */
@@ -45,12 +45,13 @@ static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
 }
 
 /* of each row, by the distance */
-static void yield_slopes(double out[MOTION_MAX], const qd_model *model, const qd_contact *contact,
-                         const contact_block *block, const double *dual, double h) {
+static void yield_slopes(double out[YIELD_ROWS_MAX], const qd_model *model,
+                         const qd_contact *contact, const contact_block *block, const double *dual,
+                         double h) {
   contact_yield now;
   contact_yield_change change;
   contact_yield_compute(&now, &change, model, contact, h);
-  contact_yield_rows(out, &change.by_distance, block->rows.count, dual);
+  contact_yield_rows(out, &change.by_distance, &block->rows, dual);
 }
 
 static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
@@ -75,7 +76,7 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
   }
-  contact_tangent_axis(cs->axis, model, contact->frame);
+  contact_frame_axis(cs->axis, model, contact->frame);
   vec3_cross(y, cs->axis, contact->frame);
   cs->to_axis = 1.0 / vec3_norm(y);
 }

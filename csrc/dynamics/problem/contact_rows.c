@@ -122,6 +122,18 @@ static double held_force(double target, double offset, double compliance) {
   return offset > 0.0 ? 2.0 * target / (offset + root) : (root - offset) / (2.0 * compliance);
 }
 
+/* Those of a pyramid share the barrier. */
+static void add_cones(problem *p, island *one, const friction_rows *rows, double target) {
+  const int own = rows->count - 2 * rows->halves;
+  const double share = target / (rows->halves + (own > 0));
+  for (int i = 0; i < rows->halves; ++i) {
+    add_cone(p, one, QD_LORENTZ, 2, share);
+  }
+  if (own > 0) {
+    add_cone(p, one, rows->halves > 0 ? QD_ORTHANT : rows->kind, own, share);
+  }
+}
+
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
                            const kinematics *k, const collision *c, island *one, int index) {
   const qd_contact *contact = c->contact + index;
@@ -151,10 +163,12 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   if (yields) {
     contact_yield_compute(&yield, NULL, model, contact, o->h);
     block->offset = OFFSET_YIELD;
-    block->compliance = yield.normal;
+    block->compliance = yield.whole.normal;
   }
   if (is_soft) {
     friction_rows_fill(&block->rows, contact->friction, 1, present, QD_CONE, 0, NULL);
+  } else if (contact_yields_by_edges(model, o, contact)) {
+    friction_rows_fill_halves(&block->rows, contact->friction, contact->dim, present);
   } else if (block->compliance > 0.0) {
     friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
   } else {
@@ -163,7 +177,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   }
   const int rows = block->rows.count;
   const double offset =
-      yields ? yield.offset : contact_offset(p, model, o, contact, block, squared[0]);
+      yields ? yield.whole.offset : contact_offset(p, model, o, contact, block, squared[0]);
   const double target = barrier_target(o, block->rows.log_count);
   if (!rows_move(&block->rows, squared)) {
     block->held_force = target > 0.0 ? held_force(rows * target, offset, block->compliance) : 0.0;
@@ -174,15 +188,17 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * offset;
   }
-  if (block->compliance > 0.0) {
+  if (yields) {
+    for (int r = 0; r < rows; ++r) {
+      contact_yield_row(p->g + block->row + r, p->compliance + block->row + r, &yield, &block->rows,
+                        r);
+    }
+    one->compliant += rows;
+  } else if (block->compliance > 0.0) {
     p->compliance[block->row] = block->compliance;
     ++one->compliant;
-    for (int r = 1; yields && r < rows; ++r) {
-      p->compliance[block->row + r] = yield.across;
-      ++one->compliant;
-    }
   }
-  add_cone(p, one, block->rows.kind, rows, target);
+  add_cones(p, one, &block->rows, target);
   p->friction_row_count += rows;
   p->row_count += rows;
   one->row_count += rows;

@@ -75,7 +75,7 @@ static void fill_pyramid(friction_rows *out, const double *friction, int dim, in
 void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays) {
-  out->count = 0;
+  out->count = out->halves = out->flat = 0;
   out->log_count = 1;
   out->law = friction_model;
   if (dim == 1) {
@@ -94,9 +94,30 @@ void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim
     friction_rows_fill(out, friction, dim, present, QD_CONE, 0, NULL);
     return;
   }
-  out->count = 0;
+  out->count = out->halves = out->flat = 0;
   out->law = QD_CONE;
   fill_cone(out, friction, dim, present);
+}
+
+void friction_rows_fill_halves(friction_rows *out, const double *friction, int dim,
+                               const int present[MOTION_MAX]) {
+  out->count = out->halves = out->flat = 0;
+  out->law = QD_CONE;
+  out->log_count = 2;
+  for (int c = 1; c < dim; ++c) {
+    if (!present[c] || !(coefficient(friction, c) > 0.0)) {
+      ++out->flat;
+      continue;
+    }
+    for (int half = 0; half < 2; ++half, ++out->halves) {
+      add_row(out, 1.0, 0, 0.0);
+      add_row(out, 0.0, c, coefficient(friction, c));
+    }
+  }
+  out->kind = out->halves > 0 ? QD_LORENTZ : QD_ORTHANT;
+  if (out->flat > 0) {
+    add_row(out, 1.0, 0, 0.0);
+  }
 }
 
 void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,

@@ -21,6 +21,8 @@ typedef struct friction_rows {
   int kind;      /* QD_ORTHANT or QD_LORENTZ */
   int log_count; /* logs of the barrier per row, or per Lorentz cone */
   int law;       /* QD_CONE or QD_PYRAMID */
+  int halves;    /* Lorentz cones of two rows that come first, two per tangent; else 0 */
+  int flat;      /* tangents without: one row for all, behind them */
   friction_row *row;
 } friction_rows;
 
@@ -38,6 +40,11 @@ void friction_rows_fill(friction_rows *out, const double *friction, int dim,
  * first row. */
 void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim,
                              const int present[MOTION_MAX]);
+/* The same as a sum of planar cones, w_n >= |mu_c w_c|, two for each component c (yield.h), and one
+ * row for those components that are left out: MuJoCo's pyramid, whose edges are +- each component.
+ */
+void friction_rows_fill_halves(friction_rows *out, const double *friction, int dim,
+                               const int present[MOTION_MAX]);
 
 /* How the weights of row r follow from the pair's five coefficients: weight[i] grows by slope[i]
  * per coefficient[i]; -1 where it is constant. Coefficients that are zero leave no row in a cone.

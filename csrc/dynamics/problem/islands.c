@@ -190,14 +190,15 @@ static void number_islands(islands *s, const qd_model *model) {
 }
 
 /* Most rows that a contact gives. */
-static int contact_row_bound(const qd_contact *contact, const qd_step_options *o) {
+static int contact_row_bound(const qd_model *model, const qd_contact *contact,
+                             const qd_step_options *o) {
   if (contact->dim == 1) {
     return 1;
   }
   if (o->friction_model == QD_PYRAMID) {
     return o->ray_count + 2 * (contact->dim > 3 ? contact->dim - 3 : 0);
   }
-  return contact->dim;
+  return contact_yields_by_edges(model, o, contact) ? 4 * (contact->dim - 1) : contact->dim;
 }
 
 static int limit_rows(const qd_model *model, int dof) {
@@ -274,8 +275,9 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
     s->of_contact[i] = index;
     if (index >= 0) {
       island *one = s->island + index;
-      const int rows = contact_row_bound(contact, o);
+      const int rows = contact_row_bound(model, contact, o);
       ++one->contact_count;
+      one->contact_cones += contact_yields_by_edges(model, o, contact) ? 2 * (contact->dim - 1) : 1;
       one->size.rows += rows;
       one->size.compliant += contact_yields(model, o, contact->pair)
                                  ? rows

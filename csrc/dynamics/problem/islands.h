@@ -29,6 +29,7 @@ typedef struct island {
   int tree, tree_count;             /* of islands.tree_order */
   int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
+  int contact_cones;                /* at most */
   int constraint, constraint_count; /* of islands.constraint_order */
   int tendon, tendon_count;         /* of islands.tendon_order */
   int row, row_count;               /* of the problem's rows, limits behind contacts */

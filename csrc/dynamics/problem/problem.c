@@ -63,7 +63,7 @@ void problem_lay_out_program(problem *p, arena *a) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
     /* of limits, of limited forces, of softened motion, of each row of a tendon */
-    cones += (size_t)one->contact_count + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
+    cones += (size_t)one->contact_cones + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
     cones += (size_t)(one->soft_elements + one->ball_limit_count);
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);

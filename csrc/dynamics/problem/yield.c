@@ -35,9 +35,9 @@ static double impedance(double *slope, const double solimp[5], double r) {
   return least + y * (most - least);
 }
 
-/* R of the normal row and of the others for one unit of (1 - d) / d times the inverse weights, and
- * their slopes by the friction coefficient. */
-static void shares(double of[2], double slope[2], const qd_model *model,
+/* R of the normal row, of the others and of a pyramid's edge, for one unit of (1 - d) / d times the
+ * inverse weights, and their slopes by the friction coefficient. */
+static void shares(double of[3], double slope[3], const qd_model *model,
                    const qd_contact *contact) {
   const int pair = contact->pair, edges = model->pair_edges[pair];
   const double mu = fmax(contact->friction[0], LEAST_FRICTION), ratio = model->pair_impratio[pair];
@@ -46,13 +46,43 @@ static void shares(double of[2], double slope[2], const qd_model *model,
   slope[0] = 0.0;
   of[1] = mu * mu / ratio;
   slope[1] = moves * 2.0 * mu / ratio;
+  of[2] = 2.0 * mu * mu * (1.0 + mu * mu) / ratio;
+  slope[2] = moves * (4.0 * mu + 8.0 * mu * mu * mu) / ratio;
   if (edges > 0 && contact->dim > 1) {
-    const double edge = 2.0 * mu * mu * (1.0 + mu * mu) / ratio;
-    const double by_mu = moves * (4.0 * mu + 8.0 * mu * mu * mu) / ratio;
-    of[0] = edge / edges;
-    slope[0] = by_mu / edges;
-    of[1] = 0.5 * edge;
-    slope[1] = 0.5 * by_mu;
+    of[0] = of[2] / edges;
+    slope[0] = slope[2] / edges;
+  }
+}
+
+/* (k + 1/k) / 2 = 1 + x, k and 1/k, and their slopes by x. */
+static void stiff_and_soft(double k[2], double slope[2], double x) {
+  const double root = sqrt(x * x + 2.0 * x);
+  k[1] = 1.0 + x + root;
+  k[0] = 1.0 / k[1];
+  slope[1] = root > 0.0 ? k[1] / root : 0.0;
+  slope[0] = root > 0.0 ? -k[0] / root : 0.0;
+}
+
+/* The two cones of a tangent: with e = h / B and x = e K d, offsets k x r (r where apart),
+ * compliances k e R and e R, R that of an edge. by: slopes of x, e, R by what changes, and 1 if r
+ * does; NULL: the values themselves. */
+typedef struct edge_change {
+  double x, e, R, r;
+} edge_change;
+
+static void compute_halves(yield_part half[2], double r, double x, double e, double R,
+                           const edge_change *by) {
+  double k[2], slope[2];
+  stiff_and_soft(k, slope, x);
+  for (int i = 0; i < 2; ++i) {
+    if (by == NULL) {
+      half[i] = (yield_part){r > 0.0 ? r : k[i] * x * r, k[i] * e * R, e * R};
+      continue;
+    }
+    const double dk = slope[i] * by->x;
+    half[i].offset = r > 0.0 ? by->r : (dk * x + k[i] * by->x) * r + k[i] * x * by->r;
+    half[i].across = by->e * R + e * by->R;
+    half[i].normal = dk * e * R + k[i] * half[i].across;
   }
 }
 
@@ -60,26 +90,34 @@ void contact_yield_compute(contact_yield *out, contact_yield_change *change, con
                            const qd_contact *contact, double h) {
   const int pair = contact->pair;
   const double *reference = model->pair_reference + 3 * pair;
-  const double K = reference[0], B = reference[1], across = h / reference[2];
+  const double K = reference[0], B = reference[1], across = h / reference[2], e = h / B;
   const double r = contact->dist - model->pair_margin[pair], weight = model->pair_weight[pair];
-  double by_r, share[2], by_mu[2];
+  double by_r, share[3], by_mu[3];
   const double d = impedance(&by_r, model->pair_impedance + 5 * pair, r);
   shares(share, by_mu, model, contact);
   const double unit = fmax((1.0 - d) / d * weight, LEAST_R);
   const double rate = B + h * K * d, along = h / rate, undone = along * K * d;
   const double still = r > 0.0 ? 1.0 : undone; /* of r */
-  *out = (contact_yield){still * r, along * unit * share[0], across * unit * share[1]};
+  const double x = e * K * d, R = unit * share[2];
+  out->whole = (yield_part){still * r, along * unit * share[0], across * unit * share[1]};
+  compute_halves(out->half, r, x, e, R, NULL);
   if (change == NULL) {
     return;
   }
   const double unit_by_r = unit > LEAST_R ? -by_r / (d * d) * weight : 0.0;
   const double along_by_r = -along * h * K * by_r / rate;
   const double undone_by_r = along * K * by_r + along_by_r * K * d;
-  change->by_distance = (contact_yield){r > 0.0 ? 1.0 : undone + undone_by_r * r,
-                                        (along_by_r * unit + along * unit_by_r) * share[0],
-                                        across * unit_by_r * share[1]};
+  change->by_distance.whole = (yield_part){r > 0.0 ? 1.0 : undone + undone_by_r * r,
+                                           (along_by_r * unit + along * unit_by_r) * share[0],
+                                           across * unit_by_r * share[1]};
   const double along_by_h = B / (rate * rate);
-  change->by_h = (contact_yield){r > 0.0 ? 0.0 : along_by_h * K * d * r,
-                                 along_by_h * unit * share[0], out->across / h};
-  change->by_friction = (contact_yield){0.0, along * unit * by_mu[0], across * unit * by_mu[1]};
+  change->by_h.whole = (yield_part){r > 0.0 ? 0.0 : along_by_h * K * d * r,
+                                    along_by_h * unit * share[0], out->whole.across / h};
+  change->by_friction.whole = (yield_part){0.0, along * unit * by_mu[0], across * unit * by_mu[1]};
+  const edge_change by_distance = {e * K * by_r, 0.0, unit_by_r * share[2], 1.0};
+  const edge_change by_h = {x / h, e / h, 0.0, 0.0};
+  const edge_change by_friction = {0.0, 0.0, unit * by_mu[2], 0.0};
+  compute_halves(change->by_distance.half, r, x, e, R, &by_distance);
+  compute_halves(change->by_h.half, r, x, e, R, &by_h);
+  compute_halves(change->by_friction.half, r, x, e, R, &by_friction);
 }

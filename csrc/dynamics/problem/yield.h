@@ -7,18 +7,34 @@
  *   across  J delta + h / B_t R_t f,
  * which creep as MuJoCo's do whatever h is, and never overshoot. What is apart yields from where it
  * touches: J delta + r in place of the first two terms. Impedance d(r), R = (1 - d) / d times the
- * inverse weights: MuJoCo's documentation, "Solver parameters". A pyramid of n edges, whose R is
- * that of an edge, yields where all of them act as a cone with R / n along and R / 2 across, rows
- * of friction times motion. Floor: dynamics. */
+ * inverse weights: MuJoCo's documentation, "Solver parameters".
+ *
+ * Of a pyramid every tangent has two edges n +- mu t of compliance R, B (J_n +- mu J_t) v + K d r +
+ * R f: a planar cone. With forces (n, t) = (f+ + f-, f+ - f-) it has h/B R/2 along both, and the
+ * spring at the beginning of the step. At rest pairs that do not slide carry n = 2 s, s = -K d r/R,
+ * those that do (f- = 0) more. Two planar cones of half of it side by side, with k and 1/k times
+ * the compliance along the normal and k s / k, s / k of its load, are the same at rest, sliding
+ * too, 1 / (1 + k) + 1 / (1 + 1/k) = 1, and together as stiff along the normal as the spring at the
+ * end of the step is where (k + 1/k) / 2 = 1 + x,  x = h K d / B. Tangents along which nothing
+ * moves are springs along the normal alone. Floor: dynamics. */
 #ifndef QD_DYNAMICS_YIELD_H
 #define QD_DYNAMICS_YIELD_H
 
+#include "dynamics/problem/friction.h"
 #include "mechanics/model.h"
+
+#define YIELD_ROWS_MAX 20 /* of a contact */
+
+/* Of one kind of rows. */
+typedef struct yield_part {
+  double offset;         /* of the normal row, m */
+  double normal, across; /* compliance of the normal row and of the others, m/N */
+} yield_part;
 
 /* What the rows of a contact have, and how it changes. */
 typedef struct contact_yield {
-  double offset;         /* of the normal row, m */
-  double normal, across; /* compliance of the normal row and of the others, m/N */
+  yield_part whole;   /* of the cone, of one row too; of all tangents of a pyramid */
+  yield_part half[2]; /* of the two cones of a tangent */
 } contact_yield;
 
 typedef struct contact_yield_change {
@@ -37,12 +53,34 @@ static inline int contact_yields(const qd_model *model, const qd_step_options *o
 void contact_yield_compute(contact_yield *out, contact_yield_change *change, const qd_model *model,
                            const qd_contact *contact, double h);
 
+/* 1 if its rows are those of a pyramid. */
+static inline int contact_yields_by_edges(const qd_model *model, const qd_step_options *o,
+                                          const qd_contact *contact) {
+  return model->pair_edges[contact->pair] > 0 && contact->dim > 1 &&
+         contact_yields(model, o, contact->pair);
+}
+
+/* Offset and compliance of row r. */
+static inline void contact_yield_row(double *offset, double *compliance, const contact_yield *of,
+                                     const friction_rows *rows, int r) {
+  const int is_half = r < 2 * rows->halves;
+  const yield_part *part = is_half ? of->half + r / 2 % 2 : &of->whole;
+  const int is_normal = is_half ? r % 2 == 0 : r == 2 * rows->halves;
+  *offset = is_normal ? part->offset : 0.0;
+  *compliance = is_normal ? part->normal : part->across;
+  if (!is_half && rows->flat > 0) { /* of some tangents only */
+    *compliance *= (0.5 * rows->halves + rows->flat) / rows->flat;
+  }
+}
+
 /* out (rows) = what a change of both offset and compliance does to a contact's rows under these
  * multipliers. */
-static inline void contact_yield_rows(double *out, const contact_yield *change, int rows,
-                                      const double *dual) {
-  for (int r = 0; r < rows; ++r) {
-    out[r] = r == 0 ? change->offset + change->normal * dual[0] : change->across * dual[r];
+static inline void contact_yield_rows(double *out, const contact_yield *change,
+                                      const friction_rows *rows, const double *dual) {
+  for (int r = 0; r < rows->count; ++r) {
+    double offset, compliance;
+    contact_yield_row(&offset, &compliance, change, rows, r);
+    out[r] = offset + compliance * dual[r];
   }
 }
 

@@ -5,6 +5,8 @@
 /* Below this, a contact normal counts as parallel to a planar model's normal: use the general axes.
  */
 #define PARALLEL 1e-6
+/* Cosine. Of axes that make other tangents it is at least a half where no plane is the model's. */
+#define OTHER_AXIS 1e-6
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
@@ -83,6 +85,32 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
   axis[least] = 1.0;
 }
 
+/* Of MuJoCo's tangents (mju_makeFrame), but for their order and sign. */
+static void mujoco_tangent_axis(double axis[3], const double n[3]) {
+  const int y_is_far = fabs(n[1]) < 0.5;
+  vec3_set(axis, 0.0, y_is_far, !y_is_far);
+}
+
+void contact_frame_axis(double axis[3], const qd_model *model, const double frame[9]) {
+  contact_tangent_axis(axis, model, frame);
+  if (fabs(vec3_dot(axis, frame + 3)) > OTHER_AXIS) {
+    mujoco_tangent_axis(axis, frame);
+  }
+}
+
+/* Replaces tangents; those that are along the same lines stay. */
+static void use_mujoco_tangents(double frame[9], const qd_model *model) {
+  double axis[3], own[3], t1[3];
+  contact_tangent_axis(own, model, frame);
+  mujoco_tangent_axis(axis, frame);
+  vec3_cross(t1, axis, frame);
+  vec3_normalize(t1);
+  if (fabs(vec3_dot(own, t1)) > OTHER_AXIS) {
+    vec3_copy(frame + 3, t1);
+    vec3_cross(frame + 6, frame, t1);
+  }
+}
+
 /* Tangent 1, as contact_tangent_axis says: of a world axis the product has two numbers. */
 static void fill_tangents(double frame[9], const qd_model *model) {
   const double x = frame[0], y = frame[1], z = frame[2];
@@ -130,6 +158,9 @@ void collision_add_contact(collision *c, const qd_model *model, int pair,
                            const contact_point *contact) {
   if (c->count < c->capacity) {
     contact_fill(c->contact + c->count, model, pair, contact);
+    if (c->by_edges && model->pair_edges[pair] > 0) {
+      use_mujoco_tangents(c->contact[c->count].frame, model);
+    }
     c->feature[c->count] = contact->feature;
   }
   ++c->count;
@@ -210,7 +241,7 @@ static void frame_motion(double d_frame[9], const qd_model *model, const double 
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
   double axis[3], y[3], dy[3], part[3];
   double *dt1 = d_frame + 3, *dt2 = d_frame + 6;
-  contact_tangent_axis(axis, model, n);
+  contact_frame_axis(axis, model, frame);
   vec3_cross(y, axis, n);
   vec3_cross(dy, axis, dn);
   vec3_copy(dt1, dy);
@@ -246,7 +277,7 @@ static void frame_pull(double normal[3], const qd_model *model, const double *fr
                        const double *cotangent) {
   const double *n = frame, *t1 = frame + 3;
   double axis[3], y[3], part[3], on_t1[3];
-  contact_tangent_axis(axis, model, n);
+  contact_frame_axis(axis, model, frame);
   vec3_cross(y, axis, n);
   vec3_copy(normal, cotangent);
   vec3_cross(part, t1, cotangent + 6);

@@ -12,7 +12,8 @@ typedef struct collision {
   double *reach, *travel, *joint_reach; /* scratch of missed_pairs.h */
   unsigned char *counts;                /* (pair_count) 1: its contacts are in the list */
   int left_out;                         /* number of pairs that are not */
-  qd_contact *contact;                  /* (capacity) */
+  int by_edges;             /* 1: contacts of pairs that MuJoCo gives a pyramid have its tangents */
+  qd_contact *contact;      /* (capacity) */
   contact_feature *feature; /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
@@ -46,6 +47,9 @@ void collision_remove(collision *c, int at, int end);
 /* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
  * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
 void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]);
+/* That of a frame: the same, or of MuJoCo's tangents its axis y, or z where that is near n. These
+ * differ where tangent 1 is not across the former. */
+void contact_frame_axis(double axis[3], const qd_model *model, const double frame[9]);
 
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {

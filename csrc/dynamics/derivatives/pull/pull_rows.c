@@ -94,8 +94,8 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
 
 static double yield_power(const pullback *p, const contact_block *block,
                           const contact_yield *change) {
-  double rows[MOTION_MAX], sum = 0.0;
-  contact_yield_rows(rows, change, block->rows.count, p->s->w->problem.dual + block->row);
+  double rows[YIELD_ROWS_MAX], sum = 0.0;
+  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.dual + block->row);
   for (int r = 0; r < block->rows.count; ++r) {
     sum += rows[r] * p->mu[(block->row + r) * p->stride];
   }

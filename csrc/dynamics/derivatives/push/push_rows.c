@@ -70,13 +70,13 @@ static void push_yield(const pushforward *p, const contact_block *block, const q
   const double *dual = p->s->w->problem.dual + block->row;
   const double dh = tangent_at(p, QD_BY_H, 0);
   const double d_friction = tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair);
-  double by_dist[MOTION_MAX], by_h[MOTION_MAX], by_friction[MOTION_MAX];
+  double by_dist[YIELD_ROWS_MAX], by_h[YIELD_ROWS_MAX], by_friction[YIELD_ROWS_MAX];
   contact_yield now;
   contact_yield_change change;
   contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
-  contact_yield_rows(by_dist, &change.by_distance, block->rows.count, dual);
-  contact_yield_rows(by_h, &change.by_h, block->rows.count, dual);
-  contact_yield_rows(by_friction, &change.by_friction, block->rows.count, dual);
+  contact_yield_rows(by_dist, &change.by_distance, &block->rows, dual);
+  contact_yield_rows(by_h, &change.by_h, &block->rows, dual);
+  contact_yield_rows(by_friction, &change.by_friction, &block->rows, dual);
   for (int r = 0; r < block->rows.count; ++r) {
     p->w[(block->row + r) * p->stride] +=
         by_dist[r] * d_dist + by_h[r] * dh + by_friction[r] * d_friction;
