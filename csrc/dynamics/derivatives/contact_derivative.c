@@ -76,7 +76,11 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
   }
-  contact_frame_axis(cs->axis, model, contact->frame);
+  if (cs->yields) {
+    contact_frame_axis(cs->axis, model, contact->frame);
+  } else {
+    contact_tangent_axis(cs->axis, model, contact->frame);
+  }
   vec3_cross(y, cs->axis, contact->frame);
   cs->to_axis = 1.0 / vec3_norm(y);
 }

@@ -125,12 +125,16 @@ static double held_force(double target, double offset, double compliance) {
 /* Those of a pyramid share the barrier. */
 static void add_cones(problem *p, island *one, const friction_rows *rows, double target) {
   const int own = rows->count - 2 * rows->halves;
+  if (rows->halves == 0) {
+    add_cone(p, one, rows->kind, own, target);
+    return;
+  }
   const double share = target / (rows->halves + (own > 0));
   for (int i = 0; i < rows->halves; ++i) {
     add_cone(p, one, QD_LORENTZ, 2, share);
   }
   if (own > 0) {
-    add_cone(p, one, rows->halves > 0 ? QD_ORTHANT : rows->kind, own, share);
+    add_cone(p, one, QD_ORTHANT, own, share);
   }
 }
 

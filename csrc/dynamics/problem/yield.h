@@ -56,8 +56,8 @@ void contact_yield_compute(contact_yield *out, contact_yield_change *change, con
 /* 1 if its rows are those of a pyramid. */
 static inline int contact_yields_by_edges(const qd_model *model, const qd_step_options *o,
                                           const qd_contact *contact) {
-  return model->pair_edges[contact->pair] > 0 && contact->dim > 1 &&
-         contact_yields(model, o, contact->pair);
+  return contact_yields(model, o, contact->pair) && model->pair_edges[contact->pair] > 0 &&
+         contact->dim > 1;
 }
 
 /* Offset and compliance of row r. */
