@@ -13,6 +13,7 @@ from scenes import Scene, _around
 from test_linearize import STANDARD, STENCIL, compare
 
 import qdsim
+from qdsim import systems
 from qdsim.description import ContactSolver
 
 Vector = npt.NDArray[np.float64]
@@ -405,3 +406,38 @@ def test_large_islands_step(options: dict[str, Any]) -> None:
     step = qdsim.step(model, model.default_q, [], qdsim.Options(margin=0.02, **options))
     floor = step.contacts["body_a"] == 0
     assert step.contacts["force"][floor, 0].sum() == pytest.approx(32 * 9.81, rel=0.2)
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_large_islands_balance(cone: str) -> None:
+    """Forces on each of 40 boxes are its mass times what it moves, over h squared, and within friction."""
+    count, gravity = 40, np.array((1.5, 0.7, -9.81))
+    scene = qdsim.SceneBuilder(contact_solver=ContactSolver(cone, 2.0), gravity=gravity)
+    scene.geom("world", "plane")
+    for i in range(count):
+        scene.body(f"b{i}", pos=(0.099 * (i % 4), 0, 0.0499 + 0.0998 * (i // 4)), mass=1.0)
+        scene.joint(f"b{i}", "free")
+        scene.geom(f"b{i}", "box", (0.05, 0.05, 0.05))
+    model = qdsim.build(scene.build())
+    options = qdsim.Options(h=0.05, margin=0.02, contacts="mujoco")
+    step = qdsim.step(model, model.default_q, [], options)
+    total = np.tile(gravity, (count + 1, 1))
+    for contact in step.contacts:
+        force, friction = contact["force"], contact["friction"][0]
+        across = np.linalg.norm(force[1:3])
+        assert across <= friction * force[0] + 1e-9
+        world = force[:3] @ contact["frame"].reshape(3, 3)
+        total[contact["body_b"]] += world
+        total[contact["body_a"]] -= world
+    moved = np.asarray(step.delta).reshape(count, 6)[:, :3]
+    np.testing.assert_allclose(moved / 0.05**2, total[1:], atol=1e-7)
+    assert np.abs(moved).max() > 1e-5
+
+
+def test_carrots_step() -> None:
+    """205 DOFs, most of them one island of cylinders on a board: it ends, and warm steps are the same."""
+    system = systems.load("carrots")
+    options = system.options.replace(contacts="mujoco", friction="cone")
+    step = qdsim.step(system.model, system.start.q, system.start.u, options)
+    again = qdsim.step(system.model, system.start.q, system.start.u, options, warm_start=step)
+    np.testing.assert_allclose(again.q_next, step.q_next, atol=1e-7)
