@@ -47,6 +47,7 @@ class Settings:
     randomize: str = (
         ""  # drawn an episode: body_mass=3:20 (factors), pair_compliance=0..1e-3 (values)
     )
+    contacts: str = ""  # of every episode, or several to draw from: mujoco, or rigid,mujoco
     begin: str = ""  # a policy to begin with; width and choices are its own
 
 
@@ -198,6 +199,8 @@ class Run:
         make["autoreset_mode"] = "SameStep"  # every action is one of an episode
         if settings.randomize:
             make["randomize"] = draws(settings.randomize)
+        if settings.contacts:
+            make["contacts"] = settings.contacts.split(",")
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]

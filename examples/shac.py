@@ -103,6 +103,8 @@ class Run(ppo.Run):
     def __init__(self, settings: Settings, **changes: Any) -> None:
         if settings.choices != 1:
             raise ValueError("choices: a first-order gradient needs a single Gaussian")
+        if "," in settings.contacts:
+            raise ValueError("contacts: a first-order gradient needs the same in every episode")
         super().__init__(settings, **changes)
         whole = self.env.unwrapped
         assert isinstance(whole, TaskVectorEnv)
@@ -191,7 +193,7 @@ class Run(ppo.Run):
             rules.task.model,
             course.begin,
             course.u,
-            rules.task.options,
+            rules.moves.contacts[0],
             cotangent=cotangent,
             parameters=moment.parameters or None,
             threads=rules.options.threads,

@@ -207,6 +207,69 @@ def test_wrong_ranges_are_named() -> None:
             TaskEnv(task, dataclasses.replace(options, randomize={name: draw}))
 
 
+@pytest.mark.parametrize("name", (FEW[0], FEW[2]))
+def test_contacts_are_those_that_are_asked_for(name: str) -> None:
+    """Each episode has one of several, half of them each, and is stepped by it alone; steps are those of the core."""
+    words = ("rigid", "mujoco")
+    env = vector(name, 200, contacts=words, randomize={"pair_friction": (0.7, 1.3)})
+    alone = [vector(name, 200, contacts=w, randomize={"pair_friction": (0.7, 1.3)}) for w in words]
+    for one in (env, *alone):
+        one.reset(seed=3)
+    drawn, before = env.players.contacts.copy(), env.players.q.copy()
+    assert 70 < drawn.sum() < 130
+    action = np.random.default_rng(0).uniform(-1.0, 1.0, env.action_space.shape)
+    for one in (env, *alone):
+        one.players.actions_done[:] = 0
+        one.rules.play(one.players, action)
+    apart = np.abs(alone[0].players.q - alone[1].players.q).max(axis=1)
+    assert np.count_nonzero(apart > 1e-6) > 20
+    for kind, one in enumerate(alone):
+        rows = drawn == kind
+        assert np.array_equal(env.players.q[rows], one.players.q[rows])
+    task = env.rules.task
+    course = env.rules.moves.course(before, action)
+    moved = np.flatnonzero(course.good & (apart > 1e-6))
+    for kind, word in enumerate(words):
+        options = task.options.replace(
+            contacts=word, friction="cone" if word == "mujoco" else task.options.friction
+        )
+        for i in moved[drawn[moved] == kind][:2]:
+            model = task.model.with_parameters(
+                pair_friction=env.players.parameters["pair_friction"][i]
+            )
+            q = qdsim.rollout(model, course.begin[i], course.u[i], options).q[-1]
+            assert np.allclose(env.players.q[i], q, atol=1e-12)
+
+
+def test_contacts_of_an_episode_stay_and_change_with_the_next() -> None:
+    env = gymnasium.make(FEW[0], contacts=["rigid", "mujoco"], **SMALL).unwrapped
+    env.reset(seed=1)
+    twin, kinds = pickle.loads(pickle.dumps(env)), []
+    for _ in range(12):
+        for one in (env, twin):
+            one.reset()
+        first = env._players.contacts[0]
+        env.step(np.zeros(env.action_space.shape))
+        assert first == env._players.contacts[0] == twin._players.contacts[0]
+        kinds.append(first)
+    assert set(kinds) == {0, 1}
+
+
+def test_wrong_contacts_are_named() -> None:
+    for wrong, kind, words in (
+        ("soft", ValueError, r"contacts: .*'soft'"),
+        (("rigid", "soft"), ValueError, r"contacts\[1\]: .*'soft'"),
+        ((), ValueError, "contacts"),
+        (3, TypeError, "contacts"),
+    ):
+        with pytest.raises(kind, match=words):
+            EnvOptions(contacts=wrong)
+    task, options = published(FEW[3], contacts="mujoco", **SMALL)
+    stiff = task.replace(options=task.options.replace(friction="cone", contact_stiffness=1e4))
+    with pytest.raises(ValueError, match=r"contact_stiffness: .*contacts='mujoco'"):
+        TaskEnv(stiff, options)
+
+
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
 @pytest.mark.parametrize("name", (*FEW[:3], "qdsim/PlanarHandCommandGoal-v0"))
 def test_a_vector_is_many_single_ones(name: str, mode: str) -> None:

@@ -60,16 +60,24 @@ class Greedy:
                 self.candidates * rules.action_size,
             )
             trials = 2.0 * numbers.reshape(len(rows), self.candidates, -1) - 1.0
-            return self.best(players.q[rows], goals, own, trials)
+            return self.best(players.q[rows], goals, own, players.contacts[rows], trials)
 
         return _played(rules, players, act, np.full(len(seeds), rules.horizon), problems)
 
-    def best(self, q: Array, goals: Goals, parameters: dict[str, Array], trials: Array) -> Array:
+    def best(
+        self,
+        q: Array,
+        goals: Goals,
+        parameters: dict[str, Array],
+        contacts: NDArray[np.intp],
+        trials: Array,
+    ) -> Array:
         """The best (n, m) of trials (n, candidates, m)."""
         task, count = self.rules.task, trials.shape[1]
         own = {name: np.repeat(values, count, axis=0) for name, values in parameters.items()}
         action = trials.reshape(len(q) * count, -1)
-        moved = self.rules.moves(np.repeat(q, count, axis=0), action, own)
+        contacts = np.repeat(contacts, count)
+        moved = self.rules.moves(np.repeat(q, count, axis=0), action, own, contacts)
         every = np.repeat(np.arange(len(q)), count)
         look = self.rules.viewer.look(
             moved.q, goals[every], np.zeros((len(every), self.rules.viewer.more))
@@ -108,9 +116,10 @@ class Planner:
         own = {name: values[0] for name, values in drawn.parameters.items()}
         model = task.model.with_parameters(**own) if own else task.model
         goal = drawn.goals.q[0]
-        tree = rrt(
-            task.towards(goal, start=drawn.q[0], model=model), self.options, problem + self.seed
+        own_task = task.towards(goal, start=drawn.q[0], model=model).replace(
+            options=rules.moves.contacts[drawn.contacts[0]]
         )
+        tree = rrt(own_task, self.options, problem + self.seed)
         segments = list(tree.plan().segments) if tree.reached else []
         segments = [s for s in segments if self._moves_object(s)]
         q = np.array([s.start for s in segments]).reshape(-1, task.model.nq)
@@ -119,11 +128,12 @@ class Planner:
             name: np.repeat(values, len(segments), axis=0)
             for name, values in drawn.parameters.items()
         }
+        contacts = np.repeat(drawn.contacts, len(segments))
         inputs = self._inputs(segments, lengths)
         goals = np.repeat(goal[None], len(segments), axis=0)
         if self.hindsight:
-            goals = self._ends(q, inputs, lengths, parameters)
-        players = rules.begin(q, goals, parameters)
+            goals = self._ends(q, inputs, lengths, parameters, contacts)
+        players = rules.begin(q, goals, parameters, contacts)
 
         def act(k: int, rows: NDArray[np.intp]) -> Array:
             return self.moves.meaning(players.q[rows], inputs[rows, k])
@@ -146,12 +156,17 @@ class Planner:
         return found
 
     def _ends(
-        self, q: Array, inputs: Array, lengths: NDArray[np.intp], parameters: dict[str, Array]
+        self,
+        q: Array,
+        inputs: Array,
+        lengths: NDArray[np.intp],
+        parameters: dict[str, Array],
+        contacts: NDArray[np.intp],
     ) -> Array:
         """Where the commands (n, longest, nu), the first `lengths` (n,) of each, bring everything (n, nq)."""
         q = q.copy()
         for k in range(inputs.shape[1]):
-            moved = self.moves(q, self.moves.meaning(q, inputs[:, k]), parameters)
+            moved = self.moves(q, self.moves.meaning(q, inputs[:, k]), parameters, contacts)
             q = np.where((k < lengths)[:, None], moved.q, q)
         return q
 

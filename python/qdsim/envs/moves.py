@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,14 @@ from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes
 from qdsim.planning.task.space import as_slice
 from qdsim.planning.task.task import Task
+from qdsim.step import Options
 
-__all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of"]
+__all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of", "step_options"]
 
 _STEP = 0.2
+
+Drawn: TypeAlias = NDArray[np.intp]
+"""(n,) indices into `Moves.contacts`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Course:
 class Moves(Protocol):
     """Actions of one kind; `size` numbers in [-1, 1] each.
 
+    `contacts`: options of steps, one for each kind of contacts that episodes draw from.
+
     `in_world`: whether what they do depends on where in the world the object is; strokes that are told relative to it,
     by a robot that reaches everywhere, do not. `holding`: the commands of configurations (`holder`).
     """
@@ -56,13 +62,17 @@ class Moves(Protocol):
     size: int
     in_world: bool
     holding: Callable[[Array], Array]
+    contacts: tuple[Options, ...]
 
     def course(self, q: Array, action: Array) -> Course:
         """Of actions (n, size) in configurations (n, nq)."""
         ...
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
-        """The same, done with parameters of the model (n, ...)."""
+    def __call__(
+        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+    ) -> Moved:
+        """The same, done with parameters of the model (n, ...) and contacts that were drawn (n,), indices into
+        `contacts`; None: the first."""
         ...
 
 
@@ -73,6 +83,22 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
         ValueError: for pushes of a task whose sampler takes no parameters.
     """
     return _Pushes(task, options) if options.action == "push" else Commands(task, options)
+
+
+def step_options(task: Task, options: EnvOptions) -> tuple[Options, ...]:
+    """The task's options with each of the contacts that episodes draw from; contacts as MuJoCo's have cones.
+
+    Raises:
+        ValueError: for MuJoCo's contacts where the task's options have Coulomb's law, or a stiffness of contacts.
+    """
+    words = options.contacts
+    if words is None:
+        return (task.options,)
+    found = []
+    for word in (words,) if isinstance(words, str) else words:
+        changes = {"friction": "cone"} if word == "mujoco" else {}
+        found.append(task.options.replace(contacts=word, **changes))
+    return tuple(found)
 
 
 def holder(model: Model) -> Callable[[Array], Array]:
@@ -109,6 +135,7 @@ class Commands:
 
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task, self.options = task, options
+        self.contacts = step_options(task, options)
         self.size = task.model.nu
         self.holding = holder(task.model)
         self.scale = _scale(task, options)
@@ -123,12 +150,12 @@ class Commands:
             u = np.repeat(u, self.steps, axis=1)
         return Course(q, u, np.ones(len(q), dtype=bool))
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+    def __call__(
+        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+    ) -> Moved:
         """The same, done."""
-        task, course = self.task, self.course(q, action)
-        after, ok = checked_rollout(
-            task.model, q, course.u, task.options, parameters, threads=self.options.threads
-        )
+        course = self.course(q, action)
+        after, ok = _rolled(self, q, course.u, parameters, drawn)
         return Moved(after, course.u[:, -1], ~ok, np.zeros(len(q), dtype=bool), q)
 
     def meaning(self, q: Array, u: Array) -> Array:
@@ -145,6 +172,7 @@ class _Pushes:
                 f"action: 'push' needs a sampler with parameters (its `parameters` and `place`), the task has {kind}"
             )
         self.task, self.options, self.sampler = task, options, sampler
+        self.contacts = step_options(task, options)
         self.holding = holder(task.model)
         self.place_size = int(sampler.parameters)
         self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
@@ -168,22 +196,41 @@ class _Pushes:
         u = command[:, None] + ramp[:, None] * change[:, None]
         return Course(begin, np.minimum(np.maximum(u, lower), upper), good)
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+    def __call__(
+        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+    ) -> Moved:
         """The same, done."""
-        task, course = self.task, self.course(q, action)
+        course = self.course(q, action)
         after, failed = q.copy(), np.zeros(len(q), dtype=bool)
         rows = np.flatnonzero(course.good)
         if len(rows):
             own = {name: values[rows] for name, values in parameters.items()}
-            after[rows], ok = checked_rollout(
-                task.model,
-                course.begin[rows],
-                course.u[rows],
-                task.options,
-                own,
-                threads=self.options.threads,
-            )
+            of_rows = None if drawn is None else drawn[rows]
+            after[rows], ok = _rolled(self, course.begin[rows], course.u[rows], own, of_rows)
             failed[rows] = ~ok
         good = course.good[:, None]
         command = np.where(good, course.u[:, -1], self.holding(q))
         return Moved(after, command, failed, ~course.good, np.where(good, course.begin, q))
+
+
+def _rolled(
+    moves: Commands | _Pushes,
+    q: Array,
+    u: Array,
+    parameters: Mapping[str, Array],
+    drawn: Drawn | None,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Where commands (n, steps, nu) lead from q (n, nq), and which (n,) had no failed step; a call of the core for each
+    kind of contacts."""
+    model, threads = moves.task.model, moves.options.threads
+    if drawn is None or len(moves.contacts) == 1:
+        return checked_rollout(model, q, u, moves.contacts[0], parameters, threads=threads)
+    after, good = np.empty_like(q), np.empty(len(q), dtype=bool)
+    for i, options in enumerate(moves.contacts):
+        rows = np.flatnonzero(drawn == i)
+        if len(rows):
+            own = {name: values[rows] for name, values in parameters.items()}
+            after[rows], good[rows] = checked_rollout(
+                model, q[rows], u[rows], options, own, threads=threads
+            )
+    return after, good

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from qdsim.arguments import fields, integer, number, one_of
 from qdsim.envs.draws import Draw, check_draw
+from qdsim.step import CONTACTS
 
-__all__ = ["EnvOptions"]
+__all__ = ["Contacts", "EnvOptions"]
 
 _MOST = 2**31 - 1
+
+Contacts: TypeAlias = Literal["rigid", "mujoco"]
+"""Of `Options.contacts`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,9 @@ class EnvOptions:
             its `length` more.
         randomize: from names of `model.parameters` to what each episode draws: (low, high), factors on the model's
             values, or a `Range` of values in their place.
+        contacts: "rigid" or "mujoco", in place of the task's own `Options.contacts` (None keeps those); several, of
+            which each episode draws one, all equally likely. With "mujoco" contacts yield, and creep under load, as
+            MuJoCo's do by default; friction is that of cones then, whatever the task's options say.
         threads: of the core.
 
     Raises:
@@ -70,6 +77,7 @@ class EnvOptions:
     reach: float = 1.0
     lost: float | None = None
     randomize: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
+    contacts: Contacts | Sequence[Contacts] | None = None
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -89,6 +97,7 @@ class EnvOptions:
         fields(self, integer, "pool", "threads", least=1, most=_MOST)
         fields(self, integer, "pool_seed", least=0, most=_MOST)
         fields(self, number, "success", "push_cost", "failure", "reach", least=0)
+        self._check_contacts()
         if not isinstance(self.randomize, Mapping):
             raise TypeError(
                 f"randomize: expected a mapping from names to factors or ranges, got {type(self.randomize).__name__}"
@@ -96,3 +105,20 @@ class EnvOptions:
         for name, draw in self.randomize.items():
             check_draw(name, draw)
         object.__setattr__(self, "randomize", dict(self.randomize))
+
+    def _check_contacts(self) -> None:
+        given = self.contacts
+        if given is None:
+            return
+        if isinstance(given, str):
+            one_of("contacts", given, allowed=tuple(CONTACTS))
+            return
+        if not isinstance(given, Sequence):
+            raise TypeError(
+                f"contacts: expected a word, a sequence of words or None, got {type(given).__name__}"
+            )
+        if not given:
+            raise ValueError("contacts: expected a word at least, got none")
+        for i, word in enumerate(given):
+            one_of(f"contacts[{i}]", word, allowed=tuple(CONTACTS))
+        object.__setattr__(self, "contacts", tuple(given))

@@ -42,11 +42,12 @@ class Players:
     potential: Array
     seen: Array
     parameters: dict[str, Array]
+    contacts: NDArray[np.intp]
 
     def put(self, rows: NDArray[np.intp], other: Players) -> None:
         """Other players in place of these rows."""
         self.goals.put(rows, other.goals)
-        for name in ("q", "command", "action", "actions_done", "potential", "seen"):
+        for name in ("q", "command", "action", "actions_done", "potential", "seen", "contacts"):
             getattr(self, name)[rows] = getattr(other, name)
         for name, values in other.parameters.items():
             self.parameters[name][rows] = values
@@ -109,7 +110,7 @@ class Rules:
         looks = self.draw(seeds, np.zeros(_LOOKS, dtype=np.uint64))
         rng = np.random.default_rng(0)
         actions = rng.uniform(-1.0, 1.0, (_LOOKS, self.action_size))
-        moved = self.moves(looks.q, actions, looks.parameters)
+        moved = self.moves(looks.q, actions, looks.parameters, looks.contacts)
         told = self.told(moved.q, moved.command, actions)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
         own, goals = len(self.viewer.names), len(self.goal.names)
@@ -156,7 +157,8 @@ class Rules:
         """Players (n) of seeds (n,) at the beginning of episodes (n,); "q" and "goal" (n, nq) as they are given."""
         task, options = self.task, self.options
         size = task.space.size
-        numbers = uniforms(seeds, episodes, 3 + size + len(self._draws))
+        last, kinds = 3 + size + len(self._draws), len(self.moves.contacts)
+        numbers = uniforms(seeds, episodes, last + 1)
         q = self._pool[(numbers[:, 0] * len(self._pool)).astype(np.intp)].copy()
         if options.goal == "task":
             goal = np.repeat(task.goal[None], len(q), axis=0)
@@ -171,7 +173,8 @@ class Rules:
                 )
         given = given or {}
         q, goal = given.get("q", q), given.get("goal", goal)
-        return self.begin(q, goal, self._draws(numbers[:, 3 + size :]))
+        contacts = (numbers[:, last] * kinds).astype(np.intp)
+        return self.begin(q, goal, self._draws(numbers[:, 3 + size : last]), contacts)
 
     def placed(self, options: object, count: int | None = None) -> dict[str, Array]:
         """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector.
@@ -212,9 +215,15 @@ class Rules:
             )
         return q
 
-    def begin(self, q: Array, goal: Array, parameters: dict[str, Array]) -> Players:
-        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n,
-        ...)."""
+    def begin(
+        self,
+        q: Array,
+        goal: Array,
+        parameters: dict[str, Array],
+        contacts: NDArray[np.intp] | None = None,
+    ) -> Players:
+        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)
+        and contacts (n,), indices into those of the moves; None: the first."""
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
         look = self._looked(q, goals, self.told(q, command, action))
@@ -227,6 +236,7 @@ class Rules:
             potential=look.potential.copy(),
             seen=look.seen,
             parameters=parameters,
+            contacts=np.zeros(len(q), np.intp) if contacts is None else contacts,
         )
 
     def observe(self, players: Players) -> Array:
@@ -309,7 +319,7 @@ class Rules:
 
     def play(self, players: Players, action: Array) -> Ended:
         """Acts (n, action_size) in [-1, 1], and changes the players."""
-        moved = self.moves(players.q, action, players.parameters)
+        moved = self.moves(players.q, action, players.parameters, players.contacts)
         return self._settle(players, action, moved)
 
     def _settle(self, players: Players, action: Array, moved: Moved) -> Ended:
