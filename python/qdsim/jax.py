@@ -13,7 +13,8 @@ in tangent coordinates differentiate by v at zero, with `integrate`:
     ...     jnp.zeros(model.nv)
     ... )
 
-Reverse mode only, and once: a pullback cannot be differentiated again.
+Forward and reverse mode (`jvp`, `jacfwd`, `grad`, `jacrev`), once: a derivative cannot be differentiated again,
+so that `jax.hessian` is an error. Forward mode calls back into Python, reverse mode does not.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 from . import _core, layer_manifold
 from ._core import ARGUMENT_NAMES
+from .batches.products import rollout_jvp
 from .layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,
@@ -190,6 +195,8 @@ class _Call:
 _lock = threading.Lock()
 _handles: dict[tuple[Any, ...], int] = {}
 """They live as long as the process, as compiled programs may; so do their models."""
+_settings: dict[int, dict[str, Any]] = {}
+"""Of each handle, the keywords of `rollout_jvp`."""
 
 
 @functools.cache
@@ -212,7 +219,15 @@ def _call_of(
     with _lock:
         _register()
         if key not in _handles:
-            _handles[key] = _core._jax_handle(*key)
+            handle = _handles[key] = _core._jax_handle(*key)
+            _settings[handle] = {
+                "model": model,
+                "options": own,
+                "derivative": derivative,
+                "kappa": kappa,
+                "threads": count,
+                "errors": errors,
+            }
         return _Call(_handles[key])
 
 
@@ -257,25 +272,127 @@ def _forward(call: _Call, *arrays: Any) -> tuple[Any, Any]:
     return found
 
 
-def _solve_kept(call: _Call, *arrays: Any) -> tuple[tuple[Any, Any], Any]:
-    path, status = _forward(call, *arrays)
-    return (path, status), (arrays, path, status)
+def _refuse_second() -> None:
+    raise NotImplementedError(
+        "qdsim.jax: a second derivative: steps have first ones only; differentiate the first ones by finite "
+        "differences, or use Gauss-Newton, which needs no second ones"
+    )
 
 
-def _solve_pull(call: _Call, kept: Any, cotangents: Any) -> tuple[Any, ...]:
-    arrays, path, status = kept
-    count = path.shape[0]
-    shapes = tuple(jax.ShapeDtypeStruct((count, *array.shape[1:]), array.dtype) for array in arrays)
+def _of_values(call: _Call, tangents: Any, zero: type) -> bool:
+    """Whether arrays or their path change, of which products depend nonlinearly."""
+    return any(not isinstance(t, zero) for t in tangents[: len(call.given) + 1])
+
+
+def _push_run(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
+    """How the path (..., count, T + 1, nq) changes with the arrays of indices `wrt`.
+
+    Inputs: the arrays (..., count or 1, *shape), the path, the status, a tangent of each array of `wrt`.
+    """
+    path = inputs[len(call.given)]
+
+    def run(*values: Any) -> Any:
+        real = [np.asarray(value, dtype=float) for value in values]
+        given: dict[str, Any] = dict(zip(call.given, real))
+        tangents = {call.given[i]: t for i, t in zip(wrt, real[len(call.given) :], strict=True)}
+        arguments = {name: given.pop(name) for name in ("q", "u", "tau", "wrench") if name in given}
+        found = rollout_jvp(
+            q0=arguments.pop("q"),
+            **arguments,
+            **_settings[call.handle],
+            parameters=given,
+            tangents=tangents,
+            coordinates="ambient",
+        )
+        found.tangent[~found.ok] = 0.0
+        return found.tangent.astype(path.dtype)
+
+    arrays, tangents = inputs[: len(call.given)], inputs[len(call.given) + 2 :]
+    shape = jax.ShapeDtypeStruct(path.shape, path.dtype)
+    return jax.pure_callback(run, shape, *arrays, *tangents, vmap_method="broadcast_all")
+
+
+def _push_jvp(primals: Any, tangents: Any, *, call: _Call, wrt: tuple[int, ...]) -> tuple[Any, Any]:
+    if _of_values(call, tangents, ad.Zero):
+        _refuse_second()
+    first = len(call.given) + 2
+    moved = [ad.instantiate_zeros(t) for t in tangents[first:]]
+    ways = {"call": call, "wrt": wrt}
+    return _push.bind(*primals, **ways), _push.bind(*primals[:first], *moved, **ways)
+
+
+def _push_transpose(cotangent: Any, *inputs: Any, call: _Call, wrt: tuple[int, ...]) -> list[Any]:
+    first = len(call.given) + 2
+    if isinstance(cotangent, ad.Zero):
+        return [None] * len(inputs)
+    gradients = _pull(call, *inputs[:first], cotangent)
+    return [None] * first + [
+        gradients[i] if ad.is_undefined_primal(t) else None for i, t in zip(wrt, inputs[first:])
+    ]
+
+
+def _push_batched(inputs: Any, axes: Any, **ways: Any) -> tuple[Any, int]:
+    size = next(a.shape[axis] for a, axis in zip(inputs, axes) if axis is not None)
+    front = [
+        jnp.broadcast_to(a, (size, *a.shape)) if axis is None else jnp.moveaxis(a, axis, 0)
+        for a, axis in zip(inputs, axes)
+    ]
+    return _push.bind(*front, **ways), 0
+
+
+def _push_shape(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
+    path = inputs[len(call.given)]
+    return jax.core.ShapedArray(path.shape, path.dtype)
+
+
+_push = Primitive("qdsim_rollout_push")
+_push.def_impl(_push_run)
+_push.def_abstract_eval(_push_shape)
+mlir.register_lowering(_push, mlir.lower_fun(_push_run, multiple_results=False))
+ad.primitive_jvps[_push] = _push_jvp
+ad.primitive_transposes[_push] = _push_transpose
+batching.primitive_batchers[_push] = _push_batched
+
+
+def _pull_run(call: _Call, *inputs: Any) -> tuple[Any, ...]:
+    """The gradients of arrays. Inputs: the arrays, the path, the status, the path's cotangent."""
+    arrays, path = inputs[: len(call.given)], inputs[len(call.given)]
+    axis = path.ndim - 3
+    lead = path.shape[: axis + 1]
+    shapes = tuple(
+        jax.ShapeDtypeStruct((*lead, *array.shape[axis + 1 :]), array.dtype) for array in arrays
+    )
     run = jax.ffi.ffi_call(_TARGETS[1], shapes, vmap_method="broadcast_all")
-    found = run(*arrays, path, status, cotangents[0], **call.attributes)
+    found = run(*inputs, **call.attributes)
     return tuple(
-        gradient if len(array) == count else jnp.sum(gradient, axis=0, keepdims=True)
+        gradient if array.shape[axis] == lead[axis] else jnp.sum(gradient, axis=axis, keepdims=True)
         for gradient, array in zip(found, arrays)
     )
 
 
-_solve = jax.custom_vjp(_forward, nondiff_argnums=(0,))
-_solve.defvjp(_solve_kept, _solve_pull)
+_pull = jax.custom_jvp(_pull_run, nondiff_argnums=(0,))
+
+
+def _pull_jvp(call: _Call, inputs: Any, tangents: Any) -> tuple[Any, Any]:
+    if _of_values(call, tangents, SymbolicZero):
+        _refuse_second()
+    return _pull(call, *inputs), _pull(call, *inputs[:-1], tangents[-1])
+
+
+_pull.defjvp(_pull_jvp, symbolic_zeros=True)
+
+
+_solve = jax.custom_jvp(_forward, nondiff_argnums=(0,))
+
+
+def _solve_jvp(call: _Call, arrays: Any, tangents: Any) -> tuple[Any, Any]:
+    path, status = _solve(call, *arrays)
+    wrt = tuple(i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero))
+    moved = _push.bind(*arrays, path, status, *(tangents[i] for i in wrt), call=call, wrt=wrt)
+    return (path, status), (moved, np.zeros(status.shape, jax.dtypes.float0))
+
+
+_solve.defjvp(_solve_jvp, symbolic_zeros=True)
 
 
 def _mujoco_forward(own: Any, state: Any, control: Any) -> Any:

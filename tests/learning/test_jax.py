@@ -88,6 +88,48 @@ def test_gradients_are_those_of_the_core(scene: scenes.Scene) -> None:
         assert np.allclose(found[3], expected["tau"].sum(axis=0), rtol=1e-10, atol=1e-12)
 
 
+def test_forward_mode_is_the_transpose_of_reverse_mode(scene: scenes.Scene) -> None:
+    """By every argument, shared parameters too; of a batch, of `vmap`, compiled, and of a scan."""
+    model = scene.model
+    q, u = courses(scene, 3, 2)
+    friction = np.asarray(model.parameters.pair_friction)
+    tau = np.zeros((2, model.nv))
+
+    def path(q: object, u: object, friction: object, tau: object) -> object:
+        given = {"parameters": {"pair_friction": friction}, "tau": tau}
+        return qdsim.jax.rollout(model, q, u, SMOOTH, **given)
+
+    every = (0, 1, 2, 3)
+    for run in (path, jax.vmap(path, in_axes=(0, 0, None, None))):
+        forward = jax.jit(jax.jacfwd(run, argnums=every))(q, u, friction, tau)
+        reverse = jax.jit(jax.jacrev(run, argnums=every))(q, u, friction, tau)
+        for a, b in zip(forward, reverse):
+            assert np.abs(b).max() > 0.0
+            assert np.allclose(a, b, rtol=1e-8, atol=1e-9 * float(np.abs(b).max()))
+
+    def last(u: object) -> object:
+        def forward(q: object, u: object) -> tuple[object, None]:
+            return qdsim.jax.step(model, q, u, SMOOTH), None
+
+        return jax.lax.scan(forward, q[0], u)[0]
+
+    a, b = jax.jacfwd(last)(u[0]), jax.vmap(jax.jacrev(last))(u)
+    assert np.allclose(a, b[0], rtol=1e-8, atol=1e-9)
+
+
+def test_second_derivatives_are_refused() -> None:
+    scene = scenes.pendulum()
+    model = scene.model
+    q, u = courses(scene, 2, 2)
+
+    def cost(u: object) -> object:
+        return jnp.sum(qdsim.jax.rollout(model, q, u, SMOOTH) ** 2)
+
+    for second in (jax.hessian(cost), jax.jacfwd(jax.jacfwd(cost)), jax.jacrev(jax.grad(cost))):
+        with pytest.raises(NotImplementedError, match=r"qdsim\.jax: a second derivative"):
+            second(u)
+
+
 def test_differences_of_the_numbers_of_q() -> None:
     """f(normalize(q)) with quaternions, not all of unit length; one step and a scan of them."""
     scene = scenes.pusher("box")
@@ -99,7 +141,7 @@ def test_differences_of_the_numbers_of_q() -> None:
         lambda q, u: qdsim.jax.rollout(model, q, u, smooth),
         (q, u),
         order=1,
-        modes=["rev"],
+        modes=["fwd", "rev"],
         eps=1e-6,
     )
     gravity = np.asarray(model.parameters.gravity)
@@ -110,7 +152,9 @@ def test_differences_of_the_numbers_of_q() -> None:
 
         return jax.lax.scan(forward, q, u)[0]
 
-    jax.test_util.check_grads(scanned, (q[0], u[0], gravity), order=1, modes=["rev"], eps=1e-6)
+    jax.test_util.check_grads(
+        scanned, (q[0], u[0], gravity), order=1, modes=["fwd", "rev"], eps=1e-6
+    )
 
 
 def test_tangent_coordinates(scene: scenes.Scene) -> None:
@@ -148,7 +192,8 @@ def test_single_precision(scene: scenes.Scene) -> None:
     wide = jax.grad(lambda u: jnp.sum(qdsim.jax.rollout(model, q32.astype(float), u, SMOOTH) ** 2))(
         u32.astype(float)
     )
-    assert gradient.dtype == jnp.float32
+    pushed = jax.jvp(lambda u: qdsim.jax.rollout(model, q32, u, SMOOTH), (u32,), (u32,))[1]
+    assert gradient.dtype == pushed.dtype == jnp.float32
     assert np.allclose(gradient, wide, rtol=1e-3, atol=1e-4 * float(np.abs(wide).max()))
 
 
@@ -190,6 +235,12 @@ def test_failures_arrive_as_messages_or_are_marked() -> None:
         lambda u: jnp.sum(qdsim.jax.rollout(model, q, u, options, errors="mark")[0])
     )(u)
     assert np.array_equal(gradient[1], np.zeros((3, 1))) and np.all(gradient[0] != 0.0)
+    pushed = jax.jvp(
+        lambda u: qdsim.jax.rollout(model, q, u, options, errors="mark")[0],
+        (u,),
+        (np.ones_like(u),),
+    )[1]
+    assert np.array_equal(pushed[1], np.zeros((4, 2))) and np.any(pushed[0] != 0.0)
 
 
 def test_wrong_arguments_are_named() -> None:
