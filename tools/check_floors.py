@@ -25,6 +25,11 @@ C_FLOORS: dict[str, set[str]] = {
     "dispatch": set(),  # a module of its own
 }
 
+# The public headers; floors that know numbers alone see that of the solvers.
+SOLVERS_HEADER = "qdsim/solvers.h"
+PUBLIC_HEADERS = {"qdsim.h", "qdsim/steps.h", "qdsim/batches.h"}
+NUMBERS = {"base", "numerics"}
+
 # System headers that belong to some floors only.
 C_HEADER_HOMES: dict[str, set[str]] = {
     r"(Python|structmember|numpy/.*)\.h": {"binding", "dispatch"},
@@ -160,14 +165,17 @@ def _system_reason(floor: str, name: str) -> str | None:
 
 
 def _own_reason(csrc: Path, floor: str, name: str) -> str | None:
-    if name == "qdsim.h":
+    if name == SOLVERS_HEADER or (name in PUBLIC_HEADERS and floor not in NUMBERS):
         return None
     if not (csrc / name).is_file():
         return "not a file of csrc; name headers as floor/file.h"
     target = Path(name).parts[0]
     if target == floor or target in C_FLOORS[floor]:
         return None
-    allowed = ", ".join([f for f in C_FLOORS if f in C_FLOORS[floor]] + ["qdsim.h"])
+    allowed = ", ".join(
+        [f for f in C_FLOORS if f in C_FLOORS[floor]]
+        + [SOLVERS_HEADER if floor in NUMBERS else "qdsim.h"]
+    )
     return f"{floor} may include from {allowed} and itself only"
 
 

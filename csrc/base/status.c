@@ -1,4 +1,4 @@
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 const char *qd_status_name(qd_status status) {
   switch (status) {

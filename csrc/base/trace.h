@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 #if defined(__GNUC__)
 #define TRACE_FORMAT __attribute__((format(printf, 4, 5)))

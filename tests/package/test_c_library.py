@@ -134,8 +134,8 @@ def test_library_shows_what_the_header_declares(prefix):
         pytest.skip("no nm")
     listed = run(nm, "-D", "--defined-only", prefix / "lib" / "libqdsim.so").split()
     seen = {name for name in listed if name.startswith("qd_")}
-    header = (prefix / "include" / "qdsim.h").read_text()
-    code = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    headers = "".join(p.read_text() for p in (prefix / "include" / "qdsim").glob("*.h"))
+    code = re.sub(r"/\*.*?\*/", "", headers, flags=re.DOTALL)
     declared = set(re.findall(r"^[\w ]+[ *](qd_\w+)\(", code, re.MULTILINE))
     assert len(declared) > 80
     assert seen == declared

@@ -24,7 +24,9 @@ def test_the_tree_has_no_violation(capsys):
     ("path", "include", "allowed"),
     [
         ("numerics/a.c", '"base/vec.h"', True),
-        ("numerics/a.c", '"qdsim.h"', True),
+        ("numerics/a.c", '"qdsim/solvers.h"', True),
+        ("numerics/a.c", '"qdsim.h"', False),
+        ("geometry/a.c", '"qdsim/steps.h"', True),
         ("numerics/a.c", '"geometry/g.h"', False),
         ("geometry/a.c", '"numerics/n.h"', False),
         ("mechanics/a.c", '"numerics/n.h"', False),

@@ -2,7 +2,7 @@
 #ifndef QD_NUMERICS_CONIC_H
 #define QD_NUMERICS_CONIC_H
 
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* Rows with few entries: row i has the tiles start[i] .. start[i + 1] - 1, ascending; tile t holds
  * the columns 4t .. 4t + 3, zero where a row has none. Rows of one cone have the same tiles. */

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "numerics/coulomb/block_lu.h"
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 #define CONE_ROWS QD_COULOMB_DIM
 

@@ -8,7 +8,7 @@
 #include "base/lanes.h"
 #include "numerics/lcp/lemke.h"
 #include "numerics/tiles/blas.h"
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* Sweeps that bring the largest entry of every row and column to one. */
 #define SCALING_SWEEPS 6

@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/lanes.h"
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* A pivot below this share of the scaled matrix is rounding. */
 #define RANK 1e-12

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* What is bounded, in this order. */
 enum { OCP_X, OCP_U, OCP_D, OCP_KINDS };

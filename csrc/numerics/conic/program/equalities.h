@@ -3,7 +3,7 @@
 #define QD_NUMERICS_CONIC_EQUALITIES_H
 
 #include "base/arena.h"
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* A program on the points that satisfy its equalities, and the way back. With columns scaled by D
  * and rows of C scaled to norm one (S), H_1 .. H_r of a QR factorisation of (SCD)' with pivots:

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/lanes.h"
-#include "qdsim.h"
+#include "qdsim/solvers.h"
 
 /* Relative to the largest entry. */
 #define ASYMMETRY 1e-9
