@@ -146,7 +146,7 @@ static int misses_contacts(void *of, const double *x) {
 /* Programs that go on from the last round's with more contacts, while some are still left out. */
 static int may_look(const qd_workspace *w) {
   const problem *p = &w->problem;
-  return w->looks && !w->rough && w->warm.goes_on && w->set.left_out > 0 && !p->coulomb &&
+  return w->effort == ROUND_UNTIL_MISSED && w->warm.goes_on && w->set.left_out > 0 && !p->coulomb &&
          !(p->recovery & (RECOVER_GIVES | RECOVER_RESIST));
 }
 
@@ -154,7 +154,7 @@ static int may_look(const qd_workspace *w) {
 static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
                           island_program *program, qd_cone_options *options) {
   const int large = is_large(one);
-  program->program.rough = w->rough && large;
+  program->program.rough = w->effort == ROUND_ROUGH && large;
   program->program.derivatives = derivatives && !program->program.rough;
   program->program.answer_only = !derivatives && !w->problem.coulomb && one->soft_pairs == 0;
   program->program.midway = w->warm.goes_on && large;
@@ -164,7 +164,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const step_call *s) {
   problem *p = &s->w->problem;
-  s->w->unfinished = s->w->rough;
+  s->w->unfinished = s->w->effort == ROUND_ROUGH;
   p->failed_island = -1;
   if (p->n == 0) {
     nothing_moves(s);
@@ -312,16 +312,22 @@ static qd_status solve_working_set(const step_call *s) {
   return status;
 }
 
-/* 1 if the contacts that a round has added are so many that the next one is rough, too. */
-static int is_rough_again(const qd_workspace *w, int round, int added) {
-  return w->rough && round < ROUGH_ROUNDS && (double)added > MANY_MORE * w->collision.count;
+/* The effort of the next round. It stays rough while a round adds many contacts. Where a round was
+ * wrong about what is missing, the rounds that follow are whole. */
+static round_effort effort_after(const qd_workspace *w, int round, int added) {
+  const int adds_many = (double)added > MANY_MORE * w->collision.count;
+  if (w->effort == ROUND_WHOLE || added == 0) {
+    return ROUND_WHOLE;
+  }
+  return w->effort == ROUND_ROUGH && round < ROUGH_ROUNDS && adds_many ? ROUND_ROUGH
+                                                                       : ROUND_UNTIL_MISSED;
 }
 
 /* Contacts and limits that come in after a round; -1: what it has found is the answer. If any do,
  * of a large model with all that they may push others into. */
 static int extend(const step_call *s, int large) {
   int added = 0;
-  for (int rough = s->w->rough; rough < 2; ++rough) {
+  for (int rough = s->w->effort == ROUND_ROUGH; rough < 2; ++rough) {
     added += working_set_extend(&s->w->set, s->model, s->options, &s->w->kinematics,
                                 &s->w->collision, s->input, s->result->delta, rough);
     if (!large || (added == 0 && !s->w->unfinished)) {
@@ -331,18 +337,19 @@ static int extend(const step_call *s, int large) {
   return added == 0 && !s->w->unfinished ? -1 : added;
 }
 
-/* 1 if the first round is rough: of large models that move, most contacts come in before any
+/* The effort of the first round. Of large models that move, most contacts come in before any
  * program is solved. */
-static int begins_rough(const step_call *s, int large) {
-  return large && s->options->dynamic && s->w->warm.from == NULL && s->w->set.left_out > 0 &&
-         s->model->soft_pair_count == 0;
+static round_effort first_effort(const step_call *s, int large) {
+  const int rough = s->options->dynamic && s->w->warm.from == NULL && s->w->set.left_out > 0 &&
+                    s->model->soft_pair_count == 0;
+  return !large ? ROUND_WHOLE : rough ? ROUND_ROUGH : ROUND_UNTIL_MISSED;
 }
 
 /* 1 if more contacts change nothing about how a round ended: there are none, there is no room, or
  * what contradicts itself has no solution with more either. */
 static int is_last(const qd_workspace *w, qd_status status) {
   const int waiting = w->set.left_out + w->set.forces_left_out;
-  return status == QD_OUT_OF_CAPACITY || (waiting == 0 && !w->rough) ||
+  return status == QD_OUT_OF_CAPACITY || (waiting == 0 && w->effort != ROUND_ROUGH) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }
 
@@ -357,8 +364,7 @@ static int most_rounds(const qd_workspace *w, int large) {
  * contacts. Large models go on from one round to the next. */
 qd_status step_solve_rounds(const step_call *s) {
   const int large = s->model->nv >= LARGE_ISLAND && isinf(s->options->kappa);
-  s->w->rough = begins_rough(s, large);
-  s->w->looks = large;
+  s->w->effort = first_effort(s, large);
   for (int round = 1;; ++round) {
     s->w->problem.hurried = large && s->w->set.left_out > 0;
     const int row =
@@ -377,8 +383,7 @@ qd_status step_solve_rounds(const step_call *s) {
       return QD_OK;
     }
     const int most = most_rounds(s->w, large);
-    s->w->looks &= added > 0; /* where one was wrong, the rounds that follow are whole */
-    s->w->rough = is_rough_again(s->w, round, added);
+    s->w->effort = effort_after(s->w, round, added);
     if (large && status == QD_OK) {
       warm_start_go_on(&s->w->warm, &s->w->collision, &s->w->problem, s->result);
     }

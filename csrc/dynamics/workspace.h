@@ -44,6 +44,14 @@ typedef struct sensitivity {
   double *equality_response; /* (equality_count, loads) likewise */
 } sensitivity;
 
+/* How far a round solves the large islands. While contacts are left out, more than it takes to find
+ * out which of them are needed is wasted. */
+typedef enum round_effort {
+  ROUND_WHOLE,        /* to the solution */
+  ROUND_UNTIL_MISSED, /* until their motion reaches contacts that are left out */
+  ROUND_ROUGH         /* to a point near the solution */
+} round_effort;
+
 struct qd_workspace {
   char *block; /* the memory behind all arrays but the islands' */
   size_t block_bytes;
@@ -59,11 +67,10 @@ struct qd_workspace {
   collision collision;
   working_set set;
   warm_start warm;
-  int attempts; /* that a traced step has made */
-  int rough;    /* 1: large islands are solved roughly, to find out which contacts they need */
-  int looks; /* 1: and later on left where their motion reaches contacts that are still left out */
+  int attempts;        /* that a traced step has made */
+  round_effort effort; /* of the round at hand */
   conic_look look;
-  int unfinished; /* 1: for one or the other, the last round is no answer yet */
+  int unfinished; /* 1: the last round stopped early, so that it is no answer yet */
   problem problem;
   bounce_search bounces;
   step_point point; /* of derivatives, with the next two */
