@@ -6,14 +6,14 @@
 
 /* Compliances of rows beside what the bodies that they move give way by themselves: of the first
  * program with the first pass, less by a factor with each, down to the last, but where a pass fails
- * more, up to a limit; of the second, tried in turn. The less, the nearer a pass comes, and the
- * harder its program is. */
+ * more, up to a limit; of the second, from SECOND on, a hundred times more with each that fails,
+ * below SECOND_MOST. The less, the nearer a pass comes, and the harder its program is. */
 #define FIRST 1e-2
 #define LAST 1e-9
 #define MOST 1e4
 #define FINER 0.1
-static const double SECOND[] = {1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2};
-#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+#define SECOND 1e-12
+#define SECOND_MOST 1e-5
 /* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
 #define HARDLY 1e-4
 /* Lengths that the largest force moves a row by, at the scale: times the second program's
@@ -381,8 +381,8 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
     add_gaps(p, one, &program->program);
   }
   move_offsets(p, one, 1.0, p->soft_give, p->soft_give_eq);
-  for (int try = 0; try < COUNT(SECOND) && status != QD_OK; ++try) {
-    fill_compliance(w, one, &program->program, which, SECOND[try] * scale);
+  for (double give = SECOND; give < SECOND_MOST && status != QD_OK; give *= 100.0) {
+    fill_compliance(w, one, &program->program, which, give * scale);
     status = solve_compliant(w, one, options, program, 1);
   }
   move_offsets(p, one, -1.0, p->soft_give, p->soft_give_eq);
