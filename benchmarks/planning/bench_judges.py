@@ -51,7 +51,7 @@ def judges(options: TransferOptions):
         "MuJoCo, stiff": (options, "mujoco"),
         "MuJoCo, default": (dataclasses.replace(options, contacts="default"), "mujoco"),
         "qdsim, convex": (options, law),
-        "qdsim, Coulomb": (options, law.replace(law="coulomb", stop_after=20)),
+        "qdsim, Coulomb": (options, law.replace(law="coulomb", max_programs=20)),
     }
 
 

@@ -42,7 +42,7 @@ def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.nda
     system = systems.load_dynamic(name, seed=seed)
     model = system.model
     stop = PROGRAMS if law == "coulomb" else None
-    o = system.options.replace(h=h, law=law, stop_after=stop, infeasible="soften")
+    o = system.options.replace(h=h, law=law, max_programs=stop, infeasible="soften")
     amplitude, period = SHAKING[name]
     tau = shaking(model, amplitude, period, h)
     bodies = [k for k, body in enumerate(model.body_names) if body.startswith(("nut", "grain"))]

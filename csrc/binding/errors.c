@@ -21,8 +21,8 @@ static const char *status_reason(qd_status status) {
            "masses?)";
   case QD_LAW_NOT_MET:
     return "no motion was found that holds Coulomb's law to the tolerance (there need not be one; "
-           "a shorter h often helps, a larger tolerance accepts more, stop_after takes the best "
-           "of some convex programs, law='convex' one that always is)";
+           "a shorter h often helps, a larger tolerance accepts more, max_programs takes the "
+           "best of some convex programs, law='convex' one that always is)";
   default:
     return "not solved";
   }

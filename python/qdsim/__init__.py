@@ -68,7 +68,7 @@ from .ocp import OcpSolution, solve_ocp_qp
 from .parameters import Parameters
 from .registration import register_with_gymnasium
 from .simulation import Simulation, simulate
-from .step import Linearization, Options, SolverInfo, Step, linearize, step
+from .step import CommonOptions, Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ __all__ = [
     "BatchPullbacks",
     "BatchPushforwards",
     "BatchSteps",
+    "CommonOptions",
     "ConeSolution",
     "ContactSurface",
     "CoulombInfo",

@@ -1,4 +1,4 @@
-"""Checks of single arguments and of the fields of option classes.
+"""Checks of single arguments and of the fields of option classes, and names that these had before.
 
 Each check returns the value as a built-in type, or raises a TypeError (not that kind of thing) or a ValueError
 (a wrong one) that begins with the argument's name, says what was expected and what came. Booleans are no numbers.
@@ -6,9 +6,11 @@ Each check returns the value as a built-in type, or raises a TypeError (not that
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,9 +23,12 @@ __all__ = [
     "fields",
     "finite",
     "flag",
+    "former",
+    "former_names",
     "generator_of",
     "instance",
     "integer",
+    "known_fields",
     "low_high",
     "number",
     "numbers",
@@ -283,6 +288,68 @@ def fields(
         value = getattr(owner, name)
         if not (or_none and value is None):
             object.__setattr__(owner, name, check(name, value, **limits))
+
+
+def former(
+    *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None
+) -> Callable[[type[_Kind]], type[_Kind]]:
+    """A decorator for option classes whose fields had other names, or had fields that are gone.
+
+    Args:
+        renamed: from old names to those of today. The old ones still work, with a DeprecationWarning.
+        removed: from old names to what to do in their place, which the TypeError says that their use raises.
+    """
+    names, advice = dict(renamed or {}), dict(removed or {})
+
+    def decorate(kind: type[_Kind]) -> type[_Kind]:
+        make = kind.__init__
+
+        @functools.wraps(make)
+        def init(self: _Kind, /, *given: Any, **values: Any) -> None:
+            for name in values.keys() & advice.keys():
+                raise TypeError(f"{name}: {kind.__name__} has it no more; {advice[name]}")
+            for old in values.keys() & names.keys():
+                _warn_of(old, names[old])
+                if names[old] in values:
+                    raise TypeError(f"{old}: is {names[old]} now, which is given too")
+                values[names[old]] = values.pop(old)
+            make(self, *given, **values)
+
+        setattr(kind, "__init__", init)  # noqa: B010
+        setattr(kind, "_former", (names, advice))  # noqa: B010
+        for old, new in names.items():
+            setattr(kind, old, property(functools.partial(_read_as, old, new)))
+        return kind
+
+    return decorate
+
+
+def _read_as(old: str, new: str, owner: object) -> Any:
+    _warn_of(old, new)
+    return getattr(owner, new)
+
+
+def _warn_of(old: str, new: str) -> None:
+    warnings.warn(f"{old}: is {new} now", DeprecationWarning, stacklevel=3)
+
+
+def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of fields that an earlier version wrote: under the names of today, without those that are gone."""
+    tables: tuple[dict[str, str], dict[str, str]] = getattr(kind, "_former", ({}, {}))
+    names, advice = tables
+    return {names.get(name, name): value for name, value in values.items() if name not in advice}
+
+
+def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module in which some names were others: old=new."""
+
+    def find(name: str) -> Any:
+        if name not in renamed:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name}: is {renamed[name]} now", DeprecationWarning, stacklevel=2)
+        return scope[renamed[name]]
+
+    return find
 
 
 def _inside(

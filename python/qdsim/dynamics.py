@@ -7,10 +7,8 @@ another cost, so contacts, rows, islands, limits, constraints, solver and certif
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -19,21 +17,10 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import DynamicStep, StepOptions, step_dynamic
-from .arguments import fields, flag, integer, number, one_of
+from .arguments import fields, former, number, one_of
 from .array_type import Array
 from .differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from .step import (
-    FRICTION_MODELS,
-    LAWS,
-    MOST_RAYS,
-    PATCH_FRICTIONS,
-    PATCH_LAWS,
-    SOFT_CONSTRAINTS,
-    check_law,
-    check_patch_law,
-    names_of,
-    soft_word,
-)
+from .step import PATCH_LAWS, RENAMED_OPTIONS, CommonOptions
 
 __all__ = [
     "DynamicDifferential",
@@ -46,35 +33,31 @@ __all__ = [
 ]
 
 
-GYROSCOPIC = {"implicit": 0, "explicit": 1}
+_GYROSCOPIC = {"implicit": 0, "explicit": 1}
 
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _WarmStart = _core.Step | DynamicStep | _core.Linearization
 
 
+@former(renamed=RENAMED_OPTIONS)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DynamicOptions:
+class DynamicOptions(CommonOptions):
     """Settings of a second-order step, frozen and checked when they are made.
 
     Every joint has its mass, armature and damping; gravity acts on all joints.
 
     Attributes:
-        h: Step length in s, > 0. The step is of first order: errors shrink with h.
-        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per contact).
-        rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose joints all
-            move in one plane. Without effect on cones.
-        law: Friction law. "convex": the relaxation of Anitescu and Hart, one convex program per step. It is exact while
-            contacts stick or are open; a sliding contact keeps a gap of h times friction times its sliding speed, and
-            at the onset of sliding or at an impact the bodies separate at friction times the sliding speed, however
-            small h is (docs/formulation.md, section 7). "coulomb": a sliding contact stays closed; the solution is
-            a fixed point of convex programs (`info.convex_programs` of them); exact steps only. Coulomb's law may have
-            several solutions, of which a step finds one: `info.unique` is None where no other is near by, and False where
-            there may be one.
-        stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual`
-            within the tolerance times the size of the smallest thing in contact), or raises
-            SolverError. A number, >= 1: at most this many convex programs are solved in each round in which contacts
-            enter, and the best of them is accepted, whatever its residual.
+        friction, law, kappa and others: As in `CommonOptions`.
+        h: Length of the step in s, > 0; by default a tenth of that of `Options`.
+        gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
+        patch_law: Of `CommonOptions`, or "regularized" (Elandt et al. 2019):
+            proportional to the speed up to `slip_speed`, so that pushed bodies creep, and friction times the force
+            beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given as
+            `bristles` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
+            force of a polygon times (stretch + `bristle_time` times speed), at most friction times the force, and the
+            stretch relaxes towards the transmitted force with `bristle_time` (Elandt's published program). Both need
+            exact steps; "bristle" and "elastic" have no derivatives.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
@@ -83,154 +66,48 @@ class DynamicOptions:
             (`info.bounce_share`).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
-        recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of
-            limits and constraints are corrected; `info.capped_rows` counts the rows that need longer. None: within the
-            step, so a start that is 10 mm deep separates at 10 mm / h. 0: not at all, the unstabilised scheme.
         gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the world.
             "implicit": Euler's equation by the implicit midpoint rule in the body's frame, which conserves
             energy and the magnitude of the angular momentum at any spin (its direction is of first order).
             "explicit": the gyroscopic force at the beginning of the step, which adds energy, without bound beyond
             about half a radian per step. In trees of several joints Coriolis and centrifugal forces are those of
             the beginning of the step.
-        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step: smooth in q, v and u.
-        margin: Distance in m within which pairs are contacts, >= 0, may be inf. Exact steps add pairs beyond it that they
-            would run into, so it affects speed only; in smoothed steps contacts act at a distance up to it.
-        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into, as in `Options`.
-        joint_limits: Whether joint limits are constraints of the step (True).
-        gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
-        patch_friction: Where friction of soft geometries acts, as in `Options`.
-        patch_law: Friction law of patches. "disc" and "elastic" as in `Options`. "regularized" (Elandt et al. 2019):
-            proportional to the speed up to `slip_speed`, so that pushed bodies creep, and friction times the force
-            beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given as
-            `bristles` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
-            force of a polygon times (stretch + `bristle_time` times speed), at most friction times the force, and the
-            stretch relaxes towards the transmitted force with `bristle_time` (Elandt's published program). Both need
-            exact steps; "bristle" and "elastic" have no derivatives.
         slip_speed: m/s, > 0, of "regularized".
         bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction per metre of stretch and newton of normal force.
         bristle_time: s, >= 0, of "bristle".
-        held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
-        soft_constraints: Which bilateral constraints have the compliance of the file: "mocap", True or False, as in
-            `Options`.
-        contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. Needs
-            cones, or two rays. Compliant contacts do not bounce.
-        infeasible: "error", or "soften": constraints that no motion satisfies yield, as in `Options`.
-        tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
-        iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
-        trace: Whether a single step keeps what the solver tried as `info.trace`, as in `Options`.
 
     Raises:
         TypeError, ValueError: naming the field and what was wrong with it.
     """
 
     h: float = 0.01
-    friction: Literal["cone", "pyramid"] = "cone"
-    rays: int = 4
-    law: Literal["convex", "coulomb"] = "convex"
-    stop_after: int | None = None
+    gravity_on_actuated: bool = True
     restitution: float = 0.0
     bounce_speed: float | None = None
-    recovery_speed: float | None = None
     gyroscopic: Literal["implicit", "explicit"] = "implicit"
-    kappa: float | None = None
-    margin: float = 0.1
-    add_missed_pairs: bool = True
-    joint_limits: bool = True
-    gravity_on_actuated: bool = True
-    patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
-    patch_law: Literal["disc", "elastic", "regularized", "bristle"] = "disc"
     slip_speed: float = 0.01
     bristle_stiffness: float = 1e4
     bristle_time: float = 0.05
-    held: tuple[str, ...] = ()
-    soft_constraints: bool | Literal["mocap"] = "mocap"
-    contact_stiffness: float | None = None
-    infeasible: Literal["error", "soften"] = "error"
-    tolerance: float = 1e-9
-    iteration_limit: int = 100
-    trace: bool = False
-    _native: StepOptions = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
-        fields(self, one_of, "law", allowed=tuple(LAWS))
-        fields(self, number, "h", above=0)
-        fields(self, integer, "rays", least=2, most=MOST_RAYS)
+    def _check_own(self) -> None:
         fields(self, number, "restitution", least=0, most=1)
-        fields(self, number, "bounce_speed", "recovery_speed", least=0, or_none=True)
-        fields(self, one_of, "gyroscopic", allowed=tuple(GYROSCOPIC))
-        fields(self, number, "kappa", above=0, or_none=True)
-        fields(self, number, "margin", least=0, infinite=True)
-        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
-        fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
+        fields(self, number, "bounce_speed", least=0, or_none=True)
+        fields(self, one_of, "gyroscopic", allowed=tuple(_GYROSCOPIC))
         fields(self, one_of, "patch_law", allowed=tuple(PATCH_LAWS))
         fields(self, number, "slip_speed", "bristle_stiffness", above=0)
         fields(self, number, "bristle_time", least=0)
-        check_patch_law(self)
-        fields(self, names_of, "held")
-        fields(self, soft_word, "soft_constraints")
-        fields(self, number, "contact_stiffness", above=0, or_none=True)
-        if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
-            raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
-        fields(self, one_of, "infeasible", allowed=("error", "soften"))
-        fields(self, number, "tolerance", above=0, below=1)
-        fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
-        fields(self, flag, "trace")
-        check_law(self)
-        object.__setattr__(self, "_native", self._make_native())
 
-    def _make_native(self) -> StepOptions:
-        return StepOptions(
-            dynamic=True,
-            h=self.h,
-            friction_model=FRICTION_MODELS[self.friction],
-            rays=self.rays,
-            restitution=self.restitution,
-            bounce_speed=-1.0 if self.bounce_speed is None else self.bounce_speed,
-            law=LAWS[self.law],
-            stop_after=self.stop_after or 0,
-            recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,
-            gyroscopic=GYROSCOPIC[self.gyroscopic],
-            kappa=math.inf if self.kappa is None else self.kappa,
-            margin=self.margin,
-            add_missed_pairs=self.add_missed_pairs,
-            joint_limits=self.joint_limits,
-            gravity_on_actuated=self.gravity_on_actuated,
-            patch_friction=PATCH_FRICTIONS[self.patch_friction],
-            patch_law=PATCH_LAWS[self.patch_law],
-            slip_speed=self.slip_speed,
-            bristle_stiffness=self.bristle_stiffness,
-            bristle_time=self.bristle_time,
-            held=self.held,
-            soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
-            contact_compliance=0.0
-            if self.contact_stiffness is None
-            else 1.0 / self.contact_stiffness,
-            soften=self.infeasible == "soften",
-            tolerance=self.tolerance,
-            iteration_limit=self.iteration_limit,
-            trace=self.trace,
-        )
-
-    def replace(self, **changes: Any) -> DynamicOptions:
-        """Copy with some fields changed, e.g. `options.replace(h=0.005)`.
-
-        Raises:
-            TypeError, ValueError: as the constructor.
-        """
-        return DynamicOptions(**{**self._values(), **changes})
-
-    def _values(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[[dict[str, Any]], DynamicOptions], tuple[dict[str, Any]]]:
-        return _restore_options, (self._values(),)
-
-
-def _restore_options(values: dict[str, Any]) -> DynamicOptions:
-    return DynamicOptions(**values)
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **CommonOptions._settings(self),
+            "dynamic": True,
+            "restitution": self.restitution,
+            "bounce_speed": -1.0 if self.bounce_speed is None else self.bounce_speed,
+            "gyroscopic": _GYROSCOPIC[self.gyroscopic],
+            "slip_speed": self.slip_speed,
+            "bristle_stiffness": self.bristle_stiffness,
+            "bristle_time": self.bristle_time,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Options of the quasi-dynamic step, and the step itself.
+"""Options of steps, and the quasi-dynamic step itself.
 
 `step` and `linearize` are functions of the extension: they check their arguments, release the GIL and
 return light results whose arrays are made when first read. Notation as in the reference: Pang, Suh,
@@ -9,82 +9,83 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
-from .arguments import fields, flag, integer, number, one_of
+from .arguments import fields, flag, former, integer, number, one_of
 
-__all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
+__all__ = [
+    "CommonOptions",
+    "Linearization",
+    "Options",
+    "SolverInfo",
+    "Step",
+    "linearize",
+    "step",
+]
 
 FRICTION_MODELS = {"cone": 0, "pyramid": 1}
 CONTACTS = {"rigid": 0, "mujoco": 1}
-SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
+_SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
 PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
 PATCH_LAWS = {"disc": 0, "elastic": 1, "regularized": 2, "bristle": 3}
-MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
+_MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
+
+RENAMED_OPTIONS = {"stop_after": "max_programs"}
+"""Fields of both classes of options that had other names."""
+
+
+_Common = TypeVar("_Common", bound="CommonOptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Settings of a quasi-dynamic step, frozen and checked when they are made.
+class CommonOptions:
+    """What `Options` and `DynamicOptions` share, frozen and checked when they are made.
 
     Attributes:
-        h: Length of the step in s, > 0. Free objects fall by gravity times h² / epsilon per step, and under the
-            convex law sliding contacts keep a gap that shrinks with h.
+        h: Length of the step in s, > 0. A quasi-dynamic free object falls by gravity times h² / epsilon per step, and
+            under the convex law sliding contacts keep a gap that shrinks with h. Second-order steps are of first
+            order: errors shrink with h.
         friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per contact; the
             program is a QP).
         rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose
             joints all move in one plane. Without effect on cones.
-        law: Friction law. "convex": a sliding contact opens by the friction coefficient times the distance that it
-            slides in the step; one convex program. "coulomb": a sliding contact stays closed, as in
-            `DynamicOptions`; exact steps only.
-        stop_after: As in `DynamicOptions`.
-        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing,
-            CQDC IV-B). A larger number is closer to the exact step. This is `kappa` of the published scripts,
-            h times that of the paper.
-        epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
-            default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs alone have to
-            determine the motion; otherwise (a ball that may roll) the step raises SolverError with status
-            "not unique" and names the bodies. None if `mass_ratio` is given. Giving both is an error.
-        mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
-            object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
+        law: Friction law. "convex": the relaxation of Anitescu and Hart, one convex program per step. It is exact while
+            contacts stick or are open; a contact that slides opens by the friction coefficient times the distance that
+            it slides in the step, and at the onset of sliding or at an impact the bodies separate at friction times
+            the sliding speed, however small h is (docs/formulation.md, section 7). "coulomb": a sliding contact stays
+            closed; the solution is a fixed point of convex programs (`info.convex_programs` of them); exact steps
+            only. Coulomb's law may have several solutions, of which a step finds one: `info.unique` is None where no
+            other is near by, and False where there may be one.
+        max_programs: None: a step under Coulomb's law holds its certificate (`info.law_residual` within the tolerance
+            times the size of the smallest thing in contact), or raises SolverError. A number, >= 1: at most this many
+            convex programs are solved in each round in which contacts enter, and the best of them is accepted,
+            whatever its residual.
+        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing, CQDC IV-B),
+            which is smooth in all arguments. A larger number is closer to the exact step. This is `kappa` of the
+            published scripts, h times that of the paper.
         margin: Distance in m within which pairs are contacts, >= 0, may be inf. A larger margin of the pair itself
-            takes precedence. In a smoothed step contacts act at a distance up to the margin.
+            takes precedence. Exact steps add pairs beyond it that they would run into, so it affects speed only; in
+            smoothed steps contacts act at a distance up to it.
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True): a pair
             that penetrates at the next configuration, or was passed through on the way, is linearised at `q` and
             the program is solved again. The same holds for points of a cloud that were not among the nearest ones.
             A pair whose rows would leave no motion at all (something penetrates, or is outside its limits, at `q`)
             is dropped again and passed through; `info.dropped_pairs` counts those. False keeps the published
             behaviour. Without effect on smoothed steps; `info.missed_pairs` counts such pairs in both.
-        leave_distant_out: Deprecated, without effect: a smaller `margin` leaves out more (0.02 m instead of 0.1 m).
         joint_limits: Whether joint limits are constraints of the step (True). In a smoothed step they act at a
             distance, as contacts do.
-        gravity_on_actuated: Whether gravity acts on actuated joints (False: joints that an actuator's spring
-            holds count as compensated).
-        damping: Whether the dampers of joints, of objects (a door) and of actuators (`Actuator.damping`) act
-            (False): each is its coefficient times displacement over h. A velocity actuator then moves its joint
-            by h times the commanded speed.
+        gravity_on_actuated: Whether gravity acts on actuated joints; False: joints that an actuator's spring
+            holds count as compensated.
         soft_constraints: Which bilateral constraints have the compliance that the file gives them (solref,
             solimp). "mocap": those on mocap bodies, which pull like springs, as in MuJoCo, since a rigid one
             could ask for more than the robot can do; True: all; False: none.
         contact_stiffness: N/m along the normal of contacts whose geometries have no stiffness of their own; None:
             rigid. A force f presses a contact in by f / stiffness. Sticking friction stays rigid: the step has no
-            memory, so a tangential spring would creep. Needs cones, or two rays.
-        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own yield along their normal,
-            and creep across it for as long as friction is loaded, as those of MuJoCo do at rest, from the file's
-            solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
-            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. Exact and smoothed steps, with
-            friction="cone" and law="convex", which is MuJoCo's. Contacts of a file with pyramidal cones, MuJoCo's
-            default, are its pyramids: sums of planar cones, one for each tangent (formulation 2). A contact that is
-            penetrated beyond what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The
-            step's derivative jumps where two bodies begin to touch.
-        force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
-            from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
-            motion if nothing else does. In a smoothed step limits act before they are reached.
+            memory, so a tangential spring would creep. Needs cones, or two rays. Compliant contacts do not bounce.
         patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", which gives
             torsional friction, or on the patch as a whole, with an "ellipsoid" of the same extent as limit surface
             of force and torque, which is faster and slightly too strong between its axes.
@@ -92,10 +93,12 @@ class Options:
             step. "elastic": the cone of convex programs, in which a polygon's force also grows by friction times
             its stiffness times its slip. A sliding body is lifted by it: its depth is weight over stiffness less
             friction times the slip, and beyond that contact is lost (`info.soft_converged`). For comparison; with
-            "polygons" only, and without derivatives.
+            "polygons" only, and without derivatives. `DynamicOptions` has two more.
         recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of
-            limits and constraints are corrected, as in `DynamicOptions`. None: within the step, however deep they are;
-            `info.deep_contacts` counts contacts deeper than 5 % of the smaller shape's size, and `step` warns of them.
+            limits and constraints are corrected; `info.capped_rows` counts the rows that need longer. None: within the
+            step, however deep they are, so that second-order motion which starts 10 mm deep separates at 10 mm / h;
+            `info.deep_contacts` counts contacts deeper than 5 % of the smaller shape's size, and `step` warns of
+            them. 0: not at all, the unstabilised scheme.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             They have no variables, and their rows of A are those of the identity.
         infeasible: What a step does if no motion satisfies all rows (bodies wedged between walls, links inside
@@ -114,31 +117,22 @@ class Options:
         trace: Whether a single step and its derivatives keep what the solver tried: `step.info.trace` then holds a
             `qdsim.trace.TraceRow` for each attempt, round, island and method, of a failed step `error.info.trace`;
             `print(step.info.trace)` shows a table. Batches and rollouts keep none.
-
-    Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
     """
 
     h: float = 0.1
     friction: Literal["cone", "pyramid"] = "cone"
     rays: int = 4
     law: Literal["convex", "coulomb"] = "convex"
-    stop_after: int | None = None
+    max_programs: int | None = None
     kappa: float | None = None
-    epsilon: float | None = None
-    mass_ratio: float | None = None
     margin: float = 0.1
     add_missed_pairs: bool = True
-    leave_distant_out: dataclasses.InitVar[bool] = False
     joint_limits: bool = True
     gravity_on_actuated: bool = False
-    damping: bool = False
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
-    contacts: Literal["rigid", "mujoco"] = "rigid"
-    force_limits: bool = True
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
-    patch_law: Literal["disc", "elastic"] = "disc"
+    patch_law: Literal["disc", "elastic", "regularized", "bristle"] = "disc"
     recovery_speed: float | None = None
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
@@ -147,41 +141,143 @@ class Options:
     trace: bool = False
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self, leave_distant_out: bool) -> None:
-        if leave_distant_out:
-            warnings.warn(
-                "leave_distant_out: has no effect any more; a smaller margin (margin=0.02) leaves out more",
-                DeprecationWarning,
-                stacklevel=3,
-            )
-        fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
-        fields(self, one_of, "law", allowed=tuple(LAWS))
+    def __post_init__(self) -> None:
         fields(self, number, "h", above=0)
-        fields(self, integer, "rays", least=2, most=MOST_RAYS)
-        fields(self, number, "kappa", above=0, or_none=True)
-        self._settle_mass()
+        fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
+        fields(self, integer, "rays", least=2, most=_MOST_RAYS)
+        fields(self, one_of, "law", allowed=tuple(LAWS))
+        fields(self, integer, "max_programs", least=1, or_none=True)
+        fields(self, number, "kappa", "contact_stiffness", above=0, or_none=True)
         fields(self, number, "margin", least=0, infinite=True)
-        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
-        fields(self, flag, "force_limits")
-        fields(self, soft_word, "soft_constraints")
-        fields(self, number, "contact_stiffness", above=0, or_none=True)
-        if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
-            raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
-        fields(self, one_of, "contacts", allowed=tuple(CONTACTS))
-        self._check_contacts()
+        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "trace")
+        fields(self, _soft_word, "soft_constraints")
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
-        fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
-        check_patch_law(self)
         fields(self, number, "recovery_speed", least=0, or_none=True)
-        fields(self, names_of, "held")
+        fields(self, _names, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
-        fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
-        fields(self, flag, "trace")
-        check_law(self)
-        object.__setattr__(self, "_native", self._make_native())
+        fields(self, integer, "iteration_limit", least=1)
+        self._check_own()
+        self._check_together()
+        object.__setattr__(self, "_native", StepOptions(**self._settings()))
 
-    def _check_contacts(self) -> None:
+    def _check_own(self) -> None:
+        """Check what one of the two classes has alone, and the laws of patches that it knows."""
+
+    def _check_together(self) -> None:
+        if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
+            raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
+        if self.patch_law == "elastic" and self.patch_friction != "polygons":
+            raise ValueError(
+                f"patch_friction: expected 'polygons' under patch_law='elastic', got {self.patch_friction!r}"
+            )
+        if self.kappa is None:
+            return
+        if self.law == "coulomb":
+            exact = "law='coulomb'"
+        elif self.patch_law in ("regularized", "bristle"):
+            exact = f"patch_law={self.patch_law!r}"
+        else:
+            return
+        raise ValueError(
+            f"kappa: expected None under {exact}, whose steps are exact, got {self.kappa!r}"
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        """Keywords of the core's options."""
+        return {
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            "friction_model": FRICTION_MODELS[self.friction],
+            "law": LAWS[self.law],
+            "stop_after": self.max_programs or 0,
+            "kappa": math.inf if self.kappa is None else self.kappa,
+            "soft_constraints": _SOFT_CONSTRAINTS[self.soft_constraints],
+            "contact_compliance": 1.0 / (self.contact_stiffness or math.inf),
+            "patch_friction": PATCH_FRICTIONS[self.patch_friction],
+            "patch_law": PATCH_LAWS[self.patch_law],
+            "recovery_speed": math.inf if self.recovery_speed is None else self.recovery_speed,
+            "soften": self.infeasible == "soften",
+        }
+
+    def replace(self: _Common, **changes: Any) -> _Common:
+        """Copy with some fields changed, e.g. `options.replace(h=0.05)`.
+
+        Raises:
+            TypeError, ValueError: as the constructor.
+        """
+        return type(self)(**{**self._values(), **changes})
+
+    def _values(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def __reduce__(self) -> tuple[Callable[..., CommonOptions], tuple[Any, ...]]:
+        return _restored, (type(self), self._values())
+
+
+_AS_THEY_ARE = (
+    "h",
+    "rays",
+    "margin",
+    "add_missed_pairs",
+    "joint_limits",
+    "gravity_on_actuated",
+    "held",
+    "tolerance",
+    "iteration_limit",
+    "trace",
+)
+
+
+def _restored(kind: type[_Common], values: dict[str, Any]) -> _Common:
+    return kind(**values)
+
+
+@former(
+    renamed=RENAMED_OPTIONS,
+    removed={"leave_distant_out": "a smaller margin (margin=0.02) leaves out more"},
+)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(CommonOptions):
+    """Settings of a quasi-dynamic step, frozen and checked when they are made.
+
+    Attributes:
+        h, friction, law, kappa and others: As in `CommonOptions`.
+        epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
+            default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs alone have to
+            determine the motion; otherwise (a ball that may roll) the step raises SolverError with status
+            "not unique" and names the bodies. None if `mass_ratio` is given. Giving both is an error.
+        mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
+            object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
+        damping: Whether the dampers of joints, of objects (a door) and of actuators (`Actuator.damping`) act
+            (False): each is its coefficient times displacement over h. A velocity actuator then moves its joint
+            by h times the commanded speed.
+        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own yield along their normal,
+            and creep across it for as long as friction is loaded, as those of MuJoCo do at rest, from the file's
+            solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
+            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. Exact and smoothed steps, with
+            friction="cone" and law="convex", which is MuJoCo's. Contacts of a file with pyramidal cones, MuJoCo's
+            default, are its pyramids: sums of planar cones, one for each tangent (formulation 2). A contact that is
+            penetrated beyond what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The
+            step's derivative jumps where two bodies begin to touch.
+        force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
+            from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
+            motion if nothing else does. In a smoothed step limits act before they are reached.
+
+    Raises:
+        TypeError, ValueError: naming the field and what was wrong with it.
+    """
+
+    epsilon: float | None = None
+    mass_ratio: float | None = None
+    damping: bool = False
+    contacts: Literal["rigid", "mujoco"] = "rigid"
+    force_limits: bool = True
+
+    def _check_own(self) -> None:
+        self._settle_mass()
+        fields(self, flag, "damping", "force_limits")
+        fields(self, one_of, "contacts", allowed=tuple(CONTACTS))
+        fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
         if self.contacts == "rigid":
             return
         for name, only in (("friction", "cone"), ("law", "convex"), ("contact_stiffness", None)):
@@ -200,36 +296,15 @@ class Options:
             raise ValueError("mass_ratio: sets epsilon per object, so epsilon cannot be given too")
         fields(self, number, "mass_ratio", above=0, or_none=True)
 
-    def _make_native(self) -> StepOptions:
-        return StepOptions(
-            h=self.h,
-            friction_model=FRICTION_MODELS[self.friction],
-            rays=self.rays,
-            law=LAWS[self.law],
-            stop_after=self.stop_after or 0,
-            kappa=math.inf if self.kappa is None else self.kappa,
-            epsilon=0.0 if self.epsilon is None else self.epsilon,
-            mass_ratio=0.0 if self.mass_ratio is None else self.mass_ratio,
-            margin=self.margin,
-            add_missed_pairs=self.add_missed_pairs,
-            joint_limits=self.joint_limits,
-            gravity_on_actuated=self.gravity_on_actuated,
-            recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,
-            damping=self.damping,
-            soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
-            contact_compliance=0.0
-            if self.contact_stiffness is None
-            else 1.0 / self.contact_stiffness,
-            contacts=CONTACTS[self.contacts],
-            force_limits=self.force_limits,
-            patch_friction=PATCH_FRICTIONS[self.patch_friction],
-            patch_law=PATCH_LAWS[self.patch_law],
-            held=self.held,
-            soften=self.infeasible == "soften",
-            tolerance=self.tolerance,
-            iteration_limit=self.iteration_limit,
-            trace=self.trace,
-        )
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **CommonOptions._settings(self),
+            "epsilon": self.epsilon or 0.0,
+            "mass_ratio": self.mass_ratio or 0.0,
+            "damping": self.damping,
+            "contacts": CONTACTS[self.contacts],
+            "force_limits": self.force_limits,
+        }
 
     def replace(self, **changes: Any) -> Options:
         """Copy with some fields changed, e.g. `options.replace(kappa=100.0)`.
@@ -239,25 +314,14 @@ class Options:
         Raises:
             TypeError, ValueError: as the constructor.
         """
-        values = self._values()
         if changes.get("mass_ratio") is not None:
-            values["epsilon"] = None
+            changes = {"epsilon": None, **changes}
         elif changes.get("epsilon") is not None:
-            values["mass_ratio"] = None
-        return Options(**{**values, **changes})
-
-    def _values(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-
-    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Options], tuple[dict[str, Any]]]:
-        return _restore_options, (self._values(),)
+            changes = {"mass_ratio": None, **changes}
+        return CommonOptions.replace(self, **changes)
 
 
-def _restore_options(values: dict[str, Any]) -> Options:
-    return Options(**values)
-
-
-def soft_word(name: str, value: object) -> bool | str:
+def _soft_word(name: str, value: object) -> bool | str:
     """True, False or "mocap"."""
     if not isinstance(value, str):
         return flag(name, value)
@@ -266,29 +330,7 @@ def soft_word(name: str, value: object) -> bool | str:
     return value
 
 
-def check_law(options: Any) -> None:
-    """What options of steps, of both kinds, say of the law of friction."""
-    fields(options, integer, "stop_after", least=1, or_none=True)
-    if options.law == "coulomb" and options.kappa is not None:
-        raise ValueError(
-            f"kappa: expected None under law='coulomb', whose steps are exact, got {options.kappa!r}"
-        )
-
-
-def check_patch_law(options: Any) -> None:
-    """What options of steps, of both kinds, say of the friction of patches."""
-    law = options.patch_law
-    if law == "elastic" and options.patch_friction != "polygons":
-        raise ValueError(
-            f"patch_friction: expected 'polygons' under patch_law='elastic', got {options.patch_friction!r}"
-        )
-    if law in ("regularized", "bristle") and options.kappa is not None:
-        raise ValueError(
-            f"kappa: expected None under patch_law={law!r}, whose steps are exact, got {options.kappa!r}"
-        )
-
-
-def names_of(name: str, value: object) -> tuple[str, ...]:
+def _names(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(
             f"{name}: expected names of joints or bodies in a tuple, got {type(value).__name__}"

@@ -316,7 +316,7 @@ def test_the_same_as_the_solver_of_coulomb_problems(name):
 # ---------------------------------------------------------------- options and reports
 
 
-def test_a_stop_after_some_programs_says_how_far_it_is():
+def test_max_programs_says_how_far_it_is():
     rng = np.random.default_rng(0)
     model = make("boxes", 0.7)
     for _ in range(20):
@@ -324,11 +324,11 @@ def test_a_stop_after_some_programs_says_how_far_it_is():
         full = step_dynamic(model, q, v, u, DynamicOptions(**LAW))
         if full.info.convex_programs > 3:
             break
-    one = step_dynamic(model, q, v, u, DynamicOptions(stop_after=1, **LAW))
+    one = step_dynamic(model, q, v, u, DynamicOptions(max_programs=1, **LAW))
     convex = step_dynamic(model, q, v, u, DynamicOptions())
     np.testing.assert_array_equal(one.v_next, convex.v_next)
     assert one.info.convex_programs == 1 and one.info.law_residual > 1e-6
-    two = step_dynamic(model, q, v, u, DynamicOptions(stop_after=2, **LAW))
+    two = step_dynamic(model, q, v, u, DynamicOptions(max_programs=2, **LAW))
     assert two.info.convex_programs == 2
     assert full.info.law_residual < 2e-9
     kept = pickle.loads(pickle.dumps(full))
@@ -355,11 +355,11 @@ def test_options_say_what_is_wrong(options):
         options(law="viscous")
     with pytest.raises(ValueError, match="kappa: expected None under law='coulomb'"):
         options(law="coulomb", kappa=100.0)
-    with pytest.raises(ValueError, match="stop_after: expected an integer"):
-        options(stop_after=0)
-    with pytest.raises(TypeError, match="stop_after: expected an integer"):
-        options(stop_after=2.5)
-    assert options(law="coulomb", stop_after=3).replace(h=0.02).stop_after == 3
+    with pytest.raises(ValueError, match="max_programs: expected an integer"):
+        options(max_programs=0)
+    with pytest.raises(TypeError, match="max_programs: expected an integer"):
+        options(max_programs=2.5)
+    assert options(law="coulomb", max_programs=3).replace(h=0.02).max_programs == 3
 
 
 # ---------------------------------------------------------------- derivatives
@@ -509,7 +509,7 @@ def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
             s = step_dynamic(model, q, v, [], o)
         except qdsim.SolverError as error:
             assert error.info.status == "law not met" and error.info.law_residual > allowed
-            s = step_dynamic(model, q, v, [], o.replace(stop_after=3))
+            s = step_dynamic(model, q, v, [], o.replace(max_programs=3))
             assert s.info.law_residual > allowed and s.info.convex_programs == 3
             continue
         solved += 1

@@ -156,12 +156,12 @@ def test_derivatives_of_a_heap_in_motion_are_differences(heap, law):
 
 @pytest.mark.long
 def test_the_best_of_some_programs_is_not_worse_than_the_convex_one():
-    """`stop_after` in a shaken heap of disks: without shifts what a contact lacks to the law is its slip, so that the
+    """`max_programs` in a shaken heap of disks: without shifts what a contact lacks to the law is its slip, so that the
     best of five programs lacks no more than bodies move. Rounds that ended early without their best left 200 m."""
     system = systems.load_dynamic("brazil_nut", seed=1)
     h, q, v = 0.1, system.q, system.v
     tau = shaking(system.model, 0.75, 1.0, h)
-    o = system.options.replace(h=h, law="coulomb", stop_after=5, infeasible="soften")
+    o = system.options.replace(h=h, law="coulomb", max_programs=5, infeasible="soften")
     for k in range(60):
         s = step_dynamic(system.model, q, v, [], o, tau=tau(k * h, q, v))
         assert s.info.law_residual <= 2.0 * np.abs(s.delta).max()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import CONTACT_DTYPE
-from qdsim.arguments import instance, number
+from qdsim.arguments import instance, known_fields, number
 from qdsim.planning.motion.motion import Motion
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.plans.segment import Segment
@@ -86,7 +86,7 @@ def _option_values(options: Options) -> dict[str, Any]:
 def fields_of(archive: Archive) -> dict[str, Any]:
     """A plan's fields, of an open file."""
     header = archive.header
-    options = dict(header["options"])
+    options = known_fields(Options, header["options"])
     options["held"] = tuple(options.get("held", ()))
     # What entries say of their sizes has to fit before any is read.
     (count, nu), (points, nq) = (archive.shape(name, 2) for name in ("inputs", "configurations"))
