@@ -35,7 +35,7 @@ def measure(name: str) -> str:
                 found["none"] += 1
             else:
                 found[motion.planner] += 1
-                faults += motion_fault(model, motion, OPTIONS.resolution) is not None
+                faults += motion_fault(model, motion) is not None
             seconds.append(time.perf_counter() - begin)
             dropping += not planning.stays(model, before, plan.object, plan.options)
     ways = [found[way] for way in ("line", "opening", "RRTConnect", "none")]

@@ -670,7 +670,7 @@ def test_wrong_arguments_are_named() -> None:
         {"near": 0.0},
         {"pool": 0},
         {"horizon": 0},
-        {"success": -1.0},
+        {"failure": -1.0},
     ):
         with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
             EnvOptions(**wrong)

@@ -91,7 +91,7 @@ def test_a_sampler_that_moves_the_object_is_an_error_at_once(name: str, size: fl
 
     odd = task.replace(sampler=pushes)
     with pytest.raises(ValueError, match="sampler: it moved"):
-        planning.rrt(odd, planning.RRTOptions(max_nodes=100, shots=0), rng=0)
+        planning.rrt(odd, planning.RRTOptions(max_nodes=100), rng=0)
     with pytest.raises(ValueError, match="sampler: it moved"):
         planning.StrokePlanner(odd).candidates(task.start)
 

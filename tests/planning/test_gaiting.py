@@ -181,7 +181,7 @@ def test_bad_input(task: planning.Task) -> None:
     for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
         with pytest.raises(ValueError, match=next(iter(change))):
             GripOptions(**change)
-    for change in ({"candidates": 0}, {"stride": -1.0}):
+    for change in ({"candidates": 0}, {"steps": 0}):
         with pytest.raises(ValueError, match=next(iter(change))):
             GaitOptions(**change)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="strokes"):

@@ -87,7 +87,7 @@ def assert_free(model, motion, clearance, *, samples=300, ends=0.25):
     """A motion keeps its clearance in the middle and does not penetrate anywhere, by MuJoCo's distances."""
     witness = Witness(model)
     q = motion.configurations
-    pairs = RobotSpace(model, q[0], q[-1], 1e-4).pairs
+    pairs = RobotSpace(model, q[0], q[-1]).pairs
     first = witness.distances(q[0], 0.05, pairs)
     last = witness.distances(q[-1], 0.05, pairs)
     floor = np.minimum(np.minimum(first, last), clearance) - 1e-4
@@ -183,7 +183,7 @@ def test_nothing_moves_further_than_its_reach(name):
     system = systems.load(name)
     model, rng = system.model, np.random.default_rng(2)
     q = np.array(system.start.q)
-    space = RobotSpace(model, q, q, 1e-4)
+    space = RobotSpace(model, q, q)
     low, high = np.maximum(space.lower, -3.0), np.minimum(space.upper, 3.0)
     x = low + rng.random((400, model.nu)) * (high - low)
     step = rng.standard_normal(x.shape) * 0.2
@@ -203,7 +203,7 @@ def test_certified_edges_are_free_and_others_are_not():
     system = systems.load("allegro_sphere")
     model, rng = system.model, np.random.default_rng(3)
     start = np.array(system.start.q)
-    space = RobotSpace(model, start, start, 1e-4)
+    space = RobotSpace(model, start, start)
     witness = Witness(model)
     floor = np.full(len(space.pairs), 1e-3)
     outcomes = []
@@ -376,14 +376,12 @@ def test_tied_joints_are_refused():
     ("name", "value"),
     [
         ("clearance", -1.0),
-        ("resolution", 0.0),
         ("time_limit", math.inf),
         ("speed", 0.0),
         ("speed", (1.0, 0.0)),
         ("speed", ()),
         ("acceleration", -1.0),
         ("acceleration", math.nan),
-        ("range", -1.0),
         ("shortcuts", -1),
         ("penetration", math.nan),
     ],
@@ -450,20 +448,20 @@ def test_bad_motions_are_found_out(hand):
     while planning.task.robot.penetration(model, middle) < 0.01:
         middle[model.actuated_q] = rng.uniform(*limits.T)
     bad = Motion(np.array([through[0], middle, through[-1]]), np.arange(3.0), "line")
-    assert "mm apart" in motion_fault(model, bad, 1e-4)
+    assert "mm apart" in motion_fault(model, bad)
     verdict = dataclasses.replace(plan, motions=(bad, *plan.motions[1:])).check(model)
     assert any("the motion of regrasp 0" in fault for fault in verdict.faults)
 
     late = Motion(through, np.zeros(len(through)), "line")
-    assert motion_fault(model, late, 1e-4) == "its times do not rise"
+    assert motion_fault(model, late) == "its times do not rise"
     hasty = Motion(through, np.arange(len(through)), "line", np.full(len(through) - 1, 0.6))
-    assert motion_fault(model, hasty, 1e-4) == "its ramps do not fit into its pieces"
+    assert motion_fault(model, hasty) == "its ramps do not fit into its pieces"
     slid = through.copy()
     slid[1, 0] += 1e-6
-    assert "something else" in motion_fault(model, Motion(slid, np.arange(len(slid)), "line"), 1e-4)
+    assert "something else" in motion_fault(model, Motion(slid, np.arange(len(slid)), "line"))
     out = through.copy()
     out[1, model.actuated_q[1]] = -2.5
-    assert "limits" in motion_fault(model, Motion(out, np.arange(len(out)), "line"), 1e-4)
+    assert "limits" in motion_fault(model, Motion(out, np.arange(len(out)), "line"))
     none = dataclasses.replace(plan, motions=(None, *plan.motions[1:]))
     assert any("there is none" in fault for fault in none.check(model).faults)
     with pytest.raises(ValueError, match="motions: expected one for each"):

@@ -102,7 +102,7 @@ def test_bad_input(hand) -> None:
         planning.refine(task, task)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="task"):
         planning.refine(plan, plan)  # type: ignore[arg-type]
-    for change in ({"h": 0.0}, {"idle_position": -1.0}, {"most_steps": 0}, {"steps_per_step": 0}):
+    for change in ({"h": 0.0}, {"idle_position": -1.0}, {"most_steps": 0}):
         with pytest.raises(ValueError, match=next(iter(change))):
             planning.RefineOptions(**change)
     other = qdsim.systems.load("planar_pushing").tasks["move_back"]

@@ -288,7 +288,7 @@ def test_searches_end_at_their_number_of_steps():
     task = task_of("planar_hand", "half_turn").replace(position_tolerance=1e-9)
     tree = planning.rrt(task, planning.RRTOptions(max_steps=800), rng=0)
     assert tree.steps >= 800 and tree.records["steps"][-2] < 800
-    for name in ("max_steps", "restart", "grasps"):
+    for name in ("max_steps", "restart", "max_idle"):
         with pytest.raises(ValueError, match=name):
             planning.RRTOptions(**{name: 0})
     with pytest.raises(ValueError, match="squeeze"):

@@ -76,7 +76,6 @@ class Viewer:
         with_robot: also where the robot is, and what it was told.
         with_goal: also where the goal is.
         more: numbers of what it was told: commands and last action.
-        reach: weight of the robot's distance in the potential.
         threads: of the core.
 
     Attributes:
@@ -91,12 +90,11 @@ class Viewer:
         with_robot: bool,
         with_goal: bool = True,
         more: int,
-        reach: float,
         threads: int,
     ) -> None:
         self.task, self.threads = task, threads
         self.with_world, self.with_robot, self.with_goal = with_world, with_robot, with_goal
-        self.more, self.reach = more if with_robot else 0, reach
+        self.more = more if with_robot else 0
         model = task.model
         self.body = model.body_names.index(task.object)
         robot = robot_bodies(model)
@@ -145,7 +143,7 @@ class Viewer:
             task.length,
             task.position_tolerance,
             task.rotation_tolerance,
-            self.reach if self.with_robot else 0.0,
+            float(self.with_robot),  # weight of the robot's distance in the potential
         )
 
     def goals(self, q: Array) -> Goals:

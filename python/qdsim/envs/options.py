@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from qdsim.arguments import fields, integer, number, one_of
+from qdsim.arguments import fields, former, integer, number, one_of
 from qdsim.envs.draws import Draw, check_draw
 from qdsim.step import CONTACTS
 
@@ -18,6 +18,13 @@ Contacts: TypeAlias = Literal["rigid", "mujoco"]
 """Of `Options.contacts`."""
 
 
+@former(
+    removed={
+        "pool_seed": "starts are those of one pool",
+        "success": "reaching the goal brings 5; scale the other rewards",
+        "reach": "the robot's distance from the object counts as much as the object's from the goal",
+    }
+)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnvOptions:
     """How a task becomes an environment.
@@ -42,11 +49,8 @@ class EnvOptions:
         near: half of the random goals are only a share of the way off, ``U ** near`` with U uniform in [0, 1); None:
             all are anywhere.
         pool: starts that are drawn once, when they are first needed.
-        pool_seed: of these.
-        success, push_cost, failure: shaped rewards: for reaching the goal, of every push (>= 0, taken off), and of losing the
-            object or failing a step (>= 0, taken off).
-        reach: weight of the term that keeps the robot near the object where its workspace has no
-            bounds; "command" only.
+        push_cost, failure: taken off shaped rewards (>= 0): of every push, and for losing the object or failing a step.
+            Reaching the goal brings 5.
         lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
             its `length` more.
         randomize: from names of `model.parameters` to what each episode draws: (low, high), factors on the model's
@@ -70,11 +74,8 @@ class EnvOptions:
     reward: Literal["shaped", "sparse", "dense"] | None = None
     near: float | None = None
     pool: int = 1024
-    pool_seed: int = 0
-    success: float = 5.0
     push_cost: float = 0.05
     failure: float = 2.0
-    reach: float = 1.0
     lost: float | None = None
     randomize: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
     contacts: Contacts | Sequence[Contacts] | None = None
@@ -95,8 +96,7 @@ class EnvOptions:
         fields(self, number, "scale", "lost", "near", above=0, or_none=True)
         fields(self, integer, "sub_steps", "horizon", least=1, most=_MOST, or_none=True)
         fields(self, integer, "pool", "threads", least=1, most=_MOST)
-        fields(self, integer, "pool_seed", least=0, most=_MOST)
-        fields(self, number, "success", "push_cost", "failure", "reach", least=0)
+        fields(self, number, "push_cost", "failure", least=0)
         self._check_contacts()
         if not isinstance(self.randomize, Mapping):
             raise TypeError(

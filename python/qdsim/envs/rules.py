@@ -26,6 +26,8 @@ __all__ = ["Ended", "Players", "Rules"]
 
 _FARTHEST = 1e9
 """m, of a goal: farther ones leave no digits for where the object is."""
+_SUCCESS = 5.0
+"""Shaped reward for reaching the goal."""
 _LOOKS = 256
 """Samples that decide which columns of an observation ever change."""
 
@@ -97,7 +99,6 @@ class Rules:
             with_robot=options.action == "command",
             with_goal=options.observation == "flat",
             more=task.model.nu + self.action_size,
-            reach=options.reach,
             threads=options.threads,
         )
         self.horizon = options.horizon or (40 if options.action == "push" else 64)
@@ -133,7 +134,7 @@ class Rules:
         task, options = self.task, self.options
         if options.start == "task" or task.sampler is None:
             return np.array(task.start)[None]
-        rng = np.random.default_rng([options.pool_seed, 0x5E47])
+        rng = np.random.default_rng([0, 0x5E47])
         found: list[Array] = []
         tries = 0
         while len(found) < options.pool and tries < 20 * options.pool:
@@ -332,7 +333,7 @@ class Rules:
             players.potential,
             moved.failed,
             players.actions_done,
-            options.success,
+            _SUCCESS,
             options.failure,
             self._cost,
             self.lost,

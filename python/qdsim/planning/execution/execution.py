@@ -206,10 +206,9 @@ class Execution:
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
-            if self.options.shift_grasps:
-                moved = shifted(self.model, self.plan.object, start, here)
-                if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
-                    start = moved
+            moved = shifted(self.model, self.plan.object, start, here)
+            if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
+                start = moved
             start[self.space.q] = here[self.space.q]
             # Where the springs do not get the robot out of the object, it stays where it was.
             fitted, good = self._placed(start)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import fields, instance, integer, number
+from qdsim.arguments import fields, former, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
@@ -49,10 +49,22 @@ _SURE = 0.3
 FINGERS = 3
 """That hold anything, if nothing else is said."""
 
+_CLOSING_SPEED = 0.025
+"""m/s, of fingers towards the object."""
+
+_RATE = 8.0
+"""1/s, how fast an error of the object is to go away."""
+
 _GIVE = 5e-4
 """m; joints give way to at most so much penetration in a period."""
 
 
+@former(
+    removed={
+        "closing_speed": "fingers come at 25 mm/s",
+        "rate": "errors of the object go away at 8/s; its speeds are shift_speed and turn_speed",
+    }
+)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GripOptions:
     """How an object is held.
@@ -64,9 +76,7 @@ class GripOptions:
         near: m; fingers further away than this are left where they are,
         reach: m; but while a grasp closes, fingers up to this far come.
         touch: m; what is nearer than this counts as touching.
-        closing_speed: m/s, of fingers towards the object.
         turn_speed, shift_speed: of the object, rad/s and m/s.
-        rate: 1/s, how fast an error of the object is to go away.
         period: s, of the control.
         fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
     """
@@ -77,10 +87,8 @@ class GripOptions:
     near: float = 4e-3
     reach: float = 30e-3
     touch: float = 1e-3
-    closing_speed: float = 0.025
     turn_speed: float = 0.6
     shift_speed: float = 0.05
-    rate: float = 8.0
     period: float = 0.02
     fingers: int | None = None
 
@@ -226,7 +234,7 @@ class Grip:
         moved = np.repeat(finger >= 0, cones)
         Ja, Jo = J @ share, J[:, self.space.v]
         target = -Jo @ displacement
-        most = given.closing_speed * given.period
+        most = _CLOSING_SPEED * given.period
         target[starts] -= np.clip(0.5 * found["dist"], -0.5 * _GIVE, most)
         delta = least_squares_in_box(
             Ja[moved],
@@ -258,7 +266,7 @@ class Grip:
         e = self.space.difference(goal, q)
         for part, most in ((turns, given.turn_speed), (~turns, given.shift_speed)):
             length = float(np.linalg.norm(e[part]))
-            e[part] *= min(given.rate * dt, 1.0, speed * most * dt / max(length, 1e-12))
+            e[part] *= min(_RATE * dt, 1.0, speed * most * dt / max(length, 1e-12))
         return e
 
     def upwards(self, q: Array, height: float) -> Array | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import fields, generator_of, instance, integer, number
+from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.execution.schedule import Schedule
@@ -35,7 +35,29 @@ _CONTACT = 1e-3
 _SMALL = 1e-3
 """m; distances to the goal, turns times the task's length, that are worth no more steps."""
 
+_STRIDE = 0.08
+"""s, of the object's motion at the grip's speeds in one step of the model."""
 
+_LIFT, _LIFTING = 3e-3, 0.8
+"""m; what turns about more than its support's normal is lifted by so much. Strokes that lift count for that share of
+what they gain."""
+
+_GAINED = 0.3
+"""A stroke ends where a step gains less than this share of what was asked for."""
+
+_RESIDUAL = 0.2
+"""Largest load that forces may leave over, in weights of the object."""
+
+
+@former(
+    removed={
+        "stride": "a step of the model takes 0.08 s of the object's motion; change the grip's speeds",
+        "lift": "objects are lifted by 3 mm",
+        "lifting": "strokes that lift count for eight tenths of what they gain",
+        "progress": "a stroke ends where a step gains less than three tenths of what was asked for",
+        "most_residual": "forces may leave over a fifth of the object's weight",
+    }
+)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GaitOptions:
     """How strokes are found.
@@ -43,30 +65,18 @@ class GaitOptions:
     Attributes:
         grip: how the object is held.
         candidates: grasps that are tried for one stroke.
-        stride: s, of the object's motion at the grip's speeds in one step of the model.
-        lift: m; what turns about more than its support's normal is lifted by so much. Strokes that lift count
-            for ``lifting`` of what they gain.
-        lifting: that share.
-        progress: a stroke ends where a step gains less than this share of what was asked for.
         steps: of a stroke, at most.
         strokes: of a plan or an execution, at most.
-        most_residual: largest load that forces may leave over, in weights of the object.
     """
 
     grip: GripOptions = GripOptions()  # noqa: RUF009
     candidates: int = 12
-    stride: float = 0.08
-    lift: float = 3e-3
-    lifting: float = 0.8
-    progress: float = 0.3
     steps: int = 24
     strokes: int = 25
-    most_residual: float = 0.2
 
     def __post_init__(self) -> None:
         instance("grip", self.grip, GripOptions)
         fields(self, integer, "candidates", "steps", "strokes", least=1)
-        fields(self, number, "stride", "lift", "lifting", "progress", "most_residual", above=0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,7 +154,7 @@ class StrokePlanner:
         if first.fingers < self.grip.fingers or not self._holds(first.residual):
             return None
         plain = self.stroke(q, 0.0)
-        lifted = self.stroke(q, self.options.lift)
+        lifted = self.stroke(q, _LIFT)
         return lifted if lifted is not None and lifted.score > plain.score else plain
 
     def stroke(self, q: Array, lift: float) -> Stroke:
@@ -154,7 +164,7 @@ class StrokePlanner:
             q: ``(nq,)`` the grasp.
             lift: m, how high above the goal the object travels; without that it leans on what it touches.
         """
-        task, given = self.task, self.options
+        task = self.task
         up = self.grip.upwards(q, lift) if lift > 0.0 else None
         aim = task.goal if up is None else task.with_object(task.goal, up)
         path, inputs = [np.array(q)], []
@@ -180,14 +190,14 @@ class StrokePlanner:
                 break
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
         scale = task.space.scale(task.length)
-        for _ in range(given.steps):
+        for _ in range(self.options.steps):
             left = self.distance(path[-1], aim)
-            way = self.grip.towards(path[-1], aim, given.stride)
+            way = self.grip.towards(path[-1], aim, _STRIDE)
             asked = float(np.linalg.norm(way * scale))
             if left < _SMALL or not go(way, up is None):
                 break
             gained = left - self.distance(path[-1], aim)
-            if gained < given.progress * asked or task.space.errors(path[-1], aim)[0] > room:
+            if gained < _GAINED * asked or task.space.errors(path[-1], aim)[0] > room:
                 undo()
                 break
         if up is not None:
@@ -197,7 +207,7 @@ class StrokePlanner:
         segment = Segment(
             np.array(inputs).reshape(count, task.model.nu), np.array(path), np.array([count])
         )
-        return Stroke(segment, gain, gain * (1.0 if up is None else given.lifting))
+        return Stroke(segment, gain, gain * (1.0 if up is None else _LIFTING))
 
     def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
         """To the goal where it is near, else down to what the object rests on."""
@@ -205,18 +215,14 @@ class StrokePlanner:
         at_goal = task.space.errors(path[-1], task.goal)[1] < 0.5 * task.rotation_tolerance
         for _ in range(_LANDING):
             q = path[-1]
-            way = (
-                self.grip.towards(q, task.goal, self.options.stride)
-                if at_goal
-                else self.grip.downwards(q)
-            )
+            way = self.grip.towards(q, task.goal, _STRIDE) if at_goal else self.grip.downwards(q)
             if float(np.linalg.norm(way * task.space.scale(task.length))) < 1e-4 or not go(
                 way, True
             ):
                 return
 
     def _holds(self, residual: float) -> bool:
-        return residual <= self.options.most_residual * self.grip.weight
+        return residual <= _RESIDUAL * self.grip.weight
 
 
 def gait(

@@ -152,11 +152,11 @@ def _lag(model: Model, damping: Array) -> Array:
 
 
 def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
-    """``(nv,)`` dampers that executions add to a model: ``2 ζ sqrt(k m)`` where actuators hold, and the object's."""
+    """``(nv,)`` dampers that executions add to a model: critical ones, ``2 sqrt(k m)``, where actuators hold, and the object's."""
     mass = mass_metric(model)
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     damping = slopes(model, model.default_q).T ** 2 @ stiffness
-    damping = 2.0 * options.damping_ratio * np.sqrt(damping * mass)
+    damping = 2.0 * np.sqrt(damping * mass)
     damping[space.v] += options.object_damping
     return np.asarray(damping)
 

@@ -25,6 +25,8 @@ __all__ = ["RobotSpace"]
 
 _MARGIN = 0.1
 """m; distances beyond this are not measured."""
+_RESOLUTION = 1e-4
+"""m; on the way from and to contact, pairs may come nearer than allowed by half of this between two checks."""
 _SLACK = 1e-9
 """m; rounding of distances."""
 _RETREATS = 25
@@ -40,7 +42,6 @@ class RobotSpace:
     Args:
         model: the model.
         q_from, q_to: ``(nq,)`` the ends of a motion, which lie in the space.
-        resolution: m, see :class:`qdsim.planning.MotionOptions`.
 
     Attributes:
         pairs: ``(pairs,)`` candidate pairs whose two sides actuators move against each other.
@@ -50,9 +51,9 @@ class RobotSpace:
         lower, upper: ``(nu,)`` finite bounds that contain both ends.
     """
 
-    def __init__(self, model: Model, q_from: Array, q_to: Array, resolution: float) -> None:
+    def __init__(self, model: Model, q_from: Array, q_to: Array) -> None:
         check_joints_lead(model, "a motion between grasps")
-        self.model, self.resolution = model, resolution
+        self.model = model
         self.rows = model.actuated_q
         self.q = np.array(q_from)
         moves = moved_bodies(model)
@@ -123,9 +124,7 @@ class RobotSpace:
                 row, pair = bad[0]
                 return float(t[row]), int(pair), float(d[row, pair])
             motion = (high - low)[:, None] * rate
-            open_ = ((at_low + at_high - 2.0 * floor < motion) & (motion > self.resolution)).any(
-                axis=1
-            )
+            open_ = ((at_low + at_high - 2.0 * floor < motion) & (motion > _RESOLUTION)).any(axis=1)
             if not open_.any():
                 return None
             low, high, at_low, at_high = low[open_], high[open_], at_low[open_], at_high[open_]

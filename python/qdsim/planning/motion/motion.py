@@ -114,7 +114,7 @@ def connect(
     Args:
         model: the model.
         q_from, q_to: ``(nq,)`` configurations with the same unactuated part.
-        options: clearance, resolution, time, speed.
+        options: clearance, time, speed.
         rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same motion
             unless OMPL runs out of time.
 
@@ -136,7 +136,7 @@ def connect(
     if given.acceleration is not None:
         acceleration = _per_joint("acceleration", given.acceleration, model.nu)
     generator = generator_of(rng)
-    space = RobotSpace(model, start, goal, given.resolution)
+    space = RobotSpace(model, start, goal)
     a, b = start[model.actuated_q], goal[model.actuated_q]
     for name, x in (("q_from", a), ("q_to", b)):
         deep = space.obstacle(x, x, np.full(len(space.pairs), -given.penetration))
@@ -153,7 +153,7 @@ def connect(
     return Motion(configurations, times, planner, ramps)
 
 
-def motion_fault(model: Model, motion: Motion, resolution: float) -> str | None:
+def motion_fault(model: Model, motion: Motion) -> str | None:
     """What is wrong with a motion, in words, or None: it is free of collisions, moves the robot only and
     keeps the joint limits that its ends keep.
 
@@ -170,7 +170,7 @@ def motion_fault(model: Model, motion: Motion, resolution: float) -> str | None:
         (motion.ramps < 0.0) | (2.0 * motion.ramps > spans * (1.0 + 1e-9))
     ):
         return "its ramps do not fit into its pieces"
-    space = RobotSpace(model, q[0], q[-1], resolution)
+    space = RobotSpace(model, q[0], q[-1])
     points = q[:, model.actuated_q]
     if np.any(points < space.lower) or np.any(points > space.upper):
         return "it leaves the joint limits"

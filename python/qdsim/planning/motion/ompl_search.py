@@ -60,8 +60,6 @@ def rrt_connect(
         problem = base.ProblemDefinition(information)
         problem.setStartAndGoalStates(*ends)
         planner = geometric.RRTConnect(information)
-        if options.range is not None:
-            planner.setRange(options.range)
         planner.setProblemDefinition(problem)
         planner.setup()
         planner.solve(base.timedPlannerTerminationCondition(options.time_limit))

@@ -221,7 +221,6 @@ class Plan:
         *,
         replay_tolerance: float = 0.0,
         require_static_regrasps: bool = True,
-        resolution: float = 1e-4,
     ) -> Verdict:
         """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and
         their motions.
@@ -232,7 +231,6 @@ class Plan:
                 the same bits on the machine that made the plan; other processors may round otherwise.
             require_static_regrasps: whether it is a fault if an object would not stay where it is without the
                 robot while the grasp changes; else it is a note. CQDC's planners ignore gravity there.
-            resolution: m; motions are free of collisions up to half of this between two checks.
         """
         model = model_of(self, model)
         result = self.replay(model)
@@ -255,7 +253,7 @@ class Plan:
         faults += more
         bounded = narrowed(model, *self.bounds(model))
         for k, motion in enumerate(self.motions):
-            fault = "there is none" if motion is None else motion_fault(bounded, motion, resolution)
+            fault = "there is none" if motion is None else motion_fault(bounded, motion)
             if fault is not None:
                 faults.append(f"the motion of regrasp {k}: {fault}")
         dropping = self._dropping_regrasps(model)

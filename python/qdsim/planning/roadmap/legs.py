@@ -16,7 +16,7 @@ from qdsim.planning.roadmap.poses import away
 from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import robot_q
-from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import step
@@ -137,7 +137,7 @@ class Legs:
         command = task.hold(here)
         held = task.options.replace(held=tuple(task.space.joints), recovery_speed=_RECOVERY)
         for _ in range(_OUT):
-            if penetration(task.model, here) <= self.search.contact_tolerance:
+            if penetration(task.model, here) <= CONTACT_TOLERANCE:
                 return None if beyond_limits(task.model, here).any() else here
             try:
                 here[self._robot] = step(task.model, here, command, held).q_next[self._robot]
@@ -150,7 +150,7 @@ class Legs:
         task, hold = self.task, self.task.hold(q)
         leg = still(q, task.model.nu)
         for _ in range(SETTLING_STEPS):
-            if penetration(task.model, leg.end) <= self.search.contact_tolerance:
+            if penetration(task.model, leg.end) <= CONTACT_TOLERANCE:
                 rests = stays(task.model, leg.end, task.object, task.options)
                 return leg if rests else None
             more = self._run(leg.end, hold[None])

@@ -7,13 +7,11 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import landing, stays
 from qdsim.planning.task.drives import robot_q
-from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.task import Task
 
 __all__ = ["away", "distances", "draw_poses", "nearest", "parked", "resting", "spread_out"]
 
-_TOUCH = 1e-6
-"""m, that bodies may be sunk in where the robot waits."""
 _CANDIDATES = 4
 """Poses drawn for each one that is kept."""
 _TRIES = 20
@@ -51,10 +49,10 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
     here = np.array(q)
     own = robot_q(task.model)
     here[own] = task.start[own]
-    if penetration(task.model, here) <= _TOUCH:
+    if penetration(task.model, here) <= CONTACT_TOLERANCE:
         return here
     grasp = None if task.sampler is None else task.grasp(q, rng)
-    if grasp is None or penetration(task.model, grasp) > _TOUCH:
+    if grasp is None or penetration(task.model, grasp) > CONTACT_TOLERANCE:
         return None
     return grasp
 

@@ -35,6 +35,7 @@ from qdsim.planning.roadmap.poses import (
 )
 from qdsim.planning.roadmap.routes import cheapest
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
+from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
@@ -130,8 +131,7 @@ class Roadmap:
         walk = _Walk(self, begin, end, integer("seed", seed, least=0))
         walk.go()
         task = self.task.towards(end, start=begin, start_tolerance=np.inf)
-        options = self._legs.search
-        plan = plan_for(task, joined(walk.legs), task.options, options.contact_tolerance)
+        plan = plan_for(task, joined(walk.legs), task.options, CONTACT_TOLERANCE)
         own = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
         made = RoadmapPlan(**own, nodes=tuple(walk.passed), success=walk.success)
         return instance("plan", made.with_forces(self.task.model), RoadmapPlan)

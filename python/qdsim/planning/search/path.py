@@ -11,6 +11,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
@@ -57,7 +58,7 @@ def plan_along(task: Task, options: RRTOptions, path: Sequence[Edge]) -> Plan:
             starts.append(edge.q)
             groups.append([])
     segments = [_segment(task.model.nu, q, own) for q, own in zip(starts, groups)]
-    plan = plan_for(task, segments, step_options(task, options), options.contact_tolerance)
+    plan = plan_for(task, segments, step_options(task, options), CONTACT_TOLERANCE)
     return plan.with_forces(task.model)
 
 

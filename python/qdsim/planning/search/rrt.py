@@ -28,13 +28,22 @@ from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import lengths
 from qdsim.planning.task.least_squares import least_squares_in_box, room
-from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import away, progress_bar
 from qdsim.step import step
 
 __all__ = ["rrt"]
+
+_PROGRESS = 0.01
+"""A push counts if the distance to the subgoal falls by this share."""
+
+_SHOTS = 8
+"""Random inputs that are tried where a push does not count. A lone pusher needs some, fingers do without."""
+
+_REGRASPS, _GRASPS = 3, 8
+"""New grasps an iteration may make, and contact samples that are tried for each."""
 
 _PUSHES = 0.25
 """How often a grasp of an object that has to be carried is one for pushing all the same."""
@@ -234,9 +243,9 @@ class _Search:
             return
         subgoal = self._subgoal()
         node = tree.nearest(subgoal)
-        for grasp in range(self.options.regrasps + 1):
+        for grasp in range(_REGRASPS + 1):
             node, stalled = self._push(node, subgoal)
-            if not stalled or tree.full or tree.reached or grasp == self.options.regrasps:
+            if not stalled or tree.full or tree.reached or grasp == _REGRASPS:
                 return
             fresh = self._regrasp(node, subgoal)
             if fresh is None or tree.reached:
@@ -272,7 +281,7 @@ class _Search:
         for _ in range(options.chain_length):
             if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
                 return node, False
-            wanted = (1.0 - options.progress) * distance
+            wanted = (1.0 - _PROGRESS) * distance
             local = tree.local(node)
             du = self._steer(tree.q[node], local, subgoal)
             edge = self._simulate(tree.q[node], local.command, du)
@@ -290,15 +299,15 @@ class _Search:
         """The best of some random inputs around ``du``, if it brings the object to the wanted
         distance.
         """
-        options, tree = self.options, self.tree
+        tree = self.tree
         local = tree.local(node)
         aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
         within = room(local.command, self.lower, self.upper)
-        noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
-        reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
+        noise = self.rng.standard_normal((_SHOTS, len(du))) / np.sqrt(len(du))
+        reach = self.rng.uniform(0.1, 1.0, _SHOTS) * self.options.step
         best: tuple[Array, Array] | None = None
         for z, r in zip(noise, reach):
-            direction = z if aim is None else aim + options.shot_spread * z
+            direction = z if aim is None else aim + z
             direction *= r / np.sqrt(direction @ direction)
             du = np.clip(direction, *within)
             edge = self._simulate(tree.q[node], local.command, du)
@@ -321,7 +330,7 @@ class _Search:
             if self.landing is not None and rng.random() < _LANDINGS:
                 return self.landing
             return task.goal if self.guide is None else self.guide.subgoal(self.tree, rng)
-        if options.between_probability > 0.0 and rng.random() < options.between_probability:
+        if self.chained and rng.random() < 0.5:
             q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
@@ -403,7 +412,7 @@ class _Search:
     def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
 
-        With a subgoal, half of the time, ``options.grasps`` are tried: the first one from which a push
+        With a subgoal, half of the time, several are tried: the first one from which a push
         brings the object nearer is kept with that push, else the one that came off best. The other half
         takes a grasp as it comes: only greedy ones lead into dead ends near the goal, where no push helps
         at once (planar pushing takes four times the nodes then).
@@ -414,7 +423,7 @@ class _Search:
         if settled is None:
             return None
         hanging = self.options.hold and not self._rests(settled)
-        if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
+        if subgoal is None or self.rng.random() >= 0.5:
             return self._any_grasp(settled, hanging)
         return self._best_grasp(settled, hanging, subgoal)
 
@@ -459,7 +468,7 @@ class _Search:
         tree = self.tree
         q = tree.q[node]
         begin = tree.object_distance(q, subgoal)
-        wanted, least = (1.0 - self.options.progress) * begin, math.inf
+        wanted, least = (1.0 - _PROGRESS) * begin, math.inf
         best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
         for grasp in self._grasps(q, hanging):
             du = self._steer(grasp.q, grasp.local, subgoal)
@@ -504,7 +513,7 @@ class _Search:
         return True
 
     def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
-        """At most ``options.grasps`` contact samples with their local models, fewer if the sampler has none.
+        """At most ``_GRASPS`` contact samples with their local models, fewer if the sampler has none.
 
         An object in the air falls out of most samples: by 5 (book) to 26 mm (box of the two arms) in
         their first step. There only those come whose contact forces can balance its weight, and they begin
@@ -513,7 +522,7 @@ class _Search:
         tree = self.tree
         last: Array | None = None
         held = False
-        for _ in range(self.options.grasps):
+        for _ in range(_GRASPS):
             drawing = self.grasping
             if self.pushing is not None and self.rng.random() < _PUSHES:
                 drawing = self.pushing
@@ -546,8 +555,7 @@ class _Search:
         inside of it. What hangs is held with the node's pressure meanwhile.
         """
         tree = self.tree
-        tolerance = self.options.contact_tolerance
-        if tree.penetration[node] <= tolerance:
+        if tree.penetration[node] <= CONTACT_TOLERANCE:
             return node
         q = np.array(tree.q[node])
         held = tree.local(node).command if self.options.hold and not self._stays(q) else None
@@ -559,7 +567,7 @@ class _Search:
             inputs.append(edge[0][0])
             trajectory.append(edge[1][0])
             q = edge[1][0]
-            if penetration(self.task.model, q) <= tolerance:
+            if penetration(self.task.model, q) <= CONTACT_TOLERANCE:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
 

@@ -77,7 +77,7 @@ class Tree:
         n, nu = task.space.size, model.nu
         self.task = task
         self.options = options
-        self.length = task.length if options.rotation_length is None else options.rotation_length
+        self.length = 1.0 if options.strategy == "published" else task.length
         self.scale = task.space.scale(self.length)
         self._actuated, self._gear = as_slice(model.actuated_q), np.array(model.actuator_gear)
         self._sharing = sharing(model)

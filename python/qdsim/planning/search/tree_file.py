@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import instance, integer, number
+from qdsim.arguments import instance, integer, known_fields, number
 from qdsim.array_type import Array
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.search.path import EdgeKind
@@ -138,10 +138,10 @@ def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
         values = header["options"]
         if values.get("smoothing") is not None:
             raise ValueError("it was made with a smoothing scheme: give the options")
-        options = RRTOptions(**values)
+        options = RRTOptions(**known_fields(RRTOptions, values))
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
     # Files that are older than an option were made with its default.
-    everything = option_values(RRTOptions()) | _BEFORE | header["options"]
+    everything = option_values(RRTOptions()) | _BEFORE | known_fields(RRTOptions, header["options"])
     stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
     if wanted != stored:
         changed = sorted(k for k in wanted if wanted[k] != stored.get(k))

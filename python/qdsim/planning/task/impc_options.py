@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from qdsim.arguments import fields, flag, integer, number, numbers, one_of, spread
+from numpy.typing import ArrayLike
+
+from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of, spread
 from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.smoothing import Analytic, Scheme
@@ -17,6 +19,17 @@ __all__ = ["ImpcOptions"]
 Start = Literal["squeeze", "rrt", "hold"]
 
 
+@former(
+    removed={
+        "dynamics": "roll-outs are exact",
+        "offset": "the linear model is one of displacements from the roll-out",
+        "center": "the method decides, see radii",
+        "final_cost": "patience stops a search that gains nothing more",
+        "state_lower": "state_bounds is both, infinite where free",
+        "state_upper": "state_bounds is both, infinite where free",
+        "rrt_nodes": "the tree has 30; a larger one can be given as commands, impc(..., u=...)",
+    }
+)
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpcOptions:
     """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.
@@ -40,26 +53,20 @@ class ImpcOptions:
             one; None is analytic smoothing with ``kappa``.
         use_A: whether the derivative by the state is used. False takes objects to stay where they are
             and forgets where the robot is (CQDC's released code).
-        offset: the configuration that the linear model predicts for the nominal command: the one
-            ``"rolled"`` out, or the ``"smoothed"`` one of the scheme (CQDC eq. 20).
-        dynamics: of the roll-out: ``"exact"``, or ``"smoothed"`` by the scheme's kappa.
         radii: half widths of the box for the commands, tried in one batch; in the units of the
-            command, one number or one per actuator each.
-        center: middle of that box: the commands of the last iterate (``"command"``), or where its
-            robot is (``"robot"``, as published).
+            command, one number or one per actuator each. Its middle are the commands of the last iterate; in the
+            published method where its robot is.
         reach: how far a command may be from where the robot is in the last iterate, before the step or after it,
             which bounds the forces of its springs; in the units of the command, one number or one per actuator; None:
             any. What the model's actuators can pull with (``Actuator.force_range``) bounds it besides.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
-            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (CQDC §V-B2). A tuple
+            (the path of a small tree towards the goal), ``"hold"`` (CQDC §V-B2). A tuple
             of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
             one that is best then alone from there on. ``Mpc`` begins with the first of them.
         trials: see ``start``.
         squeeze: how far the ramp goes, in the units of the command.
-        rrt_nodes: see ``start``.
-        final_cost: stop where the object's part of the last term is at most this; 0: never.
         patience: stop after so many iterations without 1 % of improvement; None: never.
-        state_lower, state_upper: bounds ``(nv,)`` of the displacement from the task's start, m and
+        state_bounds: lower and upper bounds ``(nv,)`` of the displacement from the task's start, m and
             rad, infinite where free (at rotations of ball and free joints they must be). They bound
             the linear model; where an iterate is outside, it is only kept from going further.
         limits: whether commands and exact steps keep the task's limits.
@@ -76,38 +83,28 @@ class ImpcOptions:
     kappa_iterations: int | None = None
     smoothing: Scheme | Callable[[int], Scheme] | None = None
     use_A: bool = True
-    offset: Literal["rolled", "smoothed"] = "rolled"
-    dynamics: Literal["exact", "smoothed"] = "exact"
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
-    center: Literal["command", "robot"] = "command"
     reach: float | tuple[float, ...] | None = None
     start: Start | tuple[Start, ...] = "squeeze"
     trials: int = 5
     squeeze: float = 0.05
-    rrt_nodes: int = 30
-    final_cost: float = 0.0
     patience: int | None = None
-    state_lower: Array | None = None
-    state_upper: Array | None = None
+    state_bounds: tuple[ArrayLike, ArrayLike] | None = None
     limits: bool = True
     threads: int | None = None
 
     def __post_init__(self) -> None:
         fields(self, one_of, "method", allowed=("feedback", "published"))
-        fields(self, one_of, "offset", allowed=("rolled", "smoothed"))
-        fields(self, one_of, "dynamics", allowed=("exact", "smoothed"))
-        fields(self, one_of, "center", allowed=("command", "robot"))
         if not self.starts:
             raise ValueError("start: expected at least one first guess")
         for start in self.starts:
             one_of("start", start, ("squeeze", "rrt", "hold"))
         fields(self, integer, "trials", "iterations", least=0)
         fields(self, integer, "horizon", least=1)
-        fields(self, integer, "rrt_nodes", least=2)
         fields(self, integer, "kappa_iterations", "patience", "threads", least=1, or_none=True)
         fields(self, number, "kappa", above=0)
         fields(self, number, "h", "final_kappa", above=0, or_none=True)
-        fields(self, number, "squeeze", "final_cost", least=0)
+        fields(self, number, "squeeze", least=0)
         fields(self, numbers, "reach", per="actuator", above=0, or_none=True)
         fields(self, flag, "use_A", "limits")
         if self.cost is not None and not isinstance(self.cost, TrackingCost):
@@ -145,7 +142,6 @@ class ImpcOptions:
         settings: dict[str, Any] = {
             "method": "published",
             "radii": (0.2,),
-            "center": "robot",
             "start": "hold",
             "final_kappa": 1000.0,
             "limits": False,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, integer, number, numbers
+from qdsim.arguments import fields, former, integer, number, numbers
 
 __all__ = ["MotionOptions"]
 
 
+@former(
+    removed={
+        "resolution": "pairs that touch at an end may come 5e-5 m nearer between two checks",
+        "range": "OMPL chooses how long edges may be",
+    }
+)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MotionOptions:
     """Settings of :func:`qdsim.planning.connect`.
@@ -16,31 +22,25 @@ class MotionOptions:
     Attributes:
         clearance: m; pairs that the robot moves keep this distance once it has backed off. Pairs that cannot
             be brought so far apart at an end (links that are always close) keep what they have there.
-        resolution: m; on the way from and to contact, pairs may come nearer than allowed by half of this
-            between two checks.
         time_limit: s, for OMPL's search.
         speed: largest of every actuated DOF, rad/s or m/s; one number, or one per actuated DOF in the order of
             ``model.actuated_q``.
         acceleration: likewise, rad/s^2 or m/s^2. Motions speed up and slow down on each straight piece and are
             at rest at its ends. None: any, joints move at constant speed between points.
         shortcuts: random shortcuts tried on OMPL's path.
-        range: longest edge of OMPL's trees, in m of the furthest moving point; None: OMPL's own choice.
         penetration: m, deepest that an end may have; on the way from and to it, it may be as deep.
     """
 
     clearance: float = 2e-3
-    resolution: float = 1e-4
     time_limit: float = 10.0
     speed: float | tuple[float, ...] = 1.0
     acceleration: float | tuple[float, ...] | None = 5.0
     shortcuts: int = 60
-    range: float | None = None
     penetration: float = 1e-3
 
     def __post_init__(self) -> None:
-        fields(self, number, "resolution", "time_limit", above=0)
+        fields(self, number, "time_limit", above=0)
         fields(self, numbers, "speed", per="actuated DOF", above=0)
         fields(self, numbers, "acceleration", per="actuated DOF", above=0, or_none=True)
         fields(self, number, "clearance", "penetration", least=0)
-        fields(self, number, "range", above=0, or_none=True)
         fields(self, integer, "shortcuts", least=0)

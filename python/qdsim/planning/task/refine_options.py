@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, instance, integer, number
+from qdsim.arguments import fields, former, instance, integer, number
 from qdsim.planning.task.impc_options import ImpcOptions
 
 __all__ = ["RefineOptions"]
 
 
+@former(
+    removed={
+        "steps_per_step": "refined plans take as long as the plan; choose h",
+        "seed": "schemes that sample begin from 0",
+    }
+)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RefineOptions:
     """How plans are refined.
 
     Attributes:
         h: step length of the refined plan in s; None: a quarter of the task's.
-        steps_per_step: refined steps for each step of the plan; None: as many as keep its duration.
         most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
             commands are stretched over them.
         idle_position, idle_rotation: motion of the object that counts as none, m and rad.
         impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
             Its horizon and step length are set from the segment.
-        seed: for schemes that sample.
     """
 
     h: float | None = None
-    steps_per_step: int | None = None
     most_steps: int = 200
     idle_position: float = 1e-3
     idle_rotation: float = 1e-3
     impc: ImpcOptions | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
         instance("impc", self.impc, ImpcOptions, or_none=True)
         fields(self, number, "h", above=0, or_none=True)
         fields(self, number, "idle_position", "idle_rotation", least=0)
-        fields(self, integer, "steps_per_step", least=1, or_none=True)
         fields(self, integer, "most_steps", least=1)
-        fields(self, integer, "seed", least=0)

@@ -27,6 +27,7 @@ from qdsim.planning.task.followers import folded
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
+    "CONTACT_TOLERANCE",
     "GRAVITY",
     "bounding_radii",
     "check_springs",
@@ -48,6 +49,9 @@ __all__ = [
     "too_near",
     "turning",
 ]
+
+CONTACT_TOLERANCE = 1e-6
+"""m, that things may penetrate where a grasp is changed or the robot waits: what a step's certificate leaves."""
 
 GRAVITY = 9.81
 """m/s2, where the model has none: of objects on a plane that is not part of it."""

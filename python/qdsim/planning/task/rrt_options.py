@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from qdsim.arguments import fields, flag, integer, number, one_of
+from qdsim.arguments import fields, flag, former, integer, number, one_of
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.smoothing import Scheme
 
@@ -15,6 +15,19 @@ Strategy = Literal["chain", "published"]
 Dynamics = Literal["exact", "smoothed"]
 
 
+@former(
+    removed={
+        "kappa": "give a scheme, smoothing=qdsim.smoothing.Analytic(kappa)",
+        "between_probability": "the chaining strategy has a half, the published one none",
+        "rotation_length": "give the task another length; the published strategy has 1 m",
+        "progress": "a push counts if the distance to the subgoal falls by a hundredth",
+        "shots": "where a push does not count, eight random inputs are tried",
+        "shot_spread": "they spread as far as the direction of least squares is long",
+        "regrasps": "an iteration makes at most three",
+        "grasps": "eight contact samples are tried for a new grasp",
+        "contact_tolerance": "grasps are changed where nothing penetrates by more than 1e-6 m",
+    }
+)
 @dataclasses.dataclass(frozen=True)
 class RRTOptions:
     """Settings of :func:`qdsim.planning.rrt`.
@@ -36,37 +49,26 @@ class RRTOptions:
             any number.
         restart: nodes after which the search begins anew at the start, times Luby's sequence 1 1 2 1 1 2 4
             ...: a tree that went astray is left alone. None: one tree.
-        goal_probability: how often the subgoal is the goal.
-        between_probability: how often the other subgoals lie between the node nearest to the goal
-            and the goal rather than anywhere in the task's box.
-        kappa: log-barrier weight of the smoothed model behind metric and inputs, 1/J.
+        goal_probability: how often the subgoal is the goal. Half of the other ones of the chaining strategy lie
+            between the node nearest to the goal and the goal, the rest anywhere in the task's box.
         gamma: regularisation of the metric (CQDC eq. 45), m^2.
         step: longest change of the command on one edge, in the units of the command.
-        dynamics: ``"exact"`` steps (CQDC Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
+        dynamics: ``"exact"`` steps (CQDC Alg. 3), or the ``"smoothed"`` ones at :attr:`kappa` that the
             authors' released planner takes. Joint limits bound the commands in both, the steps
             themselves only where they are exact.
         sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
-        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs in place of the log barrier at
-            ``kappa``: ``Exact()``, or ``Randomized(...)``, which draws its samples by the number of
-            the node.
+        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs: ``Analytic(kappa)``, ``Exact()``, or
+            ``Randomized(...)``, which draws its samples by the number of the node. None: the log barrier at 100/J.
         metric: "local", the Mahalanobis metric of CQDC §VI, or "global", the plain distance between
-            poses with rotations scaled to length (CQDC's ablation).
-        rotation_length: metres that a radian counts for in the metric; None takes the task's.
+            poses with rotations scaled to length (CQDC's ablation). A radian counts for the task's
+            ``length``, in the published strategy for one metre.
         grasp_probability: published strategy: how often an iteration samples a contact.
         chain_length: chain: most pushes in a row.
-        progress: chain: a push counts if the distance to the subgoal falls by this fraction.
-        shots: chain: random inputs tried where a push does not count. A lone pusher needs some (without
-            them planar pushing reaches its goal in 6 of 10 runs), the planar hand none.
-        shot_spread: chain: standard deviation of the shots around the direction of least squares,
-            relative to its length.
-        regrasps: chain: new grasps an iteration may make.
-        grasps: chain: contact samples that are tried for one of them, half of the time; the first from which a
-            push counts is kept.
         squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
             the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
             is held against gravity stays held. With 0 it is where the robot is (CQDC).
         hold: where gravity would take the object, prefer contact samples whose forces can hold it
-            (:func:`qdsim.planning.holding_command`), out of ``grasps`` of them, and begin with the command
+            (:func:`qdsim.planning.holding_command`), and begin with the command
             that does, as far as ``squeeze`` lets it. With False they are taken as they come (CQDC).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
             (:func:`qdsim.planning.stays`); without gravity it always does. CQDC ignores gravity there; with False
@@ -80,8 +82,6 @@ class RRTOptions:
             of a plan may be shut in.
         force: N or Nm, the hardest that an actuator may pull at the end of a step of an edge: there the edge ends.
             The quasi-dynamic object bears any squeeze, others are shot out. None: any.
-        contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
-            Robot and object are first let to settle where they do.
     """
 
     strategy: Strategy = "chain"
@@ -91,25 +91,16 @@ class RRTOptions:
     max_idle: int | None = 200
     restart: int | None = 400
     goal_probability: float = 0.3
-    between_probability: float = 0.5
-    kappa: float = 100.0
     gamma: float = 1e-4
     step: float = 0.5
     dynamics: Dynamics = "exact"
     sub_steps: int = 4
     smoothing: Scheme | None = None
     metric: Literal["local", "global"] = "local"
-    rotation_length: float | None = None
     grasp_probability: float = 0.3
     chain_length: int = 10
-    progress: float = 0.01
-    shots: int = 8
-    shot_spread: float = 1.0
-    regrasps: int = 3
-    grasps: int = 8
     squeeze: float = 0.5
     force: float | None = None
-    contact_tolerance: float = 1e-6
     hold: bool = True
     require_static_regrasps: bool = True
     motion_seconds: float | None = None
@@ -122,15 +113,13 @@ class RRTOptions:
             raise TypeError(
                 f"smoothing: expected a scheme or None, got {type(self.smoothing).__name__}"
             )
-        counts = ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps")
+        counts = ("max_nodes", "max_iterations", "sub_steps", "chain_length")
         fields(self, integer, *counts, least=1)
         fields(self, integer, "max_steps", "max_idle", "restart", least=1, or_none=True)
-        fields(self, integer, "shots", "regrasps", least=0)
-        shares = ("goal_probability", "between_probability", "grasp_probability", "progress")
-        fields(self, number, *shares, least=0, most=1)
-        fields(self, number, "kappa", "gamma", "step", above=0)
-        fields(self, number, "squeeze", "shot_spread", "contact_tolerance", least=0)
-        fields(self, number, "force", "rotation_length", "motion_seconds", above=0, or_none=True)
+        fields(self, number, "goal_probability", "grasp_probability", least=0, most=1)
+        fields(self, number, "gamma", "step", above=0)
+        fields(self, number, "squeeze", least=0)
+        fields(self, number, "force", "motion_seconds", above=0, or_none=True)
         fields(self, flag, "hold", "require_static_regrasps")
 
     @classmethod
@@ -140,14 +129,17 @@ class RRTOptions:
             "strategy": "published",
             "step": 0.35,
             "sub_steps": 1,
-            "rotation_length": 1.0,
-            "between_probability": 0.0,
             "restart": None,
             "squeeze": 0.0,
             "hold": False,
             "require_static_regrasps": False,
         }
         return cls(**(settings | changes))
+
+    @property
+    def kappa(self) -> float:
+        """Log-barrier weight of smoothed steps, 1/J: that of the scheme, 100 for schemes without."""
+        return getattr(self.smoothing, "kappa", None) or 100.0
 
     @property
     def motion_options(self) -> MotionOptions | None:

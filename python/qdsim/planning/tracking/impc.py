@@ -224,7 +224,7 @@ class _Search:
         assert guess is not None
         guess = parts.bounded(guess)
         scheme = options.scheme(0)
-        path = parts.roll_out(self.start, guess, self.before, parts.dynamics(scheme))
+        path = parts.roll_out(self.start, guess, self.before)
         branch = Branch(path, path, len(self.state.rows), [path.cost])
         self._record(branch, scheme)
         return branch
@@ -234,11 +234,7 @@ class _Search:
         options, state = self.options, self.state
         iterate = self._feedback if options.method == "feedback" else self._published
         for _ in range(count):
-            if (
-                state.done >= options.iterations
-                or 0.0 < options.final_cost >= branch.best.final
-                or self._stalled(branch)
-            ):
+            if state.done >= options.iterations or self._stalled(branch):
                 break
             scheme = options.scheme(branch.iterations)
             found = iterate(branch, scheme)
@@ -285,20 +281,14 @@ class _Search:
             )
         )
 
-    def _center(self, path: Trajectory) -> Array:
-        if self.options.center == "command":
-            return path.u
-        return self.parts.robot_command(path.q[:-1])
-
     def _feedback(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
         """One model, a program for every radius, all rolled out; None if none could be."""
         parts, path = self.parts, branch.path
         local = parts.linearize(path, scheme, self.rng)
-        center = self._center(path)
-        policies, radii = parts.policies(local, path, center, self.before)
+        policies, radii = parts.policies(local, path, path.u, self.before)
         if not policies:
             return None
-        tried = parts.follow(policies, path, self.start, self.before, parts.dynamics(scheme))
+        tried = parts.follow(policies, path, self.start, self.before)
         done = [(t.cost, k) for k, t in enumerate(tried) if t is not None]
         if not done:
             return None
@@ -310,8 +300,7 @@ class _Search:
         """A program at every step over what is left of the horizon (CQDC Alg. 1, lines 6 to 9)."""
         parts, model, path = self.parts, self.task.model, branch.path
         local = parts.linearize(path, scheme, self.rng)
-        center, radius = self._center(path), parts.boxes[0]
-        dynamics = parts.dynamics(scheme)
+        center, radius = parts.robot_command(path.q[:-1]), parts.boxes[0]
         q, commands = [self.start], []
         for t in range(self.options.horizon):
             now = q[-1]
@@ -322,7 +311,7 @@ class _Search:
             command = parts.bounded(path.u[t] if policy is None else policy.u[0])
             commands.append(command)
             parts.counts.steps += 1
-            q.append(step(self.task.model, now, command, dynamics).q_next)
+            q.append(step(self.task.model, now, command, parts.step_options).q_next)
         branch.radius = float(radius.max())
         u, states = np.array(commands), np.array(q)
         cost, final = parts.cost.values(states, u, self.before)

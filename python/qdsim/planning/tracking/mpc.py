@@ -19,7 +19,6 @@ from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.preset import dexterous, in_space
 from qdsim.planning.tracking.shooting import Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
-from qdsim.step import Options
 
 __all__ = ["Mpc", "MpcReport"]
 
@@ -62,8 +61,7 @@ class Mpc:
     for the last fraction of a tolerance lose what they hold.
 
     Args:
-        task: what to do; its start only counts as the reference of ``options.state_lower`` and
-            ``state_upper``.
+        task: what to do; its start only counts as the reference of ``options.state_bounds``.
         options: how; None takes the task's own, for objects that gravity pulls and that turn freely
             :func:`dexterous`, else the defaults. ``h`` is the control period,
             ``iterations`` does not count.
@@ -153,11 +151,9 @@ class Mpc:
         u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0
         try:
-            scheme = self.options.scheme(self._calls)
-            dynamics = self._parts.dynamics(scheme)
-            path = self._parts.roll_out(now, u, before, dynamics)
+            path = self._parts.roll_out(now, u, before)
             for _ in range(self._iterations if self._calls else self._first):
-                better = self._improve(path, now, before, dynamics)
+                better = self._improve(path, now, before)
                 done += 1
                 if better is None:
                     break
@@ -221,7 +217,7 @@ class Mpc:
         return np.concatenate([self._u[1:], self._u[-1:]]), before
 
     def _improve(
-        self, path: Trajectory, q: Array, before: Array, dynamics: Options
+        self, path: Trajectory, q: Array, before: Array
     ) -> tuple[Trajectory, float] | None:
         """The best new trajectory and the radius it came from; None if it is no good."""
         parts = self._parts
@@ -229,7 +225,7 @@ class Mpc:
         policies, radii = parts.policies(local, path, path.u, before)
         if not policies:
             return None
-        tried = parts.follow(policies, path, q, before, dynamics)
+        tried = parts.follow(policies, path, q, before)
         costs = [math.inf if t is None else t.cost for t in tried]
         k = int(np.argmin(costs))
         found = tried[k]

@@ -200,7 +200,7 @@ def _stretched(
     task: Task, segment: Segment, h_plan: float, h: float, options: RefineOptions
 ) -> Array:
     """The segment's commands, straight between its knots, over its small steps."""
-    per_step = options.steps_per_step or max(1, round(h_plan / h))
+    per_step = max(1, round(h_plan / h))
     count = min(per_step * segment.steps, max(options.most_steps, segment.steps))
     first = task.hold(segment.start)
     knots = np.vstack((first, segment.inputs))
@@ -222,7 +222,7 @@ def _optimise(
         start_tolerance=max(task.start_tolerance, 2.0 * penetration(task.model, q) + 1e-6),
         impc=settings,
     )
-    result = impc(part, settings, given.seed, u=commands)
+    result = impc(part, settings, u=commands)
     best, best_q = result.u, result.q
     after = task.space.errors(best_q[-1], goal)
     better = _size(task, after) <= _size(task, before)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qdsim.arguments import flag, generator_of, instance, reals, spread, vector
 from qdsim.array_type import Array
@@ -29,8 +29,13 @@ NOISE = 0.6
 """Of the object's radius of gyration, that the noise moves fingertips by at the end of the horizon."""
 MOST = 0.25
 """Of an actuator's range, that its noise is at most."""
-LEAST = 0.1
-"""Of the noise at first, that further iterations keep at least."""
+KNOTS = 4
+"""Of the noise over the horizon."""
+SMALL, MOVED = 0.3, 0.6
+"""Of the noise, what every other sample has (large noise finds ways, small noise finishes); and how often a sample moves
+an actuator at all."""
+ELITES, TEMPERATURE = 6, 0.1
+"""Samples that the mean of the cross-entropy method is of; of path integral control, in standard deviations of the costs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +112,9 @@ class SamplingMpc:
             task.model, task.options.replace(h=self.period)
         )
         self._parts = Shooting(task, settings)
-        self._cost = SamplingCost(task, self._parts.cost, self._parts.reach, self.options.touch)
+        self._cost = SamplingCost(task, self._parts.cost, self._parts.reach)
         self._noise = _noise(task, self.options)
-        self._spline = _spline(self.options.spline, self.options.knots, self.options.horizon)
+        self._spline = _spline(min(KNOTS, self.options.horizon), self.options.horizon)
         self._arrival = Arrival(task) if flag("hold", hold) else None
         self._seed, self._rng = rng, generator_of(rng)
         self.reset()
@@ -188,9 +193,7 @@ class SamplingMpc:
             assert self.guide.commands is not None
             offered.append(self._fitted(self.guide.commands))
         search = _Search(self, now, speed, before)
-        search.start(last, offered)
-        for _ in range(self.options.iterations):
-            search.improve()
+        search.improve(last, offered)
         self._u, self._path = search.u, search.path
         ends = np.array((now, now)) if search.path is None else search.path[:2]
         self._before = self._within_reach(ends, self._u[0])
@@ -257,7 +260,7 @@ class SamplingMpc:
 
 
 class _Search:
-    """The iterations of one call.
+    """One call.
 
     Args:
         owner: whose call.
@@ -270,45 +273,32 @@ class _Search:
         self.path: Array | None = None
         self.cost, self.first, self.source = math.inf, math.inf, "last"
         self.samples, self.failed, self.step_seconds = 0, 0, 0.0
-        self.noise = np.sqrt(np.arange(1, owner.options.knots + 1) / owner.options.knots)
-        self.noise = self.noise[:, None] * owner._noise
-        self.least = LEAST * self.noise
+        knots = owner._spline.shape[1]
+        self.noise = np.sqrt(np.arange(1, knots + 1) / knots)[:, None] * owner._noise
 
-    def start(self, last: Array, offered: list[Array]) -> None:
-        """With the last answer, and what else is offered."""
-        self.u, self.offered = last, offered
-
-    def improve(self) -> None:
-        """An iteration: sample, roll out, take."""
-        options = self.owner.options
-        count = max(1, options.samples - 1 - len(self.offered))
-        knots = self._draw(count)
-        drawn = self.u + np.einsum("tk,nkj->ntj", self.owner._spline, knots)
+    def improve(self, last: Array, offered: list[Array]) -> None:
+        """Sample around the last answer, roll that out with what else is offered, take."""
+        self.u = last
+        count = max(1, self.owner.options.samples - 1 - len(offered))
+        drawn = last + np.einsum("tk,nkj->ntj", self.owner._spline, self._draw(count))
         tried = self.owner._parts.bounded(
-            np.concatenate([self.u[None], *(p[None] for p in self.offered), drawn])
+            np.concatenate([last[None], *(p[None] for p in offered), drawn])
         )
         paths, costs = self._roll(tried)
-        if math.isinf(self.first):
-            self.first = float(costs[0])
+        self.first = float(costs[0])
         best = int(np.argmin(costs))
         if not math.isfinite(costs[best]):
             return
-        kinds = ["last"] + ["proposal"] * len(self.offered) + ["sample"] * count
+        kinds = ["last"] + ["proposal"] * len(offered) + ["sample"] * count
         self._take(tried[best], paths[best], float(costs[best]), kinds[best])
-        if options.method == "predictive":
+        if self.owner.options.method == "predictive":
             return
-        weights, elite = self._weights(costs)
-        mean = np.tensordot(weights, tried, axes=1)
+        mean = np.tensordot(self._weights(costs), tried, axes=1)
         path, cost = self._roll(mean[None])
         if (
             cost[0] <= costs[0]
         ):  # no worse than what there was: smoother than the best sample, which was lucky
             self._take(mean, path[0], float(cost[0]), "mean")
-        if options.method == "cem":
-            own = elite[elite > len(self.offered)] - 1 - len(self.offered)
-            if len(own) > 1:
-                self.noise = np.maximum(knots[own].std(axis=0), self.least)
-        self.offered = []
 
     def report(self, seconds: float) -> SamplingReport:
         """What was done."""
@@ -326,10 +316,10 @@ class _Search:
 
     def _draw(self, count: int) -> Array:
         """Noise (count, knots, nu) at the knots."""
-        options, rng = self.owner.options, self.owner._rng
+        rng = self.owner._rng
         z = rng.standard_normal((count, *self.noise.shape))
-        z *= (rng.random((count, 1, self.noise.shape[1])) < options.moved) * self.noise
-        z[1::2] *= options.small
+        z *= (rng.random((count, 1, self.noise.shape[1])) < MOVED) * self.noise
+        z[1::2] *= SMALL
         return np.asarray(z)
 
     def _roll(self, u: Array) -> tuple[Array, Array]:
@@ -346,18 +336,16 @@ class _Search:
         self.failed += int(np.sum(~good))
         return paths, costs
 
-    def _weights(self, costs: Array) -> tuple[Array, NDArray[np.intp]]:
-        """Weights (samples,) of the mean, which sum to one, and the best samples."""
-        options, weights = self.owner.options, np.zeros(len(costs))
-        elite = np.argsort(costs, kind="stable")[: options.elites]
-        elite = elite[np.isfinite(costs[elite])]
-        if options.method == "cem":
+    def _weights(self, costs: Array) -> Array:
+        """Weights (samples,) of the mean, which sum to one."""
+        weights, finite = np.zeros(len(costs)), np.isfinite(costs)
+        if self.owner.options.method == "cem":
+            elite = np.argsort(costs, kind="stable")[: min(ELITES, np.count_nonzero(finite))]
             weights[elite] = 1.0 / len(elite)
-            return weights, elite
-        finite = np.isfinite(costs)
-        scale = max(options.temperature * float(costs[finite].std()), 1e-300)
+            return weights
+        scale = max(TEMPERATURE * float(costs[finite].std()), 1e-300)
         weights[finite] = np.exp(-(costs[finite] - costs[finite].min()) / scale)
-        return weights / weights.sum(), elite
+        return np.asarray(weights / weights.sum())
 
     def _take(self, u: Array, path: Array, cost: float, source: str) -> None:
         self.u, self.path, self.cost, self.source = u, path, cost, source
@@ -369,8 +357,7 @@ def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
     return base.replace(
         method="feedback",
         horizon=options.horizon,
-        h=options.h or base.h or (task.options.h if task.impc is not None else 0.1),
-        cost=options.cost or base.cost,
+        h=base.h or task.options.h,
         reach=base.reach if options.reach is None else options.reach,
         limits=True,
     )
@@ -387,32 +374,11 @@ def _noise(task: Task, options: SamplingOptions) -> Array:
     return np.asarray(np.minimum(noise, MOST * (upper - lower)))
 
 
-def _spline(kind: str, knots: int, periods: int) -> Array:
+def _spline(knots: int, periods: int) -> Array:
     """(T, knots) what the noise at the ends of periods is of that at the knots; at the beginning it is zero."""
     place = np.linspace(0.0, periods, knots + 1)
-    times = np.arange(1.0, periods + 1.0)
-    if kind == "linear":
-        return np.stack(
-            [np.interp(times, place, row) for row in np.pad(np.eye(knots), ((0, 0), (1, 0)))], 1
-        )
-    piece = np.clip(np.searchsorted(place, times - 1e-9) - 1, 0, knots - 1)
-    if kind == "zero":  # from the beginning of its piece on
-        return np.asarray(np.eye(knots)[piece])
-    values = np.vstack((np.zeros(knots), np.eye(knots)))
-    slopes = (
-        np.gradient(values, place[1], axis=0)
-        if knots > 1
-        else np.diff(values, axis=0)[[0, 0]] / place[1]
-    )
-    s = ((times - place[piece]) / place[1])[:, None]
-    left, right = values[piece], values[piece + 1]
-    m0, m1 = slopes[piece] * place[1], slopes[piece + 1] * place[1]
-    return np.asarray(
-        (2 * s**3 - 3 * s**2 + 1) * left
-        + (s**3 - 2 * s**2 + s) * m0
-        + (3 * s**2 - 2 * s**3) * right
-        + (s**3 - s**2) * m1
-    )
+    rows = np.pad(np.eye(knots), ((0, 0), (1, 0)))
+    return np.stack([np.interp(np.arange(1.0, periods + 1.0), place, row) for row in rows], 1)
 
 
 def _finite(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:

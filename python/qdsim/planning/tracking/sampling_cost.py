@@ -18,6 +18,8 @@ FREE, SEEN = 0.5, 10.0
 """Lengths of the object: fingertips nearer than that to it are near enough, and those farther away count as so far."""
 AWAY, LOST = 3.0, 1e4
 """An object that goes away from the goal by more lengths of its own than that is lost, and what that costs."""
+TOUCH = 10.0
+"""Weight of the distances of fingertips from the object at the end of the horizon, as squared lengths of the object."""
 PULL = 1e4
 """Cost of a spring stretched by twice its reach, as the square of what is too much."""
 
@@ -29,13 +31,10 @@ class SamplingCost:
         task: the task.
         cost: of iMPC.
         reach: ``(nu,)`` each, how far commands may be below and above where the robot is.
-        touch: weight of the fingers' distances.
     """
 
-    def __init__(
-        self, task: Task, cost: CostModel, reach: tuple[Array, Array], touch: float
-    ) -> None:
-        self._task, self._cost, self._touch = task, cost, touch
+    def __init__(self, task: Task, cost: CostModel, reach: tuple[Array, Array]) -> None:
+        self._task, self._cost = task, cost
         bounded = np.isfinite(reach[0]) & np.isfinite(reach[1])
         self._bounded = np.flatnonzero(bounded)
         self._reach = reach[0][bounded], reach[1][bounded]
@@ -46,8 +45,8 @@ class SamplingCost:
         """``(samples,)`` costs of paths ``(samples, T + 1, nq)`` under commands ``(samples, T, nu)``."""
         total, _ = self._cost.values(q, u, before)
         total = total + self._pulls(q, u) + self._losses(q)
-        if self._touch > 0.0 and self._tips:
-            total = total + self._touch * self._gaps(q[:, -1], threads)
+        if self._tips:
+            total = total + TOUCH * self._gaps(q[:, -1], threads)
         return np.asarray(np.where(np.isfinite(total), total, np.inf))
 
     def _pulls(self, q: Array, u: Array) -> Array:

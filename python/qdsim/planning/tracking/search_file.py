@@ -107,6 +107,8 @@ def said(options: ImpcOptions) -> dict[str, str]:
 def _said(value: object) -> str:
     if isinstance(value, np.ndarray):
         return repr(value.tolist())
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_said, value))})"
     if callable(value) and not dataclasses.is_dataclass(value):
         return str(getattr(value, "__qualname__", type(value).__qualname__))
     return repr(value)

@@ -6,10 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qdsim._core import SolverError, _solve_ocp_qp
-from qdsim.arguments import spread
+from qdsim.arguments import spread, vector
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
@@ -18,7 +17,6 @@ from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.least_squares import room
 from qdsim.planning.task.robot import force_reach
 from qdsim.planning.tracking.cost_model import CostModel
-from qdsim.step import Options
 
 if TYPE_CHECKING:
     from qdsim.planning.task.task import Task
@@ -57,7 +55,6 @@ class LocalTrajectory:
 
     A: Array
     B: Array
-    c: Array  # (T, nv) predicted displacement for the nominal commands
     Q: Array
     linear: Array
 
@@ -140,12 +137,9 @@ class Shooting:
                 A = self._with_shared_lengths(path.q[:-1], A, B)
             else:
                 B[:, model.actuated_v] = np.diag(1.0 / np.asarray(model.actuator_gear))
-        c = np.zeros((len(B), model.nv))
-        if options.offset == "smoothed":
-            c = self.difference(local.c, path.q[1:])
         Q, linear = self.cost.expand(path.q[1:])
         return LocalTrajectory(
-            np.ascontiguousarray(A), np.ascontiguousarray(B), c, Q, np.ascontiguousarray(linear)
+            np.ascontiguousarray(A), np.ascontiguousarray(B), Q, np.ascontiguousarray(linear)
         )
 
     def _with_shared_lengths(self, q: Array, A: Array, B: Array) -> Array:
@@ -193,8 +187,8 @@ class Shooting:
             x_first: (nv,) displacement of the first configuration; None: none.
         """
         lower, upper = self._command_box(center[first:], radius, path.q[first:])
-        B, c = local.B[first:], local.c[first:]
-        offset = c - (B @ path.u[first:, :, None])[..., 0]
+        B = local.B[first:]
+        offset = -(B @ path.u[first:, :, None])[..., 0]
         x_lower, x_upper = self._state_box(path.q[first + 1 :])
         self.counts.programs += 1
         try:
@@ -252,16 +246,7 @@ class Shooting:
 
     # ---------------------------------------------------------------- roll-outs
 
-    def dynamics(self, scheme: Scheme) -> Options:
-        """Options of the steps of the roll-out."""
-        if self.options.dynamics == "exact":
-            return self.step_options
-        kappa = getattr(scheme, "kappa", None)
-        if kappa is None:
-            raise ValueError("dynamics: 'smoothed' needs a scheme with kappa")
-        return self.smooth_options.replace(kappa=kappa)
-
-    def roll_out(self, start: Array, u: Array, before: Array, options: Options) -> Trajectory:
+    def roll_out(self, start: Array, u: Array, before: Array) -> Trajectory:
         """Where commands (T, nu) lead from ``start``.
 
         Raises:
@@ -269,7 +254,7 @@ class Shooting:
         """
         u = np.clip(u, self.lower, self.upper)
         self.counts.steps += len(u)
-        q = rollout(self.model, start, u, options, threads=1).q
+        q = rollout(self.model, start, u, self.step_options, threads=1).q
         cost, final = self.cost.values(q, u, before)
         return Trajectory(q, u, float(cost), float(final))
 
@@ -279,7 +264,6 @@ class Shooting:
         path: Trajectory,
         start: Array,
         before: Array,
-        options: Options,
     ) -> list[Trajectory | None]:
         """Roll out all policies at once, with their feedback; None where a step failed."""
         count, T = len(policies), len(path.u)
@@ -294,7 +278,7 @@ class Shooting:
             self.model,
             np.broadcast_to(start, (count, len(start))),
             wanted - fixed,
-            options,
+            self.step_options,
             (path.q[:-1], before, K_x, K_u, lower, upper),
             threads=self.options.threads,
         )
@@ -309,25 +293,18 @@ class Shooting:
 
 def state_bounds(task: Task, options: ImpcOptions) -> tuple[Array, Array] | None:
     """Bounds of the displacement from the start (nv,), None where there are none."""
-    if options.state_lower is None and options.state_upper is None:
+    if options.state_bounds is None:
         return None
+    if not isinstance(options.state_bounds, tuple) or len(options.state_bounds) != 2:
+        raise TypeError(f"state_bounds: expected (lower, upper), got {options.state_bounds!r}")
     nv = task.model.nv
-    ends = []
-    for name, value, default in (
-        ("state_lower", options.state_lower, -np.inf),
-        ("state_upper", options.state_upper, np.inf),
-    ):
-        array: NDArray[np.float64] = np.full(nv, default) if value is None else np.array(value)
-        if array.shape != (nv,) or np.isnan(array).any():
-            raise ValueError(f"{name}: expected {nv} numbers, got shape {array.shape}")
-        bounded = np.isfinite(array)
-        for joint in task.model.joint_names:
-            v = task.model.slice_v(joint)
-            turns = slice(v.stop - 3, v.stop) if v.stop - v.start > 1 else slice(0, 0)
-            if bounded[turns].any():
-                raise ValueError(f"{name}: the rotation of joint {joint!r} cannot be bounded")
-        ends.append(array)
-    if (ends[0] > ends[1]).any():
-        i = int(np.argmax(ends[0] > ends[1]))
-        raise ValueError(f"state_lower: {ends[0][i]:g} at {i} exceeds state_upper {ends[1][i]:g}")
-    return ends[0], ends[1]
+    lower, upper = (vector("state_bounds", end, nv, infinite=True) for end in options.state_bounds)
+    bounded = np.isfinite(lower) | np.isfinite(upper)
+    for joint in task.model.joint_names:
+        v = task.model.slice_v(joint)
+        if v.stop - v.start > 1 and bounded[v.stop - 3 : v.stop].any():
+            raise ValueError(f"state_bounds: the rotation of joint {joint!r} cannot be bounded")
+    if (lower > upper).any():
+        i = int(np.argmax(lower > upper))
+        raise ValueError(f"state_bounds: lower {lower[i]:g} at {i} exceeds upper {upper[i]:g}")
+    return lower, upper

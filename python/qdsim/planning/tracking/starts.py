@@ -82,7 +82,7 @@ def _tree_commands(
     from qdsim.planning.search.rrt import rrt
 
     begin = task.towards(task.goal, start=q, sampler=None, start_tolerance=np.inf)
-    settings = RRTOptions(max_nodes=options.rrt_nodes, max_iterations=10 * options.rrt_nodes)
+    settings = RRTOptions(max_nodes=30, max_iterations=300)
     tree = rrt(begin, settings, rng)
     path = [n for n in tree.path(tree.best_node) if tree.inputs(n) is not None]
     if not path:
