@@ -37,7 +37,7 @@ def measure(name: str) -> str:
                 found[motion.planner] += 1
                 faults += motion_fault(model, motion) is not None
             seconds.append(time.perf_counter() - begin)
-            dropping += not planning.stays(model, before, plan.object, plan.options)
+            dropping += not planning.is_stable(model, before, plan.object, plan.options)
     ways = [found[way] for way in ("line", "opening", "RRTConnect", "none")]
     numbers = " | ".join(str(n) for n in (len(plans), len(seconds), *ways, faults, dropping))
     times = " | ".join(f"{1e3 * np.quantile(seconds, share):.0f}" for share in (0.5, 0.95, 1.0))

@@ -2,7 +2,7 @@
 
 CQDC's contact samples ignore gravity: while the robot goes from one grasp to the next, the object
 stays where it is. Where it hangs between fingers it would fall. ``require_static_regrasps`` changes
-a grasp only where one exact step without the robot leaves the object in place (``planning.stays``).
+a grasp only where one exact step without the robot leaves the object in place (``planning.is_stable``).
 The systems are those with gravity along the object's freedoms (pen, door, bucket and cylinder have
 none, the pushed box lies on its table).
 

@@ -114,7 +114,7 @@ def test_without_limits_it_squeezes_as_hard_as_it_is_told() -> None:
 
 def by_joints(mass: float = 0.5) -> tuple[qdsim.Model, qdsim.Model]:
     model = qdsim.load(GRIPPER.format(mass=mass))
-    return model, planning.by_joints(model)
+    return model, planning.reduce_tendons(model)
 
 
 def grasped(model: qdsim.Model) -> np.ndarray:
@@ -143,7 +143,7 @@ def test_an_actuator_of_a_tendon_is_one_of_the_joint_that_leads() -> None:
             last.append(step)
         np.testing.assert_allclose(last[0].q_next, last[1].q_next, atol=1e-6)
         np.testing.assert_allclose(last[0].actuator_force, last[1].actuator_force, atol=1e-3)
-    assert planning.by_joints(joints) is joints
+    assert planning.reduce_tendons(joints) is joints
 
 
 def test_shares_slopes_and_signs_of_a_tendon() -> None:
@@ -158,7 +158,7 @@ def test_shares_slopes_and_signs_of_a_tendon() -> None:
     description = scene.build()
     coupling = Coupling("follow", "b", "a", (0.0, -0.5, 0.0, 0.0, 0.0))
     model = qdsim.build(dataclasses.replace(description, constraints=(coupling,)))
-    (item,) = planning.by_joints(model).description.actuators
+    (item,) = planning.reduce_tendons(model).description.actuators
     assert (item.joint, item.tendon) == ("a", None)
     assert (item.stiffness, item.gear) == (40.0 * 3.5**2, -7.0)
     assert item.force_range == (-3.5, 10.5)
@@ -167,7 +167,7 @@ def test_shares_slopes_and_signs_of_a_tendon() -> None:
         other = np.zeros(2)
         for _ in range(60):
             q = qdsim.step(model, q, [u]).q_next
-            other = qdsim.step(planning.by_joints(model), other, [u]).q_next
+            other = qdsim.step(planning.reduce_tendons(model), other, [u]).q_next
         np.testing.assert_allclose(q, [u / -7.0, u / 14.0], atol=1e-6)
         np.testing.assert_allclose(other, q, atol=1e-6)
 
@@ -197,13 +197,13 @@ def test_tendons_that_no_joint_leads_are_named(joints, constraints, message: str
     scene.actuator(None, 5.0, tendon="t", name="t")
     model = qdsim.build(dataclasses.replace(scene.build(), constraints=constraints))
     with pytest.raises(ValueError, match=message):
-        planning.by_joints(model)
+        planning.reduce_tendons(model)
     with pytest.raises(
-        ValueError, match=r"'t', whose joint 'a' is tied by a coupling; planning\.by_joints"
+        ValueError, match=r"'t', whose joint 'a' is tied by a coupling; planning\.reduce_tendons"
     ):
         planning.holding_command(model, model.default_q)
     with pytest.raises(TypeError, match="model"):
-        planning.by_joints("model")  # type: ignore[arg-type]
+        planning.reduce_tendons("model")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mass", [0.2, 1.2])

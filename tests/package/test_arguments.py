@@ -171,3 +171,16 @@ def test_options_hold_built_in_numbers() -> None:
     found = planning.RRTOptions(gamma=np.float32(0.5), max_nodes=np.int64(7), hold=np.False_)
     assert type(found.gamma) is float and type(found.max_nodes) is int and found.hold is False
     assert planning.MotionOptions(speed=np.array([1.0, 2.0])).speed == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(("old", "new"), [("stays", "is_stable"), ("by_joints", "reduce_tendons")])
+def test_public_names_under_their_old_names(old: str, new: str) -> None:
+    """They work for one version, with a warning at the caller's line; other names are none."""
+    with pytest.warns(DeprecationWarning, match=rf"qdsim\.planning\.{old}: is {new} now") as caught:
+        found = getattr(planning, old)
+    assert found is getattr(planning, new)
+    assert caught[0].filename == __file__
+    with pytest.raises(
+        AttributeError, match=rf"module 'qdsim\.planning' has no attribute '{old}_'"
+    ):
+        getattr(planning, f"{old}_")

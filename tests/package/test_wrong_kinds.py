@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "with_parameters": (parameters_changed, PARAMETERS),
     "exact": (smoothing.Exact().linearize, {"model": MODEL, "q": Q, "u": U}),
 }
-for name in ("Task", "act", "close_grasp", "connect", "drop", "stays", "force_closure",
+for name in ("Task", "act", "close_grasp", "connect", "drop", "is_stable", "force_closure",
              "holding_command", "reach_point", "bounded_least_squares", "ClosingSampler",
              "BoxFaceSampler"):  # fmt: skip
     function, good, _ = planned.CALLS[name]

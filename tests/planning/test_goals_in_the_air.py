@@ -33,7 +33,7 @@ def test_what_is_let_go_lands_flat(seed):
     assert found is not None
     assert found[:3] == pytest.approx([0.0, 0.0, a], abs=1e-5)
     assert found[ball.slice_q("finger")] == q[ball.slice_q("finger")]
-    assert planning.stays(ball, found, "object", OPTIONS)
+    assert planning.is_stable(ball, found, "object", OPTIONS)
 
     box = qdsim.load(SCENE.format(floor=FLOOR, z=0.3, shape=f'type="box" size="{a} {b} {c}"'))
     tilt = np.zeros(box.nv)
@@ -43,7 +43,7 @@ def test_what_is_let_go_lands_flat(seed):
     pos, rot = box.body_pose(found, "object")
     assert pos[2] == pytest.approx(c, abs=1e-4)
     assert rot[2, 2] == pytest.approx(1.0, abs=1e-6)
-    assert planning.stays(box, found, "object", OPTIONS)
+    assert planning.is_stable(box, found, "object", OPTIONS)
     again = landing(box, found, "object", OPTIONS)
     np.testing.assert_allclose(again, found, atol=1e-5)
 
@@ -61,7 +61,7 @@ def book(index):
     hang = (
         task.towards(q)
         for q in (task.with_object(task.start, g) for g in goals if g[2] > 0.02)
-        if not planning.stays(task.model, q, task.object, task.options)
+        if not planning.is_stable(task.model, q, task.object, task.options)
     )
     return next(itertools.islice(hang, index, None))
 
@@ -90,7 +90,7 @@ def test_what_hangs_is_set_down_before_the_grasp_changes():
         if node is None:
             assert tree.stuck(before) > 0
         else:
-            assert planning.stays(task.model, tree.q[node], task.object, task.options)
+            assert planning.is_stable(task.model, tree.q[node], task.object, task.options)
             assert before in tree.path(node)
     assert sum(n is not None for n in down) >= len(down) / 2
 
@@ -101,6 +101,6 @@ def test_a_goal_on_a_support_has_nothing_below_it():
     assert _Search(on_the_table, task.planner, np.random.default_rng(0)).landing is None
     in_the_air = _Search(task, task.planner, np.random.default_rng(0))
     assert in_the_air.landing is not None
-    assert planning.stays(task.model, in_the_air.landing, task.object, task.options)
+    assert planning.is_stable(task.model, in_the_air.landing, task.object, task.options)
     published = planning.RRTOptions.published()
     assert _Search(task, published, np.random.default_rng(0)).landing is None

@@ -593,16 +593,16 @@ def test_old_files_load_and_damaged_ones_do_not(hand, tmp_path):
 def test_what_rests_stays_and_what_hangs_falls():
     options = qdsim.Options(h=0.05)
     resting = qdsim.load(TABLE.format(tilt=0, z=0.2))
-    assert planning.stays(resting, resting.default_q, "box", options)
+    assert planning.is_stable(resting, resting.default_q, "box", options)
     # M v = M g h without anything below: h^2 g, with h raised to 0.1 s
     hanging = qdsim.load(TABLE.format(tilt=0, z=0.5))
     shift, turn = planning.drop(hanging, hanging.default_q, "box", options)
     assert shift == pytest.approx(0.1**2 * 10.0, rel=1e-6) and turn < 1e-9
-    assert not planning.stays(hanging, hanging.default_q, "box", options)
+    assert not planning.is_stable(hanging, hanging.default_q, "box", options)
     # the finger holds it from above only; nothing is below but the finger's own geometry
     caught = np.array(hanging.default_q)
     caught[hanging.actuated_q] = -0.45
-    assert not planning.stays(hanging, caught, "box", options)
+    assert not planning.is_stable(hanging, caught, "box", options)
 
 
 @pytest.mark.parametrize(("slope", "holds"), [(0.4, True), (0.6, False)])
@@ -618,7 +618,7 @@ def test_friction_holds_up_to_its_angle(slope, holds):
         *(math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0),
     ]
     # friction 0.5 against 0.5 is 0.5
-    assert planning.stays(model, q, "box", qdsim.Options(h=0.1)) == holds
+    assert planning.is_stable(model, q, "box", qdsim.Options(h=0.1)) == holds
 
 
 def test_plans_say_which_regrasps_drop_the_object():
@@ -652,7 +652,7 @@ def test_planner_changes_grasps_only_where_the_object_stays():
     def regrasped(tree):
         rows = np.flatnonzero(tree.kind == planning.EdgeKind.REGRASP)
         return [
-            planning.stays(task.model, tree.q[tree.parent[k]], task.object, task.options)
+            planning.is_stable(task.model, tree.q[tree.parent[k]], task.object, task.options)
             for k in rows
         ]
 

@@ -113,7 +113,7 @@ CALLS = {
         ("rng",),
     ),
     "drop": (planning.drop, {**TWO, "q": Q, "options": STEP}, ()),
-    "stays": (planning.stays, {**TWO, "options": STEP, "q": Q}, ()),
+    "is_stable": (planning.is_stable, {**TWO, "options": STEP, "q": Q}, ()),
     "force_closure": (planning.force_closure, {**TWO, "q": Q}, ("reach", "length", "tolerance")),
     "holding_command": (
         planning.holding_command,

@@ -362,7 +362,7 @@ def test_joints_with_neither_mass_nor_springs_are_named() -> None:
     qdsim.step(model, model.default_q, [0.1])
 
 
-def test_by_joints_leaves_tendons_that_are_shared_freely() -> None:
+def test_reduce_tendons_leaves_tendons_that_are_shared_freely() -> None:
     model = two(("a", "b"))
-    assert planning.by_joints(model) is model
-    assert planning.by_joints(hand()) is hand()
+    assert planning.reduce_tendons(model) is model
+    assert planning.reduce_tendons(hand()) is hand()

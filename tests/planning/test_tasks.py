@@ -320,7 +320,7 @@ def test_nominal_commands_keep_the_pressure_of_a_push():
             assert offset <= squeeze * options.step * (1.0 + 1e-12)
             if inputs is None:
                 # a grasp as it was drawn, unless it has to hold what hangs
-                resting = planning.stays(task.model, tree.q[i], task.object, task.options)
+                resting = planning.is_stable(task.model, tree.q[i], task.object, task.options)
                 assert offset == 0.0 or not resting
             else:
                 asked = np.linalg.norm(inputs[-1] - robot)
@@ -354,7 +354,7 @@ def test_grasps_of_what_hangs_hold_it():
         rows = []
         for i in np.flatnonzero(tree.kind == planning.EdgeKind.REGRASP):
             q, command = tree.q[i], tree.local(i).command
-            if planning.stays(model, q, task.object, task.options):
+            if planning.is_stable(model, q, task.object, task.options):
                 continue
             after = qdsim.step(model, q, command, task.options).q_next
             offset = np.linalg.norm(command - model.command_from(q))

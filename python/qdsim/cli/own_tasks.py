@@ -36,7 +36,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
     Raises:
         UnusableError: if something is missing, or the task cannot be.
     """
-    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, by_joints
+    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.step import Options
 
     path = arguments.task
@@ -44,7 +44,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
     start = _start(model, arguments.start)
     name = object_name(model, arguments.object)
     try:
-        model = by_joints(model)
+        model = reduce_tendons(model)
         space = ObjectSpace(model, name)
         if arguments.goal is None:
             raise UnusableError(f"--goal: say where {name!r} shall go: {_words(model, space)}")
@@ -74,7 +74,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
 
 def obstacle(model: Model, start: FloatArray) -> str | None:
     """Why no plan can be made of a model from a configuration ``(nq,)``; None if nothing is known against it."""
-    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, by_joints
+    from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.objects import objects_of
     from qdsim.step import Options
 
@@ -82,7 +82,7 @@ def obstacle(model: Model, start: FloatArray) -> str | None:
     if not found:
         return "nothing in it moves without being driven: there is no object"
     try:
-        model = by_joints(model)
+        model = reduce_tendons(model)
         size = ObjectSpace(model, found[0]).size
         box = np.ones(size)
         task = Task(

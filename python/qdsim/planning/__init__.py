@@ -4,6 +4,9 @@ CQDC is Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Mani
 of Quasi-dynamic Contact Models".
 """
 
+from typing import TYPE_CHECKING
+
+from qdsim.arguments import former_names
 from qdsim.planning.drawing import pictures as pictures
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
@@ -32,7 +35,7 @@ from qdsim.planning.grasps.equilibrium import (
     holding_command,
 )
 from qdsim.planning.grasps.inverse_kinematics import PointReach, reach_point
-from qdsim.planning.grasps.resting import drop, stays
+from qdsim.planning.grasps.resting import drop, is_stable
 from qdsim.planning.grasps.samplers import (
     BoxFaceSampler,
     BoxSideSampler,
@@ -59,7 +62,7 @@ from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.cost import TrackingCost
-from qdsim.planning.task.followers import by_joints
+from qdsim.planning.task.followers import reduce_tendons
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.least_squares import bounded_least_squares
 from qdsim.planning.task.motion_options import MotionOptions
@@ -143,7 +146,6 @@ __all__ = [
     "Tree",
     "Verdict",
     "bounded_least_squares",
-    "by_joints",
     "close_grasp",
     "connect",
     "connect_segments",
@@ -155,15 +157,19 @@ __all__ = [
     "gentle",
     "holding_command",
     "impc",
+    "is_stable",
     "paced",
     "packing_ratio",
     "plan_many",
     "reach_point",
+    "reduce_tendons",
     "refine",
     "roadmap",
     "rrt",
     "second_order",
     "shorten",
-    "stays",
     "transfer",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, globals(), stays="is_stable", by_joints="reduce_tendons")

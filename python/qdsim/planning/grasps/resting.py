@@ -16,7 +16,7 @@ from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
-__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "landing", "stays", "without_robot"]
+__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "is_stable", "landing", "without_robot"]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 """m and rad; an object that moves by less in a step without the robot stays where it is."""
@@ -81,7 +81,7 @@ def landing(model: Model, q: Array, object: str, options: Options) -> Array | No
     return None
 
 
-def stays(model: Model, q: Array, object: str, options: Options) -> bool:
+def is_stable(model: Model, q: Array, object: str, options: Options) -> bool:
     """Whether an object stays where it is without the robot: :func:`drop`, of the same ``model``, ``q``,
     ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
     """

@@ -17,7 +17,7 @@ from qdsim.arguments import instance, number, path_of
 from qdsim.array_type import Array
 from qdsim.batches.steps import step_batch
 from qdsim.model import Model
-from qdsim.planning.grasps.resting import stays
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.plans.archive import read_archive, write_archive
 from qdsim.planning.plans.joint_trajectory import JointTrajectory, limits_of, timed
@@ -326,7 +326,7 @@ class Plan:
         return tuple(
             k
             for k, (before, _) in enumerate(self.regrasps)
-            if not stays(model, before, self.object, self.options)
+            if not is_stable(model, before, self.object, self.options)
         )
 
     def to_joint_trajectory(

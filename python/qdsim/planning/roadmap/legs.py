@@ -9,7 +9,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.array_type import Array
-from qdsim.planning.grasps.resting import stays
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.options import RoadmapOptions
 from qdsim.planning.roadmap.poses import away
@@ -151,7 +151,7 @@ class Legs:
         leg = still(q, task.model.nu)
         for _ in range(SETTLING_STEPS):
             if penetration(task.model, leg.end) <= CONTACT_TOLERANCE:
-                rests = stays(task.model, leg.end, task.object, task.options)
+                rests = is_stable(task.model, leg.end, task.object, task.options)
                 return leg if rests else None
             more = self._run(leg.end, hold[None])
             if more is None:

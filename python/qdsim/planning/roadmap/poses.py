@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.grasps.resting import landing, stays
+from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.task import Task
@@ -39,7 +39,7 @@ def away(task: Task, q: Array, pose: Array) -> float:
 
 def resting(task: Task, q: Array) -> Array | None:
     """``q`` with the object where it comes to rest by itself; None where it falls out of the scene."""
-    if stays(task.model, q, task.object, task.options):
+    if is_stable(task.model, q, task.object, task.options):
         return q
     return landing(task.model, q, task.object, task.options)
 
@@ -82,7 +82,7 @@ def spread_out(task: Task, count: int, rng: np.random.Generator) -> Array:
     maximum intercluster distance").
     """
     drawn = draw_poses(task, _CANDIDATES * count, rng)
-    if stays(task.model, task.start, task.object, task.options):
+    if is_stable(task.model, task.start, task.object, task.options):
         drawn = np.vstack((task.start, drawn))
     if len(drawn) == 0:
         return drawn

@@ -17,7 +17,7 @@ from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
-from qdsim.planning.grasps.resting import landing, stays
+from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
@@ -141,7 +141,7 @@ class _Search:
         """Where the object would come to rest below a goal in the air, where a last grasp may have to be taken."""
         task = self.task
         lifts = self.chained and self.falls and self.options.require_static_regrasps
-        if not lifts or task.sampler is None or self._stays(task.goal):
+        if not lifts or task.sampler is None or self._is_stable(task.goal):
             return None
         return landing(task.model, task.goal, task.object, self.step_options)
 
@@ -494,12 +494,12 @@ class _Search:
     def _rests(self, node: int) -> bool:
         """Whether the object stays where it is at a node without the robot; asked once a node."""
         if node not in self._resting:
-            self._resting[node] = self._stays(self.tree.q[node])
+            self._resting[node] = self._is_stable(self.tree.q[node])
         return self._resting[node]
 
-    def _stays(self, q: Array) -> bool:
+    def _is_stable(self, q: Array) -> bool:
         """Whether the object stays where it is without the robot."""
-        return stays(self.task.model, q, self.task.object, self.step_options)
+        return is_stable(self.task.model, q, self.task.object, self.step_options)
 
     def _gets_to(self, q: Array, grasp: Array) -> bool:
         """Whether the robot can go from one configuration to another, the object where it is."""
@@ -558,7 +558,7 @@ class _Search:
         if tree.penetration[node] <= CONTACT_TOLERANCE:
             return node
         q = np.array(tree.q[node])
-        held = tree.local(node).command if self.options.hold and not self._stays(q) else None
+        held = tree.local(node).command if self.options.hold and not self._is_stable(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
             edge = self._run(q, (self.task.hold(q) if held is None else held)[None])
@@ -601,6 +601,6 @@ def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
     if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
         return task, None
     plain = task.replace(sampler=dataclasses.replace(sampler, carry=False))
-    if stays(task.model, task.goal, task.object, task.options):
+    if is_stable(task.model, task.goal, task.object, task.options):
         return plain, None
     return task, plain

@@ -12,7 +12,7 @@ from qdsim.description import Actuator, Coupling
 from qdsim.model import Model
 from qdsim.planning.task.drives import check_joints_lead, coupled_joints
 
-__all__ = ["by_joints", "check_no_followers", "folded", "with_followers"]
+__all__ = ["check_no_followers", "folded", "reduce_tendons", "with_followers"]
 
 
 def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
@@ -66,7 +66,7 @@ def check_no_followers(model: Model, what: str) -> None:
         raise ValueError(f"model: joint {joint!r} follows {leader!r}; {what} moves no such robots")
 
 
-def by_joints(model: Model) -> Model:
+def reduce_tendons(model: Model) -> Model:
     """The model with its actuators of tendons on joints, as planners want them.
 
     A tendon of joints that all follow one of them (couplings in proportion: the fingers of a parallel gripper) is as

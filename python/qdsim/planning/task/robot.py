@@ -59,7 +59,9 @@ GRAVITY = 9.81
 # ---------------------------------------------------------------- the robot
 
 
-_BY_JOINTS = "; planning.by_joints(model) puts it on the joint that the tendon's joints follow"
+_REDUCE_TENDONS = (
+    "; planning.reduce_tendons(model) puts it on the joint that the tendon's joints follow"
+)
 
 
 def check_springs(model: Model) -> None:
@@ -72,7 +74,7 @@ def check_springs(model: Model) -> None:
         if p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
             what = "is no position actuator"
         elif joint < 0:
-            what, help_ = fault_of_sharing(model, i), _BY_JOINTS
+            what, help_ = fault_of_sharing(model, i), _REDUCE_TENDONS
         elif joint in seen:
             what = "shares its joint with another one"
         if what is not None:

@@ -71,7 +71,7 @@ class RRTOptions:
             (:func:`qdsim.planning.holding_command`), and begin with the command
             that does, as far as ``squeeze`` lets it. With False they are taken as they come (CQDC).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
-            (:func:`qdsim.planning.stays`); without gravity it always does. CQDC ignores gravity there; with False
+            (:func:`qdsim.planning.is_stable`); without gravity it always does. CQDC ignores gravity there; with False
             most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. The chaining
             strategy sets down what hangs before it takes hold elsewhere, and for a goal in the air takes grasps where
             the object rests below it.
