@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
+from .array_type import Array
 from .trace import TraceRow
 
-_Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
 _WarmStart: TypeAlias = "Step | DynamicStep | Linearization"
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6) per body
@@ -63,19 +63,15 @@ class Model:
     def planar_normal(self) -> tuple[float, float, float] | None: ...
     @property
     def body_invweight(self) -> npt.NDArray[np.float64]: ...
-    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> _Vector: ...
-    def difference(self, q1: npt.ArrayLike, q0: npt.ArrayLike) -> _Vector: ...
-    def normalize(self, q: npt.ArrayLike, /) -> _Vector: ...
-    def body_poses(self, q: npt.ArrayLike, /) -> tuple[_Vector, _Vector]: ...
-    def point_jacobian(
-        self, q: npt.ArrayLike, body_index: int, point: npt.ArrayLike
-    ) -> _Vector: ...
-    def mass_matrix(self, q: npt.ArrayLike, /) -> _Vector: ...
-    def _tendons(
-        self, q: _Vector, jacobians: bool, moments: bool
-    ) -> tuple[_Vector, _Vector | None]: ...
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array: ...
+    def difference(self, q1: npt.ArrayLike, q0: npt.ArrayLike) -> Array: ...
+    def normalize(self, q: npt.ArrayLike, /) -> Array: ...
+    def body_poses(self, q: npt.ArrayLike, /) -> tuple[Array, Array]: ...
+    def point_jacobian(self, q: npt.ArrayLike, body_index: int, point: npt.ArrayLike) -> Array: ...
+    def mass_matrix(self, q: npt.ArrayLike, /) -> Array: ...
+    def _tendons(self, q: Array, jacobians: bool, moments: bool) -> tuple[Array, Array | None]: ...
     def contacts(self, q: npt.ArrayLike, margin: float) -> _Contacts: ...
-    def bias_force(self, q: npt.ArrayLike, v: npt.ArrayLike) -> _Vector: ...
+    def bias_force(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array: ...
     def energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[float, float]: ...
 
 @final
@@ -242,17 +238,17 @@ class SolverInfo:
 @final
 class Step:
     @property
-    def q_next(self) -> _Vector: ...
+    def q_next(self) -> Array: ...
     @property
-    def delta(self) -> _Vector: ...
+    def delta(self) -> Array: ...
     @property
-    def limit_force(self) -> _Vector: ...
+    def limit_force(self) -> Array: ...
     @property
-    def constraint_force(self) -> _Vector: ...
+    def constraint_force(self) -> Array: ...
     @property
-    def tendon_force(self) -> _Vector: ...
+    def tendon_force(self) -> Array: ...
     @property
-    def actuator_force(self) -> _Vector: ...
+    def actuator_force(self) -> Array: ...
     @property
     def actuator_limited(self) -> npt.NDArray[np.bool_]: ...
     @property
@@ -267,17 +263,17 @@ class DynamicStep:
     @property
     def h(self) -> float: ...
     @property
-    def v_next(self) -> _Vector: ...
+    def v_next(self) -> Array: ...
     @property
-    def impulse(self) -> _Vector: ...
+    def impulse(self) -> Array: ...
     @property
-    def bristles(self) -> _Vector: ...
+    def bristles(self) -> Array: ...
     @property
-    def energy(self) -> _Vector: ...
+    def energy(self) -> Array: ...
     @property
-    def kinetic_energy(self) -> _Vector: ...
+    def kinetic_energy(self) -> Array: ...
     @property
-    def potential_energy(self) -> _Vector: ...
+    def potential_energy(self) -> Array: ...
     def __getattribute__(self, name: str, /) -> Any: ...  # what a Step has
     def __reduce__(self) -> tuple[Any, ...]: ...
 
@@ -285,13 +281,13 @@ class DynamicStep:
 class Linearization:
     # None where not in wrt; typed as arrays, since whoever reads one has asked for it.
     @property
-    def A(self) -> _Vector: ...
+    def A(self) -> Array: ...
     @property
-    def B(self) -> _Vector: ...
+    def B(self) -> Array: ...
     @property
-    def derivatives(self) -> Mapping[str, _Vector]: ...
+    def derivatives(self) -> Mapping[str, Array]: ...
     @property
-    def q_next(self) -> _Vector: ...
+    def q_next(self) -> Array: ...
     @property
     def step(self) -> Step: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -339,13 +335,13 @@ class StepDifferential:
     def step(self) -> Any: ...  # a Step or a DynamicStep
     @property
     def model(self) -> Model: ...
-    def jvp(self, tangents: tuple[_Vector | None, ...], /) -> _Vector | tuple[_Vector, _Vector]: ...
+    def jvp(self, tangents: tuple[Array | None, ...], /) -> Array | tuple[Array, Array]: ...
     def vjp(
-        self, cotangent: _Vector | None, wanted: int, v_cotangent: _Vector | None = None, /
-    ) -> tuple[_Vector | None, ...]: ...
+        self, cotangent: Array | None, wanted: int, v_cotangent: Array | None = None, /
+    ) -> tuple[Array | None, ...]: ...
     def jacobians(
         self, wanted: int, /
-    ) -> tuple[tuple[_Vector | None, ...], tuple[_Vector | None, ...]]: ...
+    ) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]: ...
     def shape(self, argument: str, /) -> tuple[int, ...]: ...
 
 def _linearize_dynamic(
@@ -360,7 +356,7 @@ def _linearize_dynamic(
     mocap: _Mocap | None = None,
     wrt: Iterable[str] = ("q", "v", "u"),
     warm_start: _WarmStart | None = None,
-) -> tuple[DynamicStep, Mapping[str, _Vector], Mapping[str, _Vector]]: ...
+) -> tuple[DynamicStep, Mapping[str, Array], Mapping[str, Array]]: ...
 def _differentiate(
     model: Model,
     q: npt.ArrayLike,
@@ -377,60 +373,60 @@ def _batch(
     model: Model,
     options: _OptionsLike | StepOptions | None,
     *,
-    q: _Vector,
-    v: _Vector | None,
-    u: _Vector,
-    tau: _Vector | None,
-    wrench: _Vector | None,
-    mocap: _Vector | None,
-    parameters: tuple[_Vector | None, ...] | None,
+    q: Array,
+    v: Array | None,
+    u: Array,
+    tau: Array | None,
+    wrench: Array | None,
+    mocap: Array | None,
+    parameters: tuple[Array | None, ...] | None,
     out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
     wrt: int,
     contacts: bool,
     warm_start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
-    bristles: _Vector | None,
+    bristles: Array | None,
 ) -> dict[str, Any]: ...
 def _rollout(
     model: Model,
     options: _OptionsLike | StepOptions | None,
     *,
-    q: _Vector,
-    v: _Vector | None,
-    u: _Vector,
-    tau: _Vector | None,
-    wrench: _Vector | None,
-    mocap: _Vector | None,
-    parameters: tuple[_Vector | None, ...] | None,
+    q: Array,
+    v: Array | None,
+    u: Array,
+    tau: Array | None,
+    wrench: Array | None,
+    mocap: Array | None,
+    parameters: tuple[Array | None, ...] | None,
     out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
     warm_start: bool,
     start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
-    feedback: dict[str, _Vector] | None,
-    bristles: _Vector | None,
+    feedback: dict[str, Array] | None,
+    bristles: Array | None,
 ) -> dict[str, Any]: ...
 def _rollout_derivative(
     model: Model,
     options: _OptionsLike | StepOptions | None,
     *,
-    q: _Vector,
-    v: _Vector | None,
-    u: _Vector,
-    tau: _Vector | None,
-    wrench: _Vector | None,
-    mocap: _Vector | None,
-    parameters: tuple[_Vector | None, ...] | None,
+    q: Array,
+    v: Array | None,
+    u: Array,
+    tau: Array | None,
+    wrench: Array | None,
+    mocap: Array | None,
+    parameters: tuple[Array | None, ...] | None,
     threads: int,
     start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
-    feedback: dict[str, _Vector] | None,
+    feedback: dict[str, Array] | None,
     way_options: _OptionsLike | StepOptions | None,
     ambient: bool,
     kept: int,
     path: tuple[npt.NDArray[Any], ...] | None,
     wrt: int,
-    rows: tuple[_Vector | None, ...],
+    rows: tuple[Array | None, ...],
 ) -> dict[str, Any]: ...
-def _body_poses(model: Model, q: _Vector, threads: int, /) -> dict[str, npt.NDArray[Any]]: ...
+def _body_poses(model: Model, q: Array, threads: int, /) -> dict[str, npt.NDArray[Any]]: ...
 def _view_create(
     model: Model,
     body: int,
@@ -453,16 +449,16 @@ def _view_create(
 def _observe(
     model: Model,
     view: object,
-    q: _Vector,
-    goal: _Vector,
-    pose: _Vector,
-    more: _Vector,
+    q: Array,
+    goal: Array,
+    pose: Array,
+    more: Array,
     threads: int,
     /,
-) -> tuple[_Vector, _Vector]: ...
+) -> tuple[Array, Array]: ...
 def _judge(
-    measure: _Vector,
-    before: _Vector,
+    measure: Array,
+    before: Array,
     failed: npt.NDArray[np.bool_],
     done: npt.NDArray[np.int64],
     success: float,
@@ -472,7 +468,7 @@ def _judge(
     horizon: int,
     /,
 ) -> tuple[
-    _Vector,
+    Array,
     npt.NDArray[np.bool_],
     npt.NDArray[np.bool_],
     npt.NDArray[np.bool_],
@@ -498,12 +494,10 @@ def _field_patch(
     with_polygons: bool,
     with_tangent: bool,
     /,
-) -> tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytearray, bytearray]: ...
+) -> tuple[Array, Array, Array, Array, float, float, int, bytearray, bytearray]: ...
 def _pressure_surface(
     model: Model, q: npt.ArrayLike, soft_pair: int, with_polygons: bool, /
-) -> tuple[
-    int, tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytearray, bytearray]
-]: ...
+) -> tuple[int, tuple[Array, Array, Array, Array, float, float, int, bytearray, bytearray]]: ...
 def _jax_handle(
     model: Model,
     options: _OptionsLike | StepOptions | None,
@@ -514,10 +508,10 @@ def _jax_handle(
 ) -> int: ...
 def _jax_targets() -> tuple[Any, Any]: ...
 def _pair_distances(
-    model: Model, q: _Vector, margin: float, threads: int
+    model: Model, q: Array, margin: float, threads: int
 ) -> dict[str, npt.NDArray[Any]]: ...
 def _parameter_fault(
-    model: Model, parameter: int, rows: _Vector, /
+    model: Model, parameter: int, rows: Array, /
 ) -> tuple[int, int, str] | None: ...
 def _raise_batch_failure(
     caller: str, info: SolverInfo, culprits: tuple[str, ...], /
@@ -534,13 +528,13 @@ def _solve_cone_program(
     tolerance: float,
     iteration_limit: int,
     polish: bool,
-    warm_start: tuple[_Vector, _Vector, _Vector] | None,
+    warm_start: tuple[Array, Array, Array] | None,
     compliance: npt.ArrayLike | None,
     compliance_eq: npt.ArrayLike | None,
     lower: npt.ArrayLike | None,
     upper: npt.ArrayLike | None,
     /,
-) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
+) -> tuple[Array, Array, Array, Array, SolverInfo]: ...
 def _mujoco_plan(
     model: object,
     vertex_count: npt.ArrayLike,
@@ -558,37 +552,37 @@ def _mujoco_linearize(
     sparse: bool,
     changes: dict[int, npt.NDArray[np.float64]] | None,
     /,
-) -> tuple[_Vector, _Vector] | list[int]: ...
+) -> tuple[Array, Array] | list[int]: ...
 def _solve_lcp(
-    M: _Vector, q: _Vector, tolerance: float, pivot_limit: int, /
-) -> tuple[_Vector, _Vector, tuple[str, int, int, int, bool, float, float]]: ...
+    M: Array, q: Array, tolerance: float, pivot_limit: int, /
+) -> tuple[Array, Array, tuple[str, int, int, int, bool, float, float]]: ...
 def _solve_mlcp(
-    A: _Vector,
-    C: _Vector,
-    D: _Vector,
-    B: _Vector,
-    a: _Vector,
-    b: _Vector,
+    A: Array,
+    C: Array,
+    D: Array,
+    B: Array,
+    a: Array,
+    b: Array,
     tolerance: float,
     pivot_limit: int,
     /,
-) -> tuple[_Vector, _Vector, _Vector, tuple[str, int, int, int, bool, float, float]]: ...
+) -> tuple[Array, Array, Array, tuple[str, int, int, int, bool, float, float]]: ...
 def _solve_coulomb(
     dims: npt.NDArray[np.int32],
     kinds: npt.NDArray[np.int32],
     row_start: npt.NDArray[np.int32],
     column: npt.NDArray[np.int32],
-    value: _Vector,
-    q: _Vector,
-    weight: _Vector,
+    value: Array,
+    q: Array,
+    weight: Array,
     tolerance: float,
     iteration_limit: int,
     stop_after: int,
     repeat: int,
     /,
 ) -> tuple[
-    _Vector,
-    _Vector,
+    Array,
+    Array,
     tuple[
         str,
         str,
@@ -607,36 +601,36 @@ def _solve_coulomb(
     ],
 ]: ...
 def _solve_ocp_qp(
-    A: _Vector,
-    B: _Vector,
-    c: _Vector | None,
-    x_first: _Vector | None,
-    u_before: _Vector | None,
-    Q: _Vector | None,
-    q: _Vector | None,
-    R: _Vector | None,
-    r: _Vector | None,
-    S: _Vector | None,
-    s: _Vector | None,
-    x_lower: _Vector | None,
-    x_upper: _Vector | None,
-    u_lower: _Vector | None,
-    u_upper: _Vector | None,
-    d_lower: _Vector | None,
-    d_upper: _Vector | None,
+    A: Array,
+    B: Array,
+    c: Array | None,
+    x_first: Array | None,
+    u_before: Array | None,
+    Q: Array | None,
+    q: Array | None,
+    R: Array | None,
+    r: Array | None,
+    S: Array | None,
+    s: Array | None,
+    x_lower: Array | None,
+    x_upper: Array | None,
+    u_lower: Array | None,
+    u_upper: Array | None,
+    d_lower: Array | None,
+    d_upper: Array | None,
     gains: bool,
     repeat: int,
     tolerance: float,
     iteration_limit: int,
 ) -> tuple[
-    _Vector,
-    _Vector,
-    _Vector,
-    _Vector,
-    _Vector,
-    _Vector,
-    _Vector | None,
-    _Vector | None,
+    Array,
+    Array,
+    Array,
+    Array,
+    Array,
+    Array,
+    Array | None,
+    Array | None,
     SolverInfo,
     float,
 ]: ...
@@ -670,12 +664,12 @@ def _workspace_bytes(
 ) -> int: ...
 def _restore_info(*fields: Any) -> SolverInfo: ...
 def _restore_step(
-    q_next: _Vector,
-    delta: _Vector,
-    limit_force: _Vector,
-    constraint_force: _Vector,
-    tendon_force: _Vector,
-    actuator_force: _Vector,
+    q_next: Array,
+    delta: Array,
+    limit_force: Array,
+    constraint_force: Array,
+    tendon_force: Array,
+    actuator_force: Array,
     actuator_limited: npt.NDArray[np.bool_],
     contacts: _Contacts,
     info: SolverInfo,
@@ -683,16 +677,16 @@ def _restore_step(
 ) -> Step: ...
 def _restore_dynamic_step(
     step: Step,
-    v_next: _Vector,
+    v_next: Array,
     h: float,
     energies: tuple[float, float, float, float],
-    bristles: _Vector,
+    bristles: Array,
     /,
 ) -> DynamicStep: ...
 def _restore_linearization(
     step: Step,
-    A: _Vector | None,
-    B: _Vector | None,
-    derivatives: dict[str, _Vector] = ...,
+    A: Array | None,
+    B: Array | None,
+    derivatives: dict[str, Array] = ...,
     /,
 ) -> Linearization: ...

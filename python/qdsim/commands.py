@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from qdsim.array_type import Array
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -16,11 +17,11 @@ class ActuatorLaws:
     """Actuators as arrays (nu), in joint units: at rest they pull with
     ``stiffness (u / gear - q) + (gain + slope q) u + bias`` at the joints ``at_q`` of q, ``at_v`` of v."""
 
-    stiffness: FloatArray
-    gear: FloatArray
-    gain: FloatArray
-    slope: FloatArray
-    bias: FloatArray
+    stiffness: Array
+    gear: Array
+    gain: Array
+    slope: Array
+    bias: Array
     at_q: IntArray
     at_v: IntArray
 
@@ -42,7 +43,7 @@ class ActuatorLaws:
         moved = (self.stiffness / self.gear != 0.0) | (self.gain != 0.0) | (self.slope != 0.0)
         return tuple(sorted(set(self.at_v.tolist()) - set(self.at_v[moved].tolist())))
 
-    def balancing(self, q: FloatArray, force: FloatArray) -> FloatArray:
+    def balancing(self, q: Array, force: Array) -> Array:
         """Commands (..., nu) with which the actuators pull with ``force`` (..., nv) at q (..., nq).
 
         Of several actuators on a joint the springs share it in proportion to their stiffness, or, where
@@ -58,13 +59,13 @@ class ActuatorLaws:
         share = np.divide(weight, total, out=np.zeros_like(total), where=total != 0.0)
         return np.divide(share * asked - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
 
-    def commanding(self, coordinate: FloatArray, force: FloatArray) -> FloatArray:
+    def commanding(self, coordinate: Array, force: Array) -> Array:
         """Commands (nu) with which each pulls with its force (nu) at its coordinate (nu). Zero where none matters."""
         slope = self.stiffness / self.gear + self.gain + self.slope * coordinate
         rest = self.bias - self.stiffness * coordinate
         return np.divide(force - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
 
-    def _sum(self, values: FloatArray) -> FloatArray:
+    def _sum(self, values: Array) -> Array:
         """(..., nu) of each actuator's joint, the sum over all actuators of that joint."""
         same = (self.at_v[:, None] == self.at_v[None, :]).astype(np.float64)
         return np.asarray(values @ same)

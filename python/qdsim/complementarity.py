@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
 from .arguments import finite, integer, number, one_of, real_array, reals
+from .array_type import Array
 
 __all__ = [
     "CoulombInfo",
@@ -29,7 +30,6 @@ __all__ = [
     "solve_mlcp",
 ]
 
-_Array = npt.NDArray[np.float64]
 _MOST_LCP = 2**14
 _MOST_ENTRIES = 2**31 - 1
 _MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
@@ -73,8 +73,8 @@ class LcpSolution:
         info: Effort and residual.
     """
 
-    z: _Array
-    w: _Array
+    z: Array
+    w: Array
     info: LcpInfo
 
 
@@ -88,9 +88,9 @@ class MlcpSolution:
         info: Effort and residual.
     """
 
-    u: _Array
-    v: _Array
-    w: _Array
+    u: Array
+    v: Array
+    w: Array
     info: LcpInfo
 
 
@@ -142,8 +142,8 @@ class CoulombSolution:
         info: Method and certificate.
     """
 
-    force: _Array
-    w: _Array
+    force: Array
+    w: Array
     info: CoulombInfo
 
 
@@ -158,14 +158,14 @@ class UnsolvedError(SolverError):
     """
 
     solution: LcpSolution | MlcpSolution | CoulombSolution
-    certificate: _Array | None
+    certificate: Array | None
 
 
 def _unsolved(
     name: str,
     solution: LcpSolution | MlcpSolution | CoulombSolution,
     said: str,
-    certificate: _Array | None = None,
+    certificate: Array | None = None,
 ) -> UnsolvedError:
     error = UnsolvedError(f"{name}: {said}")
     error.solution = solution
@@ -284,7 +284,7 @@ def _undecided(info: LcpInfo) -> str:
     return f"Lemke's method ended {how} after {info.pivots} pivots in {info.tries} tries"
 
 
-def _finite_vector(name: str, value: npt.ArrayLike) -> _Array:
+def _finite_vector(name: str, value: npt.ArrayLike) -> Array:
     found = reals(name, value, (-1,))
     finite(name, found)
     return found
@@ -401,7 +401,7 @@ def _tail_rows(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
 _TAILS = {1: (), 2: (0,), 3: (0, 0), 4: (0, 0, 1), 5: (0, 0, 2, 2), 6: (0, 0, 1, 2, 2)}
 
 
-def _weights(mu: npt.ArrayLike, rows: npt.NDArray[np.int32], size: int) -> _Array:
+def _weights(mu: npt.ArrayLike, rows: npt.NDArray[np.int32], size: int) -> Array:
     contacts = rows.size
     given = reals("mu", mu)
     finite("mu", given)
@@ -426,7 +426,7 @@ def _weights(mu: npt.ArrayLike, rows: npt.NDArray[np.int32], size: int) -> _Arra
     return weight
 
 
-_Compressed = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Array]
+_Compressed = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Array]
 
 
 def _compressed(W: Any, n: int) -> _Compressed:
@@ -458,7 +458,7 @@ def _compressed(W: Any, n: int) -> _Compressed:
 
 
 def _check_diagonal(
-    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: _Array
+    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: Array
 ) -> None:
     row = np.repeat(np.arange(start.size - 1), np.diff(start))
     own = row == column
@@ -469,13 +469,13 @@ def _check_diagonal(
 
 
 def _entry(
-    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: _Array, i: int, j: int
+    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: Array, i: int, j: int
 ) -> float:
     own = slice(start[i], start[i + 1])
     return float(value[own][column[own] == j].sum())
 
 
-def _unit_of(numbers: _Array) -> float:
+def _unit_of(numbers: Array) -> float:
     return float(np.abs(numbers).max(initial=0.0)) or 1.0
 
 
@@ -483,9 +483,9 @@ def _proof(
     rows: npt.NDArray[np.int32],
     start: npt.NDArray[np.int32],
     column: npt.NDArray[np.int32],
-    value: _Array,
-    q: _Array,
-) -> _Array | None:
+    value: Array,
+    q: Array,
+) -> Array | None:
     """u >= 0 at normals with W u = 0 and q · u < 0: then u · w = q · u < 0 whatever the forces, against w_n >= 0."""
     normal = np.concatenate([[0], np.cumsum(rows)[:-1]])
     if normal.size > _MOST_PROOF:

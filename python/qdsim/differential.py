@@ -16,10 +16,10 @@ import numpy.typing as npt
 from . import _core
 from ._core import ARGUMENT_NAMES, Step
 from .arguments import finite, reals
+from .array_type import Array
 
 __all__ = ["Differential", "differentiate", "jvp", "vjp"]
 
-_Vector = npt.NDArray[np.float64]
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
@@ -62,11 +62,11 @@ class Differential:
         self.step = native.step
 
     @property
-    def q_next(self) -> _Vector:
+    def q_next(self) -> Array:
         """Configuration after the step (nq), read-only."""
         return self.step.q_next
 
-    def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> _Vector:
+    def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> Array:
         """The change (nv) of q_next when arguments change along tangents: sum of Jacobians times tangents.
 
         Args:
@@ -84,7 +84,7 @@ class Differential:
         assert isinstance(out, np.ndarray)
         return out[0] if single else out
 
-    def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
+    def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
         """The gradients of cotangent . q_next by arguments: transposed Jacobians times the cotangent.
 
         Args:
@@ -100,13 +100,11 @@ class Differential:
         rows, single = cotangent_rows("cotangent", cotangent, self.model.nv)
         return self._gradients(rows, wrt, single=single)
 
-    def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
+    def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
         """dq_next by arguments, (nv, *shape) each: what `linearize(..., wrt=wrt).derivatives` holds."""
         return self._gradients(None, wrt, single=False)
 
-    def _gradients(
-        self, rows: _Vector | None, wrt: Iterable[str], single: bool
-    ) -> dict[str, _Vector]:
+    def _gradients(self, rows: Array | None, wrt: Iterable[str], single: bool) -> dict[str, Array]:
         names, wanted = wanted_bits(wrt)
         return by_name(names, self._native.vjp(rows, wanted), single)
 
@@ -162,7 +160,7 @@ def jvp(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
-) -> tuple[Step, _Vector]:
+) -> tuple[Step, Array]:
     """A step, and the change of q_next along tangents; arguments and errors as in `step` and `Differential.jvp`."""
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.jvp(tangents)
@@ -179,7 +177,7 @@ def vjp(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
-) -> tuple[Step, dict[str, _Vector]]:
+) -> tuple[Step, dict[str, Array]]:
     """A step, and the gradients of cotangent . q_next; arguments and errors as in `step` and `Differential.vjp`."""
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.vjp(cotangent, wrt)
@@ -187,11 +185,11 @@ def vjp(
 
 def tangent_rows(
     native: _core.StepDifferential, tangents: Mapping[str, npt.ArrayLike]
-) -> tuple[tuple[_Vector | None, ...], bool]:
+) -> tuple[tuple[Array | None, ...], bool]:
     """Tangents as rows (count, size) in the order of the arguments, and whether there is one without a count."""
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
-    rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
+    rows: list[Array | None] = [None] * len(ARGUMENT_NAMES)
     leads: dict[str, tuple[int, ...]] = {}
     for name, value in tangents.items():
         shape = native.shape(_argument("tangents", name))
@@ -210,7 +208,7 @@ def tangent_rows(
     return tuple(rows), not next(iter(leads.values()), ())
 
 
-def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[_Vector, bool]:
+def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[Array, bool]:
     """A cotangent as rows (count, nv), and whether it is one without a count."""
     array = finite(name, reals(name, cotangent))
     if array.ndim not in (1, 2) or array.shape[-1] != nv:
@@ -231,8 +229,8 @@ def wanted_bits(wrt: Iterable[str]) -> tuple[tuple[str, ...], int]:
 
 
 def by_name(
-    names: tuple[str, ...], found: tuple[_Vector | None, ...], single: bool
-) -> dict[str, _Vector]:
+    names: tuple[str, ...], found: tuple[Array | None, ...], single: bool
+) -> dict[str, Array]:
     """What the core has found for the arguments of these names."""
     out = {}
     for name in names:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
+from qdsim.array_type import Array
 from qdsim.commands import ActuatorLaws
 from qdsim.description import Description
 from qdsim.description.arrays import model_arrays, rotation_matrix
@@ -28,7 +29,6 @@ from qdsim.description.shapes import GEOM_TYPES, SUPPORTED_PAIRS
 from qdsim.parameters import Parameters, frozen, with_parameters
 from qdsim.pressure.geometries import field_arrays
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 DEFAULT_MARGIN = 0.1
@@ -45,8 +45,8 @@ class UnknownNameError(KeyError):
 class KeyframeState(NamedTuple):
     """A stored configuration ``q`` (nq) and command ``u`` (nu), read-only."""
 
-    q: FloatArray
-    u: FloatArray
+    q: Array
+    u: Array
 
 
 class Model(_core.Model):
@@ -98,16 +98,16 @@ class Model(_core.Model):
     actuator_names: tuple[str, ...]
     ignored: tuple[str, ...]
     ignored_by_dynamics: tuple[str, ...]
-    default_q: FloatArray
+    default_q: Array
     keyframes: Mapping[str, KeyframeState]
-    joint_range: FloatArray
+    joint_range: Array
     mocap_names: tuple[str, ...]
-    mocap_poses: FloatArray
+    mocap_poses: Array
     tendon_names: tuple[str, ...]
-    tendon_range: FloatArray
-    u_lower: FloatArray
-    u_upper: FloatArray
-    actuator_gear: FloatArray
+    tendon_range: Array
+    u_lower: Array
+    u_upper: Array
+    actuator_gear: Array
     joints_without_command: tuple[str, ...]
     actuated_q: IntArray
     actuated_tendons: IntArray
@@ -282,7 +282,7 @@ class Model(_core.Model):
 
     # ------------------------------------------------------------ queries
 
-    def body_pose(self, q: npt.ArrayLike, body: str | int) -> tuple[FloatArray, FloatArray]:
+    def body_pose(self, q: npt.ArrayLike, body: str | int) -> tuple[Array, Array]:
         """Position (3), m, and rotation matrix (3, 3) of a body frame in the world."""
         index = self.body_index(body)
         pos, rot = self.body_poses(q)
@@ -290,7 +290,7 @@ class Model(_core.Model):
 
     def jacobian(
         self, q: npt.ArrayLike, body: str | int, point: npt.ArrayLike = (0.0, 0.0, 0.0)
-    ) -> FloatArray:
+    ) -> Array:
         """(6, nv) Jacobian of a body-fixed point, given in body coordinates (3), m.
 
         Three rows of its linear velocity, three of the body's angular velocity, world axes, with
@@ -311,17 +311,17 @@ class Model(_core.Model):
         """Index of a tendon in ``tendon_names``; an index is checked and returned."""
         return _index("tendon", tendon, self.tendon_names)
 
-    def tendon_lengths(self, q: npt.ArrayLike) -> FloatArray:
+    def tendon_lengths(self, q: npt.ArrayLike) -> Array:
         """(..., tendons) lengths of the tendons at q (..., nq), in the order of ``tendon_names``."""
         return self._tendon_query(q)[0]
 
-    def tendon_jacobians(self, q: npt.ArrayLike) -> FloatArray:
+    def tendon_jacobians(self, q: npt.ArrayLike) -> Array:
         """(..., tendons, nv) derivatives of the tendons' lengths by the tangent coordinates of v."""
         return self._tendon_query(q, jacobians=True)[1]
 
     def _tendon_query(
         self, q: npt.ArrayLike, *, jacobians: bool = False, moments: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Array, Array]:
         """Lengths, and their derivatives or what unit forces along the tendons do (reaches that turn tell them
         apart)."""
         array = _finite("q", q, self.nq)
@@ -332,7 +332,7 @@ class Model(_core.Model):
         shape = (*lead, count, self.nv)
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
-    def clamp_to_limits(self, q: npt.ArrayLike) -> FloatArray:
+    def clamp_to_limits(self, q: npt.ArrayLike) -> Array:
         """q (..., nq) with every hinge and slide joint moved into its ``joint_range``.
 
         Poses of files and papers lie outside now and then, where a step has to push every joint back
@@ -345,7 +345,7 @@ class Model(_core.Model):
                 result[..., at] = np.clip(result[..., at], *limits)
         return result
 
-    def command_from(self, q: npt.ArrayLike) -> FloatArray:
+    def command_from(self, q: npt.ArrayLike) -> Array:
         """The command u (..., nu) that holds the actuated joints at q (..., nq), touching nothing.
 
         Of springs gear times q, and what springs of the joints, biases and (where no spring of an
@@ -356,7 +356,7 @@ class Model(_core.Model):
         """
         return self._command_at(_finite("q", q, self.nq))
 
-    def _command_at(self, array: FloatArray) -> FloatArray:
+    def _command_at(self, array: Array) -> Array:
         """The same, unchecked."""
         if self._plain_commands:
             return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
@@ -369,7 +369,7 @@ class Model(_core.Model):
                 command[self.actuated_v < 0] = self._tendon_commands(row, asked)
         return u.reshape(*array.shape[:-1], self.nu)
 
-    def _tendon_commands(self, q: FloatArray, force: FloatArray) -> FloatArray:
+    def _tendon_commands(self, q: Array, force: Array) -> Array:
         """Of the actuators of tendons (as many as there are), whose pulls come nearest to ``force`` (nv) on the joints
         that no other actuator moves."""
         which = self.actuated_tendons[self.actuated_tendons >= 0]
@@ -378,7 +378,7 @@ class Model(_core.Model):
         pull = np.linalg.lstsq(rates.T, force[free], rcond=None)[0]
         return self._tendon_laws.commanding(self.tendon_lengths(q)[which], pull)
 
-    def passive_force(self, q: npt.ArrayLike) -> FloatArray:
+    def passive_force(self, q: npt.ArrayLike) -> Array:
         """(nv) N or Nm at q (nq) of the joints' springs, and of gravity where no actuator's spring holds a joint; zero
         on joints without actuators, unless there are tendons with some."""
         here = _finite("q", q, self.nq)
@@ -394,7 +394,7 @@ class Model(_core.Model):
                 result[v] -= p.joint_stiffness[j] * stretch
         return result
 
-    def gravity_force(self, q: npt.ArrayLike) -> FloatArray:
+    def gravity_force(self, q: npt.ArrayLike) -> Array:
         """(nv) generalised force of gravity on all joints at q (nq), N or Nm."""
         p = self.parameters
         result = np.zeros(self.nv)
@@ -406,7 +406,7 @@ class Model(_core.Model):
 
     # ------------------------------------------------------------ MuJoCo's tangent vectors
 
-    def to_mujoco_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
+    def to_mujoco_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         """A displacement (..., nv) at q (..., nq) in MuJoCo's coordinates of ``qvel``.
 
         MuJoCo has the rotation of free and ball joints in the axes of the body; ours is in world
@@ -415,11 +415,11 @@ class Model(_core.Model):
         """
         return self._turn(q, v, "v", to_body=True)
 
-    def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> FloatArray:
+    def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
         """The inverse of ``to_mujoco_qvel``."""
         return self._turn(q, qvel, "qvel", to_body=False)
 
-    def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> FloatArray:
+    def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> Array:
         configuration = _finite("q", q, self.nq)
         vector = _finite(name, v, self.nv)
         shape = np.broadcast_shapes(configuration.shape[:-1], vector.shape[:-1])
@@ -570,7 +570,7 @@ def _index(kind: str, name: str | int, names: tuple[str, ...]) -> int:
     return int(name)
 
 
-def _finite(name: str, value: npt.ArrayLike, size: int) -> FloatArray:
+def _finite(name: str, value: npt.ArrayLike, size: int) -> Array:
     array = reals(name, value)
     if array.ndim < 1 or array.shape[-1] != size:
         raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
+from qdsim.array_type import Array
 from qdsim.description import Description, Geom, Pair
 from qdsim.description.arrays import model_arrays
 from qdsim.description.pairs import candidate_pairs
@@ -17,7 +18,6 @@ from qdsim.description.references import unknown_name
 
 __all__ = ["Parameters", "frozen", "with_parameters"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -29,43 +29,43 @@ class Parameters:
     candidate pairs of the model (``Model.pair_index``).
     """
 
-    body_mass: FloatArray
+    body_mass: Array
     """(bodies) kg."""
-    body_com: FloatArray
+    body_com: Array
     """(bodies, 3) centre of mass in the body frame, m."""
-    body_inertia: FloatArray
+    body_inertia: Array
     """(bodies, 3, 3) about the centre of mass in body axes, kg m^2."""
-    joint_stiffness: FloatArray
+    joint_stiffness: Array
     """(joints) springs, N/m or Nm/rad."""
-    joint_springref: FloatArray
+    joint_springref: Array
     """(joints) where the springs rest, m or rad."""
-    joint_damping: FloatArray
+    joint_damping: Array
     """(joints) Ns/m or Nms/rad; counts with ``Options.damping``, as ``actuator_damping`` does."""
-    joint_armature: FloatArray
+    joint_armature: Array
     """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
-    joint_friction: FloatArray
+    joint_friction: Array
     """(joints) N or Nm of dry friction along each DOF of the joint."""
-    actuator_stiffness: FloatArray
+    actuator_stiffness: Array
     """(nu) N/m or Nm/rad, joint units; zero of those without a spring, and always so."""
-    actuator_gain: FloatArray
+    actuator_gain: Array
     """(nu) N or Nm per unit of u, beside the spring."""
-    actuator_bias: FloatArray
+    actuator_bias: Array
     """(nu) N or Nm."""
-    actuator_damping: FloatArray
+    actuator_damping: Array
     """(nu) Ns/m or Nms/rad."""
-    actuator_force_range: FloatArray
+    actuator_force_range: Array
     """(nu, 2) N or Nm on the joint, infinite where unlimited; counts with ``Options.force_limits``."""
-    geom_size: FloatArray
+    geom_size: Array
     """(geoms, 3) m; see ``Geom``. Fixed where a geometry has a pressure field or its surface meets one."""
-    geom_modulus: FloatArray
+    geom_modulus: Array
     """(geoms) Pa of soft geometries, zero of others, and always so."""
-    pair_friction: FloatArray
+    pair_friction: Array
     """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
-    pair_compliance: FloatArray
+    pair_compliance: Array
     """(pairs) m/N along the normal, 0 for rigid contacts."""
-    tendon_stiffness: FloatArray
+    tendon_stiffness: Array
     """(tendons) springs, N/m."""
-    gravity: FloatArray
+    gravity: Array
     """(3) m/s^2, world."""
 
     def replace(self, **changes: Any) -> Parameters:
@@ -80,7 +80,7 @@ class Parameters:
                 raise TypeError(f"parameters: {unknown_name('parameter', name, PARAMETER_NAMES)}")
         values = {}
         for name, change in changes.items():
-            old: FloatArray = getattr(self, name)
+            old: Array = getattr(self, name)
             new = np.array(reals(name, change))
             if name == "pair_friction" and new.ndim < 2:
                 sliding = np.broadcast_to(new, old.shape[:1]) if new.ndim == 0 else new
@@ -166,7 +166,7 @@ def _geom_with(geom: Geom, index: int, parameters: Parameters) -> Geom:
     return dataclasses.replace(geom, size=size, soft=soft)
 
 
-def _range_or_none(values: FloatArray) -> tuple[float, float] | None:
+def _range_or_none(values: Array) -> tuple[float, float] | None:
     return (
         None
         if np.all(np.isinf(values)) and values[0] < values[1]

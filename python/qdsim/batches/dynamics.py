@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of
 from qdsim.batches.inputs import Mocap, Wrench
@@ -33,17 +34,15 @@ __all__ = [
     "step_dynamic_batch",
 ]
 
-_Vector = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchDynamicSteps(BatchSteps):
     """Results of `step_dynamic_batch`: those of `step_batch`, and velocities. A sample that failed keeps its q and
     v."""
 
-    v_next: _Vector
+    v_next: Array
     """(..., nv) velocities after the step."""
-    bristles: _Vector | None = field(default=None, kw_only=True)
+    bristles: Array | None = field(default=None, kw_only=True)
     """(..., soft_pair_count, 6) their stretch after the step, as in `DynamicStep`; None unless patch_law="bristle"."""
 
 
@@ -51,9 +50,9 @@ class BatchDynamicSteps(BatchSteps):
 class DynamicRollouts(Rollouts):
     """Results of `rollout_dynamic`. A rollout ends at its first failed step and then repeats its last state."""
 
-    v: _Vector
+    v: Array
     """(..., T + 1, nv) velocities, the first one included."""
-    bristles: _Vector | None = field(default=None, kw_only=True)
+    bristles: Array | None = field(default=None, kw_only=True)
     """(..., T + 1, soft_pair_count, 6) the stretch of bristles, the first one included; None unless
     patch_law="bristle"."""
 
@@ -62,7 +61,7 @@ class DynamicRollouts(Rollouts):
 class DynamicRolloutPullbacks(DynamicRollouts):
     """Results of `rollout_dynamic_vjp`: those of `rollout_dynamic`, and the gradients."""
 
-    gradients: Mapping[str, _Vector]
+    gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] +
     v_cotangent[t] . v[t]: "q" and "v" (..., nv) by where the rollout begins, the others as in
     `RolloutPullbacks`."""
@@ -74,9 +73,9 @@ class DynamicRolloutPullbacks(DynamicRollouts):
 class DynamicRolloutPushforwards(DynamicRollouts):
     """Results of `rollout_dynamic_jvp`: those of `rollout_dynamic`, and the tangents."""
 
-    tangent: _Vector
+    tangent: Array
     """(..., T + 1, nv) the change of every configuration, NaN where a sample failed."""
-    v_tangent: _Vector
+    v_tangent: Array
     """(..., T + 1, nv) the change of every velocity, likewise."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) as in `DynamicRolloutPullbacks`."""

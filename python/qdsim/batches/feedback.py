@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.arguments import instance
+from qdsim.array_type import Array
 from qdsim.batches.inputs import in_rows, numbers
 
 __all__ = ["Feedback", "feedback_arrays", "feedback_leads", "feedback_rows"]
 
-_Vector = npt.NDArray[np.float64]
 _PATHS = ("q_nominal", "v_nominal")
 _GAINS = ("q_gain", "v_gain")
 _BOUNDS = ("lower", "upper")
@@ -46,7 +46,7 @@ class Feedback:
     upper: npt.ArrayLike | None = None
     """(nu) largest commands; None: none."""
 
-    def arrays(self, model: _core.Model) -> dict[str, _Vector]:
+    def arrays(self, model: _core.Model) -> dict[str, Array]:
         """All of them that there are, checked.
 
         Raises:
@@ -81,7 +81,7 @@ class Feedback:
 
 def feedback_arrays(
     model: _core.Model, feedback: Feedback | None, steps: int, dynamic: bool
-) -> dict[str, _Vector] | None:
+) -> dict[str, Array] | None:
     """Arrays of a feedback for rollouts of so many steps, checked, or None.
 
     Raises:
@@ -102,15 +102,15 @@ def feedback_arrays(
     return found
 
 
-def feedback_leads(arrays: Mapping[str, _Vector] | None) -> dict[str, tuple[int, ...]]:
+def feedback_leads(arrays: Mapping[str, Array] | None) -> dict[str, tuple[int, ...]]:
     """Leading dimensions by the names of gains."""
     found = arrays or {}
     return {f"feedback.{name}": found[name].shape[:-3] for name in _GAINS if name in found}
 
 
 def feedback_rows(
-    arrays: Mapping[str, _Vector] | None, lead: tuple[int, ...], steps: int
-) -> dict[str, _Vector] | None:
+    arrays: Mapping[str, Array] | None, lead: tuple[int, ...], steps: int
+) -> dict[str, Array] | None:
     """The same as the core takes it: rows of samples."""
     if arrays is None:
         return None

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.array_type import Array
 from qdsim.batches.inputs import (
     Mocap,
     Wrench,
@@ -27,8 +27,6 @@ from qdsim.batches.inputs import (
 
 __all__ = ["Given", "courses_of", "one_step_of"]
 
-_Vector = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Given:
@@ -36,11 +34,11 @@ class Given:
 
     model: _core.Model
     steps: int
-    begin: dict[str, _Vector]
+    begin: dict[str, Array]
     """q, and in dynamics v and perhaps bristles, by the names that the caller gave them."""
-    courses: dict[str, _Vector]
+    courses: dict[str, Array]
     """(..., steps, width) of every step."""
-    values: dict[str, _Vector]
+    values: dict[str, Array]
     """Parameters (..., size), for all steps."""
 
     @property
@@ -73,7 +71,7 @@ class Given:
             "parameters": parameter_rows(own),
         }
 
-    def bristles(self, lead: tuple[int, ...]) -> _Vector | None:
+    def bristles(self, lead: tuple[int, ...]) -> Array | None:
         """Rows of the stretches with which rollouts begin, if they were given."""
         own = self.begin.get("bristles")
         return None if own is None else in_rows(own, lead, 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES
 from qdsim.arguments import integer, real_array, reals
+from qdsim.array_type import Array
 from qdsim.description.checks import QUATERNION_TOLERANCE
 
 __all__ = [
@@ -42,7 +43,6 @@ Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 """(..., mocap_count, 7), or a mapping from names of mocap bodies to (..., 7)."""
 
-_Vector = npt.NDArray[np.float64]
 _PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
@@ -86,7 +86,7 @@ def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tu
     return tuple(name for name in known if name in names)
 
 
-def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
+def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> Array:
     """The argument as doubles whose last dimensions have these sizes (-1: any)."""
     array = real_array(name, value)
     tail = array.shape[-len(widths) :]
@@ -104,7 +104,7 @@ def broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ValueError(f"leading dimensions do not broadcast: {said}") from None
 
 
-def in_rows(array: _Vector, lead: tuple[int, ...], inner: int) -> _Vector:
+def in_rows(array: Array, lead: tuple[int, ...], inner: int) -> Array:
     """The samples in a row, (samples, ...), with contiguous rows; a copy only where strides need one."""
     tail = array.shape[array.ndim - inner :]
     own = array.shape[: array.ndim - inner]
@@ -124,7 +124,7 @@ def in_rows(array: _Vector, lead: tuple[int, ...], inner: int) -> _Vector:
     return flat
 
 
-def check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
+def check_finite(name: str, flat: Array, lead: tuple[int, ...]) -> None:
     shared = flat[:1] if flat.strides[0] == 0 else flat
     bad = ~np.isfinite(shared)  # once: another thread may write to the array meanwhile
     if not bad.any():
@@ -135,7 +135,7 @@ def check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
     raise ValueError(f"{name}: {sample_name(index[0], lead)}: element {where} is {value}")
 
 
-def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ()) -> _Vector:
+def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ()) -> Array:
     """Wrenches (..., 6 body_count), also from a mapping; steps: what stands before the bodies."""
     if not isinstance(wrench, Mapping):
         array = numbers("wrench", wrench, (*steps, model.body_count, 6))
@@ -156,7 +156,7 @@ def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ())
     return out.reshape(*lead, 6 * model.body_count)
 
 
-def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> _Vector:
+def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> Array:
     """Poses (..., 7 mocap_count), also from a mapping; steps: what stands before the bodies."""
     count = model.mocap_count
     if not isinstance(mocap, Mapping):
@@ -174,7 +174,7 @@ def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> _
             given[names.index(name)] = numbers(f"mocap[{name!r}]", value, (*steps, 7))
         leads = {f"mocap[{names[body]!r}]": found.shape[:-1] for body, found in given.items()}
         lead = broadcast(leads) if given else (1,) * len(steps)
-        poses: _Vector = model.mocap_poses  # type: ignore[attr-defined]
+        poses: Array = model.mocap_poses  # type: ignore[attr-defined]
         array = np.array(np.broadcast_to(poses, (*lead, count, 7)))
         for body, found in given.items():
             array[..., body, :] = found
@@ -189,13 +189,13 @@ def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> _
     return array.reshape(*array.shape[:-2], 7 * count)
 
 
-def bristles_of(model: _core.Model, bristles: npt.ArrayLike) -> _Vector:
+def bristles_of(model: _core.Model, bristles: npt.ArrayLike) -> Array:
     """Stretches (..., 6 soft_pair_count)."""
     array = numbers("bristles", bristles, (model.soft_pair_count, 6))
     return array.reshape(*array.shape[:-2], 6 * model.soft_pair_count)
 
 
-def every_step(name: str, course: _Vector, step_count: int) -> _Vector:
+def every_step(name: str, course: Array, step_count: int) -> Array:
     """A course (..., T or 1, n) for every step."""
     if course.shape[-2] not in (1, step_count):
         raise ValueError(
@@ -211,7 +211,7 @@ def inputs_of(
     wrench: Wrench | None,
     mocap: Mocap | None,
     steps: tuple[int, ...] = (),
-) -> dict[str, _Vector]:
+) -> dict[str, Array]:
     """What a step is given besides its state, by name; steps: (-1,) where there are many in a row."""
     found = {"u": numbers("u", u, (*steps, model.nu))}
     if tau is not None:
@@ -233,7 +233,7 @@ def rows_of(
     parameters: Mapping[str, npt.ArrayLike] | None,
     v: npt.ArrayLike | None = None,
     bristles: npt.ArrayLike | None = None,
-) -> tuple[tuple[int, ...], dict[str, _Vector]]:
+) -> tuple[tuple[int, ...], dict[str, Array]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     check_model(model)
     arrays = {"q": numbers("q", q, (model.nq,))}
@@ -255,7 +255,7 @@ def rows_of(
 
 def parameters_of(
     model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
-) -> dict[str, _Vector]:
+) -> dict[str, Array]:
     """Parameters (..., size) of the samples' own, by their names in messages."""
     if parameters is None:
         return {}
@@ -263,7 +263,7 @@ def parameters_of(
         raise TypeError(
             f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
         )
-    found: dict[str, _Vector] = {}
+    found: dict[str, Array] = {}
     for name, value in parameters.items():
         if name not in PARAMETER_NAMES:
             raise ValueError(
@@ -278,7 +278,7 @@ def parameters_of(
     return found
 
 
-def parameters_in(model: _core.Model, rows: dict[str, _Vector]) -> dict[str, _Vector]:
+def parameters_in(model: _core.Model, rows: dict[str, Array]) -> dict[str, Array]:
     """Parameters (samples, *shape) in what `rows_of` gave, by name."""
     found = {}
     for name in PARAMETER_NAMES:
@@ -289,7 +289,7 @@ def parameters_in(model: _core.Model, rows: dict[str, _Vector]) -> dict[str, _Ve
     return found
 
 
-def check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[int, ...]) -> None:
+def check_parameters(model: _core.Model, rows: dict[str, Array], lead: tuple[int, ...]) -> None:
     for k, name in enumerate(PARAMETER_NAMES):
         own = rows.get(_PARAMETER[name])
         fault = None if own is None else _core._parameter_fault(model, k, own)
@@ -303,7 +303,7 @@ def check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[i
 def check_quaternions(
     model: _core.Model,
     name: str,
-    q: _Vector,
+    q: Array,
     status: npt.NDArray[np.int32],
     lead: tuple[int, ...],
 ) -> None:
@@ -317,7 +317,7 @@ def check_quaternions(
             raise ValueError(f"{name}: {sample_name(int(bad[0]), lead)}: {reason}") from None
 
 
-def parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:
+def parameter_rows(rows: dict[str, Array]) -> tuple[Array | None, ...] | None:
     found = tuple(rows.get(_PARAMETER[name]) for name in PARAMETER_NAMES)
     return None if all(array is None for array in found) else found
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim._core import STATUS_NAMES
+from qdsim.array_type import Array
 from qdsim.batches.inputs import check_quaternions, sample_name
 
 __all__ = ["BatchMarks", "Errors", "argument_shape", "settle"]
@@ -17,7 +18,6 @@ __all__ = ["BatchMarks", "Errors", "argument_shape", "settle"]
 Errors = Literal["raise", "mark"]
 """What happens to samples that were not solved."""
 
-_Vector = npt.NDArray[np.float64]
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
@@ -52,7 +52,7 @@ def settle(
     caller: str,
     model: _core.Model,
     name: str,
-    q: _Vector,
+    q: Array,
     status: npt.NDArray[np.int32],
     failure: _core._Failure | None,
     lead: tuple[int, ...],

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of, one_step_of
 from qdsim.batches.inputs import Mocap, Wrench, numbers
@@ -36,7 +37,6 @@ __all__ = [
     "vjp_batch",
 ]
 
-_Vector = npt.NDArray[np.float64]
 _Coordinates = Literal["tangent", "ambient"]
 _Derivative = Literal["step", "smoothed"]
 
@@ -45,9 +45,9 @@ _Derivative = Literal["step", "smoothed"]
 class BatchPullbacks(BatchMarks):
     """Results of `vjp_batch`; (...) stands for the leading dimensions of the batch."""
 
-    q_next: _Vector
+    q_next: Array
     """(..., nq) configurations after the step."""
-    gradients: Mapping[str, _Vector]
+    gradients: Mapping[str, Array]
     """From the names in wrt to the gradients of cotangent . q_next, (..., *shape of the argument), NaN where a
     sample failed. They are those of each sample: where an argument was broadcast they are not summed."""
     derivative_exact: npt.NDArray[np.bool_]
@@ -58,9 +58,9 @@ class BatchPullbacks(BatchMarks):
 class BatchPushforwards(BatchMarks):
     """Results of `jvp_batch`; (...) stands for the leading dimensions of the batch."""
 
-    q_next: _Vector
+    q_next: Array
     """(..., nq) configurations after the step."""
-    tangent: _Vector
+    tangent: Array
     """(..., nv), or (..., nq) in ambient coordinates: the change of q_next, NaN where a sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) as in `BatchPullbacks`."""
@@ -70,7 +70,7 @@ class BatchPushforwards(BatchMarks):
 class RolloutPullbacks(Rollouts):
     """Results of `rollout_vjp`: those of `rollout`, and the gradients."""
 
-    gradients: Mapping[str, _Vector]
+    gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv),
     or (..., nq) in ambient coordinates, by where the rollout begins; "u", "tau", "wrench" and
     "mocap" (..., T, *shape) by what every step is given; parameters (..., *shape), of all steps
@@ -83,7 +83,7 @@ class RolloutPullbacks(Rollouts):
 class RolloutPushforwards(Rollouts):
     """Results of `rollout_jvp`: those of `rollout`, and the tangents."""
 
-    tangent: _Vector
+    tangent: Array
     """(..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates: the change of every configuration, NaN where a
     sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
@@ -184,7 +184,7 @@ def rollout_vjp(
     u: npt.ArrayLike,
     options: Options | None = None,
     *,
-    cotangent: npt.ArrayLike | Callable[[_Vector], npt.ArrayLike],
+    cotangent: npt.ArrayLike | Callable[[Array], npt.ArrayLike],
     wrt: Iterable[str] = ("q", "u"),
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
@@ -259,13 +259,13 @@ def rollout_jvp(
     return RolloutPushforwards(**push(products, tangents, threads, errors, "rollout"))
 
 
-def _after_step(products: Products, cotangent: npt.ArrayLike) -> _Vector:
+def _after_step(products: Products, cotangent: npt.ArrayLike) -> Array:
     """The cotangent of a step as that of a rollout, with none for where it begins."""
     array = numbers("cotangent", cotangent, products.shape("q"))
     return np.stack([np.zeros_like(array), array], axis=-2)
 
 
-def _of_one_step(name: str, gradient: _Vector) -> _Vector:
+def _of_one_step(name: str, gradient: Array) -> Array:
     if name not in OF_STEPS:
         return gradient
     axis = gradient.ndim - (3 if name in ("wrench", "mocap") else 2)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import ARGUMENT_NAMES
 from qdsim.arguments import integer, number, one_of
+from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback, feedback_arrays, feedback_leads, feedback_rows
 from qdsim.batches.given import Given
 from qdsim.batches.inputs import (
@@ -27,7 +28,6 @@ from qdsim.step import Options
 
 __all__ = ["OF_STEPS", "Products", "kept_steps", "products_of", "pull", "pull_finished", "push"]
 
-_Vector = npt.NDArray[np.float64]
 _LeadingDimensions = tuple[int, ...]
 OF_STEPS = ("u", "tau", "wrench", "mocap")
 """What every step of a rollout is given."""
@@ -47,7 +47,7 @@ class Products:
     way_options: Any
     """Of the smoothed steps whose derivative stands for the step's own, or None."""
     ambient: bool
-    feedback: Mapping[str, _Vector] | None = None
+    feedback: Mapping[str, Array] | None = None
     """Arrays of commands that react, checked."""
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ class Products:
         """Leading dimensions by the names of arguments."""
         return self.given.leads() | feedback_leads(self.feedback)
 
-    def reaction(self, lead: _LeadingDimensions) -> dict[str, _Vector] | None:
+    def reaction(self, lead: _LeadingDimensions) -> dict[str, Array] | None:
         """Commands that react as the core takes them."""
         return feedback_rows(self.feedback, lead, self.given.steps)
 
@@ -103,9 +103,7 @@ def kept_steps(checkpoint: int | None) -> int:
     return integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
 
 
-def _contiguous(
-    name: str, array: _Vector, lead: _LeadingDimensions, shape: tuple[int, ...]
-) -> _Vector:
+def _contiguous(name: str, array: Array, lead: _LeadingDimensions, shape: tuple[int, ...]) -> Array:
     """(samples, size), checked."""
     count, size = int(np.prod(lead, dtype=np.int64)), int(np.prod(shape, dtype=np.int64))
     rows = np.broadcast_to(array, (*lead, *shape)).reshape(count, *shape)
@@ -155,7 +153,7 @@ def _run(
 
 def pull(
     products: Products,
-    cotangent: npt.ArrayLike | Callable[[_Vector], npt.ArrayLike],
+    cotangent: npt.ArrayLike | Callable[[Array], npt.ArrayLike],
     wrt: Iterable[str],
     threads: int | None,
     errors: Errors,
@@ -191,13 +189,13 @@ def pull(
 
 def pull_finished(
     products: Products,
-    q: _Vector,
+    q: Array,
     status: npt.NDArray[np.int32],
-    cotangent: _Vector,
+    cotangent: Array,
     wrt: Iterable[str],
     threads: int,
     errors: Errors,
-) -> tuple[dict[str, _Vector], npt.NDArray[np.bool_]]:
+) -> tuple[dict[str, Array], npt.NDArray[np.bool_]]:
     """Gradients of rollouts that are there already, with configurations (..., T + 1, nq) and status (...); and which
     were solved (...)."""
     given, lead = products.given, status.shape
@@ -222,7 +220,7 @@ def pull_finished(
 
 def _known_before(
     products: Products, cotangent: npt.ArrayLike, v_cotangent: npt.ArrayLike | None
-) -> tuple[_LeadingDimensions, dict[str, Any], tuple[_Vector, ...]]:
+) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Array, ...]]:
     """Leading dimensions, arguments and cotangents of q, and of v in dynamics."""
     given = products.given
     shape = (given.steps + 1, *products.shape("q"))
@@ -240,11 +238,11 @@ def _known_before(
 
 def _after_rollout(
     products: Products,
-    cotangent: Callable[[_Vector], npt.ArrayLike],
+    cotangent: Callable[[Array], npt.ArrayLike],
     threads: int | None,
     errors: Errors,
     caller: str,
-) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Any, ...], tuple[_Vector, ...]]:
+) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Any, ...], tuple[Array, ...]]:
     """Leading dimensions, arguments, the rollouts as the core goes on from them, and cotangents made of them."""
     given = products.given
     lead = broadcast(products.leads())
@@ -296,7 +294,7 @@ def push(
         arrays[name] = array.reshape(*leads[said], *whole)
     lead = broadcast(leads)
     arguments = given.arguments(lead)
-    rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
+    rows: list[Array | None] = [None] * len(ARGUMENT_NAMES)
     for name, said in names.items():
         place = ARGUMENT_NAMES.index(name)
         rows[place] = _contiguous(said, arrays[name], lead, products.shape(name))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim._core import STATUS_NAMES
+from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback, feedback_arrays, feedback_leads, feedback_rows
 from qdsim.batches.given import courses_of
 from qdsim.batches.inputs import (
@@ -28,7 +29,6 @@ from qdsim.batches.steps import WarmStep, bristles_in
 
 __all__ = ["Rollouts", "checked_rollout", "feedback_rollout", "roll", "rollout"]
 
-_Vector = npt.NDArray[np.float64]
 _FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
 _OK = STATUS_NAMES.index("solved")
 
@@ -37,11 +37,11 @@ _OK = STATUS_NAMES.index("solved")
 class Rollouts(BatchMarks):
     """Results of `rollout`. A rollout ends at its first failed step and then repeats its last state."""
 
-    q: _Vector
+    q: Array
     """(..., T + 1, nq) configurations, the first one included."""
     steps_done: npt.NDArray[np.int64]
     """(...) steps before the first one that failed; T where none did."""
-    commands: _Vector | None = field(default=None, kw_only=True)
+    commands: Array | None = field(default=None, kw_only=True)
     """(..., T, nu) what the feedback made of u, NaN from a failed step on; None: there was none."""
 
     def __repr__(self) -> str:
@@ -158,13 +158,13 @@ def roll(
 
 def feedback_rollout(
     model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
+    q0: Array,
+    u: Array,
     options: _core._OptionsLike | _core.StepOptions | None,
-    feedback: tuple[_Vector, _Vector, _Vector, _Vector, _Vector, _Vector],
+    feedback: tuple[Array, Array, Array, Array, Array, Array],
     *,
     threads: int | None = None,
-) -> tuple[_Vector, _Vector, npt.NDArray[np.bool_]]:
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """Roll out commands that react to where each step begins, clipped to bounds.
 
     Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
@@ -188,13 +188,13 @@ def feedback_rollout(
 
 def checked_rollout(
     model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
+    q0: Array,
+    u: Array,
     options: _core._OptionsLike | _core.StepOptions | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
     *,
     threads: int,
-) -> tuple[_Vector, npt.NDArray[np.bool_]]:
+) -> tuple[Array, npt.NDArray[np.bool_]]:
     """`rollout` of what is known to be right: for many short calls, of which checks would be a large part.
 
     Args:
@@ -215,11 +215,11 @@ def checked_rollout(
 
 def _rolled(
     model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
+    q0: Array,
+    u: Array,
     options: _core._OptionsLike | _core.StepOptions | None,
-    parameters: tuple[_Vector | None, ...] | None,
-    feedback: dict[str, _Vector] | None,
+    parameters: tuple[Array | None, ...] | None,
+    feedback: dict[str, Array] | None,
     threads: int,
 ) -> Any:
     return _core._rollout(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import ARGUMENT_NAMES
 from qdsim.arguments import flag
+from qdsim.array_type import Array
 from qdsim.batches.inputs import (
     Mocap,
     Wrench,
@@ -47,7 +48,6 @@ WarmStep = _core.Step | _core.DynamicStep | _core.Linearization
 WarmStart = Union[WarmStep, "BatchSteps"]
 """What steps of a batch may start from."""
 
-_Vector = npt.NDArray[np.float64]
 # What the core calls the derivatives: A and B are those by the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
 
@@ -59,19 +59,19 @@ class BatchSteps(BatchMarks):
     A sample that failed (`status` not 0) keeps its `q`, does not move and has neither forces nor contacts.
     """
 
-    q_next: _Vector
+    q_next: Array
     """(..., nq) configurations after the step."""
-    delta: _Vector
+    delta: Array
     """(..., nv) displacements, q_next = q ⊞ delta."""
-    limit_force: _Vector
+    limit_force: Array
     """(..., nv) generalised forces of the joint limits, N or Nm."""
-    constraint_force: _Vector
+    constraint_force: Array
     """(..., constraint_count, 6) forces of the bilateral constraints, as in `Step`."""
-    tendon_force: _Vector
+    tendon_force: Array
     """(..., tendon_count) forces along the tendons, as in `Step`."""
     softened: npt.NDArray[np.int32]
     """(...) what gave way since the start contradicts itself, as `SolverInfo.softened`."""
-    actuator_state: _Vector
+    actuator_state: Array
     """(..., 2, nu) what `actuator_force` and `actuator_limited` are made of."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
@@ -80,7 +80,7 @@ class BatchSteps(BatchMarks):
     """Contacts of all samples in a row, with the fields of `Step.contacts`; None if not asked for."""
 
     @property
-    def actuator_force(self) -> _Vector:
+    def actuator_force(self) -> Array:
         """(..., nu) forces of the actuators on their joints, N or Nm, as in `Step`."""
         return self.actuator_state[..., 0, :]
 
@@ -108,13 +108,13 @@ class BatchSteps(BatchMarks):
 class BatchLinearizations(BatchSteps):
     """Results of `linearize_batch`: those of `step_batch`, and the derivatives."""
 
-    A: _Vector | None
+    A: Array | None
     """(..., nv, nv) dq_next/dq in tangent coordinates, NaN where a sample failed; None if not in wrt."""
-    B: _Vector | None
+    B: Array | None
     """(..., nv, nu) dq_next/du in tangent coordinates, NaN where a sample failed; None if not in wrt."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) False where the path's derivative stands in for the exact one, or the sample failed."""
-    derivatives: Mapping[str, _Vector]
+    derivatives: Mapping[str, Array]
     """From the names in wrt to dq_next by them, (..., nv, *shape of the argument), as in
     `Linearization.derivatives`; "q" is A and "u" is B."""
 
@@ -289,7 +289,7 @@ def _wanted(
 
 def bristles_in(
     model: _core.Model, found: Mapping[str, Any], lead: tuple[int, ...]
-) -> _Vector | None:
+) -> Array | None:
     """Those among the results, None without."""
     own = found.get("bristles")
     return None if own is None else own.reshape(*lead, model.soft_pair_count, 6)
@@ -328,7 +328,7 @@ def _run(
     model: _core.Model,
     options: _core._OptionsLike | _core.StepOptions | None,
     lead: tuple[int, ...],
-    rows: dict[str, _Vector],
+    rows: dict[str, Array],
     given: dict[str, npt.NDArray[Any]],
     threads: int | None,
     errors: Errors,

@@ -24,7 +24,8 @@ from qdsim.cli.sources import add_json, add_loading, first_configuration, is_arc
 from qdsim.whole_files import opened
 
 if TYPE_CHECKING:
-    from qdsim.model import FloatArray, Model
+    from qdsim.array_type import Array
+    from qdsim.model import Model
 
 __all__ = ["add_arguments", "run"]
 
@@ -94,7 +95,7 @@ def _readable(path: str) -> bool:
     return True
 
 
-def _describe(path: str, model: Model, q: FloatArray) -> tuple[dict[str, Any], list[str]]:
+def _describe(path: str, model: Model, q: Array) -> tuple[dict[str, Any], list[str]]:
     """What the file holds: a report, and lines for people."""
     counts = {
         "bodies": len(model.body_names) - 1,
@@ -144,7 +145,7 @@ def _object_row(item: dict[str, Any]) -> tuple[str, str, str, str]:
     return item["name"], f"{item['mass']:.3g} kg", measures, told
 
 
-def _ready(path: str, model: Model, q: FloatArray, steps: bool) -> tuple[bool, str | None, str]:
+def _ready(path: str, model: Model, q: Array, steps: bool) -> tuple[bool, str | None, str]:
     """Whether plans can be made, what is in the way, and both in words."""
     from qdsim.cli.own_tasks import obstacle
 
@@ -154,7 +155,7 @@ def _ready(path: str, model: Model, q: FloatArray, steps: bool) -> tuple[bool, s
     return True, None, f"yes: qdsim plan {path} --goal '...'"
 
 
-def _first_step(model: Model, q: FloatArray) -> tuple[dict[str, Any], str, bool]:
+def _first_step(model: Model, q: Array) -> tuple[dict[str, Any], str, bool]:
     """A step with the command that holds the default configuration: report, words, whether it went well."""
     from qdsim._core import SolverError
     from qdsim.step import Options, step

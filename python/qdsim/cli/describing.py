@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from qdsim.array_type import Array
     from qdsim.description import Actuator, Joint
-    from qdsim.model import FloatArray, Model
+    from qdsim.model import Model
 
 __all__ = ["contact_rows", "degrees_meant", "grouped", "joint_rows", "object_rows"]
 
@@ -63,7 +64,7 @@ def degrees_meant(model: Model) -> str | None:
     return None
 
 
-def object_rows(model: Model, q: FloatArray) -> list[dict[str, Any]]:
+def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
     """Of each object that nothing drives: name, joints, mass (kg) and size (m, along the world's axes)."""
     from qdsim.planning.task.objects import objects_of
 
@@ -88,7 +89,7 @@ def object_rows(model: Model, q: FloatArray) -> list[dict[str, Any]]:
     return found
 
 
-def contact_rows(model: Model, q: FloatArray, margin: float) -> list[dict[str, Any]]:
+def contact_rows(model: Model, q: Array, margin: float) -> list[dict[str, Any]]:
     """Pairs of geometries nearer than a margin (m), nearest first: names and distance (m), the nearest point of each."""
     nearest: dict[tuple[str, str], float] = {}
     for contact in model.collide(q, margin):
@@ -176,7 +177,7 @@ def _carried(model: Model, name: str) -> list[int]:
     return [b for b, body in enumerate(bodies) if body.name in found]
 
 
-def _size(model: Model, q: FloatArray, carried: Sequence[int]) -> FloatArray | None:
+def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
     """m, of the box along the world's axes around some bodies; None where nothing of them has a shape."""
     from qdsim.planning.drawing.solids import solids_of
 

@@ -10,7 +10,8 @@ import numpy as np
 from qdsim.cli.outcome import UnusableError
 
 if TYPE_CHECKING:
-    from qdsim.model import FloatArray, Model
+    from qdsim.array_type import Array
+    from qdsim.model import Model
     from qdsim.planning import ObjectSpace
 
 __all__ = ["goal_of", "goal_words"]
@@ -19,7 +20,7 @@ _TURNS = 2.0 * math.pi
 """rad; larger angles are more likely degrees."""
 
 
-def goal_of(model: Model, space: ObjectSpace, start: FloatArray, text: str) -> FloatArray:
+def goal_of(model: Model, space: ObjectSpace, start: Array, text: str) -> Array:
     """``(nq,)`` the start with the object at its goal.
 
     Args:
@@ -61,7 +62,7 @@ def _refusal(model: Model, space: ObjectSpace, text: str) -> UnusableError:
     )
 
 
-def _pose(body: str, now: FloatArray, words: list[str]) -> FloatArray:
+def _pose(body: str, now: Array, words: list[str]) -> Array:
     """A free object's entries ``(7,)``: its place, and its yaw or quaternion where it has one."""
     if len(words) not in (3, 4, 7):
         raise UnusableError(
@@ -78,7 +79,7 @@ def _pose(body: str, now: FloatArray, words: list[str]) -> FloatArray:
     return pose
 
 
-def _turned(quat: FloatArray, angle: float) -> FloatArray:
+def _turned(quat: Array, angle: float) -> Array:
     """A quaternion, turned about the vertical."""
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = quat
@@ -110,7 +111,7 @@ def _number(word: str, old: float, angle: bool) -> float:
     return value
 
 
-def _unit(quat: FloatArray | list[float]) -> FloatArray:
+def _unit(quat: Array | list[float]) -> Array:
     length = float(np.linalg.norm(quat))
     if not length > 0.0:
         raise UnusableError("--goal: a quaternion of zeros")

@@ -13,7 +13,8 @@ from qdsim.cli.outcome import UnusableError
 from qdsim.cli.sources import first_configuration, load_model, loading
 
 if TYPE_CHECKING:
-    from qdsim.model import FloatArray, Model
+    from qdsim.array_type import Array
+    from qdsim.model import Model
     from qdsim.planning import ObjectSpace, RRTOptions, Task
 
 __all__ = ["object_name", "obstacle", "own_task"]
@@ -72,7 +73,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
         raise UnusableError(str(error)) from None
 
 
-def obstacle(model: Model, start: FloatArray) -> str | None:
+def obstacle(model: Model, start: Array) -> str | None:
     """Why no plan can be made of a model from a configuration ``(nq,)``; None if nothing is known against it."""
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.objects import objects_of
@@ -130,7 +131,7 @@ def _words(model: Model, space: ObjectSpace) -> str:
     return f"{goal_words(model, space)}; angles in radians, or as 90deg; - keeps a number"
 
 
-def _start(model: Model, key: str | None) -> FloatArray:
+def _start(model: Model, key: str | None) -> Array:
     if key is None:
         return first_configuration(model)
     if key not in model.keyframes:
@@ -139,7 +140,7 @@ def _start(model: Model, key: str | None) -> FloatArray:
     return model.clamp_to_limits(model.keyframes[key].q)
 
 
-def _reach(model: Model, q: FloatArray) -> float:
+def _reach(model: Model, q: Array) -> float:
     """m, how far an actuator moves the robot a radian (of slides: 1)."""
     from qdsim.planning.task.robot import levers
 
@@ -154,9 +155,7 @@ def _planner(task: Task, reach: float) -> RRTOptions:
     return RRTOptions(step=float(np.clip(most, _LEAST_STEP, _MOST_STEP)))
 
 
-def _box(
-    model: Model, space: ObjectSpace, start: FloatArray, goal: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _box(model: Model, space: ObjectSpace, start: Array, goal: Array) -> tuple[Array, Array]:
     """Displacements ``(size,)`` of subgoals from the start: by the object's size, or half of the way, to all sides, and
     around; along gravity and in tilts hardly further than the goal asks for."""
     from qdsim.planning.task.robot import object_length

@@ -15,7 +15,8 @@ from qdsim.cli.outcome import UnusableError
 from qdsim.whole_files import opened
 
 if TYPE_CHECKING:
-    from qdsim.model import FloatArray, Model
+    from qdsim.array_type import Array
+    from qdsim.model import Model
     from qdsim.planning import Plan
     from qdsim.systems import System
 
@@ -130,7 +131,7 @@ def load_model(name: str, **arguments: Any) -> Model:
             raise UnusableError(str(error)) from None
 
 
-def first_configuration(model: Model) -> FloatArray:
+def first_configuration(model: Model) -> Array:
     """``(nq,)`` where a robot file's story begins: its first key frame, else its default configuration, within
     limits."""
     for key in model.keyframes.values():

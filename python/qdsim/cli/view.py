@@ -18,7 +18,8 @@ from qdsim.cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from qdsim.model import FloatArray, Model
+    from qdsim.array_type import Array
+    from qdsim.model import Model
     from qdsim.planning import Plan
 
 __all__ = ["add_arguments", "run"]
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     return _show(arguments, first_configuration(model), model)
 
 
-def _show(arguments: argparse.Namespace, thing: Plan | FloatArray, model: Model) -> Outcome:
+def _show(arguments: argparse.Namespace, thing: Plan | Array, model: Model) -> Outcome:
     from qdsim import viewer
 
     try:

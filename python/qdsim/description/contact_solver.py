@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import checks
 from qdsim.description.checks import Vector
 
-Floats = npt.NDArray[np.float64]
 Cone = Literal["pyramidal", "elliptic"]
 
 SOLREF: Vector = (0.02, 1.0)
@@ -71,13 +71,13 @@ def solimp(owner: str, field: str, value: object) -> Vector:
 
 
 def combined(
-    solmix: Floats,
+    solmix: Array,
     priority: npt.NDArray[np.int64],
-    rows: Floats,
+    rows: Array,
     pairs: npt.NDArray[np.int64],
     *,
     smaller: npt.NDArray[np.bool_],
-) -> Floats:
+) -> Array:
     """(pairs, n) Of rows (geoms, n): that of the higher priority, else their mean by ``solmix``, and where either is
     marked ``smaller`` the smaller numbers."""
     a, b = pairs[:, 0], pairs[:, 1]
@@ -93,7 +93,7 @@ def combined(
     return np.asarray(result, dtype=np.float64)
 
 
-def reference(ref: Floats, friction_ref: Floats, imp: Floats, timestep: float | None) -> Floats:
+def reference(ref: Array, friction_ref: Array, imp: Array, timestep: float | None) -> Array:
     """(n, 3) K (1/s²) and B (1/s) along the normal and B across it, of solref, solreffriction (zero: as solref) and
     solimp (n, ...)."""
     most = np.clip(imp[:, 1], *_IMPEDANCE)
@@ -102,9 +102,7 @@ def reference(ref: Floats, friction_ref: Floats, imp: Floats, timestep: float | 
     return np.column_stack((stiffness, damping, _stiffness_and_damping(across, most, timestep)[1]))
 
 
-def _stiffness_and_damping(
-    ref: Floats, most: Floats, timestep: float | None
-) -> tuple[Floats, Floats]:
+def _stiffness_and_damping(ref: Array, most: Array, timestep: float | None) -> tuple[Array, Array]:
     is_standard = ref[:, 0] > 0.0
     time = np.maximum(ref[:, 0], 0.0 if timestep is None else 2.0 * timestep)
     stiffness = 1.0 / np.maximum(_LEAST, (most * time * ref[:, 1]) ** 2)

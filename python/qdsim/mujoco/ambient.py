@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import finite, one_of
+from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
 
 from .linearize import plan_of, transition
 from .rows import STATE, Crew, lead_of, shared_of, state_size
 
-_Array = npt.NDArray[np.float64]
 _FREE, _BALL = 0, 1
 _RESETS = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
@@ -43,7 +43,7 @@ class Coordinates:
                 plain_v -= set(range(v + further, v + further + 3))
         self.plain_q, self.plain_v = sorted(plain_q), sorted(plain_v)
 
-    def by_numbers(self, matrix: _Array, state: _Array) -> _Array:
+    def by_numbers(self, matrix: Array, state: Array) -> Array:
         """Columns by [qpos, v, act] of columns by [dq, dv, act]."""
         out = np.empty((len(matrix), self.size))
         out[:, self.plain_q] = matrix[:, self.plain_v]
@@ -53,7 +53,7 @@ class Coordinates:
         out[:, self.nq :] = matrix[:, self.nv :]
         return out
 
-    def of_numbers(self, matrix: _Array, state: _Array) -> _Array:
+    def of_numbers(self, matrix: Array, state: Array) -> Array:
         """Rows of [qpos, v, act] from rows of [dq, dv, act]."""
         out = np.empty((self.size, matrix.shape[1]))
         out[self.plain_q] = matrix[self.plain_v]
@@ -63,7 +63,7 @@ class Coordinates:
         return out
 
 
-def _by_turn(p: _Array) -> _Array:
+def _by_turn(p: Array) -> Array:
     """(4, 3) of a quaternion by a turn in the body's own axes: half of p (0, turn)."""
     w, x, y, z = p
     return 0.5 * np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
@@ -83,7 +83,7 @@ class Step:
     crew: Crew = field(compare=False, repr=False)
     coordinates: Coordinates = field(compare=False, repr=False)
 
-    def advance(self, states: npt.ArrayLike, controls: npt.ArrayLike) -> _Array:
+    def advance(self, states: npt.ArrayLike, controls: npt.ArrayLike) -> Array:
         """The next states.
 
         Raises:
@@ -97,7 +97,7 @@ class Step:
 
     def linearize(
         self, states: npt.ArrayLike, controls: npt.ArrayLike
-    ) -> tuple[_Array, _Array, _Array]:
+    ) -> tuple[Array, Array, Array]:
         """The next states, and their derivatives (..., nstate, nstate) and (..., nstate, nu).
 
         Raises:
@@ -125,12 +125,12 @@ class Step:
             by_control.reshape(*lead, size, self.model.nu),
         )
 
-    def _rows(self, states: npt.ArrayLike, controls: npt.ArrayLike) -> tuple[_Array, _Array]:
+    def _rows(self, states: npt.ArrayLike, controls: npt.ArrayLike) -> tuple[Array, Array]:
         x = finite("state", np.asarray(states, np.float64))
         u = finite("control", np.asarray(controls, np.float64))
         return x.reshape(-1, state_size(self.model)), u.reshape(-1, self.model.nu)
 
-    def _step(self, data: Any, out: _Array) -> None:
+    def _step(self, data: Any, out: Array) -> None:
         mujoco.mj_step(self.model, data)
         if any(data.warning[kind].number for kind in _RESETS):
             mujoco.mj_resetData(self.model, data)
@@ -139,7 +139,7 @@ class Step:
 
 
 _steps: dict[Step, Step] = {}
-_defaults: dict[Any, _Array] = {}
+_defaults: dict[Any, Array] = {}
 """Both live as long as the process, as compiled programs may; so do their models."""
 
 

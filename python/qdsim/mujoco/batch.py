@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import one_of
+from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
 
 from .linearize import plan_of, transition
 from .rows import Crew, flat, lead_of, rows_of, shared_of, state_size
-
-_Array = npt.NDArray[np.float64]
 
 
 class Transitions(NamedTuple):
@@ -26,8 +25,8 @@ class Transitions(NamedTuple):
         differenced: (...) how many contacts' changes are differences of MuJoCo's collision detection.
     """
 
-    A: _Array
-    B: _Array
+    A: Array
+    B: Array
     differenced: npt.NDArray[np.int64]
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import numpy.typing as npt
 
-_Matrix = npt.NDArray[np.float64]
+from qdsim.array_type import Array
 
 
-def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> _Matrix:
+def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> Array:
     """Central differences of a contact's gap, place and normal by the motion of its second geometry.
 
     Args:
@@ -51,7 +50,7 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> _
     return out
 
 
-def _turn(axis: int, angle: float) -> _Matrix:
+def _turn(axis: int, angle: float) -> Array:
     i, j = (axis + 1) % 3, (axis + 2) % 3
     out = np.eye(3)
     out[i, i] = out[j, j] = np.cos(angle)
@@ -59,7 +58,7 @@ def _turn(axis: int, angle: float) -> _Matrix:
     return out
 
 
-def _nearest(model: Any, data: Any, geoms: tuple[int, ...], at: _Matrix, step: float) -> _Matrix:
+def _nearest(model: Any, data: Any, geoms: tuple[int, ...], at: Array, step: float) -> Array:
     best, nearest = None, 1e3 * step
     for one in data.contact:
         if tuple(one.geom) == geoms:

@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.arguments import one_of
+from qdsim.array_type import Array
 from qdsim.description.hulls import hull_of_compiled
 
 from .differences import contact_change
 from .refusals import options_refused, what_is_refused
-
-_Matrix = npt.NDArray[np.float64]
 
 _plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 _views: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
@@ -30,8 +29,8 @@ _lock = threading.Lock()
 
 
 class _Matrices(NamedTuple):
-    A: _Matrix
-    B: _Matrix
+    A: Array
+    B: Array
     C: None
     D: None
 
@@ -50,7 +49,7 @@ class Transition(_Matrices):
     differenced: int
 
     def __new__(
-        cls, A: _Matrix, B: _Matrix, C: None = None, D: None = None, differenced: int = 0
+        cls, A: Array, B: Array, C: None = None, D: None = None, differenced: int = 0
     ) -> Transition:
         """A and B are the derivatives."""
         made = super().__new__(cls, A, B, C, D)
@@ -108,7 +107,7 @@ def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition
     sparse = bool(mujoco.mj_isSparse(model))
     view = _view_of(data)
     found = _core._mujoco_linearize(plan, view, model, data, sparse, None)
-    changes: dict[int, _Matrix] = {}
+    changes: dict[int, Array] = {}
     while not isinstance(found, tuple):
         if contacts == "exact" or found[0] in changes:
             raise ValueError(_unknown_contacts(model, data, found))
@@ -144,7 +143,7 @@ def _view_of(data: Any) -> object:
     return view
 
 
-def _hulls(model: Any) -> tuple[_Matrix | npt.NDArray[np.int32], ...]:
+def _hulls(model: Any) -> tuple[Array | npt.NDArray[np.int32], ...]:
     """Vertices and triangles of all meshes that collide."""
     counts, faces = [], []
     for i in range(model.nmesh):

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 from .linearize import linearize
 from .rows import rows_of
-
-_Array = npt.NDArray[np.float64]
 
 
 def jvp(
@@ -20,7 +20,7 @@ def jvp(
     control: npt.ArrayLike | None = None,
     *,
     contacts: Literal["exact", "differences"] = "exact",
-) -> _Array:
+) -> Array:
     """How the state after one ``mj_step`` changes along tangents: A @ state + B @ control.
 
     Args:
@@ -40,7 +40,7 @@ def jvp(
     if state is None and control is None:
         raise ValueError("state: expected a tangent of the state or of the controls, got neither")
     A, B, _, _ = linearize(model, data, contacts=contacts)
-    parts: list[_Array] = []
+    parts: list[Array] = []
     if state is not None:
         parts.append(np.matmul(rows_of("state", state, A.shape[1]), A.T))
     if control is not None:
@@ -60,7 +60,7 @@ def vjp(
     cotangent: npt.ArrayLike,
     *,
     contacts: Literal["exact", "differences"] = "exact",
-) -> tuple[_Array, _Array]:
+) -> tuple[Array, Array]:
     """How a function of the state after one ``mj_step`` changes with the state and controls before it.
 
     Args:

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import finite, reals
-
-_Array = npt.NDArray[np.float64]
+from qdsim.array_type import Array
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
 """Time, qpos, qvel, act: what ``mujoco.rollout`` takes and returns."""
@@ -27,7 +26,7 @@ def state_size(model: Any) -> int:
     return int(mujoco.mj_stateSize(model, STATE))
 
 
-def shared_of(model: Any, data: Any) -> _Array:
+def shared_of(model: Any, data: Any) -> Array:
     """What all rows share, of `data` or, if None, MuJoCo's defaults."""
     if not isinstance(data, (mujoco.MjData, type(None))):
         raise TypeError(f"data: expected a mujoco.MjData or None, got {type(data).__name__}")
@@ -39,7 +38,7 @@ def shared_of(model: Any, data: Any) -> _Array:
     return found
 
 
-def rows_of(name: str, given: npt.ArrayLike, width: int) -> _Array:
+def rows_of(name: str, given: npt.ArrayLike, width: int) -> Array:
     """Finite numbers (..., width)."""
     numbers = reals(name, given)
     if numbers.ndim < 1 or numbers.shape[-1] != width:
@@ -60,7 +59,7 @@ def lead_of(
         ) from None
 
 
-def flat(rows: _Array, lead: tuple[int, ...]) -> _Array:
+def flat(rows: Array, lead: tuple[int, ...]) -> Array:
     """(n, width), of rows that broadcast to these leading dimensions."""
     width = rows.shape[-1]
     return np.broadcast_to(rows, (*lead, width)).reshape(math.prod(lead), width)
@@ -75,13 +74,11 @@ class Crew:
         threads: At most so many at once.
     """
 
-    def __init__(self, model: Any, shared: _Array, threads: int) -> None:
+    def __init__(self, model: Any, shared: Array, threads: int) -> None:
         self.model, self.shared, self.threads = model, shared, threads
         self._free: list[Any] = []
 
-    def each(
-        self, states: _Array, controls: _Array | None, work: Callable[[int, Any], None]
-    ) -> None:
+    def each(self, states: Array, controls: Array | None, work: Callable[[int, Any], None]) -> None:
         """work(i, data) for the states (n, nstate) and controls (n, nu), or those that are shared.
 
         Rows know nothing of each other: a solver starts from zero, so numbers do not depend on threads. The error of the
