@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
-from .arguments import finite, integer, number, one_of, real_array, reals
+from .arguments import MOST_INTEGER, finite, integer, number, one_of, real_array, reals
 from .array_type import Array
 
 __all__ = [
@@ -31,13 +31,8 @@ __all__ = [
 ]
 
 _MOST_LCP = 2**14
-_MOST_ENTRIES = 2**31 - 1
 _MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
-_PROOF_ROUNDING = 1e-9
-_NEGATIVE = (
-    1e-9  # of the largest entry: a diagonal entry below its negative is none of a Delassus matrix
-)
-_CONTACT, _SPLIT = 0, 1  # qd_block_kind
+_ROUNDING = 1e-9  # relative: of proofs, and of diagonal entries, which of Delassus matrices are not negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +331,7 @@ def solve_coulomb(
     weight = _weights(mu, rows, offset.size)
     start, column, value = _compressed(W, offset.size)
     _check_diagonal(start, column, value)
-    kind = _SPLIT if one_of("cones", cones, ("joint", "separate")) == "separate" else _CONTACT
+    kind = int(one_of("cones", cones, ("joint", "separate")) == "separate")  # qd_block_kind
     kinds = np.full(rows.size, kind, dtype=np.int32)
     force, w, report = _solve_coulomb(
         rows,
@@ -433,7 +428,7 @@ def _compressed(W: Any, n: int) -> _Compressed:
     """Starts of rows, columns and values of a dense or sparse matrix."""
     if not hasattr(W, "tocsr"):
         dense = reals("W", W, (n, n))
-        if dense.size > _MOST_ENTRIES:
+        if dense.size > MOST_INTEGER:
             raise ValueError(f"W: {dense.size} numbers are too many; give a sparse matrix")
         finite("W", dense)
         start = np.arange(0, n * n + 1, n, dtype=np.int32)
@@ -442,7 +437,7 @@ def _compressed(W: Any, n: int) -> _Compressed:
         raise ValueError(f"W: expected shape ({n}, {n}), got {tuple(W.shape)}")
     rows = W.tocsr()
     value = reals("W", rows.data, (-1,))
-    if value.size > _MOST_ENTRIES:
+    if value.size > MOST_INTEGER:
         raise ValueError(f"W: {value.size} numbers are too many")
     finite("W", value)
     start = np.ascontiguousarray(rows.indptr, dtype=np.int32)
@@ -462,7 +457,7 @@ def _check_diagonal(
 ) -> None:
     row = np.repeat(np.arange(start.size - 1), np.diff(start))
     own = row == column
-    least = -_NEGATIVE * np.abs(value).max(initial=0.0)
+    least = -_ROUNDING * np.abs(value).max(initial=0.0)
     for i in row[own][value[own] < least][:1]:
         entry = _entry(start, column, value, int(i), int(i))
         raise ValueError(f"W: not positive semidefinite, [{i}, {i}] is {entry:.17g}")
@@ -506,5 +501,5 @@ def _proof(
     size = np.zeros(q.size)  # roots of the diagonal: |W_ij| <= size_i size_j
     np.add.at(size, row[row == column], value[row == column])
     size = np.sqrt(np.maximum(size, 0.0))
-    held = bool(np.all(np.abs(moved) <= _PROOF_ROUNDING * size * (size @ u)))
-    return u if held and q @ u < -_PROOF_ROUNDING * (np.abs(q) @ u) else None
+    held = bool(np.all(np.abs(moved) <= _ROUNDING * size * (size @ u)))
+    return u if held and q @ u < -_ROUNDING * (np.abs(q) @ u) else None

@@ -35,8 +35,6 @@ OF_STEPS = ("u", "tau", "wrench", "mocap")
 _KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
 """What rollouts can be differentiated by: a step length would be one for all steps."""
 
-_MOST_KEPT = 2**31 - 1
-
 
 @dataclass(frozen=True)
 class Products:
@@ -100,7 +98,7 @@ def kept_steps(checkpoint: int | None) -> int:
     """How many steps keep their factorisation, -1 for as many as have room."""
     if checkpoint is None:
         return -1
-    return integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
+    return integer("checkpoint", checkpoint, least=0)
 
 
 def _contiguous(name: str, array: Array, lead: _LeadingDimensions, shape: tuple[int, ...]) -> Array:

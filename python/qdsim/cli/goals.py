@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["goal_of", "goal_words"]
 
-_TURNS = 2.0 * math.pi
-"""rad; larger angles are more likely degrees."""
-
 
 def goal_of(model: Model, space: ObjectSpace, start: Array, text: str) -> Array:
     """``(nq,)`` the start with the object at its goal.
@@ -104,7 +101,7 @@ def _number(word: str, old: float, angle: bool) -> float:
         raise UnusableError(f"--goal: expected numbers, got {word!r}") from None
     if not math.isfinite(value):
         raise UnusableError(f"--goal: expected finite numbers, got {word!r}")
-    if angle and not unit and abs(value) > _TURNS:
+    if angle and not unit and abs(value) > math.tau:  # more likely degrees
         raise UnusableError(
             f"--goal: {value:g} rad looks like degrees: write {value:g}deg, or {value:g}rad if it is meant"
         )

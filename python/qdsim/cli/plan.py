@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_SAVED = 2.0
-"""s between two times that a search keeps what it has."""
-
 _LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait")
 
 
@@ -205,7 +202,7 @@ def _search(task: Task, planner: RRTOptions, arguments: argparse.Namespace) -> t
                 rng=arguments.seed,
                 progress=sys.stderr.isatty(),
                 checkpoint=file,
-                checkpoint_seconds=_SAVED,
+                checkpoint_seconds=2.0,
             )
         except KeyboardInterrupt:
             if not os.path.exists(file):

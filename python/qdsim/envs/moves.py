@@ -20,8 +20,6 @@ from qdsim.step import Options
 
 __all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of", "step_options"]
 
-_STEP = 0.2
-
 Drawn: TypeAlias = NDArray[np.intp]
 """(n,) indices into `Moves.contacts`."""
 
@@ -125,7 +123,7 @@ class _Columns:
 def _scale(task: Task, options: EnvOptions) -> float:
     if options.scale is not None:
         return options.scale
-    return _STEP if task.planner is None else float(np.max(task.planner.step))
+    return 0.2 if task.planner is None else float(np.max(task.planner.step))
 
 
 class Commands:

@@ -12,8 +12,6 @@ from qdsim.step import CONTACTS
 
 __all__ = ["Contacts", "EnvOptions"]
 
-_MOST = 2**31 - 1
-
 Contacts: TypeAlias = Literal["rigid", "mujoco"]
 """Of `Options.contacts`."""
 
@@ -94,8 +92,8 @@ class EnvOptions:
                 "reward: expected 'sparse' or 'dense' with observation='goal', got 'shaped', which depends on two steps"
             )
         fields(self, number, "scale", "lost", "near", above=0, or_none=True)
-        fields(self, integer, "sub_steps", "horizon", least=1, most=_MOST, or_none=True)
-        fields(self, integer, "pool", "threads", least=1, most=_MOST)
+        fields(self, integer, "sub_steps", "horizon", least=1, or_none=True)
+        fields(self, integer, "pool", "threads", least=1)
         fields(self, number, "push_cost", "failure", least=0)
         self._check_contacts()
         if not isinstance(self.randomize, Mapping):

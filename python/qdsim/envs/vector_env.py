@@ -23,8 +23,6 @@ from qdsim.planning.task.task import Task
 
 __all__ = ["TaskVectorEnv"]
 
-_MOST = 2**31 - 1
-
 
 class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked into
     """`num_envs` times a `TaskEnv`, all of them stepped by one call of the core.
@@ -54,7 +52,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             raise ValueError(
                 f"render_mode: expected None or 'rgb_array', got {render_mode!r}; of single environments 'human', too"
             )
-        self.num_envs = integer("num_envs", num_envs, least=1, most=_MOST)
+        self.num_envs = integer("num_envs", num_envs, least=1)
         self.rules = Rules(task, options or EnvOptions())
         if not isinstance(autoreset_mode, AutoresetMode):
             one_of("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])

@@ -8,7 +8,7 @@ from qdsim.description import Tendon
 from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.formats.reading import Reading, unusual
 
-_JOINT, _SITE = 1, 3  # mjtWrap
+_JOINT = 1  # of mjtWrap
 _WRAPS = {2: "a pulley", 4: "a sphere that it wraps around", 5: "a cylinder that it wraps around"}
 
 

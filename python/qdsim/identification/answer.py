@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qdsim.arguments import instance, integer, number, one_of
 from qdsim.array_type import Array
 from qdsim.identification.recordings import Pieces, Recording, weights
-from qdsim.identification.search import End, search
+from qdsim.identification.search import FLAT, End, search
 from qdsim.identification.unknowns import Unknowns
 from qdsim.model import Model
 from qdsim.step import Options
@@ -26,8 +26,6 @@ _CORRELATED = 0.3
 """Correlation of what is left from one step to the next from which on it is no noise, if there is enough of it:"""
 _SURE = 5.0
 """standard deviations of that of independent noise."""
-_FLAT = 1e-10
-"""Relative size of a singular value that counts as zero: a direction that the recordings do not show."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,7 +194,7 @@ def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, 
     _, s, V = np.linalg.svd(J[:, free] / units, full_matrices=False)
     freedom = rows - int(free.sum())
     variance = float(r @ r) / freedom if freedom > 0 else math.inf
-    flat = s <= _FLAT * s.max(initial=0.0)
+    flat = s <= FLAT * s.max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(flat, 0.0, 1.0 / s**2)
         own = (V.T * inverse) @ V * variance / np.outer(units, units)
@@ -224,4 +222,4 @@ def _condition(s: Array) -> float:
     """Of singular values, largest over least; NaN of none."""
     if not s.size:
         return math.nan
-    return float(s.max() / s.min()) if s.min() > _FLAT * s.max() else math.inf
+    return float(s.max() / s.min()) if s.min() > FLAT * s.max() else math.inf

@@ -28,8 +28,8 @@ _PROBES = (0.25, 0.5, 2.0, 4.0)
 """Multiples of the unknowns at which searches may begin."""
 _MOST_ENTRIES = 2**22
 """Of a Jacobian in which the beginnings of pieces are unknown: 32 MB."""
-_FLAT = 1e-10
-"""Relative size of a column that counts as zero."""
+FLAT = 1e-10
+"""Relative size of a column, or of a singular value, that counts as zero: what the recordings do not show."""
 
 
 @dataclasses.dataclass
@@ -162,7 +162,7 @@ def _descend(
 def _step(unknowns: Unknowns, x: Array, r: Array, J: Array, damping: float) -> Array:
     """The damped step of Gauss and Newton within bounds (k,)."""
     sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-    units = np.where(sizes > _FLAT * sizes.max(), sizes, sizes.max())
+    units = np.where(sizes > FLAT * sizes.max(), sizes, sizes.max())
     rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
     wanted = np.append(-r, np.zeros(len(x)))
     room = (unknowns.lower - x) * units, (unknowns.upper - x) * units

@@ -14,9 +14,9 @@ from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
 
 from .linearize import plan_of, transition
+from .refusals import BALL, FREE
 from .rows import STATE, Crew, lead_of, shared_of, state_size
 
-_FREE, _BALL = 0, 1
 _RESETS = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
     mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -36,8 +36,8 @@ class Coordinates:
         self.turns: list[tuple[int, int]] = []  # where quaternions and their turns begin
         plain_q, plain_v = set(range(model.nq)), set(range(model.nv))
         for kind, q, v in zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True):
-            if kind in (_FREE, _BALL):
-                further = 3 * int(kind == _FREE)
+            if kind in (FREE, BALL):
+                further = 3 * int(kind == FREE)
                 self.turns.append((q + further, v + further))
                 plain_q -= set(range(q + further, q + further + 4))
                 plain_v -= set(range(v + further, v + further + 3))

@@ -10,11 +10,14 @@ import numpy as np
 
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
 TRANSMISSIONS = {1: "joint in parent", 2: "slider-crank", 5: "body (adhesion)", 6: "SO(3)"}
-JOINT, JOINT_IN_PARENT, TENDON, SITE = 0, 1, 3, 4
-FREE, BALL = 0, 1
+JOINT, JOINT_IN_PARENT, TENDON, SITE = (
+    int(getattr(mujoco.mjtTrn, f"mjTRN_{name}"))
+    for name in ("JOINT", "JOINTINPARENT", "TENDON", "SITE")
+)
+FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 ENABLED = {16: "sleep", 32: "diagexact", 64: "ipc"}
 EQUALITIES = {4: "flex", 5: "flexvert", 6: "flexstrain", 7: "distance"}
-WRAP_JOINT = 1
+WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 
 
 def what_is_refused(m: Any) -> list[str]:

@@ -17,10 +17,9 @@ from qdsim.step import Options, step
 __all__ = ["placed", "shifted"]
 
 STEPS = 20
+"""At most, of the springs that give way, and of the least squares that move a grasp."""
 NEAR = 0.01
 """m; links that are so near to the object in a planned grasp keep their places on it."""
-SHIFTS = 20
-DAMPING = 1e-6
 
 
 def placed(
@@ -80,7 +79,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
     check_no_followers(model, "a grasp that is made to fit")
     rows, columns = model.actuated_q, model.actuated_v
     lower, upper = joint_limits(model)
-    for _ in range(SHIFTS):
+    for _ in range(STEPS):
         jacobians, errors = [], []
         for body, local, target in points:
             pos, rot = model.body_pose(grasp, body)
@@ -91,7 +90,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
             np.vstack(jacobians),
             error,
             *room(grasp[rows], lower, upper),
-            regularization=DAMPING,
+            regularization=1e-6,
         )
         grasp[rows] += move
         if np.abs(move).max(initial=0.0) < 1e-9:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from qdsim.array_type import Array
 
 __all__ = ["Coverage", "wilson"]
 
-_Z = 1.959963984540054
+_Z = statistics.NormalDist().inv_cdf(0.975)
 """Standard normal quantile of a two-sided interval of 95 %."""
 
 

@@ -51,9 +51,6 @@ _PUSHES = 0.25
 _LIFTS = 0.3
 """Where the goal is in the air: how often an iteration takes a new grasp below it and lifts."""
 
-_LANDINGS = 0.5
-"""There: how often a subgoal is the pose below the goal in its place."""
-
 _LOOKS = 40
 """Nodes that are asked for one at which the object rests."""
 
@@ -327,7 +324,7 @@ class _Search:
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
-            if self.landing is not None and rng.random() < _LANDINGS:
+            if self.landing is not None and rng.random() < 0.5:
                 return self.landing
             return task.goal if self.guide is None else self.guide.subgoal(self.tree, rng)
         if self.chained and rng.random() < 0.5:

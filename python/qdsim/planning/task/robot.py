@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qdsim.array_type import Array
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
+from qdsim.planning.task.bounds import LIMIT_TOLERANCE
 from qdsim.planning.task.drives import (
     fault_of_sharing,
     once,
@@ -50,7 +51,7 @@ __all__ = [
     "turning",
 ]
 
-CONTACT_TOLERANCE = 1e-6
+CONTACT_TOLERANCE = LIMIT_TOLERANCE
 """m, that things may penetrate where a grasp is changed or the robot waits: what a step's certificate leaves."""
 
 GRAVITY = 9.81

@@ -14,6 +14,7 @@ from qdsim.batches.rollouts import rollout
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.search.rrt import SETTLING_STEPS
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.robot import penetration
@@ -23,9 +24,6 @@ from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments
 from qdsim.progress import away, progress_bar
 from qdsim.step import Options, step
-
-SETTLING = 5
-"""Most steps of a segment's last command held before the grasp changes."""
 
 __all__ = ["SegmentRefinement", "refine", "shorten"]
 
@@ -190,7 +188,10 @@ def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: 
 def _settled(task: Task, options: Options, segment: Segment, tolerance: float) -> Segment:
     """The segment with its last command held until nothing is deeper than a change of grasp may begin with."""
     inputs, path = list(segment.inputs), list(segment.configurations)
-    while penetration(task.model, path[-1]) > tolerance and len(inputs) < segment.steps + SETTLING:
+    while (
+        penetration(task.model, path[-1]) > tolerance
+        and len(inputs) < segment.steps + SETTLING_STEPS
+    ):
         path.append(np.array(step(task.model, path[-1], inputs[-1], options).q_next))
         inputs.append(inputs[-1])
     return Segment(np.array(inputs), np.array(path), np.array([len(inputs)], dtype=np.int64))
