@@ -21,6 +21,7 @@ from qdsim.viewer.frames import film_of_plan
 from qdsim.viewer.quaternions import quaternions as to_quaternions
 from qdsim.viewer.roles import roles_of
 from qdsim.viewer.surfaces import surface_of
+from qdsim.viewer.tones import LIGHT, toned
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
 
@@ -294,6 +295,48 @@ def test_layers_of_a_live_page_can_be_hidden(plan: planning.Plan) -> None:
         points = scene._arrows["exact"].points.reshape(-1, 3) @ normal
         assert points == pytest.approx(0.7 * page._roles.flat, abs=1e-6)
         assert plan.segments[0].steps and "to go" in page._player._caption.content
+
+
+def test_bodies_of_a_live_page_can_be_looked_through() -> None:
+    """All of them, and then they are as they were; what was glass before stays."""
+    xml = "<geom size='.1'/><geom pos='1 0 0' size='.1' rgba='1 0 0 .1'/>"
+    model = qdsim.load(f"<mujoco><worldbody><body><freejoint/>{xml}</body></worldbody></mujoco>")
+    with viewer.Viewer(model) as page:
+        before = [handle.opacity for handle, _ in page._scene._solid]
+        page._scene.look_through(True)
+        assert all(handle.opacity < 0.5 for handle, _ in page._scene._solid)
+        assert min(handle.opacity for handle, _ in page._scene._solid) == pytest.approx(0.1)
+        page._scene.look_through(False)
+        assert [handle.opacity for handle, _ in page._scene._solid] == before
+
+
+def test_colours_are_seen_as_they_are_meant() -> None:
+    """The film's curve of the live page, as three.js has it, of the colour that is asked for: the one that is meant,
+    up to the white that it can show."""
+    rng = np.random.default_rng(2)
+    for colour in rng.uniform(60.0, 200.0, size=(50, 3)):
+        for light in (1.0, LIGHT):
+            asked = np.asarray(toned(colour, light)) / 255.0
+            seen = stored(film(light * linear(asked)))
+            meant = stored(0.85 * linear(colour / 255.0))
+            assert seen == pytest.approx(meant, abs=0.02)
+
+
+def linear(c):
+    return np.where(c < 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def stored(c):
+    return np.where(c < 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055)
+
+
+def film(c):
+    """ACESFilmicToneMapping of three.js."""
+    into = [[0.59719, 0.35458, 0.04823], [0.076, 0.90834, 0.01566], [0.0284, 0.13383, 0.83777]]
+    out = [[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]]
+    v = np.asarray(into) @ (c / 0.6)
+    mapped = (v * (v + 0.0245786) - 0.000090537) / (v * (0.983729 * v + 0.432951) + 0.238081)
+    return np.clip(np.asarray(out) @ mapped, 0.0, 1.0)
 
 
 def test_the_first_view_holds_what_is_seen() -> None:

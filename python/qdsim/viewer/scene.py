@@ -22,19 +22,26 @@ from qdsim.viewer.roles import Roles, rgb
 from qdsim.viewer.shapes import Shape, shapes_of
 from qdsim.viewer.stage import Branches
 from qdsim.viewer.surfaces import Surface
+from qdsim.viewer.tones import LIGHT, toned
 
 __all__ = ["LAYERS", "Scene"]
 
 Array = npt.NDArray[np.float64]
 
-_EXACT, _SMOOTHED = "#9C0A1C", "#0F4C80"
-"""Forces of an exact step, and of a smoothed one, which act at a distance: dark, as light fades what it falls on."""
+_SMOOTHED = "#1E6FB8"
+"""Forces of a smoothed step, which act at a distance."""
+
+_GLASS = 0.3
+"""Opacity of bodies that are looked through."""
 
 _LARGER = 1.03
 """Outlines of the goal lie outside of the object that is there."""
 
 _LIFT = 2e-3
 """Patches on rigid bodies are so far off their surface, beside the size of what is seen."""
+
+_SHADE = 0.8
+"""The darker half of two-coloured objects."""
 
 LAYERS = ("forces", "cones", "goal", "tree", "ground")
 """What a page can hide."""
@@ -63,6 +70,7 @@ class Scene:
             if geom.soft is not None
         }
         self._visual: list[Any] = []
+        self._solid: list[tuple[Any, float | None]] = []
         self._dragged: list[tuple[int, Any]] = []
         self._lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
         scene.set_up_direction(tuple(roles.up))
@@ -77,11 +85,11 @@ class Scene:
             name: scene.add_arrows(
                 f"/forces/{name}",
                 np.zeros((1, 2, 3)),
-                rgb(colour),
+                toned(rgb(colour), LIGHT, linear=True),
                 visible=False,
                 **self._widths(),
             )
-            for name, colour in (("exact", _EXACT), ("smoothed", _SMOOTHED))
+            for name, colour in (("exact", FORCE), ("smoothed", _SMOOTHED))
         }
         self._cones = self._lines("/cones/exact", np.zeros((1, 2, 3)), FORCE, 1.0)
         self._cones.visible = False
@@ -90,16 +98,16 @@ class Scene:
         self.most_pressure = 0.0
 
     def _light(self) -> None:
-        """Lights of our own: those of the library fade colours, and more so on saved pages than live."""
+        """Lights of our own, soft, that add up to ``LIGHT`` where a surface faces them."""
         scene, roles = self._scene, self._roles
         scene.configure_environment_map(None)
         scene.configure_default_lights(enabled=False)
-        scene.add_light_ambient("/lights/around", intensity=1.8)
+        scene.add_light_ambient("/lights/around", intensity=0.55 * LIGHT * np.pi)
         towards = roles.eye - roles.centre
         side = np.cross(roles.up, towards)
         for name, place, intensity in (
-            ("key", roles.eye + side + np.linalg.norm(towards) * roles.up, 3.0),
-            ("fill", roles.eye - 1.5 * side, 1.0),
+            ("key", roles.eye + side + np.linalg.norm(towards) * roles.up, 0.45 * LIGHT * np.pi),
+            ("fill", roles.eye - 1.5 * side, 0.15 * LIGHT * np.pi),
         ):
             scene.add_light_directional(
                 f"/lights/{name}",
@@ -143,38 +151,42 @@ class Scene:
         place = {"position": tuple(shape.pos), "wxyz": tuple(shape.quat)}
         *channels, opacity = shape.colour
         surface = shape.surface
-        colour = tuple(round(255 * c) for c in channels)
+        colour = [255.0 * c for c in channels]
         if not len(surface.faces):
             cloud = self._scene.add_point_cloud(
                 name,
                 surface.vertices.astype(np.float32),
-                colour,
+                toned(colour),
                 point_size=0.01 * self._roles.size,
                 point_shape="circle",
                 **place,
             )
             return [cloud]
         tones = np.zeros(len(surface.faces), dtype=int) if shape.tones is None else shape.tones
-        return [
+        opacity = None if opacity >= 1.0 else opacity
+        made = [
             self._scene.add_mesh_simple(
                 f"{name}/{tone}" if tone else name,
                 surface.vertices.astype(np.float32),
                 surface.faces[tones == tone],
-                color=tuple(round((0.8 if tone else 1.0) * c) for c in colour),
-                opacity=None if opacity >= 1.0 else opacity,
+                color=toned([(_SHADE if tone else 1.0) * c for c in colour], LIGHT),
+                opacity=opacity,
                 flat_shading=surface.flat,
                 side="double",
+                receive_shadow=False,  # the library's shadows leave stripes on what casts them
                 **({} if tone else place),
             )
             for tone in np.unique(tones)
         ]
+        self._solid += [(handle, opacity) for handle in made]
+        return made
 
     def _outline(self, name: str, surface: Surface, colour: Any, scale: float) -> None:
         if len(surface.lines):
             self._scene.add_line_segments(
                 name,
                 (scale * surface.lines).astype(np.float32),
-                colour,
+                toned(colour),
                 thickness=1.5,
                 thickness_units="screen",
             )
@@ -231,6 +243,11 @@ class Scene:
         for handle in self._visual:
             handle.visible = not shown
 
+    def look_through(self, glassy: bool) -> None:
+        """Show bodies as glass, so that what is between and behind them is seen, or as they are."""
+        for handle, opacity in self._solid:
+            handle.opacity = min(_GLASS, opacity or 1.0) if glassy else opacity
+
     def place(self, q: Array) -> None:
         """Move all bodies to where a configuration has them."""
         pos, rot = self._model.body_poses(q)
@@ -266,7 +283,7 @@ class Scene:
                     f"/pressure/{k}",
                     vertices.astype(np.float32),
                     faces,
-                    color=colour,
+                    color=toned(colour, LIGHT),
                     side="double",
                 )
             elif k in self._patches:
@@ -298,7 +315,7 @@ class Scene:
             self._scene.add_point_cloud(
                 "/tree/regrasps",
                 (tree.regrasps + self._lift).astype(np.float32),
-                rgb(REGRASP),
+                toned(rgb(REGRASP)),
                 point_size=0.012 * size,
                 point_shape="diamond",
             )
@@ -309,7 +326,7 @@ class Scene:
             np.asarray(ball.faces, dtype=np.uint32),
             batched_wxyzs=np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (len(tree.nodes), 1)),
             batched_positions=tree.nodes + self._lift,
-            batched_colors=rgb(LIMBS[0]),
+            batched_colors=toned(rgb(LIMBS[0]), LIGHT),
         )
         nodes.on_click(lambda event: clicked(int(event.instance_index)))
 
@@ -317,7 +334,7 @@ class Scene:
         return self._scene.add_line_segments(
             name,
             np.asarray(segments, dtype=np.float32),
-            rgb(colour),
+            toned(rgb(colour)),
             thickness=thickness,
             thickness_units="screen",
         )

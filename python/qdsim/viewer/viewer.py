@@ -113,6 +113,8 @@ class Viewer:
                 box.on_update(
                     lambda event, name=name: self._scene.show_layer(name, event.target.value)
                 )
+            glass = gui.add_checkbox("see through bodies", False)
+            glass.on_update(lambda _: self._scene.look_through(glass.value))
             if self._scene.has_visuals:
                 switch = gui.add_checkbox("collision shapes", False)
                 switch.on_update(lambda _: self._scene.show_collision(switch.value))

@@ -1,0 +1,51 @@
+"""Colours for viser, whose page maps light to colours by a film's curve that fades what is bright."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LIGHT", "toned"]
+
+Array = npt.NDArray[np.float64]
+
+LIGHT = 1.6
+"""Light on a surface that faces the lights, beside one that shows its own colour; more than 1, as the curve is flat
+where it is bright."""
+
+_WHITE = 0.85
+"""What white turns into, linear: the curve reaches 1 with infinite light only."""
+
+# three.js, ACESFilmicToneMapping (Stephen Hill's fit): out = _OUT curve(_IN light / 0.6), where
+# curve(x) = (x (x + a) - b) / (x (c x + d) + e).
+_IN = np.array([[0.59719, 0.35458, 0.04823], [0.076, 0.90834, 0.01566], [0.0284, 0.13383, 0.83777]])
+_OUT = np.array(
+    [[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]]
+)
+_A, _B, _C, _D, _E = 0.0245786, 0.000090537, 0.983729, 0.432951, 0.238081
+
+
+def toned(
+    colour: Sequence[float], light: float = 1.0, *, linear: bool = False
+) -> tuple[int, int, int]:
+    """The colour to ask for, 0 to 255, so that a surface is seen in ``colour`` (0 to 255) under a light; linear for
+    instances (arrows), whose colours viser takes as they are."""
+    wanted = _WHITE * _linear(np.asarray(colour, dtype=np.float64) / 255.0)
+    y = np.maximum(np.linalg.solve(_OUT, wanted), 0.0)
+    a, b, c = 1.0 - _C * y, _A - _D * y, -(_B + _E * y)
+    x = (-b + np.sqrt(b * b - 4.0 * a * c)) / (2.0 * a)
+    asked = np.clip(0.6 * np.linalg.solve(_IN, x) / light, 0.0, 1.0)
+    kept = asked if linear else _stored(asked)
+    red, green, blue = (round(255.0 * float(channel)) for channel in kept)
+    return red, green, blue
+
+
+def _linear(stored: Array) -> Array:
+    """Light of stored colours (sRGB)."""
+    return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
+
+
+def _stored(linear: Array) -> Array:
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
