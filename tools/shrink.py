@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from PIL import Image
@@ -10,16 +11,23 @@ COLOURS = (256, 128, 64, 32, 16)
 LARGEST = 150_000  # bytes
 
 
-def shrink(path: Path, width: int) -> int:
-    """Bring a picture to a width in pixels, if it is wider, and below LARGEST; its size in bytes."""
-    with Image.open(path) as picture:
-        small = picture.convert("RGB")
+def shrunk(picture: Image.Image, width: int, largest: int = LARGEST) -> bytes:
+    """A PNG of at most so many pixels across, with as many colours as stay below ``largest`` bytes."""
+    small = picture.convert("RGB")
     if small.width > width:
         size = (width, round(width * small.height / small.width))
         small = small.resize(size, Image.Resampling.LANCZOS)
     for colours in COLOURS:
         few = small.quantize(colours, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE)
-        few.save(path, optimize=True)
-        if path.stat().st_size < LARGEST:
+        file = io.BytesIO()
+        few.save(file, "PNG", optimize=True)
+        if file.tell() < largest:
             break
+    return file.getvalue()
+
+
+def shrink(path: Path, width: int) -> int:
+    """Bring a picture to a width in pixels, if it is wider, and below LARGEST; its size in bytes."""
+    with Image.open(path) as picture:
+        path.write_bytes(shrunk(picture, width))
     return path.stat().st_size

@@ -6,12 +6,16 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from browser import CHROMIUM
 
 from qdsim.cli.main import main
 
@@ -114,6 +118,75 @@ def test_links_lead_somewhere():
             if here and not (page.parent / link).exists():
                 missing.append(f"{page.name}: {link}")
     assert not missing
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*.ipynb")), ids=lambda p: p.stem)
+def test_notebooks_can_be_read_without_running_them(path):
+    """They install qdsim where it is missing, and keep text and pictures, small ones, and no errors."""
+    cells = json.loads(path.read_text())["cells"]
+    first = next(cell for cell in cells if cell["cell_type"] == "code")
+    assert 'find_spec("qdsim") is None' in "".join(first["source"]) and not first["outputs"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert any(output["output_type"] == "stream" for output in outputs)
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert path.stat().st_size < 200_000
+
+
+def test_badges_open_each_notebook_where_it_is_published(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("add_badges", ROOT / "tools/add_badges.py")
+    badges = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(badges)
+    copy = tmp_path / "01_first_plan.ipynb"
+    copy.write_bytes((ROOT / "notebooks" / copy.name).read_bytes())
+    before = json.loads(copy.read_text())
+    for repository in ("nobody/else", "some-body/qdsim"):
+        badges.add(copy, repository, "main")
+    after = json.loads(copy.read_text())
+    assert after["cells"][1:] == before["cells"][1:]
+    text = "".join(after["cells"][0]["source"])
+    assert text.count("colab-badge") == 1
+    assert "github/some-body/qdsim/blob/main/notebooks/01_first_plan.ipynb)" in text
+    assert text.startswith("# A first plan\n\n[![") and "fingers is to turn a disc" in text
+
+
+# What a search of the site begins with: one of these pages among the first three, and no changelog among ten.
+SEARCHES = {
+    "friction cone": r"formulation|steps|coming_from|Options|cone",
+    "warm start": r"steps|Options|step",
+    "joint limit": r"Options|formulation|steps|Model|robots",
+    "ball": r"systems|gallery|allegro|Allegro|transfer|formulation",
+    "linearize": r"generated/qdsim/linearize",
+}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+@pytest.mark.skipif(not (ROOT / "build/docs/search.html").exists(), reason="make docs comes first")
+@pytest.mark.parametrize("words", SEARCHES)
+def test_search_of_the_site_finds_what_is_meant(words, tmp_path):
+    pytest.importorskip("websockets")
+    from browser import open_page
+
+    place = (ROOT / "build/docs/search.html").as_uri() + "?q=" + quote(words)
+    script = "[...document.querySelectorAll('ul.search a')].map(a => a.getAttribute('href'))"
+    with open_page(place, tmp_path) as page:
+        end = time.monotonic() + 60.0
+        while len(found := page.evaluate(script)) < 5 and time.monotonic() < end:
+            time.sleep(0.2)
+    assert any(re.search(SEARCHES[words], link) for link in found[:3]), found[:5]
+    assert not [link for link in found[:10] if "CHANGELOG" in link or "benchmarks/" in link]
+
+
+def test_lines_of_pages_end_at_120_columns():
+    """But for tables, code, formulas, and what cannot be broken."""
+    long = []
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for block in re.split(r"(```.*?```|\$\$.*?\$\$)", page.read_text(), flags=re.S)[::2]:
+            for line in block.splitlines():
+                if len(line) > 120 and not line.startswith("|") and " " in line.strip():
+                    long.append(f"{page.name}: {line[:60]}")
+    assert not long
 
 
 def test_gallery_shows_every_film():
