@@ -338,7 +338,7 @@ def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None
             axis.set_axisbelow(True)
     axes[0][0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=80)
+    save(figure, path)
 
 
 def draw_turns(path: Path) -> None:
@@ -347,7 +347,6 @@ def draw_turns(path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from PIL import Image
 
     from qdsim.planning.drawing.planar import PlanarScene
 
@@ -371,6 +370,13 @@ def draw_turns(path: Path) -> None:
             left = np.degrees(task.space.errors(q, task.goal)[1])
             ax.set_title(f"{left:.{1 if left < 10.0 else 0}f} degrees to go", fontsize=9)
     figure.tight_layout()
+    save(figure, path)
+
+
+def save(figure: Any, path: Path) -> None:
+    """As a PNG of few colours."""
+    from PIL import Image
+
     figure.savefig(path, dpi=80)
     with Image.open(path) as picture:
         small = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)

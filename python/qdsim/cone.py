@@ -63,10 +63,10 @@ def solve_cone_program(
     lower: npt.ArrayLike | None = None,
     upper: npt.ArrayLike | None = None,
 ) -> ConeSolution:
-    """Solve a convex quadratic program over orthants, Lorentz cones, and rows that give way.
+    """Solve a convex quadratic program over orthants and Lorentz cones, with compliant rows and intervals.
 
-    Primal-dual interior point method with Nesterov-Todd scaling and Mehrotra's predictor-corrector,
-    in tiles of 4 x 4, sparse where rows couple few unknowns. A positive `target_mu` gives a point of
+    Primal-dual interior point method with Nesterov-Todd scaling (1997) and Mehrotra's predictor-corrector (1992), in
+    blocks of 4 x 4, sparse if rows couple few variables. A positive `target_mu` gives a point of
     the central path: the minimiser with target_mu log(w) per orthant row and
     target_mu / 2 log(w_0² - |w_1..|²) per Lorentz cone subtracted from the cost.
 
@@ -84,9 +84,9 @@ def solve_cone_program(
         iteration_limit: Interior point iterations after which SolverError is raised.
         polish: Whether an exact solve may end with Newton's method on the active set, which takes the
             residuals to rounding.
-        warm_start: The solution of a program of the same sizes, of whatever numbers. Where the active set is
-            much the same, or a barrier's path near, it saves time; elsewhere it costs little. The answer is
-            certified as without; multipliers that are not unique depend on it.
+        warm_start: The solution of a program of the same sizes. It saves time if the active set, or the point on the
+            central path, is similar, and costs little otherwise. The answer has the same certificate; multipliers
+            that are not unique depend on it.
         compliance: R >= 0 of every row, one number or (m,), in units of g per multiplier; None: all rows are rigid.
             dual = P_K(-R⁻¹(Gx + g)), in the norm of R: a spring of stiffness 1 / R instead of a wall.
         compliance_eq: That of every equality, one number or (p,): Cx + c + R dual_eq = 0.

@@ -35,16 +35,19 @@ class ContactSurface(Patch):
 def pressure_surface(
     model: Model, q: npt.ArrayLike, *, polygons: bool = True
 ) -> tuple[ContactSurface, ...]:
-    """The surfaces on which a model's soft geometries press at a configuration, those without contact left out.
+    """Find the surfaces on which a model's soft geometries press at a configuration (Elandt et al. 2019).
 
     Args:
-        model: one with soft geometries (``load(..., soft=)``); of others there are none.
-        q: ``(nq,)``.
+        model: one with soft geometries (``load(..., soft=)``); other models have no such surfaces.
+        q: ``(nq,)`` configuration, m and rad.
         polygons: whether to keep the polygons, each with area, pressure, centre of pressure, normal and gradients, for
             pictures.
 
+    Returns:
+        One surface for each pair in contact.
+
     Raises:
-        TypeError, ValueError: for a model or a configuration that is none.
+        TypeError, ValueError: for a wrong model or configuration.
     """
     instance("model", model, Model)
     kept = flag("polygons", polygons)

@@ -129,9 +129,20 @@ def differentiate(
 ) -> Differential:
     """Step once, and keep what products of its derivatives with vectors need.
 
-    Arguments and errors as in `step`. The result holds a workspace of the model until it goes, and may be used any
-    number of times: of a trajectory, one each, for gradients through all of it. It can be pickled and copied: the copy
-    differentiates the same step again.
+    Args:
+        model: The model.
+        q: Configuration (nq,).
+        u: Command (nu,), in the units of the actuators.
+        options, tau, wrench, mocap, warm_start: As in `step`.
+
+    Returns:
+        The step with `jvp` and `vjp`. It holds a workspace of the model as long as it lives, and may be used any number
+        of
+        times, for example one for each step of a trajectory. A copy, also through pickle, differentiates the same step
+        again.
+
+    Raises:
+        TypeError, ValueError, SolverError: As `step`.
 
     Example:
         >>> d = qdsim.differentiate(model, q, u)
@@ -161,7 +172,18 @@ def jvp(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
 ) -> tuple[Step, Array]:
-    """A step, and the change of q_next along tangents; arguments and errors as in `step` and `Differential.jvp`."""
+    """Step once, and push tangents forward: the change of q_next along directions of the step's arguments.
+
+    Args:
+        tangents: Directions by the names of arguments, in their units: "q" (nv,), m or rad, "u" (nu,), "tau" (nv,), ...
+        model, q, u, options, tau, wrench, mocap: As in `step`.
+
+    Returns:
+        The step, and the change (nv,) of q_next, m or rad.
+
+    Raises:
+        TypeError, ValueError, SolverError: As `step` and `Differential.jvp`.
+    """
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.jvp(tangents)
 
@@ -178,7 +200,19 @@ def vjp(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
 ) -> tuple[Step, dict[str, Array]]:
-    """A step, and the gradients of cotangent . q_next; arguments and errors as in `step` and `Differential.vjp`."""
+    """Step once, and pull a cotangent back: the gradients of cotangent . q_next by the step's arguments.
+
+    Args:
+        cotangent: Gradient (nv,) by q_next in tangent coordinates, per m or rad.
+        wrt: Names of arguments, as in `Differential.vjp`.
+        model, q, u, options, tau, wrench, mocap: As in `step`.
+
+    Returns:
+        The step, and the gradients by the names in `wrt`, of the shapes of the arguments ("q": (nv,)).
+
+    Raises:
+        TypeError, ValueError, SolverError: As `step` and `Differential.vjp`.
+    """
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.vjp(cotangent, wrt)
 

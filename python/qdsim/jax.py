@@ -65,7 +65,7 @@ def step(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """q_next (..., nq) = f(q, u), differentiable by every array.
+    """Step inside a jax program: q_next (..., nq) = f(q, u), differentiable by every array.
 
     Args:
         model, options: As in `qdsim.step`; static, and they live as long as the process.
@@ -111,13 +111,13 @@ def rollout(
 
     Args:
         q0: First configurations (..., nq).
-        u: Commands (..., T, nu).
-        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6).
+        u: Commands (..., T, nu), in the units of the actuators.
+        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
         model, options, parameters, derivative, kappa, threads, errors: As in `step`; marked rollouts
             repeat the configuration before their first failed step.
 
     Raises:
-        As `step`.
+        TypeError, ValueError, jax.errors.JaxRuntimeError: As `step`.
     """
     given = inputs_of_steps(_array, "q0", q0, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)

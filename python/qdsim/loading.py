@@ -173,9 +173,14 @@ def _softened(
 
 
 def build(description: Description) -> Model:
-    """A model of a scene described in code.
+    """Build a model from a scene described in code.
 
-    ``description``: a checked scene, as ``SceneBuilder.build`` makes it. Raises ValueError if a pair that can collide
-    has shapes whose contacts are not supported yet.
+    Args:
+        description: A checked scene, for example from ``SceneBuilder.build``; lengths in m, angles in rad, masses in
+            kg.
+
+    Raises:
+        TypeError: if it is no `Description`.
+        ValueError: if the contacts of a pair that can collide are not supported.
     """
     return Model(description)

@@ -81,8 +81,9 @@ def solve_ocp_qp(
     """Solve a linear-quadratic optimal control problem with bounds.
 
     An interior point method whose Newton systems are Riccati recursions on the state and the previous
-    input, so that time grows linearly with the horizon T. States that no A_t reads, that follow from
-    none and whose cost is their own (those of a robot that goes where it is told) are left out of them.
+    input (Rao, Wright and Rawlings 1998), so that the time grows linearly with the horizon T. States that
+    enter no A_t, depend on no state and have a separable cost (a robot that follows its commands) are
+    eliminated.
 
     Args:
         A: Dynamics (T, nx, nx).

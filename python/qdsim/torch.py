@@ -59,7 +59,7 @@ def step(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """q_next (..., nq) = f(q, u), differentiable by every tensor.
+    """Step inside a torch program: q_next (..., nq) = f(q, u), differentiable by every tensor.
 
     Args:
         model, options: As in `qdsim.step`.
@@ -72,7 +72,7 @@ def step(
             failed samples keep their q and pull nothing back.
 
     Raises:
-        As `qdsim.step_batch`.
+        TypeError, ValueError, SolverError: As `qdsim.step_batch`.
     """
     given = inputs_of_a_step(_tensor, q, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)
@@ -97,12 +97,12 @@ def rollout(
     """Configurations (..., T + 1, nq) of T steps in a row, the normalised first one included.
 
     Args:
-        q0, u: Tensors (..., nq) and (..., T, nu).
-        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6).
+        q0, u: Tensors (..., nq) and (..., T, nu), in the units of the actuators.
+        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
         model, options, parameters, derivative, kappa, threads, errors: As in `step`.
 
     Raises:
-        As `qdsim.rollout`.
+        TypeError, ValueError, SolverError: As `qdsim.rollout`.
     """
     given = inputs_of_steps(_tensor, "q", q0, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)

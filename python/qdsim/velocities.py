@@ -20,7 +20,15 @@ __all__ = ["from_mujoco_velocity", "mujoco_velocity_jacobians", "to_mujoco_veloc
 
 
 def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-    """MuJoCo's qvel (nv) of the velocity v (nv) of a model at q (nq); leading dimensions of q and v broadcast.
+    """Convert a velocity to MuJoCo's qvel.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq). Leading dimensions of both arrays broadcast.
+        v: Velocities (..., nv), m/s or rad/s; of free and ball joints in world axes.
+
+    Returns:
+        MuJoCo's qvel (..., nv), in which free and ball joints turn in the body's axes.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -29,7 +37,15 @@ def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arra
 
 
 def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
-    """The velocity v (nv) of MuJoCo's qvel (nv) of a model at q (nq); leading dimensions of q and qvel broadcast.
+    """Convert MuJoCo's qvel to a velocity of the model.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq). Leading dimensions of both arrays broadcast.
+        qvel: MuJoCo's velocities (..., nv), m/s or rad/s.
+
+    Returns:
+        Velocities (..., nv), as `to_mujoco_velocity` takes them.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -40,10 +56,17 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
 def mujoco_velocity_jacobians(
     model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 ) -> tuple[Array, Array]:
-    """Derivatives of `to_mujoco_velocity` of a model at one state, by q in tangent coordinates and by v, (nv, nv) each.
+    """Derivatives of `to_mujoco_velocity` at one state, by q in tangent coordinates and by v.
 
-    Displacements turn like velocities: MuJoCo's own tangent (of mj_integratePos) is the second matrix times ours. The
-    derivatives of v by our q and by qvel are, with these two matrices V and W, -inv(W) V and inv(W), and inv(W) is W'.
+    Args:
+        model: The model.
+        q: Configuration (nq,).
+        v: Velocity (nv,), m/s or rad/s.
+
+    Returns:
+        Two matrices V and W (nv, nv). MuJoCo's own tangent (of mj_integratePos) is W times ours. The derivatives of v
+        by
+        our q and by qvel are -inv(W) V and inv(W), and inv(W) is the transpose of W.
 
     Raises:
         TypeError, ValueError: naming the argument.

@@ -86,6 +86,10 @@ def test_random_goals_turn_the_cube_by_sixty_degrees_and_lie_on_the_palm(
     assert all((a.goal == b.goal).all() for a, b in zip(tasks, again))
     with pytest.raises(ValueError, match="count"):
         systems.random_cube_goals(task, -1)
+    with pytest.raises(ValueError, match="largest: expected a number >= 0"):
+        systems.random_cube_goals(task, 1, largest=-1.0)
+    with pytest.raises(ValueError, match=r"rotation: expected shape \(3,\)"):
+        systems.cube_goal(task, [1.0, 2.0])
 
 
 @pytest.mark.long

@@ -102,14 +102,16 @@ def step_dynamic_batch(
     """Step every sample of a batch: `step_dynamic` over the leading dimensions of q, v, u, tau and wrench.
 
     Args:
-        v: Velocities (..., nv).
+        v: Velocities (..., nv), m/s or rad/s.
         options: qdsim.DynamicOptions, None for the defaults.
-        bristles: Stretches (..., soft_pair_count, 6) as in `step_dynamic`: the `bristles` of the batch before. None:
-            none is stretched. No effect unless patch_law="bristle".
+        bristles: Stretches (..., soft_pair_count, 6), m and rad, as in `step_dynamic`: the `bristles` of the batch
+            before. None: none is stretched. No effect unless patch_law="bristle".
         model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
 
     Raises:
-        As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7).
     """
     fields = step_all(
         model,
@@ -149,17 +151,20 @@ def rollout_dynamic(
     feedback: Feedback | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> DynamicRollouts:
-    """Second-order steps, T in a row from (q0, v0), for every sample of a batch.
+    """Take T second-order steps in a row from (q0, v0), for every sample of a batch.
 
     Args:
-        v0: First velocities (..., nv).
+        v0: First velocities (..., nv), m/s or rad/s.
         options: qdsim.DynamicOptions, None for the defaults.
         feedback: How commands react to the state in which each step begins; None: they do not.
-        bristles: Stretches (..., soft_pair_count, 6) with which the rollouts begin, as in `step_dynamic_batch`.
+        bristles: Stretches (..., soft_pair_count, 6), m and rad, with which the rollouts begin, as in
+            `step_dynamic_batch`.
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in `rollout`.
 
     Raises:
-        As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7).
     """
     fields = roll(
         model,
@@ -203,14 +208,14 @@ def rollout_dynamic_vjp(
     """Roll out from (q0, v0), and pull cotangents of all states back, for every sample. A step is T = 1.
 
     Args:
-        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates,
-            and of every velocity, the first ones included; None: zero, for one of the two.
-        wrt: Names of arguments of a step but h: "q" and "v" are where the rollout begins.
+        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates (per m or rad),
+            and of every velocity (per m/s or rad/s), the first ones included; None: zero, for one of the two.
+        wrt: Names of arguments of a step except h: "q" and "v" are where the rollout begins.
         checkpoint: As in `rollout_vjp`.
         model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
 
     Raises:
-        As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
     """
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
@@ -238,14 +243,15 @@ def rollout_dynamic_jvp(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     feedback: Feedback | None = None,
 ) -> DynamicRolloutPushforwards:
-    """Roll out from (q0, v0), and move tangents along, for every sample. A step is T = 1.
+    """Roll out from (q0, v0), and push tangents forward, for every sample. A step is T = 1.
 
     Args:
-        tangents: From names of arguments to directions: "q" and "v" (..., nv), the others as in `rollout_jvp`.
+        tangents: Directions by the names of arguments: "q" (..., nv), m or rad, "v" (..., nv), m/s or rad/s, the others
+            as in `rollout_jvp`.
         model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
 
     Raises:
-        As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
     """
     given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, "tangent", "step", None, feedback)

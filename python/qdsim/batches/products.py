@@ -108,13 +108,13 @@ def vjp_batch(
     derivative: _Derivative = "step",
     kappa: float | None = None,
 ) -> BatchPullbacks:
-    """Step every sample of a batch and pull cotangents of q_next back.
+    """Step every sample of a batch, and pull cotangents of q_next back.
 
     Args:
         model, q, u, tau, wrench, mocap, threads, errors, parameters: As in `step_batch`.
         options: qdsim.Options, None for the defaults.
-        cotangent: (..., nv) in the tangent coordinates at q_next; ambient: (..., nq). Its leading dimensions
-            broadcast with the others.
+        cotangent: (..., nv) in the tangent coordinates at q_next, per m or rad; ambient: (..., nq). Its leading
+            dimensions broadcast with the others.
         wrt: Names of arguments of the step, as in `vjp`.
         coordinates: "tangent": by displacements of q, in nv numbers. "ambient": the derivatives of
             f(normalize(q)) by the nq numbers of q, quaternions of any length near one among them, for libraries
@@ -125,7 +125,7 @@ def vjp_batch(
         kappa: Weight (1/J, > 0) of "smoothed".
 
     Raises:
-        As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
     """
     given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa)
@@ -156,16 +156,16 @@ def jvp_batch(
     derivative: _Derivative = "step",
     kappa: float | None = None,
 ) -> BatchPushforwards:
-    """Step every sample of a batch and move tangents through the step.
+    """Step every sample of a batch, and push tangents forward through the step.
 
     Args:
-        tangents: From names of arguments to directions (..., *shape) (q: (..., nv); ambient: (..., nq)), whose leading
-            dimensions broadcast with the others.
+        tangents: Directions by the names of arguments, (..., *shape) in the argument's unit ("q": (..., nv), m or rad;
+            ambient: (..., nq)), whose leading dimensions broadcast with the others.
         model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates, derivative, kappa: As in
             `vjp_batch`.
 
     Raises:
-        As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
     """
     given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa)
@@ -202,17 +202,16 @@ def rollout_vjp(
 
     Args:
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
-        cotangent: (..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates, of every configuration, the first one
-            included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished rollout,
-            called once.
+        cotangent: (..., T + 1, nv), per m or rad, or (..., T + 1, nq) in ambient coordinates, of every configuration,
+            the first one included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished
+            rollout, called once.
         options, wrt, coordinates, derivative, kappa: As in `vjp_batch`.
-        checkpoint: How many steps, from the last one back, keep their factorisation until it is their turn; the
-            others are taken once more then, which costs as much as a step and a half. None: as many as fit into
-            128 MB a thread. Without effect where the derivative is smoothed or the cotangent a function: then
-            none are kept. The gradients are the same to rounding.
+        checkpoint: How many steps, counted from the last one, keep their factorisation; the others are repeated in the
+            backward pass. None: as many as fit into 128 MB a thread. No effect if the derivative is smoothed or the
+            cotangent is a function: then none are kept. The gradients are the same to rounding.
 
     Raises:
-        As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
 
     Example:
         >>> found = qdsim.rollout_vjp(model, q0, u, cotangent=lambda q: 2.0 * (q - goal))
@@ -243,16 +242,16 @@ def rollout_jvp(
     kappa: float | None = None,
     feedback: Feedback | None = None,
 ) -> RolloutPushforwards:
-    """Step T times in a row from q0, and move tangents along, for every sample.
+    """Step T times in a row from q0, and push tangents forward, for every sample.
 
     Args:
-        tangents: From names of arguments to directions: "q" (..., nv), or (..., nq) in ambient coordinates; "u", "tau",
-            "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
+        tangents: Directions by the names of arguments, in their units: "q" (..., nv), m or rad, or (..., nq) in ambient
+            coordinates; "u", "tau", "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
         options, coordinates, derivative, kappa: As in `vjp_batch`.
 
     Raises:
-        As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
     """
     given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa, feedback)

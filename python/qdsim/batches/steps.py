@@ -232,14 +232,18 @@ def linearize_batch(
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
     Args:
-        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted),
-            "tau", "wrench", "mocap" and those of `model.parameters` ("pair_friction", "geom_size",
-            ...) what `derivatives` holds, as in `linearize`. In `out` they go by these names.
-        model, q, u, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in
-            `step_batch`.
+        q: Configurations (..., nq).
+        u: Commands (..., nu), in the units of the actuators.
+        wrt: Names of arguments of the step: "q" gives A (..., nv, nv), "u" gives B (..., nv, nu), None where not
+            wanted. "tau", "wrench", "mocap" and the names in `model.parameters` ("pair_friction", "geom_size", ...)
+            give entries of `derivatives`, as in `linearize`, in m and rad of q_next per unit of the argument. `out`
+            uses the same names.
+        model, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
 
     Raises:
-        As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+
+    The derivatives are those of `linearize`, exact (formulation 4; CQDC, section III).
     """
     check_errors(errors)
     names = wrt_names(wrt)

@@ -15,10 +15,15 @@ __all__ = ["GOAL_IDS", "IDS", "many", "one", "published"]
 
 
 def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
-    """The task and the options behind an id, with some options changed.
+    """Load the task and the options of a published environment, with some options changed.
+
+    Args:
+        name: The id, for example "qdsim/PlanarPushing-v0".
+        changes: Fields of `EnvOptions` with new values.
 
     Raises:
         ValueError: for an unknown id.
+        TypeError, ValueError: for fields that `EnvOptions` does not have, and wrong values.
     """
     if name not in IDS and name not in GOAL_IDS:
         known = ", ".join((*IDS, *GOAL_IDS))

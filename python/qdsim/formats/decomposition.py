@@ -36,35 +36,24 @@ def decompose(
     seed: int = 0,
     cache: bool | str | os.PathLike[str] = True,
 ) -> Description:
-    """The scene with non-convex meshes colliding as several convex pieces instead of their hull.
+    """Let non-convex meshes collide as several convex pieces instead of their hull (CoACD, Wei et al. 2022).
 
-    A geometry that is taken apart stays, under its name and for pictures, but no longer collides;
-    its pieces, named ``<geom>_piece0`` and so on, do, with its friction, filters and explicit
-    pairs.
+    A geometry that is decomposed keeps its name and is still drawn, but no longer collides; its pieces, named
+    ``<geom>_piece0`` and so on, do, with its friction, filters and explicit pairs.
 
-    Parameters
-    ----------
-    description
-        The scene.
-    geoms
-        Names of the geometries of type mesh; None: all that collide and are not convex.
-    threshold
-        Concavity that pieces may have, relative to the mesh, 0.01 to 1.
-    pieces
-        Number of pieces that must not be exceeded; None: no limit.
-    seed
-        Of CoACD's search.
-    cache
-        True: results are kept in ``$QDSIM_CACHE`` or, if that is not set, in
-        ``$XDG_CACHE_HOME/qdsim`` (``~/.cache/qdsim``), under a hash of mesh and options. A folder:
-        they are kept there. False: they are not kept.
+    Args:
+        description: The scene.
+        geoms: Names of the geometries of type mesh; None: all that collide and are not convex.
+        threshold: Concavity that pieces may have, relative to the mesh, 0.01 to 1.
+        pieces: Number of pieces that must not be exceeded; None: no limit.
+        seed: Of CoACD's search.
+        cache: True: results are kept in ``$QDSIM_CACHE`` or, if that is not set, in ``$XDG_CACHE_HOME/qdsim``
+            (``~/.cache/qdsim``), under a hash of mesh and options. A folder: they are kept there. False: they are not
+            kept.
 
-    Raises
-    ------
-    ImportError
-        CoACD is not installed: ``pip install 'qdsim[meshes]'``.
-    ValueError
-        A name is unknown or not that of a mesh, or an option is out of range.
+    Raises:
+        ImportError: CoACD is not installed: ``pip install 'qdsim[meshes]'``.
+        ValueError: A name is unknown or not that of a mesh, or an option is out of range.
     """
     if not 0.01 <= threshold <= 1.0:
         raise ValueError(f"threshold must be between 0.01 and 1, got {threshold!r}")

@@ -58,7 +58,10 @@ class Transition(_Matrices):
 
 
 def refusals(model: Any) -> list[str]:
-    """What of a ``mujoco.MjModel`` `linearize` cannot differentiate, by name; empty if nothing.
+    """List what `linearize` cannot differentiate in a model, by name; empty if it can differentiate all of it.
+
+    Args:
+        model: A ``mujoco.MjModel``.
 
     Raises:
         TypeError: `model` is no ``MjModel``.

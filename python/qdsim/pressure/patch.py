@@ -109,20 +109,23 @@ def pressure_patch(
     polygons: bool = True,
     filter_angle: float | None = None,
 ) -> Patch:
-    """Where two bodies press on each other (Elandt et al. 2019): the surface on which their pressures balance, or the
-    part of a rigid surface inside a soft body.
+    """Find the surface on which two bodies press on each other (Elandt et al. 2019).
+
+    It is the surface on which their pressures balance, or the part of a rigid surface inside a soft body.
 
     Args:
-        a, b: bodies; one of them gives way.
+        a, b: bodies; at least one of them is soft.
         pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
         polygons: whether to keep the polygons.
-        filter_angle: rad; polygons are left out whose normal is farther from a body's pressure
-            gradient than this. Drake leaves them out at ``5 pi / 8``; that breaks the conservation
-            of energy where it acts. None: none is.
+        filter_angle: rad; polygons are left out whose normal is farther from a body's pressure gradient than this.
+            Drake leaves them out at ``5 pi / 8``; that breaks the conservation of energy where it acts. None: none is.
+
+    Returns:
+        The patch, with force N, moment Nm and, if wanted, polygons as arrays ``(n, 3)``.
 
     Raises:
-        TypeError, ValueError: for bodies that are none of these, two that do not give way, wrong
-            shapes, numbers that are not finite, or quaternions that are not of unit length.
+        TypeError, ValueError: for other objects, two rigid bodies, wrong shapes, numbers that are not finite, or
+            quaternions that are not of unit length.
     """
     angle = 0.0
     if filter_angle is not None:
@@ -148,11 +151,13 @@ def pressure_energy(
     pose_a: npt.ArrayLike | None = None,
     pose_b: npt.ArrayLike | None = None,
 ) -> float:
-    """Energy of two bodies that press on each other, J: the lesser of their pressures, integrated over where they
-    overlap. The force and moment of :func:`pressure_patch` are minus its derivative by motions of b.
+    """Compute the energy of two bodies that press on each other, J (Elandt et al. 2019; formulation 8).
+
+    It is the smaller of their pressures, integrated over the overlap. Force ``(3,)`` and moment ``(3,)`` of
+    :func:`pressure_patch` are minus its derivative by motions of b.
 
     Args:
-        a, b: bodies; one of them gives way. A rigid surface must be closed.
+        a, b: bodies; at least one of them is soft. A rigid surface must be closed.
         pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
 
     Raises:

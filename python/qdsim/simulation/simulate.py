@@ -54,34 +54,33 @@ def simulate(
     resume: Simulation | None = None,
     progress: bool = False,
 ) -> Simulation:
-    """Step (q, v) for a time, with steps of one length or to an accuracy (second-order; formulation 7).
+    """Simulate (q, v) for a time by second-order steps of one length or to an accuracy (Anitescu and Hart 2003).
 
     Args:
         model: The model.
-        q, v: Configuration (nq) and velocity (nv) at time 0.
-        u: Command (nu) for the whole time, or a policy: a function of time (s), q (nq) and v (nv),
-            asked at the beginning of each step, that returns one.
-        duration: s, >= 0. The last step is as short as it must be to end there.
-        options: `DynamicOptions`; default ones if None. With an accuracy their h is the longest step.
+        q, v: Configuration (nq,) and velocity (nv,), m/s or rad/s, at time 0.
+        u: Command (nu,) for the whole time, or a policy: a function of time (s), q (nq,) and v (nv,), called at the
+            beginning of each step, that returns one.
+        duration: s, >= 0. The last step is shortened to end there.
+        options: `DynamicOptions`; None: the defaults. With an accuracy their h is the longest step.
         accuracy: Largest difference (m, and rad of turns) between a step and two of half its length, in any degree of
-            freedom; None: all steps have length h. The two halves are what is kept. Contacts that close from beyond the
-            accuracy count with h times the largest change of velocity. A policy is asked for each of the steps that are
-            tried, so it should not count how often. The error at the end is that of many steps: it falls like the
-            square root of the accuracy on smooth motion. A step that is not solved is tried at half its length.
-        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy.
-            For a mocap body that moves, the pose at the end of the step is what its contacts should
-            know.
+            freedom; None: all steps have length h. The two halves are kept. Contacts that close from a distance beyond
+            the accuracy count with h times the largest change of velocity. A policy is called for each step that is
+            tried, so it must not depend on the number of calls. On smooth motion the error at the end falls like the
+            square root of the accuracy. A step that is not solved is tried again with half its length.
+        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy. The pose of a moving
+            mocap body is that at the end of the step.
         warm_start: Whether each step starts from the one before. Forces that are not unique depend on it.
-        keep_steps: Whether the result has all steps, with their contacts and forces.
-        resume: An earlier simulation from the same q and v, to go on with: the result begins with it. If it ended on
-            whole steps, it is what one simulation of the whole time gives.
+        keep_steps: Whether the result keeps all steps, with their contacts and forces.
+        resume: An earlier simulation from the same q and v, which the result continues. If it ended on whole steps, the
+            result is that of one simulation of the whole time.
         progress: Whether to show a bar.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
-        SolverError: of a step, as `step_dynamic` (with an accuracy, of one that ten halvings have not helped). What
-            came before it is in the error's attribute `simulation`, also of a KeyboardInterrupt and of errors of a
-            policy; `resume=` goes on from there.
+        SolverError: of a step, as `step_dynamic` (with an accuracy: of one that ten halvings have not helped). The
+            error's attribute `simulation` holds the part before it, also for a KeyboardInterrupt and for errors of a
+            policy; `resume=` continues from there.
     """
     instance("model", model, Model)
     options = DynamicOptions() if options is None else instance("options", options, DynamicOptions)

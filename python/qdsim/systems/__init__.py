@@ -32,11 +32,18 @@ __all__ = [
 
 
 def load(name: str) -> System:
-    """A system by name, one of ``systems.NAMES``, or by that of its environment (``"AllegroBall-v0"``).
+    """Load a published system by its name.
+
+    Args:
+        name: one of ``systems.NAMES``, or the name of its environment (``"AllegroBall-v0"``).
+
+    Returns:
+        The system with its model, options (time step in s), start ``q`` ``(nq,)`` and ``u`` ``(nu,)``, and planning
+        tasks.
 
     Raises:
         TypeError: if the name is no string.
-        ValueError: for an unknown name; it says which come near.
+        ValueError: for an unknown name; the message suggests similar ones.
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a string, got {type(name).__name__}")

@@ -84,11 +84,12 @@ class System:
 
 
 def files() -> dict[str, bytes]:
-    """All MJCF files of the package by name: parts include and attach each other.
+    """Read all MJCF files of the package: parts include and attach each other.
 
-    MuJoCo itself reads a system with
-    ``mujoco.MjModel.from_xml_string(files()["rope.xml"].decode(), files())``; it combines frictions
-    by their maximum.
+    Returns:
+        The files' bytes by their names. MuJoCo itself reads a system with
+        ``mujoco.MjModel.from_xml_string(files()["rope.xml"].decode(), files())``; it combines friction coefficients by
+        their maximum.
     """
     folder = resources.files(__package__)
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".xml")}

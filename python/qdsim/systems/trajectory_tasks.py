@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import generator_of, integer
+from qdsim.arguments import generator_of, integer, number, vector
 from qdsim.array_type import Array
 from qdsim.planning.grasps.samplers import BoxSideSampler
 from qdsim.planning.task.cost import TrackingCost
@@ -146,31 +146,38 @@ def _allegro_cube(system: System) -> dict[str, Task]:
 
 
 def cube_goal(task: Task, rotation: npt.ArrayLike) -> Array:
-    """The goal ``(nq,)`` of ``allegro_cube`` at which the cube is turned and touches the palm where it was.
+    """Make the goal ``(nq,)`` of ``allegro_cube`` at which the cube is turned and touches the palm where it was.
 
     Args:
         task: of ``allegro_cube``.
         rotation: ``(3,)`` rotation vector from the start, rad, in the world's frame.
+
+    Raises:
+        ValueError: for a rotation that is not three finite numbers.
     """
-    level = task.with_object(task.start, np.concatenate((np.zeros(3), np.asarray(rotation))))
+    rotation = vector("rotation", rotation, 3)
+    level = task.with_object(task.start, np.concatenate((np.zeros(3), rotation)))
     turned = task.model.body_pose(level, task.object)[1]
     half = 0.03  # m, half an edge
     rise = half * (np.abs(turned[2]).sum() - 1.0)
-    return task.with_object(task.start, np.concatenate(([0.0, 0.0, rise], np.asarray(rotation))))
+    return task.with_object(task.start, np.concatenate(([0.0, 0.0, rise], rotation)))
 
 
 def random_cube_goals(
     task: Task, count: int, rng: int | np.random.Generator = 0, largest: float = math.pi / 3
 ) -> list[Task]:
-    """Tasks of ``allegro_cube`` with random goals: rotation vectors drawn evenly from a ball.
+    """Make tasks of ``allegro_cube`` with random goals, whose rotation vectors ``(3,)`` are drawn evenly from a ball.
 
     Args:
         task: of ``allegro_cube``.
         count: how many.
         rng: seed or generator.
         largest: rad, radius of the ball.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
     """
-    generator = generator_of(rng)
+    generator, largest = generator_of(rng), number("largest", largest, least=0)
     tasks = []
     for _ in range(integer("count", count, least=0)):
         axis = generator.standard_normal(3)

@@ -87,22 +87,24 @@ def show(
     open: bool = True,
     height: int = 520,
 ) -> Viewer | None:
-    """Show something in a browser. In a notebook as a page in a frame below the cell, which needs no server and stays
-    in the saved notebook; else on a server of this machine, in a tab.
+    """Show a plan, model, step or the like in a browser.
+
+    In a notebook the page stands in a frame below the cell, which needs no server and stays in the saved notebook;
+    otherwise a server on this machine shows it in a tab.
 
     Args:
         thing: a model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
-            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
-            a robot file or of a plan.
-        model: what it belongs to, where it does not say so itself (steps, rollouts, executions, configurations, and
-            plans of tasks that are not published).
-        rate: frames a second.
+            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of a robot file or a
+            plan.
+        model: the model that ``thing`` belongs to, if it does not know it (steps, rollouts, executions, configurations,
+            and plans of tasks that are not published).
+        rate: frames per second, 1/s.
         port: of the page; None: one that is free.
-        open: whether to open it; without, the server is there and nothing is opened.
+        open: whether to open the browser; if not, only the server is started.
         height: of the frame in a notebook, pixels.
 
     Returns:
-        The server's viewer; None where a notebook shows the page.
+        The server's viewer; None if a notebook shows the page.
 
     Raises:
         ImportError: without the extra ``viewer``.
@@ -128,13 +130,18 @@ def save_html(
     rate: float = 20.0,
     dark: bool = False,
 ) -> None:
-    """Write what :func:`show` shows as one page that needs neither network nor Python; what was there stays if that
-    fails.
+    """Write a page that shows a plan, model, step or the like, and needs neither network nor Python.
 
     Args:
-        thing, model, rate: as for :func:`show`.
-        path: the file.
-        dark: whether on a dark ground.
+        thing, model: as for :func:`show`, for example a plan or configurations ``(n, nq)``.
+        path: the file; if writing fails, an existing file stays as it was.
+        rate: frames per second, 1/s.
+        dark: whether the background is dark.
+
+    Raises:
+        ImportError: without the extra ``viewer``.
+        OSError: if the file cannot be written.
+        TypeError, ValueError: as :func:`show`.
     """
     place = path_of("path", path)
     page = shown_of(thing, model, number("rate", rate, above=0)).page(dark=dark)

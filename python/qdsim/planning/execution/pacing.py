@@ -42,21 +42,25 @@ def paced(
     *,
     rng: int = 0,
 ) -> tuple[Task, RRTOptions]:
-    """The task and the planner's settings for plans that are to be executed.
+    """Prepare a task and planner settings for plans that are going to be executed.
 
-    Edges get as many steps as keep the command within ``options.speed``. Where the object lies on a plane that is
-    not part of the model, or where it is damped, ``epsilon`` is set so that the step resists as the world does: at
-    the speed that the object has on average in plans made for that (friction does not depend on speed). Where
-    gravity would take the object, grasps are changed only while it stays without the robot.
+    Edges get as many steps as keep the command within ``options.speed``. If the object lies on a plane that is not part
+    of the model, or is damped, ``epsilon`` is chosen so that the step resists as the world does, at the mean speed of
+    the object in plans made for this purpose (friction does not depend on speed). If gravity acts on the object,
+    regrasps are allowed only where it rests without the robot.
 
     Args:
         task: the task.
-        options: of the execution.
+        options: of the execution; speeds in rad/s and m/s.
         planner: settings to begin with; None: the task's own.
-        rng: seed of the plans that are made.
+        rng: seed of the plans that are made to measure the speed.
 
     Returns:
-        The task with such an ``epsilon``, and the settings. Strokes undo the pace by themselves.
+        The task ``(Task)`` with this ``epsilon``, and the settings ``(RRTOptions)``. Strokes undo the pace by
+        themselves.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong.
     """
     instance("task", task, Task)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()

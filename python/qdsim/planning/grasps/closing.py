@@ -46,15 +46,14 @@ def close_grasp(
     tolerance: float = 1e-4,
     gap: float = 0.0,
 ) -> Closing:
-    """Move the actuated joints along ``direction`` until each meets something or its limit.
+    """Move the actuated joints along ``direction`` until each meets an object or its limit.
 
-    All joints move together. Where two bodies meet, the joints that move one of them against the
-    other stop, and the rest go on: a finger whose first link touches keeps bending its outer links
-    around the object, other fingers keep closing. So do joints that share a tendon, whose length moves all of them at
-    first. Contact is found by steps, then by bisection that
-    keeps the free side, so what is returned does not penetrate. Where ``q`` does already, the joints
-    that could move the two bodies against each other do not move at all; pairs that no joint moves
-    against each other (an object in its support) do not count.
+    All joints move together. If two bodies meet, the joints that move one of them against the other stop, and the rest
+    continue: a finger whose first link touches bends its outer links around the object, and other fingers keep closing.
+    Joints that share a tendon do so, too; at first its length moves all of them. Contact is found by steps, then by
+    bisection that keeps the free side, so the result does not penetrate. If ``q`` penetrates already, the joints that
+    could move the two bodies against each other do not move; pairs that no joint moves against each other (an object in
+    its support) do not count.
 
     Args:
         model: the model.
@@ -62,9 +61,8 @@ def close_grasp(
         direction: ``(nu,)`` how fast the actuated joints move, radians or metres of the joint (of a tendon's length);
             joints with a zero do not move.
         reach: joints end at ``q + reach * direction`` if nothing is in their way.
-        resolution: longest step of a joint, rad or m: things thinner than this times the finger's
-            length may be passed through.
-        tolerance: joints stop within this of the contact, rad or m.
+        resolution: longest step of a joint, rad or m; things thinner than this times the finger's length may be missed.
+        tolerance: joints stop within this distance of the contact, rad or m.
         gap: m, >= 0; pairs nearer than this count as touching.
 
     Raises:

@@ -82,8 +82,16 @@ def landing(model: Model, q: Array, object: str, options: Options) -> Array | No
 
 
 def is_stable(model: Model, q: Array, object: str, options: Options) -> bool:
-    """Whether an object stays where it is without the robot: :func:`drop`, of the same ``model``, ``q``,
-    ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
+    """Tell whether an object stays where it is without the robot: :func:`drop` is at most 1 mm and 0.01 rad.
+
+    Args:
+        model: the model; without gravity every object stays.
+        q: ``(nq,)`` configuration, m and rad.
+        object: name of the object's body.
+        options: of the plan's steps.
+
+    Raises:
+        ValueError: as :func:`drop`.
     """
     instance("model", model, Model)
     instance("options", options, Options)

@@ -105,25 +105,24 @@ def connect(
     options: MotionOptions | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Motion:
-    """A motion of the robot from one configuration to another, with everything else held where it is.
+    """Find a collision-free motion of the robot from one configuration to another; everything else is held.
 
-    Pairs that touch at an end may touch on the way from and to it and not come nearer than there; the robot
-    first backs off along the contact normals. Between that it keeps ``options.clearance``. Joint limits are
-    kept, except that ends may lie beyond them.
+    Pairs that touch at one end may touch on the way from and to it, and do not come nearer than there; the robot first
+    backs off along the contact normals. In between it keeps ``options.clearance``. Joint limits are kept, except that
+    the ends may lie beyond them. Straight lines are tried first, then OMPL's planners (Sucan, Moll and Kavraki 2012).
 
     Args:
         model: the model.
-        q_from, q_to: ``(nq,)`` configurations with the same unactuated part.
+        q_from, q_to: ``(nq,)`` configurations with the same unactuated part, m and rad.
         options: clearance, time, speed.
-        rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same motion
-            unless OMPL runs out of time.
+        rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same motion unless OMPL
+            runs out of time.
 
     Raises:
-        MotionError: if an end penetrates too deeply or OMPL found nothing in time; the message says which pair
-            and how long.
+        MotionError: if an end penetrates too deeply, or OMPL found nothing in time; the message names the pair and the
+            time.
         ImportError: if the straight line is not free and OMPL is not installed.
-        ValueError: naming the argument that is not as described; also if bilateral constraints tie what the
-            robot moves.
+        ValueError: naming the argument; also if bilateral constraints tie what the robot moves.
     """
     instance("model", model, Model)
     given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()

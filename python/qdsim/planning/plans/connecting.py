@@ -23,7 +23,7 @@ def connect_segments(
     options: MotionOptions | None = None,
     rng: int | np.random.Generator = 0,
 ) -> tuple[Plan, tuple[str | None, ...]]:
-    """The plan with a motion for each of its changes of grasp.
+    """Plan a collision-free motion for each regrasp of a plan.
 
     Args:
         plan: the plan; motions that it has are planned anew.
@@ -31,8 +31,9 @@ def connect_segments(
         options, rng: as for :func:`connect`.
 
     Returns:
-        The plan, with None in ``plan.motions`` where none was found, and for every regrasp the reason why, or
-        None.
+        The plan with motions, paths ``(n, nq)`` in m and rad, None in ``plan.motions`` where none was found; and for
+        every
+        regrasp the reason why, or None.
 
     Raises:
         ValueError: if the plan does not belong to the model.

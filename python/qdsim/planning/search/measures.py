@@ -13,11 +13,13 @@ __all__ = ["distance_to_goal", "packing_ratio", "subgoal_samples"]
 
 
 def distance_to_goal(tree: Tree) -> Array:
-    """Least distance of the tree's nodes to the goal before and after every iteration.
+    """Least distance of the tree's nodes to the goal, before and after every iteration (as in CQDC, section VIII-A).
+
+    Args:
+        tree: a planner's tree.
 
     Returns:
-        ``(iterations + 1,)`` m, rotations times ``task.length`` (CQDC §VIII-A plots the same with its
-        own weights); it never rises.
+        ``(iterations + 1,)`` m, rotations (rad) times ``task.length``; it never increases.
     """
     instance("tree", tree, Tree)
     best = np.minimum.accumulate(tree.distance)

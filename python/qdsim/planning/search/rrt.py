@@ -72,24 +72,27 @@ def rrt(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> Tree:
-    """Search for a way to move the task's object to its goal.
+    """Search for a way to move the task's object to its goal: a tree of grasps and steps (CQDC, algorithms 2 and 3).
 
     Args:
         task: what to do.
         options: how; None takes ``task.planner``, or the chaining strategy with its defaults.
         rng: a seed or a generator. The same seed gives the same tree.
         progress: show a bar with the distance to the goal (without tqdm a line, in terminals).
-        checkpoint: a file that the search keeps itself in, every ``checkpoint_seconds`` and at its
-            end. If it is there already the search goes on from it, with the bits of a search that was
-            never interrupted. ``rng`` is not used then. ``max_nodes``, ``max_iterations`` and
-            ``max_steps`` may have grown since; a search that ended at ``max_nodes`` ended within an
-            iteration, and goes on with the next one.
+        checkpoint: a file in which the search saves itself, every ``checkpoint_seconds`` and at its end. If it exists
+            the search continues from it, with the bits of a search that was never interrupted, and ``rng`` is not used.
+            ``max_nodes``, ``max_iterations`` and ``max_steps`` may have grown since; a search that ended at
+            ``max_nodes`` ended within an iteration, and continues with the next one.
         checkpoint_seconds: s.
 
     Returns:
-        The tree. ``tree.reached`` tells whether the goal was found, ``tree.plan()`` gives the plan.
+        The tree, with ``nodes`` configurations ``q`` ``(nodes, nq)``. ``tree.reached`` tells whether the goal was
+        found,
+        ``tree.plan()`` gives the plan. Steps that the solver cannot do are counted in ``tree.failures`` and left out.
 
-    Steps that the solver cannot do are counted in ``tree.failures`` and left out of the tree.
+    Raises:
+        TypeError, ValueError: naming the argument; also for a checkpoint that is damaged, or of another task or
+            options.
     """
     instance("task", task, Task)
     instance("options", options, RRTOptions, or_none=True)

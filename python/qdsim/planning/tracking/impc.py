@@ -102,27 +102,26 @@ def impc(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> ImpcResult:
-    """Optimise a trajectory from the task's start towards its goal.
+    """Optimise a trajectory from the task's start towards its goal by iterative MPC (CQDC, algorithm 1).
 
     Args:
         task: what to do.
         options: how; None takes the task's own, or the defaults.
-        rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same
-            trajectory.
+        rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same trajectory.
         u: ``(T, nu)`` first guess of the commands, in place of ``options.start``.
         progress: show a bar with the cost and the distance to the goal (without tqdm a line, in terminals).
-        checkpoint: a file that the optimisation keeps itself in, every ``checkpoint_seconds`` and at its
-            end. If it is there already the optimisation goes on from it, with the bits of one that was
-            never interrupted; ``rng`` is not used then. With one first guess and a ``kappa`` that does
-            not depend on them, ``iterations`` may have grown since.
+        checkpoint: a file in which the optimisation saves itself, every ``checkpoint_seconds`` and at its end. If it
+            exists the optimisation continues from it, with the bits of one that was never interrupted, and ``rng`` is
+            not used. With one first guess and a ``kappa`` that does not depend on them, ``iterations`` may have grown
+            since.
         checkpoint_seconds: s.
 
     Returns:
         The best iterate and the record of all.
 
     Raises:
-        TypeError, ValueError: naming the argument; a checkpoint that is damaged, or of another task, first
-            guess or other options, is one.
+        TypeError, ValueError: naming the argument; also for a checkpoint that is damaged, or of another task, first
+            guess or options.
         SolverError: if the first guess cannot be rolled out, or a step of the linearisation fails.
     """
     task, settings, generator = check_arguments(task, options, rng)

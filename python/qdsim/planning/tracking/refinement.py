@@ -48,15 +48,18 @@ class SegmentRefinement:
 
 
 def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None) -> Plan:
-    """The plan without idle tails of segments and without segments in which the object rests.
+    """Remove idle ends of segments, and segments in which the object rests, from a plan.
 
-    A regrasp before a dropped segment merges with the one after it: of consecutive contact samples the last
-    one stays. Motions are left out, since they end elsewhere now.
+    A regrasp before a removed segment merges with the one after it: of consecutive contact samples the last one stays.
+    Motions between grasps are removed, since they end elsewhere now.
 
     Args:
-        plan: the plan.
+        plan: the plan; commands ``(steps, nu)`` of each of its segments.
         space: the object's coordinates, ``task.space``.
-        options: what counts as rest.
+        options: what counts as rest, in m and rad.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
     """
     instance("plan", plan, Plan)
     instance("space", space, ObjectSpace)

@@ -32,8 +32,19 @@ class ParametricSampler(Protocol):
 
 
 def placed(sampler: Any, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Grasps (n, nq) of the objects in q (n, nq) by numbers x (n, parameters), and which are grasps (n,); the others
-    keep their q.
+    """Place the robot at the objects, each grasp given by a few numbers.
+
+    Args:
+        sampler: a sampler with ``parameters`` and ``place``.
+        model: the model.
+        q: ``(n, nq)`` configurations, m and rad.
+        x: ``(n, parameters)`` numbers in [-1, 1], one row for each grasp.
+
+    Returns:
+        Configurations ``(n, nq)``, and which of them are grasps ``(n,)``; the others keep their ``q``.
+
+    Raises:
+        ValueError: what the sampler's ``place`` raises.
     """
     if hasattr(sampler, "place_batch"):
         found: tuple[Array, NDArray[np.bool_]] = sampler.place_batch(model, q, x)
@@ -47,7 +58,21 @@ def placed(sampler: Any, model: Model, q: Array, x: Array) -> tuple[Array, NDArr
 
 
 def strokes(sampler: Any, model: Model, q: Array, x: Array, y: Array) -> Array | None:
-    """Changes of the command (n, nu) that a sampler's strokes y mean; None of one that has no strokes."""
+    """Turn numbers into strokes: changes of the command that a sampler means by them.
+
+    Args:
+        sampler: a sampler, with or without ``stroke``.
+        model: the model.
+        q: ``(n, nq)`` configurations, m and rad.
+        x: ``(n, parameters)`` the numbers of the grasps.
+        y: ``(n, k)`` numbers in [-1, 1] of the strokes.
+
+    Returns:
+        Changes of the command ``(n, nu)``, in the units of the actuators; None if the sampler has no strokes.
+
+    Raises:
+        ValueError: what the sampler's ``stroke`` raises.
+    """
     if not hasattr(sampler, "stroke"):
         return None
     found: Array = sampler.stroke(model, q, x, y)

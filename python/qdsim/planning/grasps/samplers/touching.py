@@ -39,12 +39,12 @@ def add_contact(
     near: float = 1e-3,
     within: float = 0.1,
 ) -> Array | None:
-    """A configuration ``(nq,)`` in which one more pair of shapes of robot and object touches, or None.
+    """Find a configuration ``(nq,)`` in which one more pair of shapes of robot and object touches, or None.
 
-    A grasp by two points without torsional friction cannot hold an object whose weight does not lie on the
-    line between them; a third contact can. One of the nearest pairs that do not touch yet is drawn, and
-    Gauss-Newton steps bring its distance and those of the pairs that touch to ``gap``, by the smallest
-    motions of the joints within their limits.
+    A grasp by two points without torsional friction cannot hold an object whose centre of mass does not lie on the line
+    between them; a third contact can. One of the nearest pairs that do not touch yet is drawn, and Gauss-Newton steps
+    bring its distance and those of the touching pairs to ``gap``, by the smallest motions of the joints within their
+    limits.
 
     Args:
         model: the model.
@@ -54,6 +54,9 @@ def add_contact(
         gap: m, > 0; distance at the end, to within half of it.
         near: m; pairs nearer than this touch already.
         within: m; pairs further apart are not drawn.
+
+    Raises:
+        ValueError: for an unknown object, and for joints that share a tendon.
     """
     codes, contacts = _between(model, q, object, within)
     touching = np.unique(codes[contacts["dist"] < near])
