@@ -42,7 +42,7 @@ from qdsim.dynamics import DynamicOptions
 from qdsim.planning import Plan, RRTOptions, Task, TransferOptions
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.own_plant import judging_options
-from qdsim.planning.execution.ways import way_of
+from qdsim.planning.execution.ways import mover_of
 from qdsim.planning.plans.plan import plan_for
 from qdsim.planning.plans.segment import Segment
 
@@ -139,10 +139,9 @@ def _in_drake(plan: Plan, task: Task, options: TransferOptions) -> planning.Tran
     ends = [q for segment in plan.segments for q in (segment.start, segment.end)]
     world.watch(np.array([*ends, plan.goal]))
     execution.plant = world
-    way = way_of(None)
-    execution.loop = way.loop(execution, None)
-    segments, plans = way.run(execution, None, None)
-    return transfer._told(execution, segments, plans)
+    mover_of(execution, None, planning.GaitOptions())
+    segments = [execution.run(s) for s in plan.segments if s.steps > 0]
+    return transfer._told(execution, segments)
 
 
 # ------------------------------------------------------------------------------------------------ campaign

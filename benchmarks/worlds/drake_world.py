@@ -59,7 +59,7 @@ class DrakeWorld(World):
         return np.asarray(self._plant.GetPositions(self._context)[self._columns])
 
     @property
-    def _v(self) -> Array:
+    def v(self) -> Array:
         return np.asarray(self._plant.GetVelocities(self._context)[self._rows])
 
     def _place(self, q: Array) -> None:
@@ -76,13 +76,13 @@ class DrakeWorld(World):
         self._drives.FixValue(
             self._context, np.concatenate((u[self._order], np.zeros(self.model.nu)))
         )
-        own, before = self._object, self._v
+        own, before = self._object, self.v
         if self.rubs:
             self._rub(before[own])
         self._count += 1
         self._simulator.AdvanceTo(self._count * self._h)
         if self.rubs:
-            self._pushed = self._mass * (self._v - before)[own] / self._h - self._pull
+            self._pushed = self._mass * (self.v - before)[own] / self._h - self._pull
 
     def _rub(self, v: Array) -> None:
         """The support's friction: against what momentum and the last contact forces make of the object."""

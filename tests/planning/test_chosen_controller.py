@@ -7,9 +7,6 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.execution.chosen import chosen_controller
-
-STIFF = planning.TransferOptions()
 
 
 def task_of(system: str, name: str) -> planning.Task:
@@ -26,30 +23,20 @@ def still(task: planning.Task) -> planning.Plan:
 
 
 @pytest.mark.parametrize(
-    ("system", "name", "word", "reason"),
+    ("system", "name", "first", "reason", "strokes"),
     [
-        ("planar_hand", "half_turn", "gait", "fingers"),
-        ("planar_hand", "shift_and_turn", "mpc", "no sampler"),
-        ("planar_pushing", "move_back", "replan", "pushed"),
-        ("allegro_door", "open", "replan", "hinges"),
+        ("planar_hand", "half_turn", "grip", "fingers", True),
+        ("planar_hand", "shift_and_turn", "grip", "fingers", False),  # no sampler of grasps
+        ("planar_pushing", "move_back", "mpc", "pushed", False),
+        ("allegro_door", "open", "mpc", "pushed", False),
     ],
 )
 def test_the_choice_follows_fingers_hinges_and_samplers(
-    system: str, name: str, word: str, reason: str
+    system: str, name: str, first: str, reason: str, strokes: bool
 ) -> None:
-    task = task_of(system, name)
-    chosen, why = chosen_controller(still(task), task, STIFF, None)
-    assert chosen == word and reason in why
-
-
-def test_what_the_caller_gives_decides_first() -> None:
-    task = task_of("planar_hand", "half_turn")
-    plan = still(task)
-    assert chosen_controller(plan, task, STIFF, planning.RRTOptions())[0] == "replan"
-    assert chosen_controller(plan, task, STIFF, planning.GaitOptions())[0] == "gait"
-    assert chosen_controller(plan, None, STIFF, None)[0] == "mpc"
-    measured = planning.TransferOptions(carry_on=False)
-    assert chosen_controller(plan, task, measured, None)[0] == "open"
+    executor = planning.Executor(task_of(system, name))
+    assert executor._controllers.names[0] == first and reason in executor._controllers.why
+    assert (executor._routes.strokes is not None) == strokes
 
 
 def test_the_result_says_what_was_chosen_and_why() -> None:
@@ -57,10 +44,12 @@ def test_the_result_says_what_was_chosen_and_why() -> None:
     there = task.replace(goal=task.start)
     options = planning.TransferOptions(timestep=2e-3, settle=0.05)
     told = planning.transfer(still(there), there, options, controller="auto")
-    assert told.reached and told.controller == "replan"
-    assert "chosen: too few fingers" in repr(told)
+    assert told.reached and told.controller == "auto"
+    assert "pushed, not held" in repr(told)
     same = planning.transfer(still(there), there.model, options, controller="auto")
-    assert same.controller == "mpc" and "without the task" in repr(same)
+    assert same.controller == "mpc"
+    measured = planning.TransferOptions(timestep=2e-3, settle=0.05, carry_on=False)
+    assert planning.transfer(still(there), there, measured, controller="auto").controller == "open"
     assert planning.transfer(still(there), there, options).controller == "open"
 
 

@@ -10,7 +10,9 @@ import pytest
 import qdsim
 from qdsim import planning
 from qdsim.planning.execution.loops.loop import Record
-from qdsim.planning.execution.loops.tracking import Controlled, Function, Open
+from qdsim.planning.execution.loops.pursuit import along
+from qdsim.planning.execution.loops.steering import Given, Planned
+from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.schedule import Schedule
 
@@ -152,9 +154,12 @@ def test_a_plan_takes_its_model_or_its_task() -> None:
 class Still:
     """A world in which nothing moves: all that a loop may know of one."""
 
+    timestep = OPTIONS.timestep
+
     def __init__(self, task: planning.Task) -> None:
         self.model, self.space = task.model, task.space
         self.lag, self.lost, self.q = np.zeros(task.model.nu), False, np.array(task.start)
+        self.v = np.zeros(task.model.nv)
 
     def within(self, u: np.ndarray) -> np.ndarray:
         return np.clip(u, -1.0, 1.0)
@@ -176,14 +181,15 @@ def test_loops_yield_commands_and_leave_the_world_alone() -> None:
         return u
 
     world = Still(task)
-    by_plan = Open(world, OPTIONS)
-    by_function = Controlled(world, OPTIONS, Function(controller, OPTIONS.control_period))
-    for loop in (by_plan, by_function):
+    by_plan = Planned(world, OPTIONS.timestep, OPTIONS.speed, task.options)
+    by_function = Given(controller, OPTIONS.control_period)
+    tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
+    for steering in (by_plan, by_function):
         record = Record(world)
-        assert list(loop.begin(schedule)) == []
-        commands = np.array(list(loop.follow(schedule, record)))
+        track = Track(task.space, tolerances, schedule, task.goal)
+        commands = np.array(list(along(world, track, steering, record, OPTIONS.settle)))
         steps = round((schedule.duration + OPTIONS.settle) / OPTIONS.timestep)
-        assert abs(len(commands) - steps) <= 2
+        assert abs(len(commands) - steps) <= 2 and record.failures == 0
         np.testing.assert_allclose(commands[-1], inputs[-1], atol=1e-12)
         times = [s.time for s in record.samples]
         assert times[0] == 0.0 and times[-1] >= schedule.duration + OPTIONS.settle - 1e-9
@@ -191,4 +197,5 @@ def test_loops_yield_commands_and_leave_the_world_alone() -> None:
     np.testing.assert_allclose(calls[0], schedule.command(OPTIONS.control_period))
     # what is lost ends every loop at its first look
     world.lost = True
-    assert len(list(by_plan.follow(schedule, Record(world)))) == 0
+    track = Track(task.space, tolerances, schedule, task.goal)
+    assert len(list(along(world, track, by_plan, Record(world), OPTIONS.settle))) == 0

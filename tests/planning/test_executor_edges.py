@@ -102,8 +102,8 @@ def test_controllers_are_chosen_by_what_they_predict(
     known = [Guess(value) for value in guesses]
     controllers = executor._controllers
     controllers._made = dict(zip(("planned along", "mpc along", "sampling along"), known))  # type: ignore[arg-type]
-    track = executor._track_of(push_plan(task).segments[0], None)
-    found = controllers.choose(track, task.start, np.zeros(3), task.hold(task.start), without, 0.5)
+    track = executor._routes.track(push_plan(task).segments[0])
+    found = controllers.choose(track, task.hold(task.start), without)
     assert (found and found.name) == chosen
     if guesses[0] == 0.4 and not without:
         assert [guess.asked for guess in known] == [1, 0, 0]
@@ -136,9 +136,11 @@ def test_planned_commands_go_no_faster_than_they_may() -> None:
     away."""
     task = push_task()
     executor = planning.Executor(task, push_plan(task), world=WORLD, options=BRIEF)
-    track = executor._track_of(push_plan(task).segments[0], None)
+    track = executor._routes.track(push_plan(task).segments[0])
     track.phase = 0.8
-    steering = executor._controllers.by_name("planned", track).steering
+    steering = executor._controllers._steering("planned", track)
+    assert steering is not None
+    steering.begin(track)
     u, fault = steering.command(task.start, np.zeros(3), np.zeros(1))
     assert not fault and u[0] == pytest.approx(WORLD.speed * steering.period)
 
@@ -148,7 +150,7 @@ def test_an_object_ahead_of_its_way_is_caught_up_with() -> None:
     task = push_task()
     executor = planning.Executor(task, push_plan(task), world=WORLD, options=BRIEF)
     for ahead, arrives in ((0.06, True), (0.0, False)):
-        track = executor._track_of(push_plan(task).segments[0], None)
+        track = executor._routes.track(push_plan(task).segments[0])
         q = task.with_object(task.start, [ahead, 0.0])
         count = round(track.duration / 0.05) + 1
         went = [track.advance(q, 0.05) for _ in range(count)]
@@ -206,7 +208,9 @@ def test_a_grip_lifts_and_holds_against_gravity() -> None:
     assert report.reached and report.held >= 0.6, str(report)
     assert {edge.controller for edge in report.edges} == {"grip"}
     assert report.position_error <= 3e-3
-    u = executor._u  # the springs bear the box: 0.2 kg by friction, up to what contacts carry
+    u = (
+        executor._execution.command
+    )  # the springs bear the box: 0.2 kg by friction, up to what contacts carry
     q = executor._plant.q
     pull = 1000.0 * (u - task.model.command_from(q))
     assert pull[1] + pull[3] == pytest.approx(0.2 * 9.81, rel=0.2)

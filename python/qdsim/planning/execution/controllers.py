@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.chosen import can_hold
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.execution.loops.follower import (
@@ -30,6 +31,7 @@ from qdsim.planning.execution.loops.steering import (
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
+from qdsim.planning.grasps.samplers.touching import tip_bodies
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.robot import object_weight
 from qdsim.planning.task.sampling_options import SamplingOptions
@@ -49,6 +51,10 @@ PERIOD = 0.1
 """s, of a control straight to a goal, whose foresight is ten of them."""
 MARGIN = 0.5
 """Tolerances, by which a controller has to be predicted better than one that is trusted more."""
+WORTH = 0.3
+"""Tolerances, that going straight to the goal has to be predicted to gain in the next periods."""
+FINGERS = 2
+"""Last links that can touch an object, at least, to hold it."""
 
 
 class Choice(NamedTuple):
@@ -64,10 +70,11 @@ class Controllers:
 
     Args:
         world: what is moved.
-        task: to the goal of everything.
+        task: to the goal of everything, with options of steps that predict the world.
         plan: whose segments are edges; it says what there is to know of paces where none is executed.
         options: which ones.
         pace: of the execution.
+        grip: how fingers hold.
         model: predicts samples; None: the quasi-dynamic step.
 
     Attributes:
@@ -82,31 +89,27 @@ class Controllers:
         plan: Plan,
         options: ExecutorOptions,
         pace: TransferOptions,
+        grip: GripOptions,
         model: Predictor | None,
     ) -> None:
-        self.world, self.task, self.plan = world, task, plan
+        self.world, self.task = world, task
+        self._made: dict[str, Steering] = {}
+        self.follow(plan)
         self._given, self._pace, self._model = options, pace, model
-        grip = Grip(
-            task.model,
-            task.object,
-            task.length,
-            GripOptions(period=pace.control_period),
-            task.command_bounds,
-        )
-        self._grip = grip
-        holds = can_hold(task, grip)
+        self._grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
+        holds = can_hold(task, self._grip)
         self.names, reason = self._chosen(holds)
-        self.hand = Hand(world, grip, pace) if holds and "grip" in self.names else None
+        self.hand = Hand(world, self._grip, pace) if holds and "grip" in self.names else None
         told = ", ".join(_name(one) for one in self.names)
         self.why = f"controllers: {told} ({reason})"
-        self._made: dict[str, Steering] = {}
 
     def _chosen(self, holds: bool) -> tuple[tuple[object, ...], str]:
         """The controllers, the most trusted first, and why."""
         if self._given.controllers is not None:
             return self._given.controllers, "as given"
         if holds and in_space(self.task):
-            return ("mpc", "grip", "planned", "sampling"), "fingers hold an object in space"
+            reason = "fingers hold an object in space, along segments by a grip first"
+            return ("mpc", "grip", "planned", "sampling"), reason
         if holds:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
         return ("mpc", "planned", "sampling"), "the object is pushed, not held"
@@ -117,25 +120,33 @@ class Controllers:
 
     def follow(self, plan: Plan) -> None:
         """Another plan from now on."""
-        self.plan = plan
+        options = plan.options.replace(contacts=self.task.options.contacts)
+        self.plan = dataclasses.replace(plan, options=options)
         self._made.pop("mpc along", None)
 
-    def choose(
-        self, track: Track, q: Array, v: Array, u: Array, without: set[str], enough: float
-    ) -> Choice | None:
-        """The most trusted one that is predicted to be off by no more than what is enough, else the best.
+    def choose(self, track: Track, u: Array, without: set[str]) -> Choice | None:
+        """The most trusted one that is predicted to do well enough on an edge, else the best.
+
+        Enough is a margin off the plan; straight to the goal, and from the end of a segment that others have left short
+        of it, a gain that is worth it.
 
         Args:
             track: the edge.
-            q, v, u: what is measured, and the command that acts.
+            u: ``(nu,)`` the command that acts.
             without: names of those that have failed.
-            enough: tolerances.
 
         Returns:
-            None where none can do anything. It has begun.
+            None where none can do anything that is worth it. It has begun.
         """
+        q, v, enough = self.world.q, self.world.v, MARGIN
+        straight = track.schedule is None or (bool(without) and track.ended)
+        if straight:
+            enough = track.far(q, track.end) - WORTH
+        names: Sequence[object] = self.names
+        if self._given.controllers is None and not straight:
+            names = sorted(names, key=lambda one: one != "grip")
         found: list[Choice] = []
-        for one in self.names:
+        for one in names:
             name = _name(one)
             steering = None if name in without else self._steering(one, track)
             if steering is None:
@@ -146,18 +157,11 @@ class Controllers:
             if found[-1].predicted <= enough:
                 break
         best = min((choice.predicted for choice in found), default=math.inf)
-        if not math.isfinite(best):
+        if not math.isfinite(best) or (straight and best > enough):
             return None
         chosen = next(choice for choice in found if choice.predicted <= max(best + MARGIN, enough))
         chosen.steering.begin(track)
         return chosen
-
-    def by_name(self, name: str, track: Track) -> Choice:
-        """One of them, begun; nothing is predicted."""
-        steering = self._steering(name, track)
-        assert steering is not None
-        steering.begin(track)
-        return Choice(name, steering, math.nan)
 
     def _steering(self, one: object, track: Track) -> Steering | None:
         """A controller by its name, or a function of the user's; None where it needs a plan and there is none."""
@@ -184,18 +188,16 @@ class Controllers:
         return Following(follower_of(self.plan, self.world, self._pace))
 
     def _straight(self) -> Steering:
-        return Straight(self._mpc())
-
-    def _mpc(self) -> Mpc:
-        """iMPC to the goal: the task's own or that of fingers in space, else as plans are followed."""
+        """iMPC to the goal: the task's own or that of fingers in space, else as plans are followed, at a pace."""
         task, space, model = self.task, self.task.space, self.task.model
         if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
-            return Mpc(task, hold=False)
+            return Straight(Mpc(task, hold=False), math.inf)
         tame = follow_task(self.plan, model, self._pace, PACE)
         weight = object_weight(model, space, task.length)
         reach = spring_reach(model, task.start, PRESS * weight) + self.world.lag * self._pace.speed
         period = max(self._pace.control_period, PERIOD)
-        return Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
+        mpc = Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
+        return Straight(mpc, PACE / task.position_tolerance)
 
     def _sampled(self) -> Steering:
         given = SamplingOptions(samples=self._given.samples)
@@ -204,6 +206,14 @@ class Controllers:
             self.task, given, self._given.seed, model=self._model, guide=guide, hold=False
         )
         return Sampled(loop)
+
+
+def can_hold(task: Task, grip: Grip) -> bool:
+    """Whether enough fingers can touch an object that is free to be held."""
+    if task.space.rotation.all():
+        return False
+    tips = len(tip_bodies(task.model, task.object))
+    return tips >= FINGERS and grip.available >= max(FINGERS, grip.fingers)
 
 
 def _name(one: object) -> str:

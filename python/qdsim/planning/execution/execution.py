@@ -10,9 +10,11 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
-from qdsim.planning.execution.loops.gripping import GripLoop
 from qdsim.planning.execution.loops.hand import Hand
-from qdsim.planning.execution.loops.loop import Commands, Loop, Outcome, Record, T, ramp
+from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, T, ramp
+from qdsim.planning.execution.loops.pursuit import along
+from qdsim.planning.execution.loops.steering import Steering
+from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.robot import Robot, RobotPlant
@@ -89,7 +91,7 @@ def _told(pair: tuple[float, float]) -> str:
 
 
 class Execution:
-    """One run through a plan; the object's state may carry on from segment to segment.
+    """A plan's robot in a plant; the object's state may carry on from segment to segment.
 
     It alone advances the plant, by the commands that loops yield, and measures where that leads.
 
@@ -100,14 +102,15 @@ class Execution:
         options: speed, time step, how segments are joined.
 
     Attributes:
-        loop: what takes the robot along a segment; to be set before the first one.
-        last_q, last_u: where the last segment ended ``(nq,)`` and its last command ``(nu,)``, None before the first.
+        hand: of a robot that closes, sets down and lets go by its fingers; else None.
+        mover: what takes the object along a segment of the plan; None: the hand.
+        u: ``(nu,)`` the command that acts, None before the first one.
+        free: whether nothing holds the object.
+        last_q: where the last segment ended ``(nq,)``, None before the first.
         missing_motions: changes of grasp for which no motion was found; the last one's segment was not begun.
         not_found: what an execution has ended for want of, empty where it has not.
         show: told what is done.
     """
-
-    loop: Loop
 
     def __init__(
         self,
@@ -127,13 +130,27 @@ class Execution:
         else:
             self.plant = Plant(model, self.space, simulator, options, compensated, bounds)
         self.rng = np.random.default_rng(options.seed)
+        self.hand: Hand | None = None
+        self.mover: Steering | None = None
+        self.u: Array | None = None
         self.last_q: Array | None = None
-        self.last_u: Array | None = None
+        self.free = False
         self.missing_motions = 0
         self.show: Update = lambda done, text: None
         self._measured = 0
         self.not_found = ""
         self.plant.watch(np.array([*_ends(plan), plan.goal]))
+
+    @property
+    def command(self) -> Array:
+        """The command that acts, of an execution that has begun."""
+        assert self.u is not None
+        return self.u
+
+    def advance(self, u: Array) -> None:
+        """A time step with a command, which acts from then on."""
+        self.u = self.plant.within(u)
+        self.plant.advance(self.u)
 
     def drive(self, commands: Commands[T]) -> T:
         """Advance the plant by each command that a loop yields; what the loop returns."""
@@ -143,30 +160,42 @@ class Execution:
             except StopIteration as end:
                 found: T = end.value
                 return found
-            self.plant.advance(u)
+            self.advance(u)
 
-    def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
-        """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
-        plant, loop, record = self.plant, self.loop, Record(self.plant, abandon)
-        ended: Outcome | None = "lost" if plant.lost and self.options.carry_on else None
-        ended = "not begun" if self.not_found else ended
-        start = self.drive(self._begin(segment)) if ended is None else None
+    def run(self, segment: Segment) -> SegmentTransfer:
+        """Execute a segment of the plan by the clock."""
+        plant, record = self.plant, Record(self.plant)
+        gone = plant.lost and self.options.carry_on
+        start = None if gone or self.not_found else self.drive(self._begin(segment))
         if start is None:  # there is nothing to begin with, or no way to it
             record.take(0.0, segment.start, np.asarray(self.model.command_from(plant.q)))
-            self.last_q = record.samples[-1].executed
-            return self.measure(segment, record, 0.0, "lost" if plant.lost else "not begun")
-        offset = None
-        if not isinstance(loop, GripLoop):
-            offset = np.asarray(
-                self.model.command_from(start) - self.model.command_from(segment.start)
-            )
-        options = self.options
-        schedule = Schedule(self.model, segment, options.speed, options.timestep, offset)
-        self.drive(loop.begin(schedule))
-        outcome = self.drive(loop.follow(schedule, record))
+            duration, outcome = 0.0, "lost" if plant.lost else "not begun"
+        else:
+            self.free = False
+            schedule = self.schedule(segment, start if self.mover else None)
+            duration = schedule.duration
+            outcome = self.drive(self._moved(schedule, record))
         self.last_q = record.samples[-1].executed
-        self.last_u = record.samples[-1].u
-        return self.measure(segment, record, schedule.duration, outcome, loop.failures)
+        return self.measure(segment, record, duration, outcome)  # type: ignore[arg-type]
+
+    def schedule(self, segment: Segment, start: Array | None = None) -> Schedule:
+        """A segment in time, its commands shifted by where the robot starts from ``(nq,)``."""
+        model, offset = self.model, None
+        if start is not None:
+            offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
+        return Schedule(model, segment, self.options.speed, self.options.timestep, offset)
+
+    def _moved(self, schedule: Schedule, record: Record) -> Commands[Outcome]:
+        """The object goes along a segment: by a controller, or held by the hand, whose fingers close first."""
+        settle = self.options.settle
+        if self.mover is not None:
+            tolerances = np.array([self.plan.position_tolerance, self.plan.rotation_tolerance])
+            track = Track(self.space, tolerances, schedule, self.plan.goal)
+            return (yield from along(self.plant, track, self.mover, record, settle))
+        assert self.hand is not None
+        self.hand.rest(self.plant.q)
+        yield from self.hand.close()
+        return (yield from self.hand.follow(schedule, record, settle))
 
     def measured(self, q: Array | None = None) -> Array:
         """Where everything is, or is to be in ``q``, as a plan can begin: within the limits, the robot out of the object."""
@@ -174,7 +203,7 @@ class Execution:
         return self._placed(self.model.clamp_to_limits(self.model.normalize(here)))[0]
 
     def measure(
-        self, segment: Segment, record: Record, duration: float, outcome: Outcome, failures: int = 0
+        self, segment: Segment, record: Record, duration: float, outcome: Outcome
     ) -> SegmentTransfer:
         """What a record says about a segment."""
         time = np.array([s.time for s in record.samples])
@@ -195,13 +224,13 @@ class Execution:
             (float(shift), float(turn)),
             self._length(segment),
             (float(errors[-1, 0]), float(errors[-1, 1])),
-            failures,
+            record.failures,
             outcome,
         )
 
     # ---------------------------------------------------------------- from grasp to grasp
 
-    def _start(self, segment: Segment) -> Array:
+    def start(self, segment: Segment) -> Array:
         """Where a segment begins: as planned, or with the object where it is and the robot in a grasp of it."""
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
@@ -228,14 +257,13 @@ class Execution:
     def _begin(self, segment: Segment) -> Commands[Array | None]:
         """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
         options = self.options
-        if self.last_u is None or not (options.carry_on and options.motions):
-            start = self._start(segment)
+        if self.u is None or not (options.carry_on and options.motions):
+            start = self.start(segment)
             self.plant.reset(start)
             return start
         try:
-            hand = self.loop.hand if isinstance(self.loop, GripLoop) else None
-            yield from self.let_go(hand)
-            found = yield from self.go(segment, hand)
+            yield from self.let_go()
+            found = yield from self.go(segment)
         except ValueError as error:  # of robots that no motions are planned for
             raise ValueError(
                 f"{error}; TransferOptions(carry_on=False) judges each segment by itself"
@@ -245,35 +273,49 @@ class Execution:
             self.not_found = "no motion found"
         return found
 
-    def let_go(self, hand: Hand | None) -> Commands[None]:
-        """Let the object go: a hand sets it down, of another robot the springs let go."""
-        if hand is not None:
-            yield from hand.release()
-        else:
-            yield from self._move_to(self.model.command_from(self.plant.q))
+    def told(self) -> Hand | None:
+        """The hand, told the command that acts."""
+        if self.hand is not None and self.u is not None:
+            self.hand.u = self.u
+        return self.hand
+
+    def let_go(self) -> Commands[None]:
+        """Let the object go where it may be held: a hand sets it down, of another robot the springs let go."""
+        hand = self.told()
+        if not self.free:
+            if hand is not None:
+                yield from hand.release()
+            else:
+                yield from self._move_to(self.model.command_from(self.plant.q))
+            self.free = True
         self.last_q = self.measured()
 
-    def go(self, segment: Segment, hand: Hand | None) -> Commands[Array | None]:
-        """From where nothing is held, go to a segment's grasp: that, None where no way is found."""
-        assert self.last_q is not None
-        start = self._start(segment)
-        if hand is not None:
-            return start if (yield from hand.go(start, self.rng)) else None
-        try:
-            motion = self._motion(self.last_q, start)
-        except MotionError:
-            return None
-        yield from self._along(motion)
-        self.last_u = self.model.command_from(start)
-        yield from self._move_to(self.last_u)
-        return start
+    def go(self, segment: Segment) -> Commands[Array | None]:
+        """From where nothing is held, go to a segment's grasp: that, None where no way is found.
 
-    def _motion(self, here: Array, there: Array) -> Motion:
-        """A way for the robot, while the rest stays."""
-        target = np.array(there)
-        rest = self.model.unactuated_q
-        target[rest] = here[rest]
-        return connect(self.model, here, target, MOTION, self.rng)
+        Raises:
+            ImportError: if the straight line is not free and OMPL is not installed.
+        """
+        assert self.last_q is not None
+        start, hand = self.start(segment), self.told()
+        if hand is not None:
+            found = yield from hand.go(start, self.rng)
+        else:
+            found = yield from self._gone(start)
+        return start if found else None
+
+    def _gone(self, there: Array) -> Commands[bool]:
+        """A robot without a hand moves to a configuration, and its springs come to rest there."""
+        assert self.last_q is not None
+        target, rest = np.array(there), self.model.unactuated_q
+        target[rest] = self.last_q[rest]
+        try:
+            motion = connect(self.model, self.last_q, target, MOTION, self.rng)
+        except MotionError:
+            return False
+        yield from self._along(motion)
+        yield from self._move_to(self.model.command_from(there))
+        return True
 
     def _along(self, motion: Motion) -> Commands[None]:
         """The commands of a motion, ahead by what the joints' damping holds back."""
@@ -284,10 +326,8 @@ class Execution:
             yield u + self.plant.lag * rate
 
     def _move_to(self, u: Array) -> Commands[None]:
-        """Ramp from the last command to another."""
-        assert self.last_u is not None
-        yield from ramp(self.last_u, u, int(np.ceil(RELEASE / self.options.timestep)))
-        self.last_u = self.plant.within(u)
+        """Ramp from the command that acts to another."""
+        yield from ramp(self.command, u, int(np.ceil(RELEASE / self.options.timestep)))
 
     def _length(self, segment: Segment) -> tuple[float, float]:
         steps = [

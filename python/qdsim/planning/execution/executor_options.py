@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, integer, number
-from qdsim.planning.execution.loops.tracking import Controller
+from qdsim.arguments import fields, integer, number, one_of
+from qdsim.planning.execution.loops.steering import Controller
 
-__all__ = ["CONTROLLERS", "ExecutorOptions"]
+__all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
 
 CONTROLLERS = ("planned", "mpc", "grip", "sampling")
 """Names of the controllers that an executor has of its own."""
+ROUTES = ("strokes", "plan", "straight", "new plan")
+"""Names of its ways on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,8 @@ class ExecutorOptions:
         controllers: what is tried on every edge, the most trusted first: ``"planned"`` (the plan's commands),
             ``"mpc"`` (iMPC along a segment, or straight to the goal), ``"grip"`` (fingers that hold), ``"sampling"``
             (:class:`SamplingMpc`), or functions ``controller(q, u_plan, q_plan, u_last) -> u``. None: chosen by the task.
+        routes: ways on, the first ones first: ``"strokes"`` of fingers that hold the object, the segments of the
+            ``"plan"``, ``"straight"`` to the goal, and a ``"new plan"`` from where everything is.
         hold: s, for which the object has to stay within the tolerances at its goal.
         stall: s without progress after which a controller's try ends.
         seconds: of the plant, after which everything ends.
@@ -32,6 +36,7 @@ class ExecutorOptions:
     """
 
     controllers: tuple[str | Controller, ...] | None = None
+    routes: tuple[str, ...] = ROUTES
     hold: float = 2.0
     stall: float = 1.5
     seconds: float = 600.0
@@ -46,6 +51,10 @@ class ExecutorOptions:
         fields(self, integer, "plans", "seed", least=0)
         fields(self, integer, "misses", least=1)
         fields(self, integer, "samples", least=2)
+        routes: object = self.routes
+        if not isinstance(routes, tuple | list) or not routes:
+            raise ValueError(f"routes: expected a tuple of names, got {routes!r}")
+        object.__setattr__(self, "routes", tuple(one_of("routes", r, ROUTES) for r in routes))
         given: object = self.controllers
         if given is None:
             return

@@ -12,11 +12,12 @@ from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.robot import Robot
 from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.step import Options
 
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Simulator", "simulator_of", "stepped", "world_in_words"]
+__all__ = ["Simulator", "contacts_of", "simulator_of", "stepped", "world_in_words"]
 
 Simulator: TypeAlias = Union["mujoco.MjModel", DynamicOptions, Robot]
 Word = Literal["mujoco", "qdsim"]
@@ -60,6 +61,15 @@ def stepped(options: TransferOptions, given: object) -> TransferOptions:
         return options
     period = max(options.control_period, given.period)
     return dataclasses.replace(options, timestep=given.period, control_period=period)
+
+
+def contacts_of(options: TransferOptions, simulator: object, model_options: Options) -> Options:
+    """Options of steps that predict a world: with contacts that creep where those of the world do (MuJoCo's default
+    ones), and a friction law that can."""
+    creeps = (simulator is None or simulator == "mujoco") and options.contacts == "default"
+    rigid = model_options.contact_stiffness is None
+    can = model_options.friction == "cone" and model_options.law == "convex" and rigid
+    return model_options.replace(contacts="mujoco") if creeps and can else model_options
 
 
 def world_in_words(options: TransferOptions, simulator: object) -> str:

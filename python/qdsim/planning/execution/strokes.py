@@ -17,10 +17,10 @@ from qdsim._core import SolverError
 from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.execution.schedule import Schedule
-from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 
@@ -31,6 +31,15 @@ _CLOSING, _LANDING = 3, 8
 
 _CONTACT = 1e-3
 """m of penetration at a change of grasp that is no fault of a plan of strokes."""
+
+_PARTS = 4
+"""Shares of a stroke, to one of which it is known from where the fingers can leave."""
+
+_NEXT = 3
+"""Grasps that are drawn to see whether one can be gone to."""
+
+_LEAVING = MotionOptions(clearance=3e-3, penetration=5e-3, time_limit=0.3)
+"""Motions between grasps, as far as is known before they are made."""
 
 _SMALL = 1e-3
 """m; distances to the goal, turns times the task's length, that are worth no more steps."""
@@ -102,6 +111,8 @@ class StrokePlanner:
             is moved by its fingers, and would lag behind.
         options: how.
         rng: seed or generator.
+        load: N and Nm on the object while it moves along a displacement ``(size,)``, beside gravity and springs, that
+            the fingers have to bear, as of a support that is not part of the model; None: nothing.
 
     Raises:
         ValueError: if the task has no sampler.
@@ -112,6 +123,8 @@ class StrokePlanner:
         task: Task,
         options: GaitOptions | None = None,
         rng: int | np.random.Generator = 0,
+        *,
+        load: Callable[[Array], Array | None] = lambda way: None,
     ) -> None:
         instance("task", task, Task)
         instance("options", options, GaitOptions, or_none=True)
@@ -122,11 +135,7 @@ class StrokePlanner:
         self.grip = Grip(
             task.model, task.object, task.length, self.options.grip, task.command_bounds
         )
-        self.rng = generator_of(rng)
-
-    def schedule(self, stroke: Stroke, world: TransferOptions) -> Schedule:
-        """A stroke in time, as it is executed."""
-        return Schedule(self.task.model, stroke.segment, world.speed, world.timestep)
+        self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
         """m, of the object to its goal, turns times the task's length."""
@@ -170,7 +179,8 @@ class StrokePlanner:
         path, inputs = [np.array(q)], []
 
         def go(displacement: Array, lean: bool) -> bool:
-            made = self.grip.command(path[-1], displacement, lean=lean)
+            load = self._load(displacement)
+            made = self.grip.command(path[-1], displacement, lean=lean, load=load)
             if made.fingers < self.grip.fingers or not self._holds(made.residual):
                 return False
             try:
@@ -208,6 +218,37 @@ class StrokePlanner:
             np.array(inputs).reshape(count, task.model.nu), np.array(path), np.array([count])
         )
         return Stroke(segment, gain, gain * (1.0 if up is None else _LIFTING))
+
+    def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
+        """As much of a stroke as has an end from which the fingers get to another grasp; None for nothing of it.
+
+        Fingers at the limits of their joints may have the object in their way. At the task's goal they may stay.
+        """
+        path, inputs = stroke.segment.configurations, stroke.segment.inputs
+        good, bad = 0, len(inputs) + 1
+        while bad - good > max(1, len(inputs) // _PARTS):
+            k = len(inputs) if bad > len(inputs) else (good + bad) // 2
+            there = k == len(inputs) and self.task.reached(path[k])
+            good, bad = (k, bad) if there or self._leaves(path[k]) else (good, k)
+        if good == 0:
+            return None
+        gain = self.distance(path[0]) - self.distance(path[good])
+        part = Segment(inputs[:good], path[: good + 1], np.array([good]))
+        return stroke if good == len(inputs) else Stroke(part, gain, gain)
+
+    def _leaves(self, q: Array) -> bool:
+        """Whether there is a way to one of some grasps that are drawn."""
+        for _ in range(_NEXT):
+            grasp = self.task.grasp(q, self.rng)
+            try:
+                if grasp is not None:
+                    connect(self.task.model, q, grasp, _LEAVING, self.rng)
+                    return True
+            except MotionError:
+                pass
+            except ImportError:
+                return True  # nobody knows
+        return False
 
     def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
         """To the goal where it is near, else down to what the object rests on."""

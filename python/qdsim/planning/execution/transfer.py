@@ -10,25 +10,27 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
-from qdsim.planning.execution.chosen import chosen_controller
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
-from qdsim.planning.execution.loops.tracking import Controller
+from qdsim.planning.execution.executor import Executor
+from qdsim.planning.execution.executor_options import ExecutorOptions
+from qdsim.planning.execution.executor_report import ExecutorState
+from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.ways import way_of
+from qdsim.planning.execution.ways import EXECUTED, Loop, mover_of, word_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
-from qdsim.progress import progress_bar
+from qdsim.progress import Update, away, progress_bar
 
 if TYPE_CHECKING:
     import mujoco
@@ -43,15 +45,14 @@ __all__ = [
     "transfer",
 ]
 
-Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transfer:
     """An executed plan.
 
     Attributes:
-        segments: one entry for each segment, also for those that could not be begun; each says what became of it.
+        segments: one entry for each segment, also for those that could not be begun, or for each try of an
+            :class:`Executor`; each says what became of it.
         position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad; where
             it was lost, when that was noticed.
         reached: whether an execution from start to end brought both within the plan's tolerances.
@@ -59,9 +60,9 @@ class Transfer:
         missing_motions: changes of grasp for which no motion was found: the execution ended there, or planned anew.
         outcome: ``"reached"``; ``"lost"``: the object is further away than the robot's parts ever were on its planned
             way, twice, as where it has fallen; ``"no stroke found"``, ``"no motion found"`` (to the grasps of the
-            strokes that were) or ``"no plan found"``: the execution ended for want of it; ``"missed"``; or
-            ``"measured"``: several segments were judged each by itself (``carry_on=False``), and nothing was executed
-            from start to end.
+            strokes that were) or ``"no plan found"``: the execution ended for want of it; ``"missed"``; ``"out of
+            time"`` or ``"no answer"``, as of an :class:`Executor`; or ``"measured"``: several segments were judged each
+            by itself (``carry_on=False``), and nothing was executed from start to end.
         tolerances: the plan's, m and rad.
         way: in words, how it was executed: from start to end or segment by segment, by which loop, and, where that was
             left open (``"auto"``), why.
@@ -148,19 +149,17 @@ def transfer(
         plan: the plan.
         model: the model of its task, or the task itself, which ``"replan"``, ``"renew"`` and ``"gait"`` need.
         options: speed, time step, how segments are joined.
-        controller: what closes the loop, every ``options.control_period``. None or ``"open"``: the planned
-            commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights. ``"mpc"``: iMPC along the
-            segment, ten control periods ahead, with the springs bounded by ``options.press``. ``"replan"``: as
-            ``"mpc"``; where the object is further off its plan than twice the tolerances at the end of a segment,
-            or ten times on the way, or the plan has ended short of the goal, a new one begins where it is; the
-            object always carries on. ``"renew"``: new plans as with ``"replan"``, between them the planned commands:
-            where segments mostly arrive open loop, as an arm's pushes on a table do, iMPC does more harm than
-            good. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from
-            a preload on, whatever the commands planned were. ``"gait"``: the plan's goal alone counts: strokes
-            (:class:`StrokePlanner`) from where the object is, without a break from the task's start on: the
-            fingers close, move the object, let it rest, and go to the next grasp through the simulated world.
-            Or a function of your own. ``"auto"``: one of these words, by what is known of the task; the result
-            says which and why.
+        controller: what closes the loop, every ``options.control_period``. Along the plan's segments, by the clock:
+            None or ``"open"``: the planned commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights.
+            ``"mpc"``: iMPC along the segment, ten control periods ahead, with the springs bounded by
+            ``options.press``. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from a preload on,
+            whatever the commands planned were. A function of your own. To the plan's goal, by an :class:`Executor`, the
+            object always carrying on: ``"replan"``: iMPC along segments, and a new plan where the object has left the
+            old one or that has ended short of the goal. ``"renew"``: the same with the planned commands: where segments
+            mostly arrive open loop, as an arm's pushes on a table do, iMPC does more harm than good. ``"gait"``: the
+            goal alone counts: strokes (:class:`StrokePlanner`) from where the object is: the fingers close, move the
+            object, let it rest, and go to the next grasp. ``"auto"``: whatever of all these works, tried in the order
+            that the result tells; of a model without its task ``"mpc"``, of segments by themselves ``"open"``.
         simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
             layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
             contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
@@ -175,56 +174,89 @@ def transfer(
 
     Raises:
         TypeError, ValueError: for arguments that do not fit each other.
-        ImportError: if a motion from grasp to grasp has to go around something and OMPL is not installed (extra
-            ``planning``).
-        SolverError: of a step of the package's own simulator.
+        ImportError: if along the plan's segments a motion from grasp to grasp has to go around something and OMPL is not
+            installed (extra ``planning``).
+        SolverError: of a step of the package's own simulator, along the plan's segments.
     """
     instance("plan", plan, Plan)
-    instance("options", options, TransferOptions, or_none=True)
-    task, why = model if isinstance(model, Task) else None, ""
-    if isinstance(controller, str) and controller == "auto":
-        controller, why = chosen_controller(plan, task, options or TransferOptions(), planner)
-    way = way_of(controller)
-    if way.needs_task and task is None:
-        raise ValueError(f"controller: {controller!r} needs the task in place of the model")
-    instance("planner", planner, way.planner, or_none=True)
-    own = model_of(plan, model)
-    given = dataclasses.replace(options or TransferOptions(), **way.options)
-    execution = Execution(plan, own, simulator_of(own, plan.object, given, simulator), given)
-    execution.loop = way.loop(execution, planner)
-    total = len(plan.segments) if way.counts else None
-    with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
-        segments, plans = way.run(execution, task, planner)
-    told = _told(execution, segments, plans)
-    return dataclasses.replace(
-        told,
-        way=_way_in_words(given, told.outcome, controller, why),
-        controller=_word(controller),
-        world=world_in_words(given, simulator),
+    given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
+    task, word = model if isinstance(model, Task) else None, word_of(controller)
+    strokes = controller in ("gait", "grip")
+    if controller == "auto":
+        strokes = isinstance(planner, GaitOptions)
+        if task is None or not given.carry_on:
+            controller = word = "mpc" if given.carry_on else "open"
+    instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
+    own, by_executor = model_of(plan, model), isinstance(controller, str) and word in EXECUTED
+    total = None if by_executor else len(plan.segments)
+    with progress_bar(flag("progress", progress), total, plan.task, "segments") as show:
+        if by_executor:
+            if task is None:
+                raise ValueError(f"controller: {word!r} needs the task in place of the model")
+            told = _executed(plan, task, given, word, simulator, planner, show)
+        else:
+            execution = Execution(
+                plan, own, simulator_of(own, plan.object, given, simulator), given
+            )
+            execution.show = show
+            gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
+            mover_of(execution, controller, gaits)
+            told = _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0])
+            told = dataclasses.replace(told, way=_way_in_words(given, told.outcome, controller))
+    return dataclasses.replace(told, controller=word, world=world_in_words(given, simulator))
+
+
+def _executed(
+    plan: Plan,
+    task: Task,
+    options: TransferOptions,
+    word: str,
+    simulator: Any,
+    planner: RRTOptions | GaitOptions | None,
+    show: Update,
+) -> Transfer:
+    """To the plan's goal, by an executor."""
+    if word == "gait" and task.sampler is None:
+        raise ValueError("task: strokes need a sampler of grasps")
+    how = ExecutorOptions(hold=options.settle, seed=options.seed, **EXECUTED[word])
+    plant = "mujoco" if simulator is None else simulator
+    moves = 0
+
+    def watch(state: ExecutorState) -> None:
+        nonlocal moves
+        moves += state.doing == "move"
+        show(moves, away(*state.error))
+
+    found = Executor(
+        task, plan, plant, world=options, options=how, planner=planner, watch=watch
+    ).run()
+    missing = sum(edge.ended.startswith("no motion found") for edge in found.edges)
+    plans = len(found.segments) if word == "gait" else 1 + found.plans
+    return Transfer(
+        found.segments,
+        found.position_error,
+        found.rotation_error,
+        found.reached,
+        plans,
+        missing,
+        found.outcome,
+        found.tolerances,
+        f"from start to end, {word!r}, {found.why}",
     )
 
 
-def _word(controller: object) -> str:
-    """A loop's word, or a function's name."""
-    if callable(controller):
-        return str(getattr(controller, "__name__", type(controller).__name__))
-    return str(controller or "open")
-
-
-def _way_in_words(options: TransferOptions, outcome: str, controller: object, why: str) -> str:
+def _way_in_words(options: TransferOptions, outcome: str, controller: object) -> str:
     """Whether it is an execution or a measure, and by which loop."""
-    word = _word(controller)
+    word = word_of(controller)
     loop = "open loop" if word == "open" else f"loop {word if callable(controller) else repr(word)}"
-    if why:
-        loop += f" (chosen: {why})"
     if outcome == "measured":
         return f"each segment from where it was planned to begin, {loop}"
     set_there = "" if options.motions else ", the robot set to each grasp"
     return f"from start to end, {loop}{set_there}"
 
 
-def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> Transfer:
-    """What became of an execution."""
+def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
+    """What became of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = errors = execution.space.errors(last, plan.goal)
@@ -238,4 +270,4 @@ def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> 
     reached = outcome == "reached"
     tolerances = (plan.position_tolerance, plan.rotation_tolerance)
     missing = execution.missing_motions
-    return Transfer(tuple(segments), shift, turn, reached, plans, missing, outcome, tolerances)
+    return Transfer(tuple(segments), shift, turn, reached, 1, missing, outcome, tolerances)

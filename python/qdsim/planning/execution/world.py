@@ -79,9 +79,9 @@ class World(abc.ABC):
         """Where everything is ``(nq,)``."""
 
     @property
+    @abc.abstractmethod
     def v(self) -> Array:
-        """How everything moves ``(nv,)``, m/s and rad/s. Only the executor asks for it."""
-        raise NotImplementedError(f"{type(self).__name__} does not tell velocities")
+        """How everything moves ``(nv,)``, m/s and rad/s."""
 
     @abc.abstractmethod
     def _place(self, q: Array) -> None:

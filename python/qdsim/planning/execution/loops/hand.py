@@ -142,9 +142,8 @@ class Hand:
         while time <= end + 1e-9:
             q = self.world.q
             planned = schedule.configuration(time)
-            ended = record.take(time, planned, self.u)
-            if ended is not None:
-                return ended
+            if record.take(time, planned, self.u):
+                return "lost"
             ahead = schedule.configuration(time + self.period)
             if frozen is not None:
                 planned = ahead = frozen
@@ -163,10 +162,18 @@ class Hand:
                 frozen = q
         return "followed" if bad < _BAD and frozen is None else "given up"
 
-    def hold(self, goal: Array, seconds: float) -> Commands[None]:
-        """Keep the object at its pose in ``goal``."""
+    def hold(self, goal: Array, seconds: float, fingers: int) -> Commands[bool]:
+        """Keep the object at its pose in ``goal``; whether so many fingers did.
+
+        Where contacts creep fingers wander over what they hold, and come off one by one. What something carries is then
+        better set down by the others: it ends here. What nothing carries is held on.
+        """
         for _ in range(round(seconds / self.period)):
-            yield from self._keep(goal, lean=self._leans(self.world.q))
+            leans = self._leans(self.world.q)
+            if leans and self.grip.touching(self.world.q) < fingers:
+                return False
+            yield from self._keep(goal, lean=leans)
+        return True
 
     def release(self) -> Commands[bool]:
         """Let go, and grip again where the object does not stay; whether it stayed in the end."""

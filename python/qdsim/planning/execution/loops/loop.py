@@ -1,4 +1,4 @@
-"""What an execution asks of a loop, and what a loop may know of the simulated world."""
+"""What loops yield, what they may know of the simulated world, and what they measure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["Commands", "Loop", "Outcome", "Record", "Sample", "World", "ramp"]
+__all__ = ["Commands", "Outcome", "Record", "Sample", "World", "ramp"]
 
 T = TypeVar("T")
 
@@ -64,40 +63,21 @@ class Record:
 
     Args:
         world: where to look.
-        abandon: m and rad; where the object is further than one of them from its plan the segment is given up.
-    """
-
-    def __init__(self, world: World, abandon: tuple[float, float] | None = None) -> None:
-        self.world, self.abandon = world, abandon
-        self.samples: list[Sample] = []
-
-    def take(self, time: float, planned: Array, u: Array) -> Outcome | None:
-        """Measure; returns why the segment ends here, None where it goes on."""
-        q = self.world.q
-        self.samples.append(Sample(time, planned, q, np.array(u)))
-        if self.world.lost:
-            return "lost"
-        off = np.array(self.world.space.errors(q, planned))
-        return "given up" if self.abandon is not None and np.any(off > self.abandon) else None
-
-
-class Loop(Protocol):
-    """Takes the robot along the segments of a plan.
 
     Attributes:
-        failures: periods of the last segment in which there was no answer; the planned command was used.
+        samples: what has been measured.
+        failures: periods in which the controller had no answer.
     """
 
-    @property
-    def failures(self) -> int: ...
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.samples: list[Sample] = []
+        self.failures = 0
 
-    def begin(self, schedule: Schedule) -> Commands[None]:
-        """From the segment's start to where it can be followed."""
-        ...
-
-    def follow(self, schedule: Schedule, record: Record) -> Commands[Outcome]:
-        """Along the segment, and to rest at its end."""
-        ...
+    def take(self, time: float, planned: Array, u: Array) -> bool:
+        """Measure; whether the object is lost."""
+        self.samples.append(Sample(time, planned, self.world.q, np.array(u)))
+        return self.world.lost
 
 
 def ramp(before: Array, after: Array, count: int) -> Commands[None]:

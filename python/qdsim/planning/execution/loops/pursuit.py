@@ -1,16 +1,18 @@
-"""An object taken along an edge by one controller, until it is there or comes no further."""
+"""An object taken along an edge by one controller: until it is there or comes no further, or by the clock."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.loops.loop import Commands, Record, World
+from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
 from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.tracking.arrival import Arrival
 
-__all__ = ["pursue"]
+__all__ = ["along", "pursue"]
 
 ASTRAY = 10.0
 """Tolerances, that an object may be off its way: in motion it lags."""
@@ -22,6 +24,8 @@ PERIODS = 3
 """after so many periods."""
 FAULTS = 5
 """Periods in a row without an answer of the controller."""
+RECORD_PERIOD = 0.01
+"""s, of what is kept of a segment that is followed by the clock."""
 
 
 def pursue(
@@ -52,7 +56,7 @@ def pursue(
     time, idle, close, faults, nearest = 0.0, 0.0, 0, 0, np.inf
     while True:
         q = world.q
-        if record.take(time, track.pose(track.phase), u) is not None:
+        if record.take(time, track.pose(track.phase), u):
             return "lost"
         if arrival.measure(q):
             return "arrived"
@@ -71,9 +75,46 @@ def pursue(
         if not np.isfinite(u_next).all():
             u_next, fault = u, "the command is not finite"
         faults = faults + 1 if fault else 0
+        record.failures += bool(fault)
         if faults >= FAULTS:
             return f"no command: {fault}"
         u_next = world.within(u_next)
         for k in range(1, count + 1):
             yield np.asarray((1.0 - k / count) * u + (k / count) * u_next)
         u, time = u_next, time + period
+
+
+def along(
+    world: World, track: Track, steering: Steering, record: Record, settle: float
+) -> Commands[Outcome]:
+    """Take the object along a segment by the clock, however far it is from where it should be.
+
+    Args:
+        world: what is moved.
+        track: the segment.
+        steering: the controller.
+        record: measures.
+        settle: s, that it goes on at the segment's end.
+
+    Returns:
+        ``"lost"``, or ``"followed"``: the end was reached in time.
+    """
+    assert track.schedule is not None
+    h = world.timestep
+    per_period = max(1, round(steering.period / h))
+    per_record = max(1, round(RECORD_PERIOD / h))
+    steering.begin(track)
+    before = after = track.schedule.commands[0]
+    count = math.ceil((track.duration + settle) / h)
+    for step in range(count + 1):
+        if step % per_period == 0:
+            track.phase, before = min(step * h, track.duration), after
+            after, fault = steering.command(world.q, world.v, before)
+            record.failures += bool(fault)
+        share = (step % per_period + 1) / per_period
+        u = world.within((1.0 - share) * before + share * after)
+        look = step % per_record == 0 or step == count
+        if look and record.take(step * h, track.pose(step * h), u):
+            return "lost"
+        yield u
+    return "followed"

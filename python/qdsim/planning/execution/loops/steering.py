@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import reals
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import Follower
 from qdsim.planning.execution.loops.loop import World
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.loops.tracking import Controller, asked
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import QuasiDynamicModel
 from qdsim.planning.tracking.sampling import SamplingMpc
 from qdsim.step import Options, step
 
-__all__ = ["Following", "Given", "Gripping", "Planned", "Sampled", "Steering", "Straight"]
+__all__ = [
+    "Controller",
+    "Following",
+    "Given",
+    "Gripping",
+    "Planned",
+    "Sampled",
+    "Steering",
+    "Straight",
+]
+
+Controller = Callable[[Array, Array, Array, Array], Array]
+"""``controller(q, u_plan, q_plan, u_last) -> u``: measured configuration, planned command and
+configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
 AHEAD = 10
 """Periods that commands are predicted for."""
@@ -103,10 +117,20 @@ class Given:
         self.track = track
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """What the function says; without a plan the last command stands in for the planned one."""
+        """What the function says, or the planned command where its step cannot be solved; without a plan the last
+        command stands in for the planned one.
+
+        Raises:
+            TypeError, ValueError: if it answers with what is no command.
+        """
         track, end = self.track, self.track.phase + self.period
         u_plan = u_last if track.schedule is None else track.schedule.command(end)
-        return asked(self._controller, q, u_plan, track.pose(end), u_last)
+        try:
+            found = self._controller(q, u_plan, track.pose(end), u_last)
+        except SolverError as error:
+            return u_plan, str(error)
+        u = np.array(reals("controller: its command", found, u_plan.shape))
+        return (u, "") if np.isfinite(u).all() else (u_plan, "the command is not finite")
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """Nobody knows: as good as where the object is."""
@@ -148,10 +172,11 @@ class Straight:
 
     Args:
         mpc: of the task.
+        pace: tolerances a second, that the object is to go at most; infinite: as fast as iMPC has it.
     """
 
-    def __init__(self, mpc: Mpc) -> None:
-        self._mpc = mpc
+    def __init__(self, mpc: Mpc, pace: float) -> None:
+        self._mpc, self._pace = mpc, pace
         self.period = mpc.options.h or mpc.task.options.h
 
     def begin(self, track: Track) -> None:
@@ -161,11 +186,21 @@ class Straight:
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
         """An iteration."""
-        return self._mpc.act(q), self._mpc.report.fallback
+        return self._mpc.act(q, self._reference(q)), self._mpc.report.fallback
+
+    def _reference(self, q: Array) -> Array | None:
+        """``(T + 1, nq)``: the object straight on from where it is, at its pace, the robot as it is."""
+        if math.isinf(self._pace):
+            return None
+        task, horizon = self._mpc.task, self._mpc.options.horizon
+        way = task.space.difference(task.goal, q)
+        far = max(self.track.far(q, task.goal), 1e-300)
+        shares = np.minimum(self._pace * self.period * np.arange(horizon + 1.0) / far, 1.0)
+        return np.array([task.with_object(q, share * way) for share in shares])
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """As iMPC itself predicts."""
-        self._mpc.act(q)
+        self.command(q, v, u_last)
         path = self._mpc.prediction
         self._mpc.reset()
         return math.inf if path is None else self.track.far(path[-1], self.track.end)

@@ -1,0 +1,232 @@
+"""What an executor does next: ways on to the goal, each an edge at a time, from where everything is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.array_type import Array
+from qdsim.planning.execution.controllers import Controllers
+from qdsim.planning.execution.execution import Execution
+from qdsim.planning.execution.executor_options import ExecutorOptions
+from qdsim.planning.execution.loops.loop import Commands
+from qdsim.planning.execution.loops.track import Track, tolerances_off
+from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
+from qdsim.planning.plans.plan import Plan, plan_for
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.search.rrt import rrt
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.task import Task
+
+__all__ = ["Edge", "Routes"]
+
+LEAVE = 2.0
+"""Tolerances, that an object may be off where a planned segment begins."""
+WITHIN = 0.6
+"""New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
+GAINED = 0.5
+"""Tolerances, that a way on has to bring the object nearer to the goal."""
+NEARER = 0.05
+"""Tolerances, that strokes have to; several short ones go far."""
+GRASPS = 2
+"""Strokes that count as one way on: each has a grasp that is drawn anew."""
+DRAWS = 3
+"""How often grasps are drawn for a stroke that gains something."""
+GAIN = 1e-3
+"""m, of strokes that are worth a new grasp."""
+SEARCH = 0.5
+"""s, for a motion between two grasps of a new plan, where motions have been missing before."""
+PLANS = ("plan", "new plan")
+"""Ways on, of more than one edge."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Edge:
+    """What the object is to do next.
+
+    Attributes:
+        words: in words.
+        segment: of a plan, that it is to go along; None: a stroke, or straight to the goal.
+        strokes: the best first, of which one is taken whose grasp can be gone to.
+    """
+
+    words: str
+    segment: Segment | None = None
+    strokes: tuple[Stroke, ...] = ()
+
+
+class Routes:
+    """Ways on, those first that the options name first, as long as they bring the object nearer.
+
+    Args:
+        task: to the goal of everything.
+        plan: whose segments are edges; None: without one.
+        execution: what is moved.
+        controllers: what can move it.
+        options: which ways on, and when to give one up.
+        planner: of new plans.
+        gaits: of strokes; None: without strokes.
+
+    Attributes:
+        todo: what is left of the plan.
+        plans: how many have been made.
+        strokes: finds them, where the robot has fingers to hold with and the task a sampler of grasps; else None.
+        want: what was not found, when last something was looked for.
+        missed: how often in a row each way on has brought the object no nearer.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        plan: Plan | None,
+        execution: Execution,
+        controllers: Controllers,
+        options: ExecutorOptions,
+        planner: RRTOptions,
+        gaits: GaitOptions,
+    ) -> None:
+        self.task, self.options = task, options
+        self._execution, self._controllers, self._planner = execution, controllers, planner
+        self._tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
+        self.todo = [] if plan is None else [s for s in plan.segments if s.steps > 0]
+        self._count, self._stroke_count, self.plans = len(self.todo), 0, 0
+        self.strokes: StrokePlanner | None = None
+        if execution.hand is not None and task.sampler is not None:
+            load = execution.plant.support_load
+            self.strokes = StrokePlanner(task, gaits, options.seed, load=load)
+        self.want, self.missed = "", dict[str, int]()
+        self._taken, self._before = "", np.inf
+
+    def far(self, goal: Array | None = None) -> float:
+        """Tolerances, of the object from the goal, or from where it is in another configuration."""
+        target = self.task.goal if goal is None else goal
+        return tolerances_off(self.task.space, self._tolerances, self._execution.plant.q, target)
+
+    def track(self, segment: Segment | None, start: Array | None = None) -> Track:
+        """An edge, along a segment whose commands are shifted by where the robot starts from, or straight to the goal."""
+        schedule = None if segment is None else self._execution.schedule(segment, start)
+        return Track(self.task.space, self._tolerances, schedule, self.task.goal)
+
+    def next(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
+        """What the object does next; None where nothing is left to try.
+
+        Args:
+            let_go: the object is set down, where it has to rest.
+        """
+        if self._taken in PLANS:
+            if self.todo and self.far(self.todo[0].start) <= LEAVE:
+                return self._segment()
+            self.todo.clear()
+        self._judge()
+        ways = {
+            "strokes": self._stroked,
+            "plan": self._planned,
+            "straight": self._straight,
+            "new plan": self._replanned,
+        }
+        for route in self.options.routes:
+            allowed = self.options.misses * (GRASPS if route == "strokes" else 1)
+            if self.missed.get(route, 0) >= allowed:
+                continue
+            edge = yield from ways[route](let_go)
+            if self._execution.plant.lost:
+                return None
+            self._taken, self._before = route, self.far()
+            if edge is not None:
+                return edge
+            self.missed[route] = self.missed.get(route, 0) + 1
+        return None
+
+    def _judge(self) -> None:
+        """Whether the way on that has been taken last has brought the object nearer."""
+        route, self._taken = self._taken, ""
+        if not route:
+            return
+        if self._before - self.far() < (NEARER if route == "strokes" else GAINED):
+            self.missed[route] = self.missed.get(route, 0) + 1
+        else:
+            self.missed.clear()
+
+    def _segment(self) -> Edge:
+        """The next segment of the plan."""
+        segment = self.todo.pop(0)
+        of_plan = f", plan {self.plans + 1}" if self.plans else ""
+        return Edge(f"segment {self._count - len(self.todo)} of {self._count}{of_plan}", segment)
+
+    def _planned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
+        """The last segment of the plan that begins where the object is, and those after it."""
+        yield from ()
+        near = [k for k, s in enumerate(self.todo) if self.far(s.start) <= LEAVE]
+        self.todo = self.todo[near[-1] :] if near else []
+        return self._segment() if near else None
+
+    def _straight(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
+        """To the goal without a plan, where that is predicted to gain something. What the fingers have let go of lies
+        until they grasp it: touched in passing it rolls away."""
+        yield from ()
+        if self.strokes is not None and self._execution.free:
+            return None
+        execution = self._execution
+        found = self._controllers.choose(self.track(None), execution.command, set())
+        return None if found is None else Edge("straight to the goal")
+
+    def _stroked(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
+        """The stroke that gains most, of those whose grasps are drawn where the object rests."""
+        strokes, execution = self.strokes, self._execution
+        if strokes is None or self._stroke_count >= strokes.options.strokes:
+            return None
+        begins, self._stroke_count = self._stroke_count == 0, self._stroke_count + 1
+        if not begins:
+            yield from let_go()
+        q = np.array(self.task.model.normalize(execution.plant.q))
+        found: list[Stroke] = []
+        for _ in range(DRAWS):
+            if not found:
+                found = [s for s in strokes.candidates(q, here=begins) if s.gain > GAIN]
+        self.want = "" if found else "no stroke found"
+        return Edge("stroke", strokes=tuple(found)) if found else None
+
+    def stroke_here(self) -> Stroke | None:
+        """The stroke of the grasp that the fingers have; None where it is not worth its while."""
+        hand, strokes = self._execution.hand, self.strokes
+        assert hand is not None and strokes is not None
+        found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
+        return None if found is None else strokes.that_can_be_left(found)
+
+    def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
+        """The first segment of a new plan from where the object rests."""
+        more = min(self.options.misses, self.options.plans - self.plans)
+        if more <= 0:
+            return None
+        yield from let_go()
+        for _ in range(more):
+            self.plans += 1
+            self.todo = self._new_plan(self.options.seed + self.plans)
+            if self.todo:
+                self._controllers.follow(plan_for(self.task, self.todo, self.task.options, np.inf))
+                self._count = len(self.todo)
+                return self._segment()
+        self.want = "no plan found"
+        return None
+
+    def _new_plan(self, seed: int) -> list[Segment]:
+        """Segments to the goal, or as near to it as was found; none where none is."""
+        shift, turn = WITHIN * self._tolerances
+        near = {"position_tolerance": shift, "rotation_tolerance": turn, "start_tolerance": np.inf}
+        planner = self._planner
+        if self._execution.missing_motions and planner.motion_seconds is None:
+            planner = planner.replace(motion_seconds=SEARCH)
+        try:
+            task = self.task.towards(self.task.goal, start=self._execution.measured(), **near)
+            tree = rrt(task, planner, rng=seed)
+            plan = tree.plan(None if tree.reached else tree.best_node)
+        except (
+            SolverError,
+            ValueError,
+            ImportError,
+        ):  # no plan can begin here, or OMPL is not there
+            return []
+        return [s for s in plan.segments if s.steps > 0]
