@@ -381,9 +381,15 @@ def test_fingers_that_can_hold_take_strokes_first() -> None:
     plan = planning.Plan("wait", "disc", task.options, task.goal, 0.02, 0.05, 1e-3, (hold,))
     options = planning.ExecutorOptions(hold=0.3, plans=0)
     world = planning.TransferOptions(timestep=1e-3)
-    report = planning.Executor(task, plan, world=world, options=options).run()
+    states: list[str] = []
+    executor = planning.Executor(
+        task, plan, world=world, options=options, watch=lambda state: states.append(state.doing)
+    )
+    report = executor.run()
     assert report.reached, str(report)
     assert {(edge.edge, edge.controller) for edge in report.edges} == {("stroke", "grip")}
+    assert states[:4] == ["next", "approach", "close", "move"]
+    assert states[-2:] == ["hold", "stopped"]
     assert report.position_error < 5e-3 and report.rotation_error < np.radians(2.0)
 
 

@@ -283,11 +283,22 @@ class Grip:
         """The displacement ``(size,)`` that takes the object out of what it has sunk into, zeros where it has not."""
         return self._to_surroundings(q, -1.0)
 
-    def _to_surroundings(self, q: Array, sign: float) -> Array:
-        """To touch the nearest thing that is no robot: from outside (1), or from inside (-1)."""
+    def is_carried(self, q: Array) -> bool:
+        """Whether something that is no robot touches the object."""
+        return bool(np.any(self._surroundings(q)["dist"] < self.options.touch))
+
+    def _surroundings(self, q: Array) -> NDArray[np.void]:
+        """Contacts of the object with what is no robot, as far as fingers reach."""
         found = self.model.collide(q, self.options.reach)
         a, b = found["body_a"], found["body_b"]
-        found = found[(self._own[a] ^ self._own[b]) & ~(self._robot[a] | self._robot[b])]
+        near: NDArray[np.void] = found[
+            (self._own[a] ^ self._own[b]) & ~(self._robot[a] | self._robot[b])
+        ]
+        return near
+
+    def _to_surroundings(self, q: Array, sign: float) -> Array:
+        """To touch the nearest thing that is no robot: from outside (1), or from inside (-1)."""
+        found = self._surroundings(q)
         zero = np.zeros(self.space.size)
         if len(found) == 0:
             return zero

@@ -169,10 +169,10 @@ class Hand:
         better set down by the others: it ends here. What nothing carries is held on.
         """
         for _ in range(round(seconds / self.period)):
-            leans = self._leans(self.world.q)
-            if leans and self.grip.touching(self.world.q) < fingers:
+            q = self.world.q
+            if self.grip.touching(q) < fingers and self.grip.is_carried(q):
                 return False
-            yield from self._keep(goal, lean=leans)
+            yield from self._keep(goal, lean=self._leans(q))
         return True
 
     def release(self) -> Commands[bool]:

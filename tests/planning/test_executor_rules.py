@@ -1,0 +1,165 @@
+"""What an executor goes by: contacts of its predictions, when fingers let go, where strokes may end, pace of pushes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_executor import PUSHER
+from test_executor_edges import PINCH
+from test_transfer import table_task
+
+import qdsim
+from qdsim import planning
+from qdsim.array_type import Array
+from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.execution.loops.hand import Hand
+from qdsim.planning.execution.loops.loop import Commands
+from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.execution.simulators import contacts_of
+from qdsim.planning.execution.strokes import Stroke, StrokePlanner
+
+QUICK = planning.TransferOptions(timestep=2e-3, control_period=0.02)
+
+
+@pytest.mark.parametrize("contacts", ["stiff", "soft", "default"])
+def test_predictions_creep_where_the_world_does(contacts: str) -> None:
+    """In MuJoCo's default contacts, unless the friction law of the steps cannot; nowhere else."""
+    world = planning.TransferOptions(contacts=contacts)  # type: ignore[arg-type]
+    creeps = "mujoco" if contacts == "default" else "rigid"
+    assert contacts_of(world, "mujoco", qdsim.Options()).contacts == creeps
+    assert contacts_of(world, None, qdsim.Options()).contacts == creeps
+    assert contacts_of(world, "qdsim", qdsim.Options()).contacts == "rigid"
+    pyramid = qdsim.Options(friction="pyramid")
+    assert contacts_of(world, "mujoco", pyramid) == pyramid
+    task, plan = table_task()
+    made = planning.Executor(task, plan, world=world)._controllers
+    assert made.task.options.contacts == made.plan.options.contacts == creeps
+    assert task.options.contacts == plan.options.contacts == "rigid"
+
+
+@pytest.mark.parametrize(("floor", "goes_on"), [(True, False), (False, True)])
+def test_a_finger_that_comes_off_ends_the_hold_of_what_something_carries(
+    floor: bool, goes_on: bool
+) -> None:
+    """On a floor it is better set down; in the air it is held on."""
+    ground = '<geom type="plane" size="1 1 1" pos="0 0 0.07"/>' if floor else ""
+    model = qdsim.load(PINCH.format(floor=ground))
+    space = planning.ObjectSpace(model, "box")
+    plant = Plant(model, space, second_order(model, "box", QUICK), QUICK, compensated=True)
+    plant.reset(model.default_q)
+    hand = Hand(plant, Grip(model, "box", 0.03, GripOptions(period=0.02)), QUICK)
+    hand.rest(plant.q)
+
+    def drive(commands: Commands[bool]) -> bool:
+        while True:
+            try:
+                plant.advance(next(commands))
+            except StopIteration as end:
+                return bool(end.value)
+
+    assert drive(hand.close())
+    pose = plant.q
+    assert drive(hand.hold(pose, 0.1, fingers=2))
+    off = plant.q
+    off[model.slice_q("lx")] -= 0.05
+    plant.reset(off)
+    assert drive(hand.hold(pose, 0.04, fingers=2)) == goes_on
+
+
+def test_a_box_that_is_pushed_straight_stops_at_its_goal() -> None:
+    """At a pace: pushed as fast as the quasi-dynamic model has it, it slides on in a world where it has inertia."""
+    task, _ = table_task()
+    q = np.array(task.start)
+    q[0] = task.goal[0] - 0.02
+    q[3] = q[0] + 0.02  # the finger touches it
+    world = planning.TransferOptions(timestep=2e-3, support_friction=0.25, control_period=0.1)
+    options = planning.ExecutorOptions(hold=0.3, controllers=("mpc",), routes=("straight",))
+    near = task.towards(task.goal, start=q, start_tolerance=1e-3)
+    report = planning.Executor(near, world=world, options=options).run()
+    assert report.reached and len(report.edges) == 1, str(report)
+
+
+def hand_task() -> planning.Task:
+    return qdsim.systems.load("planar_hand").tasks["half_turn"]
+
+
+def test_strokes_end_where_the_fingers_can_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest part, to a quarter of its steps; nothing where that is none."""
+    task = hand_task()
+    planner = StrokePlanner(task, planning.GaitOptions(), 0)
+    shares = np.linspace(0.0, 1.0, 13)
+    path = np.array([task.with_object(task.start, [0.0, 0.0, 0.6 * s]) for s in shares])
+    segment = planning.Segment(np.zeros((12, task.model.nu)), path, np.array([12]))
+    stroke = Stroke(segment, planner.distance(path[0]) - planner.distance(path[-1]), 0.1)
+    for good in (0, 1, 5, 11, 12):
+
+        def leaves(q: Array, most: Array = path[good]) -> bool:
+            return bool(task.space.difference(q, most)[2] <= 1e-9)
+
+        monkeypatch.setattr(planner, "_leaves", leaves)
+        found = planner.that_can_be_left(stroke)
+        kept = 0 if found is None else found.segment.steps
+        assert good - 3 < kept <= good or kept == good
+        if found is not None:
+            end = found.segment.end
+            assert found.gain == pytest.approx(planner.distance(path[0]) - planner.distance(end))
+    there = planner.task.replace(goal=path[-1])
+    at_goal = StrokePlanner(there, planning.GaitOptions(), 0)
+    monkeypatch.setattr(at_goal, "_leaves", lambda q: False)
+    assert at_goal.that_can_be_left(stroke) is stroke
+
+
+def test_fingers_at_their_limits_are_in_the_way_of_the_disc() -> None:
+    """The left finger, folded to the limits of both joints, gets to no other grasp; opened it does."""
+    pytest.importorskip("ompl")
+    task = hand_task()
+    planner = StrokePlanner(task, planning.GaitOptions(), 0)
+    trapped = np.array([-0.1053, 0.4014, 1.383, -0.0161, -2.3835, 1.2959, 0.1448])
+    assert not planner._leaves(trapped)
+    assert planner._leaves(task.start)
+
+
+def test_strokes_bear_the_friction_of_a_support() -> None:
+    """Forces of two fingers balance a small one; where it is too large there is no stroke."""
+    task, weight = hand_task(), StrokePlanner(hand_task()).grip.weight
+    few = planning.GaitOptions(candidates=3, steps=6)
+
+    def gain(share: float) -> float:
+        def load(way: Array) -> Array:
+            return -share * weight * way / max(float(np.linalg.norm(way)), 1e-12)
+
+        found = StrokePlanner(task, few, 0, load=load).candidates(task.start, here=True)
+        return max((stroke.gain for stroke in found), default=0.0)
+
+    assert gain(0.0) > 0.01 and gain(0.1) > 0.01
+    assert gain(20.0) < 1e-3
+
+
+def test_the_ways_on_are_those_that_are_named() -> None:
+    """Without new plans and without a plan nothing is left but the goal itself, or nothing at all."""
+    model = qdsim.load(PUSHER)
+    task = planning.Task(
+        name="away",
+        model=model,
+        options=qdsim.Options(h=0.1, margin=0.05),
+        start=model.default_q,
+        goal=model.default_q,
+        object="box",
+        lower=np.array([-0.2, -0.2]),
+        upper=np.array([0.2, 0.2]),
+        length=0.05,
+    )
+    task = task.replace(goal=task.with_object(task.start, [-0.1, 0.0]))  # it cannot be pulled
+    world = planning.TransferOptions(timestep=2e-3, settle=0.1)
+    for routes in (("plan",), ("strokes", "plan")):
+        options = planning.ExecutorOptions(routes=routes)
+        report = planning.Executor(task, world=world, options=options).run()
+        assert report.outcome == "missed" and report.edges == (), str(report)
+        assert report.seconds == pytest.approx(0.1)
+    with pytest.raises(ValueError, match=r"^routes"):
+        planning.ExecutorOptions(routes=("magic",))
+    with pytest.raises(ValueError, match=r"^routes"):
+        planning.ExecutorOptions(routes=())
+    assert dataclasses.replace(options, routes=["plan"]).routes == ("plan",)  # type: ignore[arg-type]
