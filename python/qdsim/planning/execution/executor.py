@@ -331,7 +331,8 @@ class Executor:
         """Go to a stroke's grasp and close it, and take the object along the stroke that it has then."""
         hand = self._execution.told()
         assert hand is not None
-        if not (yield from self._go_to_any(hand, edge.strokes)):
+        there = yield from self._go_to_any(hand, edge.strokes)
+        if there is None:
             return
         self._enter("close", "grip")
         self._since = self._seconds
@@ -339,7 +340,8 @@ class Executor:
         self._execution.free = False
         stroke = self._routes.stroke_here() if closed else None
         if stroke is None:
-            self._reports("grip", math.nan, "the fingers do not come to hold the object")
+            why = "the fingers do not come to hold the object"
+            self._not_begun(there.segment, "no grip", "grip", why)
             return
         self._rest, track = stroke.segment.end, self._routes.track(stroke.segment)
         schedule = track.schedule
@@ -349,19 +351,19 @@ class Executor:
         track.phase = min(record.samples[-1].time, track.duration)
         self._close_record("arrived" if self._routes.far() <= ARRIVED else ended)
 
-    def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[bool]:
-        """Go to the first of some strokes' grasps that there is a way to; whether there was one."""
+    def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[Stroke | None]:
+        """Go to the first of some strokes' grasps that there is a way to; that stroke."""
         why = ""
         self._enter("approach")
         self._since = self._seconds
         for stroke in strokes:
             try:
                 if (yield from hand.go(stroke.segment.start, self._execution.rng)):
-                    return True
+                    return stroke
             except ImportError as error:
                 why = str(error)
-        self._no_motion(why)
-        return False
+        self._no_motion(strokes[0].segment, why)
+        return None
 
     def _approach(self, segment: Segment) -> Commands[Array | None]:
         """Let go of the object and go to a segment's grasp; that, None where there is no way."""
@@ -378,17 +380,25 @@ class Executor:
         hand = self._execution.told()
         if found is None:
             self._routes.todo.clear()
-            self._no_motion(why)
+            self._no_motion(segment, why)
         elif hand is not None:
             self._enter("close", "grip")
             yield from hand.close()
         return found
 
-    def _no_motion(self, why: str) -> None:
+    def _no_motion(self, segment: Segment, why: str) -> None:
         if not self._plant.lost:
             self._routes.want = "no motion found"
             self._execution.missing_motions += 1
-            self._reports("-", math.nan, f"no motion found{': ' * bool(why)}{why}")
+            why = f"no motion found{': ' * bool(why)}{why}"
+            self._not_begun(segment, "not begun", "-", why)
+
+    def _not_begun(self, segment: Segment, outcome: Outcome, by: str, why: str) -> None:
+        """A segment that the object does not go along."""
+        record = Record(self._plant)
+        record.take(0.0, segment.start, self._execution.command)
+        self._segments.append(self._execution.measure(segment, record, 0.0, outcome))
+        self._reports(by, math.nan, why)
 
     def _let_go(self) -> Commands[None]:
         """Set the object down and let go of it, where it may be held."""
