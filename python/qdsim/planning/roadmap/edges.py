@@ -10,8 +10,8 @@ from qdsim.array_type import Array
 from qdsim.parallel import Result
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.legs import Leg, Legs
-from qdsim.planning.roadmap.options import RoadmapOptions
 from qdsim.planning.roadmap.poses import away, parked, resting
+from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["ROWS", "Edges", "connected", "find_edges"]

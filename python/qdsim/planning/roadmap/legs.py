@@ -11,8 +11,8 @@ from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.roadmap.options import RoadmapOptions
 from qdsim.planning.roadmap.poses import away
+from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import robot_q

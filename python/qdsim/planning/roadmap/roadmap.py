@@ -23,7 +23,6 @@ from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.roadmap.coverage import Coverage
 from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges
 from qdsim.planning.roadmap.legs import Legs, joined, still
-from qdsim.planning.roadmap.options import RoadmapOptions
 from qdsim.planning.roadmap.poses import (
     away,
     distances,
@@ -33,6 +32,7 @@ from qdsim.planning.roadmap.poses import (
     resting,
     spread_out,
 )
+from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.roadmap.routes import cheapest
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
