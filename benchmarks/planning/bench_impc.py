@@ -72,11 +72,10 @@ def task_of(name: str) -> Task:
 def published(name: str, task: Task, iterations: int) -> ImpcOptions:
     script = SCRIPTS[name]
     assert task.impc is not None
+    first = script["kappa"]
     return ImpcOptions.published(
         cost=task.impc.cost,
-        kappa=script["kappa"],
-        final_kappa=script["final"],
-        kappa_iterations=script["span"],
+        kappa=(first, first * (script["final"] / first) ** (iterations / script["span"])),
         use_A=script["A"],
         radii=(script["box"],),
         iterations=iterations,

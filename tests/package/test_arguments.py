@@ -184,3 +184,25 @@ def test_public_names_under_their_old_names(old: str, new: str) -> None:
         AttributeError, match=rf"module 'qdsim\.planning' has no attribute '{old}_'"
     ):
         getattr(planning, f"{old}_")
+
+
+OPTIONS = [
+    *(getattr(planning, name) for name in planning.__all__ if name.endswith("Options")),
+    *(qdsim.Options, qdsim.DynamicOptions, pytest.importorskip("qdsim.envs").EnvOptions),
+]
+
+
+@pytest.mark.parametrize("kind", OPTIONS, ids=lambda kind: kind.__name__)
+def test_fields_that_are_gone_say_what_to_do(kind: Any) -> None:
+    """Each by name, when it is given and when it is changed; none of them is a field, or a name that still works."""
+    renamed, removed = getattr(kind, "_former", ({}, {}))
+    today = {field.name for field in dataclasses.fields(kind)}
+    assert not today & {*removed, *renamed} and {*renamed.values()} <= today
+    for name, advice in removed.items():
+        for make in (kind, lambda **given: dataclasses.replace(kind(), **given)):
+            with pytest.raises(TypeError) as raised:
+                make(**{name: 1})
+            assert str(raised.value) == f"{name}: {kind.__name__} has it no more; {advice}"
+    assert arguments.known_fields(kind, dict.fromkeys(removed, 1)) == {}
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        kind(no_field=1)

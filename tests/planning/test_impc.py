@@ -209,7 +209,7 @@ def test_planar_tasks_reach_half_the_published_cost_or_less(
 def test_the_published_algorithm_comes_to_the_published_cost(pushing: Task) -> None:
     """Same weights, schedule and start as the released script: 3421 to 122 in ten iterations."""
     settings = ImpcOptions.published(
-        cost=pushing.impc.cost, iterations=10, final_kappa=2000.0, kappa_iterations=20
+        cost=pushing.impc.cost, iterations=10, kappa=(100.0, 100.0 * 20.0**0.5)
     )
     found = impc(pushing, settings)
     assert found.cost == pytest.approx(122.0, rel=0.15)
@@ -448,7 +448,7 @@ def test_checkpoints_of_something_else_are_named(pushing: Task, hand: Task, tmp_
     file = tmp_path / "search.npz"
     options = pushing.impc.replace(iterations=1)
     found = impc(pushing, options, checkpoint=file)
-    changes = ({"radii": (0.1,)}, {"final_kappa": 200.0}, {"start": ("hold", "squeeze")})
+    changes = ({"radii": (0.1,)}, {"kappa": (100.0, 200.0)}, {"start": ("hold", "squeeze")})
     for change in changes:
         with pytest.raises(
             ValueError, match=r"checkpoint: .*another task, first guess or other options"
@@ -560,6 +560,8 @@ def test_a_picture_shows_the_curves(pushing: Task, tmp_path: Any) -> None:
         ({"horizon": 0}, ValueError, "horizon"),
         ({"iterations": -1}, ValueError, "iterations"),
         ({"kappa": 0.0}, ValueError, "kappa"),
+        ({"kappa": (1.0, -1.0)}, ValueError, "kappa"),
+        ({"kappa": (1.0, 2.0, 3.0)}, ValueError, r"kappa: expected a number or \(first, last\)"),
         ({"h": -0.1}, ValueError, "h:"),
         ({"radii": ()}, ValueError, "radii"),
         ({"radii": (0.1, -0.1)}, ValueError, "radii"),

@@ -100,7 +100,7 @@ CALLS = {
     ),
     "act": (planning.Mpc(TASK, SHORT).act, {"q": Q}, ("reference",)),
     "refine": (planning.refine, {"plan": PLAN, "task": TASK, "options": REFINE}, ()),
-    "shorten": (planning.shorten, {"plan": PLAN, "space": TASK.space}, ("options",)),
+    "shorten": (planning.shorten, {"plan": PLAN, "space": TASK.space}, ()),
     "close_grasp": (
         planning.close_grasp,
         {"model": MODEL, "q": Q, "direction": [1.0, 0.0]},

@@ -103,7 +103,8 @@ def test_bits_depend_on_the_seed_alone() -> None:
 def test_commands_keep_their_bounds_and_springs_their_reach() -> None:
     """A goal beyond the pusher's range, and a spring that may pull with 10 N of its 400 N/m."""
     task = rail(2.0).replace(command_upper=np.array([0.4]))
-    loop = SamplingMpc(task, SamplingOptions(samples=30, reach=0.025), hold=False)
+    task = task.replace(impc=planning.dexterous(task).replace(reach=0.025))
+    loop = SamplingMpc(task, SamplingOptions(samples=30), hold=False)
     q = task.start
     for _ in range(60):
         u = loop.act(q)

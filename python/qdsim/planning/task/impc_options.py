@@ -21,6 +21,8 @@ Start = Literal["squeeze", "rrt", "hold"]
 
 @former(
     removed={
+        "final_kappa": "kappa=(first, last)",
+        "kappa_iterations": "the last kappa is that after all iterations: first (last / first)^(iterations / span)",
         "dynamics": "roll-outs are exact",
         "offset": "the linear model is one of displacements from the roll-out",
         "center": "the method decides, see radii",
@@ -46,9 +48,8 @@ class ImpcOptions:
         iterations: at most so many, those of all first guesses together.
         h: step length in s; None takes the task's.
         cost: weights; None: :meth:`TrackingCost.for_task`.
-        kappa, final_kappa: log-barrier weight of the smoothed model in the first iteration, and the
-            one it would have after ``kappa_iterations`` (None: ``iterations``), geometric in between
-            and beyond, 1/J. final_kappa None: constant. Without effect where ``smoothing`` is given.
+        kappa: log-barrier weight of the smoothed model, 1/J: a number, or that of the first iteration and that after
+            all ``iterations``, geometric in between. Only the first has an effect where ``smoothing`` is given.
         smoothing: a scheme of :mod:`qdsim.smoothing`, or a function from the iteration (from 0) to
             one; None is analytic smoothing with ``kappa``.
         use_A: whether the derivative by the state is used. False takes objects to stay where they are
@@ -78,9 +79,7 @@ class ImpcOptions:
     iterations: int = 30
     h: float | None = None
     cost: TrackingCost | None = None
-    kappa: float = 100.0
-    final_kappa: float | None = None
-    kappa_iterations: int | None = None
+    kappa: float | tuple[float, float] = 100.0
     smoothing: Scheme | Callable[[int], Scheme] | None = None
     use_A: bool = True
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
@@ -101,9 +100,11 @@ class ImpcOptions:
             one_of("start", start, ("squeeze", "rrt", "hold"))
         fields(self, integer, "trials", "iterations", least=0)
         fields(self, integer, "horizon", least=1)
-        fields(self, integer, "kappa_iterations", "patience", "threads", least=1, or_none=True)
-        fields(self, number, "kappa", above=0)
-        fields(self, number, "h", "final_kappa", above=0, or_none=True)
+        fields(self, integer, "patience", "threads", least=1, or_none=True)
+        fields(self, numbers, "kappa", per="end of the schedule", above=0)
+        if isinstance(self.kappa, tuple) and len(self.kappa) != 2:
+            raise ValueError(f"kappa: expected a number or (first, last), got {self.kappa!r}")
+        fields(self, number, "h", above=0, or_none=True)
         fields(self, number, "squeeze", least=0)
         fields(self, numbers, "reach", per="actuator", above=0, or_none=True)
         fields(self, flag, "use_A", "limits")
@@ -143,7 +144,7 @@ class ImpcOptions:
             "method": "published",
             "radii": (0.2,),
             "start": "hold",
-            "final_kappa": 1000.0,
+            "kappa": (100.0, 1000.0),
             "limits": False,
         }
         return cls(**(settings | changes))
@@ -157,10 +158,17 @@ class ImpcOptions:
         """The first guesses, ``start`` as a tuple."""
         return self.start if isinstance(self.start, tuple) else (self.start,)
 
+    @property
+    def kappas(self) -> tuple[float, float]:
+        """First and last log-barrier weight, 1/J."""
+        return self.kappa if isinstance(self.kappa, tuple) else (self.kappa, self.kappa)
+
     def scheme(self, iteration: int) -> Scheme:
         """The smoothing of an iteration, from 0."""
         if self.smoothing is None:
-            return Analytic(self._kappa(iteration))
+            first, last = self.kappas
+            share = iteration / max(1, self.iterations)
+            return Analytic(first * math.exp(share * math.log(last / first)))
         if hasattr(self.smoothing, "linearize"):
             return self.smoothing
         scheme = self.smoothing(iteration)
@@ -170,13 +178,6 @@ class ImpcOptions:
                 f"{type(scheme).__name__}"
             )
         return scheme
-
-    def _kappa(self, iteration: int) -> float:
-        if self.final_kappa is None:
-            return self.kappa
-        span = self.iterations if self.kappa_iterations is None else self.kappa_iterations
-        share = iteration / max(1, span)
-        return self.kappa * math.exp(share * math.log(self.final_kappa / self.kappa))
 
     def boxes(self, nu: int) -> list[Array]:
         """The radii as arrays ``(nu,)``."""

@@ -13,6 +13,8 @@ __all__ = ["RefineOptions"]
 @former(
     removed={
         "steps_per_step": "refined plans take as long as the plan; choose h",
+        "idle_position": "motion of an object up to 1 mm counts as none",
+        "idle_rotation": "turns of an object up to 1 mrad count as none",
         "seed": "schemes that sample begin from 0",
     }
 )
@@ -24,19 +26,15 @@ class RefineOptions:
         h: step length of the refined plan in s; None: a quarter of the task's.
         most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
             commands are stretched over them.
-        idle_position, idle_rotation: motion of the object that counts as none, m and rad.
         impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
             Its horizon and step length are set from the segment.
     """
 
     h: float | None = None
     most_steps: int = 200
-    idle_position: float = 1e-3
-    idle_rotation: float = 1e-3
     impc: ImpcOptions | None = None
 
     def __post_init__(self) -> None:
         instance("impc", self.impc, ImpcOptions, or_none=True)
         fields(self, number, "h", above=0, or_none=True)
-        fields(self, number, "idle_position", "idle_rotation", least=0)
         fields(self, integer, "most_steps", least=1)

@@ -14,6 +14,7 @@ __all__ = ["SamplingOptions"]
     removed={
         "iterations": "a call has one; more samples do what more iterations did",
         "h": "it is that of the task's impc settings",
+        "reach": "it is that of the task's impc settings",
         "cost": "it is that of the task's impc settings",
         "knots": "the noise has four",
         "spline": "noise is linear between knots",
@@ -28,17 +29,19 @@ __all__ = ["SamplingOptions"]
 class SamplingOptions:
     """Settings of :class:`qdsim.planning.SamplingMpc`.
 
+    Control period, weights of the cost and reach of the springs are those of the task's ``impc`` settings, where it has
+    none those of :func:`qdsim.planning.dexterous`.
+
     Attributes:
         method: How samples become the next answer. ``"cem"``: the mean of the six best (cross-entropy method, Kobilarov
-            2012). ``"mppi"``: the mean
-            of all, weighted by ``exp(-10 (cost - least) / deviation)`` (model predictive path integral
-            control, Williams et al. 2017). ``"predictive"``: the best one (predictive sampling, Howell et al. 2022).
+            2012). ``"mppi"``: the mean of all, weighted by ``exp(-10 (cost - least) / deviation)`` (model predictive path
+            integral control, Williams et al. 2017). ``"predictive"``: the best one (predictive sampling, Howell et al.
+            2022).
         samples: Command sequences that each call rolls out.
         horizon: Control periods to look ahead.
         noise: Standard deviation at the last of K knots over the horizon, in the units of the command, one number or one
-            per actuator; at knot k it is ``sqrt(k / K)`` times that, and linear in between. None: what moves the fingertips by 0.6 of the object's radius of gyration.
-        reach: As in `ImpcOptions`; None: that of the task's ``impc`` settings, else of :func:`qdsim.planning.dexterous`.
-            Control period and weights of the cost are of these, too.
+            per actuator; at knot k it is ``sqrt(k / K)`` times that, and linear in between. None: what moves the
+            fingertips by 0.6 of the object's radius of gyration.
         threads: Of the rollouts; None: all cores. Without effect on the results.
     """
 
@@ -46,7 +49,6 @@ class SamplingOptions:
     samples: int = 100
     horizon: int = 10
     noise: float | tuple[float, ...] | None = None
-    reach: float | tuple[float, ...] | None = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +56,7 @@ class SamplingOptions:
         fields(self, integer, "samples", least=2)
         fields(self, integer, "horizon", least=1)
         fields(self, integer, "threads", least=1, or_none=True)
-        fields(self, numbers, "noise", "reach", per="actuator", above=0, or_none=True)
+        fields(self, numbers, "noise", per="actuator", above=0, or_none=True)
 
     def replace(self, **changes: Any) -> SamplingOptions:
         """The same options with some changed."""

@@ -25,6 +25,9 @@ from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save
 from qdsim.progress import away, progress_bar
 from qdsim.step import Options, step
 
+IDLE = 1e-3
+"""m and rad; motion of an object that counts as none."""
+
 __all__ = ["SegmentRefinement", "refine", "shorten"]
 
 
@@ -47,8 +50,10 @@ class SegmentRefinement:
     optimised: bool
 
 
-def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None) -> Plan:
+def shorten(plan: Plan, space: ObjectSpace) -> Plan:
     """Remove idle ends of segments, and segments in which the object rests, from a plan.
+
+    Motion of the object up to 1 mm and 1 mrad counts as rest.
 
     A regrasp before a removed segment merges with the one after it: of consecutive contact samples the last one stays.
     Motions between grasps are removed, since they end elsewhere now.
@@ -56,15 +61,13 @@ def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None
     Args:
         plan: the plan; commands ``(steps, nu)`` of each of its segments.
         space: the object's coordinates, ``task.space``.
-        options: what counts as rest, in m and rad.
 
     Raises:
         TypeError: if an argument has the wrong type.
     """
     instance("plan", plan, Plan)
     instance("space", space, ObjectSpace)
-    given = instance("options", options, RefineOptions, or_none=True) or RefineOptions()
-    counts = [_active_steps(segment, space, given) for segment in plan.segments]
+    counts = [_active_steps(segment, space) for segment in plan.segments]
     kept = [segment.cut(n) for segment, n in zip(plan.segments, counts) if n > 0]
     return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1], motions=())
 
@@ -87,7 +90,7 @@ def refine(
     Args:
         plan: made for the task.
         task: the task.
-        options: step length, what counts as idle, settings of the optimisation.
+        options: step length, settings of the optimisation.
         progress: show a bar that counts segments, with the error at the end of the last one (without tqdm a
             line, in terminals).
         checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
@@ -111,7 +114,7 @@ def refine(
         checkpoint = path_of("checkpoint", checkpoint)
     given = options or RefineOptions()
     model_of(plan, task)
-    short = shorten(plan, task.space, given)
+    short = shorten(plan, task.space)
     h = given.h if given.h is not None else task.options.h / 4.0
     step_options = plan.options.replace(h=h, kappa=None)
     segments: list[Segment] = []
@@ -170,11 +173,10 @@ def _refined(
     )
 
 
-def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) -> int:
+def _active_steps(segment: Segment, space: ObjectSpace) -> int:
     """Steps up to the one from which on the object stays where the segment leaves it."""
     for count in range(segment.steps + 1):
-        shift, turn = space.errors(segment.configurations[count], segment.end)
-        if shift <= options.idle_position and turn <= options.idle_rotation:
+        if max(space.errors(segment.configurations[count], segment.end)) <= IDLE:
             return count
     return segment.steps
 

@@ -112,9 +112,11 @@ class SamplingMpc:
             task.model, task.options.replace(h=self.period)
         )
         self._parts = Shooting(task, settings)
-        self._cost = SamplingCost(task, self._parts.cost, self._parts.reach)
-        self._noise = _noise(task, self.options)
-        self._spline = _spline(min(KNOTS, self.options.horizon), self.options.horizon)
+        cost = SamplingCost(task, self._parts.cost, self._parts.reach)
+        knots = min(KNOTS, self.options.horizon)
+        noise = np.sqrt(np.arange(1, knots + 1) / knots)[:, None] * _noise(task, self.options)
+        spline = _spline(knots, self.options.horizon)
+        self._how = _How(self.options, self.model, self.period, self._parts, cost, noise, spline)
         self._arrival = Arrival(task) if flag("hold", hold) else None
         self._seed, self._rng = rng, generator_of(rng)
         self.reset()
@@ -192,7 +194,7 @@ class SamplingMpc:
             self.guide.act(now, reference)
             assert self.guide.commands is not None
             offered.append(self._fitted(self.guide.commands))
-        search = _Search(self, now, speed, before)
+        search = _Search(self._how, self._rng, now, speed, before)
         search.improve(last, offered)
         self._u, self._path = search.u, search.path
         ends = np.array((now, now)) if search.path is None else search.path[:2]
@@ -259,29 +261,43 @@ class SamplingMpc:
         return f"SamplingMpc({self.task.name!r}, {options.method}, {options.samples} samples, horizon={options.horizon})"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _How:
+    """What all calls share: noise ``(knots, nu)`` at the knots, and the spline ``(T, knots)`` through them."""
+
+    options: SamplingOptions
+    model: Predictor
+    period: float
+    parts: Shooting
+    cost: SamplingCost
+    noise: Array
+    spline: Array
+
+
 class _Search:
     """One call.
 
     Args:
-        owner: whose call.
+        how: what all calls share.
+        rng: of the noise.
         q, v: where it begins.
         before: the command that acts now.
     """
 
-    def __init__(self, owner: SamplingMpc, q: Array, v: Array, before: Array) -> None:
-        self.owner, self.q, self.v, self.before = owner, q, v, before
+    def __init__(
+        self, how: _How, rng: np.random.Generator, q: Array, v: Array, before: Array
+    ) -> None:
+        self.how, self.rng, self.q, self.v, self.before = how, rng, q, v, before
         self.path: Array | None = None
         self.cost, self.first, self.source = math.inf, math.inf, "last"
         self.samples, self.failed, self.step_seconds = 0, 0, 0.0
-        knots = owner._spline.shape[1]
-        self.noise = np.sqrt(np.arange(1, knots + 1) / knots)[:, None] * owner._noise
 
     def improve(self, last: Array, offered: list[Array]) -> None:
         """Sample around the last answer, roll that out with what else is offered, take."""
         self.u = last
-        count = max(1, self.owner.options.samples - 1 - len(offered))
-        drawn = last + np.einsum("tk,nkj->ntj", self.owner._spline, self._draw(count))
-        tried = self.owner._parts.bounded(
+        count = max(1, self.how.options.samples - 1 - len(offered))
+        drawn = last + np.einsum("tk,nkj->ntj", self.how.spline, self._draw(count))
+        tried = self.how.parts.bounded(
             np.concatenate([last[None], *(p[None] for p in offered), drawn])
         )
         paths, costs = self._roll(tried)
@@ -291,7 +307,7 @@ class _Search:
             return
         kinds = ["last"] + ["proposal"] * len(offered) + ["sample"] * count
         self._take(tried[best], paths[best], float(costs[best]), kinds[best])
-        if self.owner.options.method == "predictive":
+        if self.how.options.method == "predictive":
             return
         mean = np.tensordot(self._weights(costs), tried, axes=1)
         path, cost = self._roll(mean[None])
@@ -316,19 +332,19 @@ class _Search:
 
     def _draw(self, count: int) -> Array:
         """Noise (count, knots, nu) at the knots."""
-        rng = self.owner._rng
-        z = rng.standard_normal((count, *self.noise.shape))
-        z *= (rng.random((count, 1, self.noise.shape[1])) < MOVED) * self.noise
+        noise = self.how.noise
+        z = self.rng.standard_normal((count, *noise.shape))
+        z *= (self.rng.random((count, 1, noise.shape[1])) < MOVED) * noise
         z[1::2] *= SMALL
         return np.asarray(z)
 
     def _roll(self, u: Array) -> tuple[Array, Array]:
         """Paths and costs of commands (samples, T, nu)."""
-        owner, begin = self.owner, time.perf_counter()
-        threads = owner.options.threads
-        paths, good = owner.model.roll(self.q, self.v, self.before, u, owner.period, threads)
+        how, begin = self.how, time.perf_counter()
+        threads = how.options.threads
+        paths, good = how.model.roll(self.q, self.v, self.before, u, how.period, threads)
         self.step_seconds += time.perf_counter() - begin
-        costs = owner._cost.values(
+        costs = how.cost.values(
             np.where(good[:, None, None], paths, self.q), u, self.before, threads
         )
         costs[~good] = math.inf
@@ -339,7 +355,7 @@ class _Search:
     def _weights(self, costs: Array) -> Array:
         """Weights (samples,) of the mean, which sum to one."""
         weights, finite = np.zeros(len(costs)), np.isfinite(costs)
-        if self.owner.options.method == "cem":
+        if self.how.options.method == "cem":
             elite = np.argsort(costs, kind="stable")[: min(ELITES, np.count_nonzero(finite))]
             weights[elite] = 1.0 / len(elite)
             return weights
@@ -352,13 +368,12 @@ class _Search:
 
 
 def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
-    """Weights, reach and period: given ones, the task's own, or those of fingers that hold."""
+    """Weights, reach and period: the task's own, or those of fingers that hold."""
     base = task.impc if task.impc is not None else dexterous(task)
     return base.replace(
         method="feedback",
         horizon=options.horizon,
         h=base.h or task.options.h,
-        reach=base.reach if options.reach is None else options.reach,
         limits=True,
     )
 

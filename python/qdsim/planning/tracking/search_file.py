@@ -92,7 +92,7 @@ def mark_of(
         digest.update(np.ascontiguousarray(u).tobytes())
     values = said(options)
     alone = len(options.starts) == 1 or u is not None
-    if alone and (options.final_kappa is None or options.kappa_iterations is not None):
+    if alone and not isinstance(options.kappa, tuple):
         values.pop("iterations")  # it may grow: nothing before its end depends on it
     digest.update(repr(values).encode())
     return digest.hexdigest()

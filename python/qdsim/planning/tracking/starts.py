@@ -30,7 +30,7 @@ def first_commands(
     if start == "squeeze" and options.squeeze > 0.0:
         t = np.arange(1, options.horizon + 1) / options.horizon
         ramp = np.minimum(t / RAMP, 1.0)
-        direction = squeeze_direction(task, q, options.kappa)
+        direction = squeeze_direction(task, q, options.kappas[0])
         commands += options.squeeze * ramp[:, None] * direction
     if start == "rrt":
         commands = _tree_commands(task, options, q, rng, commands)
