@@ -43,8 +43,8 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 # for types count like all others.
 PYTHON_FLOORS: list[set[str]] = [
     {"_cpu_level"},
-    {"core_choice", "trace"},
-    {"_core", "arguments", "array_type", "progress", "registration", "showing", "whole_files"},
+    {"array_type", "core_choice", "trace"},
+    {"_core", "arguments", "progress", "registration", "showing", "whole_files"},
     {"parallel"},
     {"description"},
     {"pressure"},

@@ -97,9 +97,8 @@ class DynamicOptions(CommonOptions):
         fields(self, number, "slip_speed", "bristle_stiffness", above=0)
         fields(self, number, "bristle_time", least=0)
 
-    def _settings(self) -> dict[str, Any]:
+    def _own_settings(self) -> dict[str, Any]:
         return {
-            **CommonOptions._settings(self),
             "dynamic": True,
             "restitution": self.restitution,
             "bounce_speed": -1.0 if self.bounce_speed is None else self.bounce_speed,

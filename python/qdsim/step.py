@@ -197,7 +197,12 @@ class CommonOptions:
             "patch_law": PATCH_LAWS[self.patch_law],
             "recovery_speed": math.inf if self.recovery_speed is None else self.recovery_speed,
             "soften": self.infeasible == "soften",
+            **self._own_settings(),
         }
+
+    def _own_settings(self) -> dict[str, Any]:
+        """Those of what one of the two classes has alone."""
+        return {}
 
     def replace(self: _Common, **changes: Any) -> _Common:
         """Copy with some fields changed, e.g. `options.replace(h=0.05)`.
@@ -296,9 +301,8 @@ class Options(CommonOptions):
             raise ValueError("mass_ratio: sets epsilon per object, so epsilon cannot be given too")
         fields(self, number, "mass_ratio", above=0, or_none=True)
 
-    def _settings(self) -> dict[str, Any]:
+    def _own_settings(self) -> dict[str, Any]:
         return {
-            **CommonOptions._settings(self),
             "epsilon": self.epsilon or 0.0,
             "mass_ratio": self.mass_ratio or 0.0,
             "damping": self.damping,
