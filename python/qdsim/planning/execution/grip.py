@@ -52,6 +52,9 @@ FINGERS = 3
 _CLOSING_SPEED = 0.025
 """m/s, of fingers towards the object."""
 
+_SHIFT_SPEED, _TURN_SPEED = 0.05, 0.6
+"""m/s and rad/s, of the object."""
+
 _RATE = 8.0
 """1/s, how fast an error of the object is to go away."""
 
@@ -62,7 +65,9 @@ _GIVE = 5e-4
 @former(
     removed={
         "closing_speed": "fingers come at 25 mm/s",
-        "rate": "errors of the object go away at 8/s; its speeds are shift_speed and turn_speed",
+        "rate": "errors of the object go away at 8/s",
+        "turn_speed": "objects turn by at most 0.6 rad/s; TransferOptions.speed slows executions down",
+        "shift_speed": "objects move by at most 0.05 m/s; TransferOptions.speed slows executions down",
     }
 )
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,7 +81,6 @@ class GripOptions:
         near: m; fingers further away than this are left where they are,
         reach: m; but while a grasp closes, fingers up to this far come.
         touch: m; what is nearer than this counts as touching.
-        turn_speed, shift_speed: of the object, rad/s and m/s.
         period: s, of the control.
         fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
     """
@@ -87,8 +91,6 @@ class GripOptions:
     near: float = 4e-3
     reach: float = 30e-3
     touch: float = 1e-3
-    turn_speed: float = 0.6
-    shift_speed: float = 0.05
     period: float = 0.02
     fingers: int | None = None
 
@@ -131,6 +133,7 @@ class Grip:
         bounds: ``(nu,)`` lower and upper ones of the commands; None: the joint limits and the actuators' ranges.
 
     Attributes:
+        speeds: ``(size,)`` most that the object is moved by, m/s and rad/s.
         weight: N, of the object (where nothing pulls it, by standard gravity).
         fingers: how many have to touch.
         available: how many the robot has.
@@ -148,6 +151,7 @@ class Grip:
         length = number("length", length, above=0)
         self.model, self.options = model, options or GripOptions()
         self.space = ObjectSpace(model, object)
+        self.speeds = np.where(self.space.rotation, _TURN_SPEED, _SHIFT_SPEED)
         self._own, self._robot = sides(model, object)
         self._stiffness = np.asarray(model.parameters.actuator_stiffness)
         self._gear = np.asarray(model.actuator_gear)
@@ -261,10 +265,10 @@ class Grip:
 
     def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
         """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, no faster than
-        ``speed`` times the options' speeds."""
-        given, turns = self.options, self.space.rotation
+        ``speed`` times :attr:`speeds`."""
+        turns = self.space.rotation
         e = self.space.difference(goal, q)
-        for part, most in ((turns, given.turn_speed), (~turns, given.shift_speed)):
+        for part, most in ((turns, _TURN_SPEED), (~turns, _SHIFT_SPEED)):
             length = float(np.linalg.norm(e[part]))
             e[part] *= min(_RATE * dt, 1.0, speed * most * dt / max(length, 1e-12))
         return e

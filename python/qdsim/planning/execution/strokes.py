@@ -60,7 +60,7 @@ _RESIDUAL = 0.2
 
 @former(
     removed={
-        "stride": "a step of the model takes 0.08 s of the object's motion; change the grip's speeds",
+        "stride": "a step of the model takes 0.08 s of the object's motion",
         "lift": "objects are lifted by 3 mm",
         "lifting": "strokes that lift count for eight tenths of what they gain",
         "progress": "a stroke ends where a step gains less than three tenths of what was asked for",

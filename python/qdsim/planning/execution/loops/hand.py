@@ -86,8 +86,7 @@ class Hand:
         yield from self._reach(made.u)
         astray = self.space.difference(self.world.q, q) - way
         held = made.fingers >= grip.fingers
-        speeds = np.where(self.space.rotation, grip.options.turn_speed, grip.options.shift_speed)
-        most = _CREEP * self.period * speeds
+        most = _CREEP * self.period * grip.speeds
         self._creep += _LEARN * ((astray if held else 0.0) - self._creep)
         self._creep = np.clip(self._creep, -most, most)
 
