@@ -45,7 +45,7 @@ def screenshot(url: str, name: str, seconds: float = 40.0) -> None:
 
 
 def draw_live() -> None:
-    """The hand with its sliders, pressed a little against the ball."""
+    """The hand with its sliders, pressed a little against the ball, seen through."""
     system = systems.load("allegro_sphere")
     q, u = system.start.q, system.start.u
     with viewer.Viewer(system.model, configurations=q) as shown:
@@ -55,6 +55,7 @@ def draw_live() -> None:
             slider.value = float(value) + 0.1
         time.sleep(2.0)
         live._paused.value = True
+        shown._scene.look_through(True)
         screenshot(shown.url, "live")
 
 
