@@ -38,7 +38,10 @@ def keep(picture: np.ndarray, name: str) -> None:
 
 def screenshot(url: str, name: str, seconds: float = 40.0) -> None:
     """What a page looks like once it stands still, or after so long."""
-    with tempfile.TemporaryDirectory() as folder, open_page(url, Path(folder), size=SIZE) as page:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        open_page(url, Path(folder), size=SIZE) as page,
+    ):
         page.settled_picture(3.0)
         page.evaluate(CLOSE)
         keep(page.settled_picture(seconds), name)

@@ -40,6 +40,11 @@ def sentence(thing: object) -> str:
     return (text[: end.start()] if end else text).replace("|", "\\|")
 
 
+def is_ours(thing: object) -> bool:
+    """Whether its docstring is this package's: aliases of types have another's."""
+    return callable(thing) and str(getattr(thing, "__module__", "")).startswith("qdsim")
+
+
 def kind(thing: object) -> str:
     """What it is: a function, a class or a value."""
     if inspect.isclass(thing):
@@ -55,7 +60,7 @@ def page() -> str:
         scope = pkgutil.resolve_name(module)
         things = {name: getattr(scope, name) for name in sorted(scope.__all__, key=str.lower)}
         rows = [
-            f"| `{name}` | {kind(thing)} | {sentence(thing) if callable(thing) else 'see `help(' + module + ')`'} |"
+            f"| `{name}` | {kind(thing)} | {sentence(thing) if is_ours(thing) else 'see `help(' + module + ')`'} |"
             for name, thing in things.items()
             if not inspect.ismodule(thing) and id(thing) not in listed
         ]

@@ -8,21 +8,20 @@ static const char *status_reason(qd_status status) {
            "times the distances at hand; in a step: contacts, joint limits and held joints "
            "contradict each other)";
   case QD_UNBOUNDED:
-    return "unbounded: the cost falls for ever (in a step: nothing holds some motion; epsilon = 0 "
-           "and "
-           "an object without support?)";
+    return "unbounded: the cost decreases without bound (in a step: nothing limits some motion; "
+           "epsilon = 0 and an object without support?)";
   case QD_NOT_UNIQUE:
-    return "not unique: nothing decides how far something moves (epsilon = 0: contacts, limits and "
-           "springs have to hold all that has no mass; give it mass, or hold it)";
+    return "not unique: nothing determines how far something moves (epsilon = 0: bodies without "
+           "mass must be held by contacts, limits or springs; give them mass, or hold them)";
   case QD_ITERATION_LIMIT:
     return "not converged within the iteration limit";
   case QD_NUMERICAL_TROUBLE:
     return "numerical trouble: a factorisation or a step failed (very different stiffnesses or "
            "masses?)";
   case QD_LAW_NOT_MET:
-    return "no motion was found that holds Coulomb's law to the tolerance (there need not be one; "
-           "a shorter h often helps, a larger tolerance accepts more, max_programs takes the "
-           "best of some convex programs, law='convex' one that always is)";
+    return "no motion was found that holds Coulomb's law to the tolerance (none need exist; a "
+           "shorter h often helps, a larger tolerance accepts more, max_programs takes the best of "
+           "some convex programs, and law='convex' always has a solution)";
   default:
     return "not solved";
   }
@@ -44,9 +43,9 @@ static PyObject *join(PyObject *culprits) {
 /* What to do about it. */
 static const char *advice(qd_status status, const PyObject *culprits) {
   return status == QD_INFEASIBLE && culprits
-             ? " (what overlaps where it is made, like links at a joint: "
-               "load(..., exclude_overlaps=True); Options(infeasible=\"soften\") steps all the "
-               "same)"
+             ? " (links that overlap by design: load(..., exclude_overlaps=True); "
+               "Options(infeasible=\"soften\") violates what contradicts itself as little as "
+               "possible)"
              : "";
 }
 

@@ -173,7 +173,7 @@ static PyObject *query_answer(core_state *state, patch_query *query, int with_po
   if (status == QD_OUT_OF_MEMORY) {
     PyErr_NoMemory();
   } else if (status != QD_OK) {
-    PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
+    PyErr_SetString(PyExc_ValueError, "a, b: both are rigid, at least one of them must be soft");
   } else {
     result = patch_result(&patch, room);
   }
@@ -251,7 +251,7 @@ PyObject *field_energy_function(PyObject *module, PyObject *args) {
   status = qd_field_energy(query.a, query.b, query.pose_a, query.pose_b, &energy);
   Py_END_ALLOW_THREADS;
   if (status != QD_OK) {
-    PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
+    PyErr_SetString(PyExc_ValueError, "a, b: both are rigid, at least one of them must be soft");
     return NULL;
   }
   return PyFloat_FromDouble(energy);

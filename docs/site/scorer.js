@@ -1,12 +1,14 @@
-// What comes first where the site is searched: public names, then pages of the documentation and notebooks; tables of
-// benchmarks and the changelog come last. Sphinx asks for a score of every result.
+// What comes first where the site is searched: public names and pages of the documentation, then notebooks; tables of
+// benchmarks and the changelog come last. Sphinx asks for a score of every result; a word in the text gives 5, one in
+// a title 15.
 var Scorer = {
   score: ([page, title, anchor, about, score, file, kind]) => {
     const rooms = [
-      [/^docs\/reference\/generated\//, 30],
-      [/^docs\/(?!index|api|architecture|contributing|what_works|gallery)/, 25],
+      [/^docs\/reference\/generated\/qdsim\/(Options|Model|step|load)$/, 30],
+      [/^docs\/reference\/generated\//, 25],
+      [/^docs\/(?!index|api|architecture|contributing|what_works|gallery|speed)/, 28],
       [/^docs\//, 10],
-      [/^notebooks\//, 10],
+      [/^notebooks\//, 22],
       [/^benchmarks\//, -40],
       [/^(CHANGELOG|STYLE)/, -60],
     ];

@@ -295,7 +295,7 @@ def linearize_dynamic(
     wrt: Iterable[str] = ("q", "v", "u"),
     warm_start: _WarmStart | None = None,
 ) -> DynamicLinearization:
-    """A second-order step and its derivatives, exact: those of the active set that it ended on.
+    """Take a second-order step, with the exact derivatives of its final active set.
 
     Args:
         model, q, v, u, options, tau, wrench, mocap, warm_start: As in `step_dynamic`.

@@ -105,7 +105,7 @@ def rollout(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Configurations (..., T + 1, nq) of T steps in a row, the normalised first one included.
+    """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
     One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
 

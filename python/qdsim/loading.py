@@ -32,7 +32,7 @@ def load(
     leave_out: Kind | Iterable[Kind] = (),
     visuals: bool = True,
 ) -> Model:
-    """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
+    """Load a model from a robot file. Reading needs the ``mujoco`` package, using the model does not.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def solve_ocp_qp(
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
-        SolverError: infeasible bounds, a cost that falls for ever, or no convergence; carries the info.
+        SolverError: infeasible bounds, an unbounded cost, or no convergence; carries the info.
     """
     T, nx, nu = _sizes(B)
     B_array = _real("B", B, (T, nx, nu))

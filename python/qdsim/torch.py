@@ -94,7 +94,7 @@ def rollout(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Configurations (..., T + 1, nq) of T steps in a row, the normalised first one included.
+    """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
     Args:
         q0, u: Tensors (..., nq) and (..., T, nu), in the units of the actuators.

@@ -386,7 +386,7 @@ def test_what_stands_in_for_geometries_is_checked() -> None:
 @pytest.mark.parametrize(
     ("points", "error", "message"),
     [
-        (np.zeros((0, 3)), ValueError, "points: there is none"),
+        (np.zeros((0, 3)), ValueError, "points: expected at least one"),
         ([], ValueError, r"points must have shape \(n, 3\)"),
         ([1.0, 2.0, 3.0], ValueError, r"shape \(n, 3\), got \(3,\)"),
         (np.zeros((4, 2)), ValueError, r"got \(4, 2\)"),
@@ -514,7 +514,7 @@ def test_a_file_of_mere_points(tmp_path: Path) -> None:
         ("e.npy", b"\x93NUMPY", "cannot be read as NPY"),
         ("f.npy", b"", "cannot be read as NPY"),
         ("h.npy", b"PK\x03\x04 half an archive", "cannot be read as NPY"),
-        ("g.xyz", b"0 0 0\n", "none of PLY, OBJ, STL and NPY"),
+        ("g.xyz", b"0 0 0\n", "expected a name that ends in .ply"),
     ],
 )
 def test_damaged_files_are_named(name: str, content: bytes, message: str, tmp_path: Path) -> None:
@@ -531,7 +531,7 @@ def test_arrays_of_a_file_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     for array, message in (
         (np.zeros((4, 2)), r"x.npy': points must have shape \(n, 3\), got \(4, 2\)"),
-        (np.zeros((0, 3)), "x.npy': points: there is none"),
+        (np.zeros((0, 3)), "x.npy': points: expected at least one"),
         (np.full((2, 3), np.nan), "x.npy': points: point 0 is not finite"),
     ):
         np.save(path, array)

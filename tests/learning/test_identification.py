@@ -303,7 +303,7 @@ def test_wrong_arguments_are_named(model: qdsim.Model) -> None:
     ):
         with pytest.raises(kind, match=said):
             qdsim.identify(model, record, parameters, OPTIONS, **more)
-    with pytest.raises(ValueError, match=r"^recordings: there is none"):
+    with pytest.raises(ValueError, match=r"^recordings: expected at least one"):
         qdsim.identify(model, [], FRICTION)
     with pytest.raises(ValueError, match=r"^q: expected one configuration more"):
         qdsim.Recording(np.zeros((3, 2)), np.zeros((3, 1)))

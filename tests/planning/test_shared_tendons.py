@@ -351,7 +351,7 @@ def massless(stiffness: float) -> qdsim.Model:
 def test_joints_with_neither_mass_nor_springs_are_named() -> None:
     """How they share the length has no answer, and a step says so; a spring gives one."""
     model = massless(0.0)
-    with pytest.raises(qdsim.SolverError, match="nothing decides how far"):
+    with pytest.raises(qdsim.SolverError, match="nothing determines how far"):
         qdsim.step(model, model.default_q, [0.1])
     with pytest.raises(
         ValueError, match="'t' pulls along tendon 't', whose joints have neither mass nor springs"

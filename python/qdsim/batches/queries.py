@@ -31,7 +31,7 @@ def pair_distances(
     *,
     threads: int | None = None,
 ) -> Array:
-    """Signed distances of all pairs of geometries that may touch, for many configurations at once.
+    """Compute signed distances of all pairs of geometries that may touch, in many configurations at once.
 
     Args:
         model: The model.
@@ -86,7 +86,7 @@ def checked_distances(
 def body_poses(
     model: _core.Model, q: npt.ArrayLike, *, threads: int | None = None
 ) -> tuple[Array, Array]:
-    """Poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
+    """Compute the poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
 
     Args:
         model: The model.

@@ -45,7 +45,7 @@ def demonstrations(
     executor: ExecutorLike = None,
     progress: bool = False,
 ) -> Demonstrations:
-    """Episodes of a teacher on a task's problems, played by the rules of its environment.
+    """Collect episodes of a teacher on a task's problems, by the rules of its environment.
 
     Problem i, and what the teacher does there, depends on ``seed + i`` alone.
 

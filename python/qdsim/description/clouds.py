@@ -92,7 +92,7 @@ def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"{owner} must have shape (n, 3), got {points.shape}")
     if len(points) == 0:
-        raise ValueError(f"{owner}: there is none, a cloud has one at least")
+        raise ValueError(f"{owner}: expected at least one, got none")
     bad = np.flatnonzero(~(np.abs(points) <= _COORDINATE_MAX).all(axis=1))
     if bad.size:
         raise ValueError(f"{owner}: point {bad[0]} is not finite: {points[bad[0]].tolist()}")

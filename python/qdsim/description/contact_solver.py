@@ -29,7 +29,7 @@ _IMPEDANCE = (1e-4, 0.9999)
 
 @dataclass(frozen=True)
 class ContactSolver:
-    """What MuJoCo's ``<option>`` says of all contacts: ``cone`` and ``impratio``, which set their stiffness along and
+    """MuJoCo's solver options (``<option>``) for all contacts: ``cone`` and ``impratio``, which set their stiffness along and
     across the normal, and ``timestep``, s, since time constants of ``solref`` are at least twice that. ``timestep``
     None: they are as given (the flag refsafe is off). The defaults are MuJoCo's."""
 

@@ -54,7 +54,7 @@ _STUCK = 12
 
 @dataclasses.dataclass(frozen=True)
 class Deployed:
-    """What became of every run, (n,) each.
+    """Results of all runs of `deploy`, (n,) each.
 
     Attributes:
         success: whether the object came within the task's tolerances of its goal.
@@ -93,7 +93,7 @@ def deploy(
     noise: float = 0.15,
     motions: bool = False,
 ) -> Deployed:
-    """Let a policy push in MuJoCo, and in the model beside it.
+    """Run a policy in MuJoCo and, for comparison, in the model.
 
     Friction of contacts and of the support and the object's mass are drawn for every run.
 

@@ -20,7 +20,7 @@ __all__ = ["Draw", "Draws", "Range", "check_draw"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Range:
-    """Values that a parameter of the model is drawn from, in place of its own.
+    """Range from which a parameter of the model is drawn in each episode.
 
     All entries move together: one number in [0, 1] is drawn for an episode, and each entry is so far on its way from
     `low` to `high`. What is to keep its value has the same in both.

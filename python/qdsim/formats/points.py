@@ -17,7 +17,7 @@ _MESH_SUFFIXES = (".ply", ".obj", ".stl")
 def read_points(
     path: str | os.PathLike[str], count: int | None = None, *, seed: int = 0, scale: float = 1.0
 ) -> npt.NDArray[np.float64]:
-    """Points (n, 3) of a file, for ``qdsim.PointCloud``.
+    """Read points (n, 3) from a file, for ``qdsim.PointCloud``.
 
     Args:
         path: PLY, OBJ or STL (points, or a mesh: its vertices, every one once), or NPY with an array
@@ -48,7 +48,9 @@ def read_points(
     elif suffix in _MESH_SUFFIXES:
         points, faces = _read_mesh(name, suffix[1:])
     else:
-        raise ValueError(f"path: {name!r} is none of PLY, OBJ, STL and NPY by its name")
+        raise ValueError(
+            f"path: expected a name that ends in .ply, .obj, .stl or .npy, got {name!r}"
+        )
     points = checked_points(f"path: {name!r}: points", points) * float(scale)
     if count is None:
         return np.unique(points, axis=0) if suffix == ".stl" else points

@@ -30,7 +30,7 @@ _SURE = 5.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Identified:
-    """What recordings say about a model.
+    """Estimated parameters of a model, with standard errors.
 
     Attributes:
         model: with the parameters that were found.
@@ -107,7 +107,7 @@ def identify(
     iterations: int = 50,
     tolerance: float = 1e-8,
 ) -> Identified:
-    """Find parameters under which the model does what was recorded.
+    """Estimate parameters of a model from recorded commands and configurations.
 
     Minimises the sum of squares of ``(q_simulated ⊟ q_recorded) / scale`` over all steps, unknowns within bounds. The
     search begins at the model's own parameters, and where it ends short of the optimality conditions or there is much
@@ -155,7 +155,7 @@ def identify(
     instance("options", options, Options, or_none=True)
     given = [recordings] if isinstance(recordings, Recording) else list(recordings)
     if not given:
-        raise ValueError("recordings: there is none")
+        raise ValueError("recordings: expected at least one, got none")
     for k, recording in enumerate(given):
         instance(f"recordings[{k}]", recording, Recording)
         if recording.q.shape[1] != model.nq or recording.u.shape[1] != model.nu:

@@ -26,7 +26,7 @@ _ROUNDING = 1e-5
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Recording:
-    """What was commanded and what was seen.
+    """Commands and measured configurations of one experiment.
 
     Attributes:
         q: ``(T + 1, nq)`` configurations, the first one included, one every step of the options' ``h``.

@@ -21,7 +21,7 @@ def jvp(
     *,
     contacts: Literal["exact", "differences"] = "exact",
 ) -> Array:
-    """How the state after one ``mj_step`` changes along tangents: A @ state + B @ control.
+    """Push tangents forward through one ``mj_step``: A @ state + B @ control.
 
     Args:
         model: A ``mujoco.MjModel``.
@@ -61,7 +61,7 @@ def vjp(
     *,
     contacts: Literal["exact", "differences"] = "exact",
 ) -> tuple[Array, Array]:
-    """How a function of the state after one ``mj_step`` changes with the state and controls before it.
+    """Pull a cotangent of the state after one ``mj_step`` back to the state and controls before it.
 
     Args:
         model: A ``mujoco.MjModel``.

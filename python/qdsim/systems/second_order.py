@@ -189,7 +189,7 @@ DYNAMIC_NAMES = tuple(_MAKERS)
 
 
 def load_dynamic(name: str, **choices: Any) -> DynamicSystem:
-    """A system of the second-order step by name, one of ``systems.DYNAMIC_NAMES``.
+    """Load a system of the second-order step by its name, one of ``systems.DYNAMIC_NAMES``.
 
     Args:
         name: the system.

@@ -81,7 +81,7 @@ def write_motion(
     size: float = 5.0,
     backend: str | None = None,
 ) -> None:
-    """A movie of a motion, one frame a configuration. Where soft geometries press they are coloured by their pressure,
+    """Write a movie of a motion, one frame per configuration. Where soft geometries press they are coloured by their pressure,
     the largest of the whole movie brightest.
 
     Args:

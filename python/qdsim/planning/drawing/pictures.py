@@ -70,7 +70,7 @@ _LENGTH = 0.1
 def key_frames(
     plan: Plan, replay: ReplayResult, model: Model | Task, most: int = 16
 ) -> list[tuple[int, int]]:
-    """Frames where something happens: the start, every change of grasp, the steps that move the object most, the end.
+    """Choose frames where something happens: start, every regrasp, the largest motions of the object, end.
 
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
@@ -124,7 +124,7 @@ def draw_key_frames(
     most: int = 16,
     backend: str | None = None,
 ) -> None:
-    """A picture of the plan's key frames with contact forces; regrasps are marked as such.
+    """Draw the plan's key frames with contact forces; regrasps are marked.
 
     Args:
         plan: the plan.
@@ -246,7 +246,7 @@ def pose_text(plan: Plan, model: Model, q: Array) -> str:
 
 
 def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
-    """The tree in the object's coordinates, and the distance to the goal per iteration.
+    """Draw the tree in the object's coordinates, and the distance to the goal per iteration.
 
     Args:
         tree: a grown tree. Of objects with more than three coordinates the three in which the task's
@@ -385,7 +385,7 @@ def write_movie(
     every: int = 1,
     progress: bool = False,
 ) -> None:
-    """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
+    """Write a movie of the plan, one frame per step. Where the grasp changes the robot moves if the plan has a motion,
     else it fades over.
 
     Args:

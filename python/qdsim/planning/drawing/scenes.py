@@ -25,7 +25,7 @@ def scene_of(
     backend: str | None = None,
     geometry: str = "visual",
 ) -> PlanarScene | SpatialScene:
-    """What draws a model: flat pictures where all joints move in one plane, else views in space.
+    """Choose the scene that draws a model: flat if all joints move in one plane, else in space.
 
     Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
     plane's normal.

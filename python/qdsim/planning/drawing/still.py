@@ -20,7 +20,7 @@ _DPI = 150
 
 
 def object_of(model: Model) -> str:
-    """The body that a picture is about: the last one on joints that nothing drives, else the last one.
+    """Find the body that a picture focuses on: the last one without actuators, else the last one.
 
     Raises:
         ValueError: if the model has no body beside the world.

@@ -21,7 +21,7 @@ __all__ = ["Closing", "Closings", "close_grasp", "close_grasps", "meet"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Closing:
-    """Where fingers stopped.
+    """Result of `close_grasp`: where the fingers stopped.
 
     Attributes:
         q: ``(nq,)`` configuration; no pair is nearer than the gap that was asked for.

@@ -88,7 +88,7 @@ def holding_command(
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
 ) -> Holding:
-    """The command that holds a configuration in equilibrium with the smallest contact forces.
+    """Find the command that holds a configuration in equilibrium with the smallest contact forces.
 
     Minimises the sum of squared contact forces subject to the friction cones and the equilibrium of
     all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
@@ -185,7 +185,7 @@ def force_closure(
     length: float = 1.0,
     tolerance: float = 1e-7,
 ) -> ForceClosure:
-    """Whether the contacts of an object can resist any wrench on its freedoms.
+    """Tell whether the contacts of an object can resist any wrench on its degrees of freedom.
 
     There is force closure if and only if the grasp map has full rank and there are contact forces
     strictly inside all friction cones without net wrench (Murray, Li and Sastry 1994, prop. 5.3);

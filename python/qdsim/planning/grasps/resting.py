@@ -29,7 +29,7 @@ _FALLS, _LANDED = 40, 1e-6
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
-    """How far an object moves in one exact step without the robot, m and rad.
+    """Measure how far an object moves in one exact step without the robot, m and rad.
 
     The model is stepped without the geometries of all bodies that actuators move. Where forces of the
     surroundings can hold the object (a table, a palm that is fixed), the quasi-dynamic step leaves it in

@@ -36,7 +36,7 @@ __all__ = ["Plan", "ReplayResult", "Verdict", "plan_for"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplayResult:
-    """What stepping through a plan once more gave.
+    """Result of replaying a plan.
 
     Attributes:
         steps: the :class:`qdsim.Step` of every command, a tuple for each segment, with contacts and
@@ -56,7 +56,7 @@ class ReplayResult:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict:
-    """Whether a plan is good, and if not, why.
+    """Whether a plan is good, and the reasons if it is not.
 
     Attributes:
         faults: what is wrong, in words; empty for a good plan.

@@ -70,7 +70,7 @@ class RoadmapPlan(Plan):
 
 
 class Roadmap:
-    """Resting poses of an object and tried ways between them; :func:`roadmap` makes one.
+    """Resting poses of an object, connected by tested motions; :func:`roadmap` makes one.
 
     Attributes:
         task: its goal does not count.

@@ -67,7 +67,7 @@ def check_no_followers(model: Model, what: str) -> None:
 
 
 def reduce_tendons(model: Model) -> Model:
-    """The model with its actuators of tendons on joints, as planners want them.
+    """Move actuators from tendons onto joints, for planners that command joints.
 
     A tendon of joints that all follow one of them (couplings in proportion: the fingers of a parallel gripper) is as
     long as that one says, ``l = s q``. An actuator of stiffness k and gear g on it is one of stiffness ``k s^2`` and

@@ -37,7 +37,7 @@ __all__ = ["RECORD", "ImpcResult", "impc"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpcResult:
-    """The best trajectory that was met, and how the search went.
+    """Result of `impc`: the best trajectory, and the record of all iterations.
 
     Attributes:
         task, options: what was done, and how.

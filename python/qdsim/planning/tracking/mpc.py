@@ -50,7 +50,7 @@ class MpcReport:
 
 
 class Mpc:
-    """Steers an object to the task's goal from whatever configuration it is told.
+    """Steers an object to the task's goal by iMPC in closed loop, from any measured configuration.
 
     Every call shifts the trajectory of the call before by one step, rolls it out from the measured
     configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and returns its

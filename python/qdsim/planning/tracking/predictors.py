@@ -26,7 +26,7 @@ Prediction = tuple[Array, NDArray[np.bool_]]
 
 
 class Predictor(Protocol):
-    """A model of the world in which commands act."""
+    """A model that predicts what commands do."""
 
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
@@ -48,7 +48,7 @@ class Predictor(Protocol):
 
 
 class QuasiDynamicModel:
-    """The quasi-dynamic step, one a period: velocities do not count.
+    """Predicts with one quasi-dynamic step per period; velocities are ignored.
 
     Args:
         model: the model.

@@ -42,7 +42,7 @@ def stiff_kappa(weight: float, length: float) -> float:
 
 
 def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions:
-    """Settings of :class:`Mpc` for an object in space, moved by fingers, that hold outside of the model.
+    """Choose settings of :class:`Mpc` for in-hand manipulation that also hold on simulators and robots.
 
     Commands move little from period to period and springs press no harder than actuators can: what is fast or far
     does not matter in the quasi-dynamic model, and throws things in a world with inertia. Every weight comes from

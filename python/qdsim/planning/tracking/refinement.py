@@ -33,7 +33,7 @@ __all__ = ["SegmentRefinement", "refine", "shorten"]
 
 @dataclasses.dataclass(frozen=True)
 class SegmentRefinement:
-    """What became of a segment.
+    """Result of refining one segment of a plan.
 
     Attributes:
         steps_before, steps_after: its length.

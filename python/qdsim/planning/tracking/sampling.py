@@ -65,7 +65,7 @@ class SamplingReport:
 
 
 class SamplingMpc:
-    """Steers an object to the task's goal by rolling out samples, from whatever configuration it is told.
+    """Steers an object to the task's goal by sampled rollouts in closed loop, from any measured configuration.
 
     Every call shifts the commands of the call before by one period, adds noise along splines, rolls all samples out in
     one batch, and returns the first command of what ``options.method`` makes of them. An answer that is predicted to
