@@ -288,3 +288,13 @@ def test_every_public_name_is_listed():
         scope = importlib.import_module(module)
         missing |= {n for n in scope.__all__ if not inspect.ismodule(getattr(scope, n))} - listed
     assert not missing, "run python tools/list_api.py"
+
+
+@pytest.mark.parametrize("module, page", [("qdsim", "core"), ("qdsim.planning", "planning")])
+def test_every_name_stands_in_the_contents_by_task(module, page):
+    """docs/reference: each name that has a page, once."""
+    text = (ROOT / f"docs/reference/{page}.md").read_text()
+    listed = re.findall(rf"^generated/{module}/(\w+)$", text, re.M)
+    scope = importlib.import_module(module)
+    named = [n for n in scope.__all__ if callable(getattr(scope, n))]
+    assert sorted(listed) == sorted(named)
