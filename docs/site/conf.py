@@ -67,7 +67,7 @@ html_theme = "furo"
 html_title = f"qdsim {version}"
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
-html_search_scorer = "scorer.js"
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 
 _UNIT = re.compile(r"^(\s+\w+: )([A-Za-z]\.)(?=\s|$)")
 """A unit at the beginning of what is said of an argument, which would be an item of a list."""
