@@ -15,6 +15,8 @@ typedef enum count_kind {
   COUNT_MESH_FACE,
   COUNT_CLOUD,
   COUNT_CLOUD_POINT,
+  COUNT_HFIELD,
+  COUNT_HFIELD_HEIGHT,
   COUNT_FIELD,
   COUNT_FIELD_VERTEX,
   COUNT_FIELD_INDEX,
@@ -86,6 +88,10 @@ static const spec_field spec_fields[] = {
     FIELD(cloud_point_count, NPY_INT32, COUNT_CLOUD, 0, 0),
     FIELD(cloud_contact_count, NPY_INT32, COUNT_CLOUD, 0, 0),
     FIELD(cloud_point, NPY_DOUBLE, COUNT_CLOUD_POINT, 3, 0),
+    FIELD(geom_hfield, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(hfield_grid, NPY_INT32, COUNT_HFIELD, 2, 0),
+    FIELD(hfield_size, NPY_DOUBLE, COUNT_HFIELD, 3, 0),
+    FIELD(hfield_height, NPY_DOUBLE, COUNT_HFIELD_HEIGHT, 0, 0),
     FIELD(geom_field, NPY_INT32, COUNT_GEOM, 0, 0),
     FIELD(geom_modulus, NPY_DOUBLE, COUNT_GEOM, 0, 0),
     FIELD(geom_dissipation, NPY_DOUBLE, COUNT_GEOM, 0, 0),
@@ -218,6 +224,8 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->mesh_face_total = (int)reader->counts[COUNT_MESH_FACE];
   spec->cloud_count = (int)reader->counts[COUNT_CLOUD];
   spec->cloud_point_total = (int)reader->counts[COUNT_CLOUD_POINT];
+  spec->hfield_count = (int)reader->counts[COUNT_HFIELD];
+  spec->hfield_height_total = (int)reader->counts[COUNT_HFIELD_HEIGHT];
   spec->field_count = (int)reader->counts[COUNT_FIELD];
   spec->field_vertex_total = (int)reader->counts[COUNT_FIELD_VERTEX];
   spec->field_index_total = (int)reader->counts[COUNT_FIELD_INDEX];

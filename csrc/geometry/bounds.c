@@ -6,6 +6,7 @@
 
 #include "base/vec3.h"
 #include "geometry/clouds/cloud.h"
+#include "geometry/height_fields/height_field.h"
 #include "qdsim.h"
 
 /* Of a disc of this radius normal to the axis: radius times the sine between axis and e. */
@@ -44,6 +45,12 @@ int shape_half_extents(const placed_shape *shape, double half[3]) {
     case QD_CLOUD: {
       const double *edge = shape->cloud->half;
       half[i] = edge[0] * fabs(R[0]) + edge[1] * fabs(R[1]) + edge[2] * fabs(R[2]) + size[0];
+      break;
+    }
+    case QD_HFIELD: { /* about the frame's origin */
+      const height_field *field = shape->heights;
+      half[i] = field->half[0] * fabs(R[0]) + field->half[1] * fabs(R[1]) +
+                fmax(fabs(field->highest), fabs(field->bottom)) * fabs(R[2]);
       break;
     }
     default:

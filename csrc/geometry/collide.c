@@ -1,6 +1,6 @@
 /* The table of shape pairs, and the only place that knows about order. A new pair is one entry here
- * and one file of its own. Order: planes first, spheres and clouds second, of two others the later
- * type first. */
+ * and one file of its own. Order: planes and height fields first, spheres and clouds second, of two
+ * others the later type first. */
 #include "geometry/collide.h"
 
 #include <assert.h>
@@ -17,6 +17,9 @@ static const shape_pair CONVEX_CLOUD = {convex_cloud_collide, convex_cloud_deriv
                                         convex_cloud_size_derivative};
 static const shape_pair CLOUD_CLOUD = {cloud_cloud_collide, cloud_cloud_derivative,
                                        cloud_cloud_size_derivative};
+
+static const shape_pair FIELD_CONVEX = {height_field_convex_collide, height_field_convex_derivative,
+                                        height_field_convex_size_derivative};
 
 static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
     [QD_PLANE][QD_CAPSULE] = {plane_capsule_collide, plane_capsule_derivative,
@@ -36,10 +39,14 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
                         closest_and_manifold_size_derivative},
 };
 
-/* NULL if there are no such contacts: of two planes, or in the other order. */
+/* NULL if there are no such contacts: of planes and height fields among each other, or in the other
+ * order. */
 static const shape_pair *pair_of(int type_a, int type_b) {
   if (type_b == QD_CLOUD) {
     return type_a == QD_CLOUD ? &CLOUD_CLOUD : &CONVEX_CLOUD;
+  }
+  if (type_a == QD_HFIELD) {
+    return QD_SPHERE <= type_b && type_b <= QD_MESH ? &FIELD_CONVEX : NULL;
   }
   const shape_pair *own = type_b == QD_SPHERE ? &SPHERE_COLUMN[type_a] : &PAIRS[type_a][type_b];
   if (own->collide) {
@@ -71,6 +78,17 @@ int shapes_collide(const placed_shape *a, const placed_shape *b, double margin,
     contact_point_exchange(out + i);
   }
   return count;
+}
+
+void feature_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                     contact_point *out) {
+  const int exchanged = pair_of(a->type, b->type) == NULL;
+  const placed_shape *first = exchanged ? b : a, *second = exchanged ? a : b;
+  pair_contact *contact = second->type == QD_CLOUD ? cloud_contact : height_field_contact;
+  contact(first, second, feature, out);
+  if (exchanged) {
+    contact_point_exchange(out);
+  }
 }
 
 void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,

@@ -11,7 +11,8 @@
 /* Which parts of the shapes a contact is between: same value, same smooth branch. */
 typedef int64_t contact_feature;
 
-typedef struct point_cloud point_cloud; /* cloud.h */
+typedef struct point_cloud point_cloud;   /* cloud.h */
+typedef struct height_field height_field; /* height_field.h */
 
 /* A shape placed in the world. Floor: geometry. */
 typedef struct placed_shape {
@@ -19,9 +20,14 @@ typedef struct placed_shape {
   const double *size; /* (3) */
   double pos[3];      /* world */
   double rot[9]; /* row-major, columns are the shape's axes in the world; not read for spheres */
-  const convex_mesh *mesh;  /* of QD_MESH: pos is its centroid */
-  const point_cloud *cloud; /* of QD_CLOUD: pos is the middle of its box */
+  const convex_mesh *mesh;     /* of QD_MESH: pos is its centroid */
+  const point_cloud *cloud;    /* of QD_CLOUD: pos is the middle of its box */
+  const height_field *heights; /* of QD_HFIELD */
 } placed_shape;
+
+/* Whether contacts of a shape are with some of its parts: points of a cloud, faces, edges and
+ * vertices of a height field. Others may come into reach. */
+static inline int shape_is_in_parts(int type) { return type == QD_CLOUD || type == QD_HFIELD; }
 
 typedef struct contact_point {
   double dist;      /* signed distance, negative in penetration, m */
@@ -41,10 +47,10 @@ typedef struct contact_point_derivative {
 /* Fills out[] (CONTACTS_PER_PAIR_MAX) with the contacts of dist <= margin, returns their number. */
 int shapes_collide(const placed_shape *a, const placed_shape *b, double margin, contact_point *out);
 
-/* The contact of one point of a cloud, by a feature that shapes_collide gave, wherever the two are
- * now. At least one is a cloud. */
-void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
-                   contact_point *out);
+/* The contact of one point of a cloud or one part of a height field, by a feature that
+ * shapes_collide gave, wherever the two are now. At least one is a cloud or a field. */
+void feature_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                     contact_point *out);
 
 /* Derivative of a contact that shapes_collide returned for the same a and b. Where none exists
  * (parallel faces, equal centres) the documented choice of the pair; never NaN. */

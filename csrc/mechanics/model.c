@@ -23,6 +23,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->pair_table.in_use = pair_table_wanted(spec);
   model->mesh_count = spec->mesh_count;
   model->cloud_count = spec->cloud_count;
+  model->hfield_count = spec->hfield_count;
   model->field_count = spec->field_count;
   model->nu = spec->actuator_count;
   model->constraint_count = spec->constraint_count;
@@ -166,12 +167,14 @@ static void lay_out_geoms(qd_model *m, arena *a) {
   m->geom_body = arena_ints(a, ng);
   m->geom_mesh = arena_ints(a, ng);
   m->geom_cloud = arena_ints(a, ng);
+  m->geom_hfield = arena_ints(a, ng);
   m->geom_pos = arena_doubles(a, 3 * ng);
   m->geom_rot = arena_doubles(a, 9 * ng);
   m->geom_radius = arena_doubles(a, ng);
   m->geom_arm = arena_doubles(a, ng);
   m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
   m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
+  m->hfield = arena_take(a, (size_t)m->hfield_count * sizeof *m->hfield);
   m->field = arena_take(a, (size_t)m->field_count * sizeof *m->field);
   m->geom_field = arena_ints(a, ng);
   m->geom_field_pos = arena_doubles(a, 3 * ng);
@@ -303,6 +306,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   for (size_t i = 0; i < ng; ++i) {
     m->geom_mesh[i] = spec->geom_mesh != NULL ? spec->geom_mesh[i] : -1;
     m->geom_cloud[i] = spec->geom_cloud != NULL ? spec->geom_cloud[i] : -1;
+    m->geom_hfield[i] = spec->geom_hfield != NULL ? spec->geom_hfield[i] : -1;
     m->geom_field[i] = spec->geom_field != NULL ? spec->geom_field[i] : -1;
   }
   copy_doubles(m->geom_pos, spec->geom_pos, 3 * ng);
@@ -400,6 +404,20 @@ static qd_status create_clouds(qd_model *m, const qd_model_spec *spec) {
   return QD_OK;
 }
 
+static qd_status create_hfields(qd_model *m, const qd_model_spec *spec) {
+  const double *height = spec->hfield_height;
+  for (int i = 0; i < m->hfield_count; ++i) {
+    const int32_t *grid = spec->hfield_grid + 2 * i;
+    const double *size = spec->hfield_size + 3 * i;
+    m->hfield[i] = height_field_create(height, grid[0], grid[1], size, size[2]);
+    if (m->hfield[i] == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    height += (ptrdiff_t)grid[0] * grid[1];
+  }
+  return QD_OK;
+}
+
 static qd_status create_fields(qd_model *m, const qd_model_spec *spec, char *message,
                                size_t message_size) {
   const double *vertex = spec->field_vertex, *pressure = spec->field_pressure;
@@ -444,6 +462,9 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
     status = create_clouds(m, spec);
   }
   if (status == QD_OK) {
+    status = create_hfields(m, spec);
+  }
+  if (status == QD_OK) {
     status = create_fields(m, spec, message, message_size);
   }
   if (status != QD_OK) {
@@ -465,6 +486,9 @@ void qd_model_destroy(qd_model *model) {
   }
   for (int i = 0; model != NULL && i < model->cloud_count; ++i) {
     point_cloud_destroy(model->cloud[i]);
+  }
+  for (int i = 0; model != NULL && i < model->hfield_count; ++i) {
+    height_field_destroy(model->hfield[i]);
   }
   for (int i = 0; model != NULL && i < model->field_count; ++i) {
     qd_field_destroy(model->field[i]);

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "geometry/clouds/cloud.h"
 #include "geometry/fields/field.h"
+#include "geometry/height_fields/height_field.h"
 #include "geometry/meshes/mesh.h"
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
@@ -40,7 +41,8 @@ typedef struct model_parameters {
 struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
-  int cloud_count, cloud_pair_count;
+  int cloud_count, hfield_count;
+  int probed_pair_count; /* pairs with a cloud or a height field, see missed_pairs.h */
   int field_count, soft_pair_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
@@ -102,6 +104,7 @@ struct qd_model {
   int *geom_type, *geom_body; /* (geom_count) */
   int *geom_mesh;             /* (geom_count) -1: none */
   int *geom_cloud;            /* (geom_count) -1: none */
+  int *geom_hfield;           /* (geom_count) -1: none */
   double *geom_pos;           /* (geom_count, 3) body frame; of meshes and clouds their centre */
   double *geom_rot;           /* (geom_count, 9) */
   double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
@@ -113,9 +116,10 @@ struct qd_model {
   double *body_arm;       /* (nb) from the first joint that turns it (or the origin) to the last
                            * one that turns its parent (or its origin) */
 
-  convex_mesh **mesh;  /* (mesh_count) a block each */
-  point_cloud **cloud; /* (cloud_count) a block each */
-  qd_field **field;    /* (field_count) likewise; pressures as a share of the modulus */
+  convex_mesh **mesh;    /* (mesh_count) a block each */
+  point_cloud **cloud;   /* (cloud_count) a block each */
+  height_field **hfield; /* (hfield_count)  " */
+  qd_field **field;      /* (field_count) likewise; pressures as a share of the modulus */
 
   int *geom_field;          /* (geom_count) -1: none */
   double *geom_field_pos;   /* (geom_count, 3) of the field's frame in the body's; axes: geom_rot */

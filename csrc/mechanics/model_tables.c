@@ -192,11 +192,10 @@ void model_compliance_fill(qd_model *m) {
   }
 }
 
-/* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL; cloud: of
- * QD_CLOUD. */
-static double bounding_radius(int type, const double *size, const convex_mesh *mesh,
-                              const point_cloud *cloud) {
-  switch (type) {
+/* The bounding sphere about a geometry's centre. */
+static double bounding_radius(const qd_model *m, int geom) {
+  const double *size = m->parameters.geom_size + 3 * geom;
+  switch (m->geom_type[geom]) {
   case QD_SPHERE:
     return size[0];
   case QD_CAPSULE:
@@ -208,9 +207,15 @@ static double bounding_radius(int type, const double *size, const convex_mesh *m
   case QD_ELLIPSOID:
     return fmax(size[0], fmax(size[1], size[2]));
   case QD_MESH:
-    return mesh != NULL ? mesh->radius : INFINITY;
+    return m->geom_mesh[geom] >= 0 ? m->mesh[m->geom_mesh[geom]]->radius : INFINITY;
   case QD_CLOUD:
-    return cloud->extent + size[0];
+    return m->cloud[m->geom_cloud[geom]]->extent + size[0];
+  case QD_HFIELD: {
+    const height_field *field = m->hfield[m->geom_hfield[geom]];
+    const double corner[3] = {field->half[0], field->half[1],
+                              fmax(fabs(field->highest), fabs(field->bottom))};
+    return vec3_norm(corner);
+  }
   default:
     return INFINITY;
   }
@@ -253,10 +258,7 @@ static void fill_soft_pairs(qd_model *m) {
 void model_radii_fill(qd_model *m) {
   double smallest = INFINITY;
   for (int i = 0; i < m->geom_count; ++i) {
-    const convex_mesh *mesh = m->geom_mesh[i] >= 0 ? m->mesh[m->geom_mesh[i]] : NULL;
-    const point_cloud *cloud = m->geom_cloud[i] >= 0 ? m->cloud[m->geom_cloud[i]] : NULL;
-    m->geom_radius[i] =
-        bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh, cloud);
+    m->geom_radius[i] = bounding_radius(m, i);
     smallest = m->geom_radius[i] > 0.0 ? fmin(smallest, m->geom_radius[i]) : smallest;
   }
   if (smallest < INFINITY) {
@@ -346,10 +348,10 @@ static void fill_capacity(qd_model *m) {
   m->contact_capacity = capacity < 8 ? 8 : capacity;
 }
 
-static void count_cloud_pairs(qd_model *m) {
+static void count_probed_pairs(qd_model *m) {
   for (int i = 0; i < m->pair_count; ++i) {
-    m->cloud_pair_count += m->geom_type[m->pair_geom[2 * i]] == QD_CLOUD ||
-                           m->geom_type[m->pair_geom[2 * i + 1]] == QD_CLOUD;
+    m->probed_pair_count += shape_is_in_parts(m->geom_type[m->pair_geom[2 * i]]) ||
+                            shape_is_in_parts(m->geom_type[m->pair_geom[2 * i + 1]]);
   }
 }
 
@@ -415,7 +417,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_arms(m);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);
   fill_capacity(m);
-  count_cloud_pairs(m);
+  count_probed_pairs(m);
 }
 
 /* ------------------------------------------------------------ the plane of planar models */

@@ -51,7 +51,14 @@ from .complementarity import (
 )
 from .cone import ConeSolution, solve_cone_program
 from .contact_surfaces import ContactSurface, pressure_surface
-from .description import Description, ModelWarning, PointCloud, SceneBuilder, Softness
+from .description import (
+    Description,
+    HeightField,
+    ModelWarning,
+    PointCloud,
+    SceneBuilder,
+    Softness,
+)
 from .differential import Differential, differentiate, jvp, vjp
 from .dynamics import (
     DynamicDifferential,
@@ -98,6 +105,7 @@ __all__ = [
     "DynamicRollouts",
     "DynamicStep",
     "Feedback",
+    "HeightField",
     "Identified",
     "LcpInfo",
     "LcpSolution",

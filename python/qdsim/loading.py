@@ -84,8 +84,8 @@ def load(
         What the file has and quasi-dynamics does not is an error, unless its kind is named here; then the
         file is loaded without, with a warning that names every such element. Some of ``"force_limits"``
         (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
-        that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
-        free unless ``stiffness`` names it) and ``"height_fields"``.
+        that act on them) and ``"actuators"`` (those that are not springs of one joint: what they drove is
+        free unless ``stiffness`` names it).
     visuals
         Whether the visual elements of a URDF are kept, for the viewer and pictures: geometries that
         nothing can touch. Their meshes may take seconds to read (.dae); without them only collision

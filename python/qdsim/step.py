@@ -72,7 +72,8 @@ class CommonOptions:
             smoothed steps contacts act at a distance up to it.
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True): a pair
             that penetrates at the next configuration, or was passed through on the way, is linearised at `q` and
-            the program is solved again. The same holds for points of a cloud that were not among the nearest ones.
+            the program is solved again. The same holds for points of a cloud, and faces of a
+            height field, that were not among the nearest ones.
             A pair whose rows would leave no motion at all (something penetrates, or is outside its limits, at `q`)
             is dropped again and passed through; `info.dropped_pairs` counts those. False keeps the published
             behaviour. Without effect on smoothed steps; `info.missed_pairs` counts such pairs in both.

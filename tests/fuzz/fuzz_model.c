@@ -15,6 +15,7 @@
 #define MESH_FACES_MAX 28
 #define CLOUDS_MAX 2
 #define POINTS_MAX 12
+#define GRID_MAX 4
 #define Q_MAX (7 * JOINTS_MAX)
 
 typedef struct spec_data {
@@ -36,6 +37,8 @@ typedef struct spec_data {
   double mesh_vertex[3 * MESHES_MAX * MESH_VERTICES_MAX];
   int32_t geom_cloud[GEOMS_MAX], cloud_point_count[CLOUDS_MAX], cloud_contact_count[CLOUDS_MAX];
   double cloud_point[3 * CLOUDS_MAX * POINTS_MAX];
+  int32_t geom_hfield[GEOMS_MAX], hfield_grid[2 * CLOUDS_MAX];
+  double hfield_size[3 * CLOUDS_MAX], hfield_height[CLOUDS_MAX * GRID_MAX * GRID_MAX];
 } spec_data;
 
 typedef struct parameters {
@@ -200,16 +203,38 @@ static void read_clouds(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   s->cloud_point = d->cloud_point;
 }
 
-/* Which mesh or cloud a geometry shows: mostly one that there is. */
+static void read_hfields(fuzz_input *in, qd_model_spec *s, spec_data *d) {
+  s->hfield_count = fuzz_integer(in, 0, CLOUDS_MAX);
+  for (int k = 0; k < s->hfield_count; ++k) {
+    int32_t *grid = d->hfield_grid + 2 * k;
+    grid[0] = fuzz_integer(in, 1, GRID_MAX);
+    grid[1] = fuzz_integer(in, 1, GRID_MAX);
+    fill(in, d->hfield_height + s->hfield_height_total, grid[0] * grid[1]);
+    fill_positive(in, d->hfield_size + 3 * k, 3);
+    d->hfield_size[3 * k + 2] *= -1.0;
+    s->hfield_height_total += grid[0] * grid[1];
+  }
+  if (s->hfield_count > 0 && fuzz_integer(in, 0, 31) == 0) {
+    fill_integers(in, d->hfield_grid, 2 * s->hfield_count, GRID_MAX);
+  }
+  s->hfield_grid = d->hfield_grid;
+  s->hfield_size = d->hfield_size;
+  s->hfield_height = d->hfield_height;
+}
+
+/* Which mesh, cloud or height field a geometry shows: mostly one that there is. */
 static void read_shown(fuzz_input *in, const qd_model_spec *s, spec_data *d) {
   for (int i = 0; i < s->geom_count; ++i) {
     const int type = d->geom_type[i];
-    d->geom_mesh[i] = d->geom_cloud[i] = -1;
+    d->geom_mesh[i] = d->geom_cloud[i] = d->geom_hfield[i] = -1;
     if (type == QD_MESH || fuzz_integer(in, 0, 31) == 0) {
       fill_integers(in, d->geom_mesh + i, 1, s->mesh_count - 1);
     }
     if (type == QD_CLOUD || fuzz_integer(in, 0, 31) == 0) {
       fill_integers(in, d->geom_cloud + i, 1, s->cloud_count - 1);
+    }
+    if (type == QD_HFIELD || fuzz_integer(in, 0, 31) == 0) {
+      fill_integers(in, d->geom_hfield + i, 1, s->hfield_count - 1);
     }
   }
 }
@@ -223,9 +248,11 @@ static void read_geoms(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   fill_positive(in, d->geom_size, 3 * s->geom_count);
   read_meshes(in, s, d);
   read_clouds(in, s, d);
+  read_hfields(in, s, d);
   read_shown(in, s, d);
   s->geom_mesh = d->geom_mesh;
   s->geom_cloud = d->geom_cloud;
+  s->geom_hfield = d->geom_hfield;
   s->geom_type = d->geom_type;
   s->geom_body = d->geom_body;
   s->geom_pos = d->geom_pos;

@@ -7,6 +7,7 @@
 #include "fuzz_input.h"
 #include "geometry/clouds/cloud.h"
 #include "geometry/collide.h"
+#include "geometry/height_fields/height_field.h"
 #include "qdsim.h"
 
 /* Relative to the size of the scene: what rounding explains, far below what a wrong feature gives.
@@ -54,6 +55,16 @@ static point_cloud *read_cloud(fuzz_input *in, double size[3], double *extent) {
   return point_cloud_create(points, count, fuzz_integer(in, 1, CONTACTS_PER_PAIR_MAX));
 }
 
+/* A grid of these half lengths and heights. */
+static height_field *read_heights(fuzz_input *in, const double size[3]) {
+  double height[POINTS_MAX];
+  const int rows = fuzz_integer(in, 2, 6), columns = fuzz_integer(in, 2, 8);
+  for (int i = 0; i < rows * columns; ++i) {
+    height[i] = size[2] * fuzz_unit(in);
+  }
+  return height_field_create(height, rows, columns, size, -2.0 * size[2]);
+}
+
 static void read_shape(fuzz_input *in, fuzz_shape *out) {
   double quat[4];
   out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_SHAPE_TYPE_COUNT - 1)};
@@ -70,6 +81,8 @@ static void read_shape(fuzz_input *in, fuzz_shape *out) {
     out->placed.mesh = read_mesh(in, out->size);
   } else if (out->placed.type == QD_CLOUD) {
     out->placed.cloud = read_cloud(in, out->size, &out->extent);
+  } else if (out->placed.type == QD_HFIELD) {
+    out->placed.heights = read_heights(in, out->size);
   }
 }
 
@@ -96,9 +109,9 @@ static int check_contacts(const placed_shape *a, const placed_shape *b, double m
 }
 
 /* The same contact, asked for by its feature. */
-static void check_point(const placed_shape *a, const placed_shape *b, const contact_point *c) {
+static void check_part(const placed_shape *a, const placed_shape *b, const contact_point *c) {
   contact_point again;
-  cloud_contact(a, b, c->feature, &again);
+  feature_contact(a, b, c->feature, &again);
   FUZZ_CHECK(again.feature == c->feature && fabs(again.dist - c->dist) <= TOLERANCE,
              "types %d %d: %.17g, of the point alone %.17g", a->type, b->type, c->dist, again.dist);
 }
@@ -120,9 +133,9 @@ static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
   const double dist = straight[first].dist;
   FUZZ_CHECK(fabs(dist - swapped[second].dist) <= TOLERANCE * scale, "%.17g, swapped %.17g", dist,
              swapped[second].dist);
-  if (a.placed.type == QD_CLOUD || b.placed.type == QD_CLOUD) {
-    check_point(&a.placed, &b.placed, straight + first);
-    return; /* not convex: moved apart, another point may be the nearest */
+  if (shape_is_in_parts(a.placed.type) || shape_is_in_parts(b.placed.type)) {
+    check_part(&a.placed, &b.placed, straight + first);
+    return; /* not convex: moved apart, another part may be the nearest */
   }
   const double step = fuzz_size(in, 1e-3, 1.0) * scale;
   vec3_axpy(b.placed.pos, step, straight[first].normal);
@@ -134,7 +147,8 @@ static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
 
 static int is_complete(const fuzz_shape *s) {
   return (s->placed.type != QD_MESH || s->placed.mesh != NULL) &&
-         (s->placed.type != QD_CLOUD || s->placed.cloud != NULL);
+         (s->placed.type != QD_CLOUD || s->placed.cloud != NULL) &&
+         (s->placed.type != QD_HFIELD || s->placed.heights != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -149,5 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   convex_mesh_destroy((convex_mesh *)b.placed.mesh);
   point_cloud_destroy((point_cloud *)a.placed.cloud);
   point_cloud_destroy((point_cloud *)b.placed.cloud);
+  height_field_destroy((height_field *)a.placed.heights);
+  height_field_destroy((height_field *)b.placed.heights);
   return 0;
 }

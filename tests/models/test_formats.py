@@ -42,6 +42,10 @@ TWO = (
 )
 
 
+ROPE = (  # over a pulley
+    '<spatial name="{}"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
+    '<site site="s1"/><site site="s2"/></spatial>'
+)
 EVERY_JOINT = TWO + (
     '<body pos="1 0 0"><joint name="ball" type="ball"/><geom size="0.1"/><site name="p"/></body>'
     '<body pos="2 0 0"><freejoint name="free"/><geom size="0.1"/></body>'
@@ -386,8 +390,8 @@ class TestIgnoredAndErrors:
                 "tendons",
                 mjcf(
                     TWO,
-                    '<tendon><spatial name="t"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
-                    '<site site="s1"/><site site="s2"/></spatial></tendon><equality><tendon name="e" tendon1="t"/></equality>',
+                    f"<tendon>{ROPE.format('t')}</tendon>"
+                    '<equality><tendon name="e" tendon1="t"/></equality>',
                 ).replace(
                     "</worldbody>", '<site name="s1"/><site name="s2" pos="1 0 0"/></worldbody>'
                 ),
@@ -410,7 +414,7 @@ class TestIgnoredAndErrors:
         with pytest.warns(ModelWarning, match=words):
             description = load_description(source, leave_out=kind)  # type: ignore[arg-type]
         with pytest.warns(ModelWarning, match=words):
-            again = load_description(source, leave_out=[kind, "height_fields"])  # type: ignore[list-item]
+            again = load_description(source, leave_out=[kind, "force_limits"])  # type: ignore[list-item]
         assert again == description
         assert len(description.ignored) >= 1
 
@@ -454,17 +458,15 @@ class TestIgnoredAndErrors:
     @pytest.mark.parametrize("count", [1, 2, 30])
     def test_one_line_gets_past_all_of_them(self, count: int) -> None:
         """Also past those that a long message does not show."""
-        body = "".join(
-            f'<geom name="f{i}" type="hfield" hfield="f"/>'
-            f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body>'
-            for i in range(count)
+        body = '<site name="s1"/><site name="s2" pos="1 0 0"/>' + "".join(
+            f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body>' for i in range(count)
         )
         motors = "".join(
             f'<intvelocity name="m{i}" joint="k{i}" kp="5" actrange="-1 1"/>' for i in range(count)
         )
         springs = f'<position name="p" joint="k{count - 1}" kp="3" forcerange="-1 1"/>'
-        field = '<hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/>'
-        source = mjcf(body, f"<asset>{field}</asset><actuator>{motors}{springs}</actuator>")
+        ropes = "".join(ROPE.format(f"t{i}") for i in range(count))
+        source = mjcf(body, f"<tendon>{ropes}</tendon><actuator>{motors}{springs}</actuator>")
         with pytest.raises(ValueError) as error:
             load_description(source)
         found = re.search(r"leave_out=(\[.*\]) loads the file without all", str(error.value))
@@ -480,18 +482,6 @@ class TestIgnoredAndErrors:
         with pytest.raises(ValueError, match="wind") as error:
             load_description(source)
         assert "all of these" not in str(error.value)
-
-    def test_pairs_of_what_was_left_out(self) -> None:
-        """An explicit pair with a height field goes with it."""
-        asset = (
-            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
-        )
-        body = '<geom name="hills" type="hfield" hfield="f" contype="0" conaffinity="0"/>' + TWO
-        source = mjcf(body, asset + '<contact><pair geom1="hills" geom2="g"/></contact>')
-        with pytest.raises(ValueError, match=r"geom 'hills'.*leave_out='height_fields'"):
-            load_description(source)
-        with pytest.warns(ModelWarning, match="geom 'hills'"):
-            assert load_description(source, leave_out="height_fields").pairs == ()
 
     @pytest.mark.skipif(not hasattr(mujoco.mjtTrn, "mjTRN_SO3"), reason="one control each")
     def test_actuators_with_several_controls(self) -> None:
@@ -515,11 +505,11 @@ class TestIgnoredAndErrors:
 
     def test_one_kind_does_not_excuse_another(self) -> None:
         source = mjcf(
-            TWO + '<geom name="m" type="hfield" hfield="f"/>',
-            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
+            TWO + '<site name="s1"/><site name="s2" pos="1 0 0"/>',
+            f"<tendon>{ROPE.format('m')}</tendon>"
             '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
         )
-        with pytest.raises(ValueError, match="geom 'm'") as error:
+        with pytest.raises(ValueError, match="tendon 'm'") as error:
             load_description(source, leave_out="force_limits")
         assert "forcerange" not in str(error.value)
 
@@ -549,18 +539,6 @@ class TestIgnoredAndErrors:
             load_description(mjcf(TWO, option='<option density="1" wind="1 0 0"/>'))
         ignored = load_description(mjcf(TWO, option='<option viscosity="1"/>')).ignored
         assert len(ignored) == 1
-
-    def test_height_fields(self) -> None:
-        asset = (
-            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
-        )
-        geom = '<geom name="hills" type="hfield" hfield="f"{}/>'
-        with pytest.raises(ValueError, match="geom 'hills': height fields"):
-            load_description(mjcf(geom.format("") + TWO, asset))
-        harmless = geom.format(' contype="0" conaffinity="0"')
-        description = load_description(mjcf(harmless + TWO, asset))
-        assert [item.name for item in description.geoms] == ["g", "k"]
-        assert len(description.ignored) == 1
 
     def test_flex(self) -> None:
         flex = (

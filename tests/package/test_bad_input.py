@@ -351,6 +351,8 @@ def spec() -> dict[str, Any]:
         "geom_mesh": np.array([-1], i), "mesh_vertex_count": np.zeros(0, i),
         "mesh_face_count": np.zeros(0, i), "mesh_vertex": np.zeros((0, 3), f),
         "mesh_face": np.zeros((0, 3), i),
+        "geom_hfield": np.array([-1], i), "hfield_grid": np.zeros((0, 2), i),
+        "hfield_size": np.zeros((0, 3)), "hfield_height": np.zeros(0),
         "geom_cloud": np.array([-1], i), "cloud_point_count": np.zeros(0, i),
         "cloud_contact_count": np.zeros(0, i), "cloud_point": np.zeros((0, 3), f),
         "geom_field": np.array([-1], i), "geom_modulus": np.zeros(1), "geom_dissipation": np.zeros(1),

@@ -20,6 +20,7 @@
 #include "geometry/clouds/cloud.h"
 #include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
+#include "geometry/relative.h"
 #include "geometry/surface.h"
 
 /* Relative to the cloud: differences of distance that count as none, and room for rounding. */
@@ -99,6 +100,18 @@ typedef struct question {
   placed_shape shape, point;
 } question;
 
+/* The nearest of a shape's contacts with a ball: height fields may have several. Room for all of
+ * them; NULL: none within the margin. */
+static const contact_point *nearest_contact(const placed_shape *shape, const placed_shape *ball,
+                                            double margin, contact_point *room) {
+  const int count = SPHERE_COLUMN[shape->type].collide(shape, ball, margin, room);
+  const contact_point *nearest = room;
+  for (int i = 1; i < count; ++i) {
+    nearest = room[i].dist < nearest->dist ? room + i : nearest;
+  }
+  return count > 0 ? nearest : NULL;
+}
+
 /* Signed distance of x and its gradient. */
 static double shape_distance(question *ask, const double x[3], double gradient[3]) {
   contact_point contact[CONTACTS_PER_PAIR_MAX];
@@ -109,15 +122,18 @@ static double shape_distance(question *ask, const double x[3], double gradient[3
     return vec3_dot(gradient, difference);
   }
   vec3_copy(ask->point.pos, x);
-  SPHERE_COLUMN[ask->shape.type].collide(&ask->shape, &ask->point, INFINITY, contact);
-  vec3_copy(gradient, contact->normal);
-  return contact->dist;
+  const contact_point *found = nearest_contact(&ask->shape, &ask->point, INFINITY, contact);
+  vec3_copy(gradient, found->normal);
+  return found->dist;
 }
 
 /* Of all points of a node. */
 static double node_distance(const cloud_node *node, question *ask) {
   double n[3], across[3];
   const double distance = shape_distance(ask, node->center, n);
+  if (ask->shape.type == QD_HFIELD) { /* not convex: has no supporting half spaces */
+    return distance - hypot(node->thickness, node->radius);
+  }
   vec3_cross(across, n, node->normal); /* its length: 1 - cosine^2 would round away what is small */
   return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
          vec3_norm(across) * node->radius;
@@ -162,23 +178,6 @@ static void search(nearest *n, const point_cloud *cloud, question *ask) {
   }
 }
 
-/* The shape as the cloud sees it. */
-static placed_shape relative_shape(const placed_shape *shape, const placed_shape *cloud) {
-  placed_shape out = *shape;
-  double difference[3];
-  vec3_sub(difference, shape->pos, cloud->pos);
-  mat3_tmul_vec(out.pos, cloud->rot, difference);
-  if (shape->type != QD_SPHERE) {
-    for (int i = 0; i < 3; ++i) {
-      for (int j = 0; j < 3; ++j) {
-        out.rot[3 * i + j] = cloud->rot[i] * shape->rot[j] + cloud->rot[3 + i] * shape->rot[3 + j] +
-                             cloud->rot[6 + i] * shape->rot[6 + j];
-      }
-    }
-  }
-  return out;
-}
-
 /* The point at this place of the tree, in the world. */
 static void world_point(double out[3], const placed_shape *cloud, int place) {
   mat3_mul_vec(out, cloud->rot, cloud->cloud->point + 3 * place);
@@ -211,8 +210,7 @@ static void point_contact(const placed_shape *a, const placed_shape *b, contact_
   double x[3];
   world_point(x, b, b->cloud->place[index]);
   place_ball(&ball, b->size, x);
-  SPHERE_COLUMN[a->type].collide(a, &ball, INFINITY, found);
-  *out = *found;
+  *out = *nearest_contact(a, &ball, INFINITY, found);
 }
 
 int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
@@ -232,8 +230,9 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
     double x[3];
     world_point(x, b, n.found[i].place);
     place_ball(&ball, b->size, x);
-    if (SPHERE_COLUMN[a->type].collide(a, &ball, margin, contact) > 0) {
-      out[count] = *contact;
+    const contact_point *nearest = nearest_contact(a, &ball, margin, contact);
+    if (nearest != NULL) {
+      out[count] = *nearest;
       out[count++].feature = cloud->index[n.found[i].place];
     }
   }
@@ -408,13 +407,10 @@ void cloud_cloud_size_derivative(const placed_shape *a, const placed_shape *b,
 
 void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
                    contact_point *out) {
-  if (a->type == QD_CLOUD && b->type == QD_CLOUD) {
+  if (a->type == QD_CLOUD) {
     points_contact(a, b, feature, out);
-  } else if (b->type == QD_CLOUD) {
-    point_contact(a, b, feature, out);
   } else {
-    point_contact(b, a, feature, out);
-    contact_point_exchange(out);
+    point_contact(a, b, feature, out);
   }
   out->feature = feature;
 }

@@ -30,9 +30,7 @@ static double known_to(const placed_shape *a, const placed_shape *b) {
   return KNOWN * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
 }
 
-/* Keeps limit of the contacts: the nearest one, then again and again the one farthest from those
- * kept, the first of equals; in their order. */
-static int reduce(contact_point *contacts, int count, int limit) {
+int contacts_reduce(contact_point *contacts, int count, int limit, int nearest) {
   double apart[FACE_MANIFOLD_CAPACITY];
   int kept[FACE_MANIFOLD_CAPACITY] = {0}, kept_count = 0, next = 0;
   if (count <= limit) {
@@ -42,18 +40,19 @@ static int reduce(contact_point *contacts, int count, int limit) {
     apart[i] = INFINITY;
     next = contacts[i].dist < contacts[next].dist ? i : next;
   }
-  for (int k = 0; k < limit; ++k) {
+  for (int k = 1; k <= limit; ++k) {
     kept[next] = 1;
-    int farthest = -1;
+    int best = -1;
     for (int i = 0; i < count; ++i) {
       double difference[3];
       vec3_sub(difference, contacts[i].pos, contacts[next].pos);
       apart[i] = fmin(apart[i], vec3_dot(difference, difference));
-      if (!kept[i] && (farthest < 0 || apart[i] > apart[farthest])) {
-        farthest = i;
+      if (!kept[i] && (best < 0 || (k < nearest ? contacts[i].dist < contacts[best].dist
+                                                : apart[i] > apart[best]))) {
+        best = i;
       }
     }
-    next = farthest;
+    next = best;
   }
   for (int i = 0; i < count; ++i) {
     if (kept[i]) {
@@ -153,7 +152,7 @@ int closest_and_manifold(const placed_shape *a, const placed_shape *b, const con
   if (found == 0) {
     found = lines(a, b, closest, candidates, &covered);
   }
-  found = reduce(candidates, found, CONTACTS_PER_PAIR_MAX - !covered);
+  found = contacts_reduce(candidates, found, CONTACTS_PER_PAIR_MAX - !covered, 1);
   if (!covered) {
     out[count] = *closest;
     out[count++].feature = closest_feature(feature_a, feature_b);

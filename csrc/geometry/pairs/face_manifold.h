@@ -45,6 +45,11 @@ void face_manifold_derivative(const placed_shape *owner, const placed_shape *oth
 void face_manifold_size_derivative(const placed_shape *owner, const placed_shape *other,
                                    const contact_point *contact, contact_point_derivative *out);
 
+/* Keeps limit of the contacts (FACE_MANIFOLD_CAPACITY at most): the nearest ones, as many as said,
+ * then again and again the one farthest from those kept, the first of equals; in their order.
+ * Returns how many there are. */
+int contacts_reduce(contact_point *contacts, int count, int limit, int nearest);
+
 /* Fills out (CONTACTS_PER_PAIR_MAX) with the contact of the closest points and the manifold of a
  * face almost normal to it, if there is one: all of dist <= margin. The closest points are left out
  * where the manifold is as close. */

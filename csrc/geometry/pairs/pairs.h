@@ -54,6 +54,16 @@ pair_collide plane_mesh_collide, mesh_sphere_collide;
 /* closest_and_manifold.c: of closest points with features of surface.h, and of faces over faces */
 pair_derivative closest_and_manifold_derivative, closest_and_manifold_size_derivative;
 
+/* height_field_pairs.c: against spheres, capsules, boxes, cylinders, ellipsoids and meshes */
+pair_collide height_field_convex_collide;
+pair_derivative height_field_convex_derivative, height_field_convex_size_derivative;
+
+/* The contact of a feature, in the order of the table; of clouds against convex shapes or height
+ * fields, or of two clouds. */
+typedef void pair_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                          contact_point *out);
+pair_contact height_field_contact, cloud_contact;
+
 /* cloud_pairs.c */
 pair_collide convex_cloud_collide, cloud_cloud_collide;
 pair_derivative convex_cloud_derivative, cloud_cloud_derivative;

@@ -14,4 +14,6 @@ const shape_pair SPHERE_COLUMN[QD_SHAPE_TYPE_COUNT] = {
                       closest_and_manifold_size_derivative},
     [QD_MESH] = {mesh_sphere_collide, closest_and_manifold_derivative,
                  closest_and_manifold_size_derivative},
+    [QD_HFIELD] = {height_field_convex_collide, height_field_convex_derivative,
+                   height_field_convex_size_derivative},
 };

@@ -25,6 +25,7 @@ typedef enum qd_shape_type {
   QD_ELLIPSOID, /* size: half axes */
   QD_MESH,      /* convex: see mesh_vertex_count; size unused */
   QD_CLOUD,     /* size: radius of the points, may be zero; see cloud_point */
+  QD_HFIELD,    /* solid under a surface over a grid; size unused; see hfield_height */
   QD_SHAPE_TYPE_COUNT
 } qd_shape_type;
 
@@ -131,6 +132,17 @@ typedef struct qd_model_spec {
                                          nearest points, 1 to 8 */
   int cloud_point_total;
   const double *cloud_point; /* (cloud_point_total, 3) cloud after cloud, geometry frame */
+
+  const int32_t *geom_hfield; /* (geom_count) its height field, or -1; QD_HFIELD needs one;
+                                 NULL: none */
+  int hfield_count;           /* height fields, each shared by any number of geometries */
+  const int32_t *hfield_grid; /* (hfield_count, 2) rows (along y) and columns (along x), at least 2,
+                                 together at most 2^22 points */
+  const double *hfield_size;  /* (hfield_count, 3) half lengths of the grid along x and y; z of the
+                                 solid's bottom, below all heights; geometry frame */
+  int hfield_height_total;
+  const double *hfield_height; /* (hfield_height_total) z of the surface, field after field, row
+                                  after row, from the corner of least x and y */
 
   const int32_t *geom_field;  /* (geom_count) its pressure field or rigid surface, or -1: pairs with
                                  a soft geometry need both; NULL: none has one */

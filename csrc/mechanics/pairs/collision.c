@@ -30,6 +30,7 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
     shape->size = model->parameters.geom_size + 3 * i;
     shape->mesh = model->geom_mesh[i] >= 0 ? model->mesh[model->geom_mesh[i]] : NULL;
     shape->cloud = model->geom_cloud[i] >= 0 ? model->cloud[model->geom_cloud[i]] : NULL;
+    shape->heights = model->geom_hfield[i] >= 0 ? model->hfield[model->geom_hfield[i]] : NULL;
     mat3_mul_vec(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i);
     vec3_axpy(shape->pos, 1.0, k->body_pos + 3 * body);
     if (shape->type != QD_SPHERE) {

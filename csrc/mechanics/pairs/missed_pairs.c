@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#include "geometry/height_fields/height_field.h"
+#include "geometry/relative.h"
+
 /* Squared smallest distance of B's centre from A's while both move in a straight line. */
 static double closest_approach(const placed_shape *a0, const placed_shape *b0,
                                const placed_shape *a1, const placed_shape *b1) {
@@ -30,19 +33,35 @@ static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
   return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <= reach * reach;
 }
 
-static int is_cloud_pair(const collision *c, int a, int b) {
-  return c->shape[a].type == QD_CLOUD || c->shape[b].type == QD_CLOUD;
+static int is_in_parts(const collision *c, int a, int b) {
+  return shape_is_in_parts(c->shape[a].type) || shape_is_in_parts(c->shape[b].type);
 }
 
-/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point. */
+/* The face of a height field that the other shape's middle enters the solid by, or -1; of other
+ * pairs always. */
+static int face_entered(const collision *c, int a, int b) {
+  const int field = c->shape[a].type == QD_HFIELD ? a : b, other = field == a ? b : a;
+  if (c->shape[field].type != QD_HFIELD) {
+    return -1;
+  }
+  const placed_shape from = relative_shape(c->shape + other, c->shape + field);
+  const placed_shape to = relative_shape(c->next + other, c->next + field);
+  return height_field_entered(c->shape[field].heights, from.pos, to.pos);
+}
+
+/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point; or if a height
+ * field was entered. */
 static int turned_round(const collision *c, int a, int b, const contact_point *after) {
   contact_point before[CONTACTS_PER_PAIR_MAX], moved;
+  if (face_entered(c, a, b) >= 0) {
+    return 1;
+  }
   const int count = shapes_collide(c->shape + a, c->shape + b, INFINITY, before);
-  if (!is_cloud_pair(c, a, b)) {
+  if (!is_in_parts(c, a, b)) {
     return count > 0 && vec3_dot(before[0].normal, after->normal) < 0.0;
   }
   for (int i = 0; i < count; ++i) {
-    cloud_contact(c->next + a, c->next + b, before[i].feature, &moved);
+    feature_contact(c->next + a, c->next + b, before[i].feature, &moved);
     if (vec3_dot(before[i].normal, moved.normal) < 0.0) {
       return 1;
     }
@@ -67,10 +86,10 @@ static int passed(const qd_model *model, const collision *c, int pair) {
   return count > 0 && turned_round(c, a, b, after);
 }
 
-/* Of the size of a cloud: how deep a point may come to lie before it counts as missed, */
-#define POINT_DEPTH 1e-4
-/* and how much deeper than points that are in the list: these sink by the curvature of the way. */
-#define POINT_DEEPER 2.0
+/* Of the size of the smaller shape: how deep a part may come to lie before it counts as missed, */
+#define PART_DEPTH 1e-4
+/* and how much deeper than parts that are in the list: these sink by the curvature of the way. */
+#define PART_DEEPER 2.0
 
 static int is_listed(const collision *c, int pair, contact_feature feature) {
   for (int i = 0; i < c->count && i < c->capacity; ++i) {
@@ -81,26 +100,44 @@ static int is_listed(const collision *c, int pair, contact_feature feature) {
   return 0;
 }
 
-/* Points of a cloud that were not among the nearest at q and that the step runs into, though the
- * pair is in the list: 1 if there are any. Every round adds a point, so the rounds end. */
-static int find_points(collision *c, const qd_model *model, int pair, int add) {
-  contact_point after[CONTACTS_PER_PAIR_MAX], here;
+/* Adds the contact of a feature as it is at q. Returns 0 where it is no contact that a step can
+ * come up against: in the list already, or penetrating by more than is allowed, as the planes of
+ * faces do that a shape has gone under on its way. */
+static int add_part(collision *c, const qd_model *model, int pair, contact_feature feature,
+                    double allowed, int add) {
+  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  contact_point here;
+  feature_contact(c->shape + a, c->shape + b, feature, &here);
+  if (is_listed(c, pair, here.feature) || !(here.dist >= -allowed)) {
+    return 0;
+  }
+  if (add) {
+    collision_add_contact(c, model, pair, &here);
+  }
+  return 1;
+}
+
+/* Parts of a cloud or a height field that were not in the list at q and that the step runs into,
+ * though the pair is: 1 if there are any. Every round adds a part, so the rounds end. */
+static int find_parts(collision *c, const qd_model *model, int pair, int add) {
+  contact_point after[CONTACTS_PER_PAIR_MAX];
   int missed[CONTACTS_PER_PAIR_MAX], found = 0;
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-  const int cloud = c->shape[a].type == QD_CLOUD ? a : b;
-  double allowed = POINT_DEPTH * model->geom_radius[cloud];
+  const double size = fmin(model->geom_radius[a], model->geom_radius[b]);
+  const int is_field = c->shape[a].type == QD_HFIELD || c->shape[b].type == QD_HFIELD;
+  const int face = face_entered(c, a, b);
+  double allowed = PART_DEPTH * size;
+  if (face >= 0 && add_part(c, model, pair, height_field_feature(face), allowed, add)) {
+    return 1;
+  }
   const int count = shapes_collide(c->next + a, c->next + b, -allowed, after);
   for (int i = 0; i < count; ++i) {
     missed[i] = !is_listed(c, pair, after[i].feature);
-    allowed = missed[i] ? allowed : fmax(allowed, -POINT_DEEPER * after[i].dist);
+    allowed = missed[i] ? allowed : fmax(allowed, -PART_DEEPER * after[i].dist);
   }
   for (int i = 0; i < count; ++i) {
     if (missed[i] && after[i].dist < -allowed) {
-      found = 1;
-      if (add) {
-        cloud_contact(c->shape + a, c->shape + b, after[i].feature, &here);
-        collision_add_contact(c, model, pair, &here);
-      }
+      found |= add_part(c, model, pair, after[i].feature, is_field ? allowed : INFINITY, add);
     }
   }
   return found;
@@ -210,18 +247,18 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
                       const double *mocap, double margin, kinematics *next, const double *q_next,
                       int add) {
   int count = 0;
-  if (c->left_out == 0 && model->cloud_pair_count == 0) {
+  if (c->left_out == 0 && model->probed_pair_count == 0) {
     return 0;
   }
   find_reach(c, model, q, delta);
   find_travel(c, model, delta);
-  const int first = model->cloud_pair_count == 0 ? first_to_ask(c, model, margin) : 0;
+  const int first = model->probed_pair_count == 0 ? first_to_ask(c, model, margin) : 0;
   if (first == model->pair_count) {
     return 0;
   }
   kinematics_compute(model, q_next, mocap, next);
   collision_place_shapes(c->next, model, next);
-  if (model->pair_table.in_use || model->cloud_pair_count > 0) {
+  if (model->pair_table.in_use || model->probed_pair_count > 0) {
     broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
   } else {
     broad_phase_keep_met(&c->broad, model, c->shape, c->next);
@@ -230,9 +267,9 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
        ++pair) {
     if (can_be_missed(c, model, pair, margin)) {
       count += find_pair(c, model, pair, add);
-    } else if (c->counts[pair] && model->cloud_pair_count > 0 &&
-               is_cloud_pair(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
-      count += find_points(c, model, pair, add);
+    } else if (c->counts[pair] && model->probed_pair_count > 0 &&
+               is_in_parts(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
+      count += find_parts(c, model, pair, add);
     }
   }
   return count;

@@ -7,7 +7,7 @@
 
 /* tree.c: bodies, joints, mocap bodies */
 qd_status spec_check_tree(const qd_model_spec *s, const report *r);
-/* shapes.c: geometries, their meshes and point clouds */
+/* shapes.c: geometries, their meshes, point clouds and height fields */
 qd_status spec_check_shapes(const qd_model_spec *s, const report *r);
 /* contacts.c: pairs of geometries */
 qd_status spec_check_pairs(const qd_model_spec *s, const report *r);

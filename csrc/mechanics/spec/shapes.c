@@ -1,11 +1,11 @@
 #include <math.h>
 
-#include "geometry/collide.h"
+#include "geometry/height_fields/height_field.h"
 #include "mechanics/spec/parts.h"
 #include "mechanics/spec/spec_check.h"
 
 static int size_count(int type) {
-  static const int counts[QD_SHAPE_TYPE_COUNT] = {0, 1, 2, 3, 2, 3, 0, 1};
+  static const int counts[QD_SHAPE_TYPE_COUNT] = {0, 1, 2, 3, 2, 3, 0, 1, 0};
   return counts[type];
 }
 
@@ -100,8 +100,54 @@ static qd_status check_clouds(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
+static qd_status check_hfield(const qd_model_spec *s, int i, int heights, const report *r) {
+  const int32_t *grid = s->hfield_grid + 2 * i;
+  const double *size = s->hfield_size + 3 * i;
+  if (grid[0] < 2 || grid[1] < 2 || grid[0] > HEIGHT_FIELD_POINTS_MAX / grid[1]) {
+    return spec_fail(r, "hfield_grid", i, "less than two rows or columns, or too many points");
+  }
+  if (grid[0] * grid[1] > s->hfield_height_total - heights) {
+    return spec_fail(r, "hfield_grid", i, "more points than there are heights");
+  }
+  if (!(size[0] > 0.0) || !(size[1] > 0.0)) {
+    return spec_fail(r, "hfield_size", i, "half lengths must be positive");
+  }
+  for (int k = 0; k < grid[0] * grid[1]; ++k) {
+    if (!(s->hfield_height[heights + k] > size[2])) {
+      return spec_fail(r, "hfield_size", i, "its bottom must be below all heights");
+    }
+  }
+  return QD_OK;
+}
+
+static qd_status check_hfields(const qd_model_spec *s, const report *r) {
+  int heights = 0;
+  TRY(spec_finite(r, "hfield_size", s->hfield_size, s->hfield_count, 3));
+  TRY(spec_finite(r, "hfield_height", s->hfield_height, s->hfield_height_total, 1));
+  for (int i = 0; i < s->hfield_height_total; ++i) {
+    if (fabs(s->hfield_height[i]) > POINT_MAX) {
+      return spec_fail(r, "hfield_height", i, "too large");
+    }
+  }
+  for (int i = 0; i < s->hfield_count; ++i) {
+    TRY(check_hfield(s, i, heights, r));
+    heights += s->hfield_grid[2 * i] * s->hfield_grid[2 * i + 1];
+  }
+  if (heights != s->hfield_height_total) {
+    return spec_fail(r, "hfield_height", heights, "belongs to no height field");
+  }
+  for (int i = 0; i < s->geom_count; ++i) {
+    const int field = spec_index(s->geom_hfield, i);
+    if (field < -1 || field >= s->hfield_count || (field >= 0) != (s->geom_type[i] == QD_HFIELD)) {
+      return spec_fail(r, "geom_hfield", i, "height fields have one, other shapes have none");
+    }
+  }
+  return QD_OK;
+}
+
 qd_status spec_check_shapes(const qd_model_spec *s, const report *r) {
   TRY(check_geoms(s, r));
   TRY(check_meshes(s, r));
-  return check_clouds(s, r);
+  TRY(check_clouds(s, r));
+  return check_hfields(s, r);
 }

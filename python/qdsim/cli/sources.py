@@ -53,7 +53,7 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KIND",
-        help="load without what is not supported, e.g. height_fields; may be given several times",
+        help="load without what is not supported, e.g. tendons; may be given several times",
     )
     parser.add_argument(
         "--package-dir",

@@ -11,6 +11,7 @@ from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Connect, Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import Actuator, Body, Exclude, Joint, Keyframe, ModelWarning, Pair
+from qdsim.description.height_fields import HeightField
 from qdsim.description.scene import Description
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import Softness
@@ -26,6 +27,7 @@ __all__ = [
     "Description",
     "Exclude",
     "Geom",
+    "HeightField",
     "Joint",
     "Keyframe",
     "Mesh",

@@ -11,6 +11,7 @@ from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import ContactSolver, reference
 from qdsim.description.elements import JOINT_TYPES, Elements
+from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
 from qdsim.description.tendons import Tendon
@@ -47,6 +48,7 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         **_pair_arrays(pairs, description.contact_solver),
         **_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}),
         **_cloud_arrays(description),
+        **_hfield_arrays(description),
         **_tendon_arrays(description, body_index, joint_index),
         "default_q": _floats(description.default_q),
         "reference_q": _floats(description.reference_q),
@@ -202,6 +204,23 @@ def _cloud_arrays(description: Elements) -> dict[str, Array]:
         "cloud_point_count": _ints([len(item) for item in clouds]),
         "cloud_contact_count": _ints([item.contacts for item in clouds]),
         "cloud_point": np.concatenate([np.zeros((0, 3)), *(item.points for item in clouds)]),
+    }
+
+
+def _hfield_arrays(description: Elements) -> dict[str, Array]:
+    """The height fields; equal ones stand once."""
+    index: dict[HeightField, int] = {}
+    geom_hfield = np.full(len(description.geoms), -1, dtype=np.int32)
+    for i, geom in enumerate(description.geoms):
+        if geom.hfield is not None:
+            geom_hfield[i] = index.setdefault(geom.hfield, len(index))
+    return {
+        "geom_hfield": geom_hfield,
+        "hfield_grid": np.array([item.heights.shape for item in index], dtype=np.int32).reshape(
+            -1, 2
+        ),
+        "hfield_size": _floats([(*item.size, item.bottom) for item in index], 3),
+        "hfield_height": np.concatenate([np.zeros(0), *(item.heights.ravel() for item in index)]),
     }
 
 

@@ -261,7 +261,7 @@ def _filled_evenly(body: Body, meshes: Sequence[Mesh]) -> Body:
         if geom.type == "mesh" and geom.mesh in known:
             volume, middle, second = _hull_solid(known[geom.mesh])
             parts.append((geom, volume, middle, second))
-        elif geom.type not in ("plane", "mesh", "cloud"):
+        elif geom.type not in ("plane", "mesh", "cloud", "hfield"):
             volume, moments = _solid(geom)
             parts.append((geom, volume, np.zeros(3), np.diag(moments)))
     if not parts:

@@ -19,6 +19,8 @@ def bounding_radius(geom: Geom, size: Sequence[float], meshes: Mapping[str, Mesh
         return math.inf
     if geom.mesh is not None:
         return float(np.linalg.norm(meshes[geom.mesh].vertices, axis=1).max())
+    if geom.hfield is not None:
+        return geom.hfield.radius
     if geom.cloud is not None:
         return float(np.linalg.norm(geom.cloud.points, axis=1).max() + max(size))
     if geom.type == "box":

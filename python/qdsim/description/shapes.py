@@ -16,10 +16,13 @@ from qdsim.description import checks
 from qdsim.description.checks import Vector
 from qdsim.description.clouds import PointCloud
 from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
+from qdsim.description.height_fields import HeightField
 from qdsim.description.hulls import hull_faces
 from qdsim.description.softness import Softness
 
-GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh", "cloud"]
+GeomType = Literal[
+    "plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh", "cloud", "hfield"
+]
 
 # Order and values of qd_shape_type.
 GEOM_TYPES: tuple[str, ...] = (
@@ -31,6 +34,7 @@ GEOM_TYPES: tuple[str, ...] = (
     "ellipsoid",
     "mesh",
     "cloud",
+    "hfield",
 )
 GEOM_SIZES = {
     "plane": 0,
@@ -41,6 +45,7 @@ GEOM_SIZES = {
     "ellipsoid": 3,
     "mesh": 0,
     "cloud": 1,
+    "hfield": 0,
 }
 _PAIRS = (  # as qd_shape_pair_supported
     ("plane", "sphere"),
@@ -78,6 +83,13 @@ _PAIRS = (  # as qd_shape_pair_supported
     ("ellipsoid", "cloud"),
     ("mesh", "cloud"),
     ("cloud", "cloud"),
+    ("hfield", "sphere"),
+    ("hfield", "capsule"),
+    ("hfield", "box"),
+    ("hfield", "cylinder"),
+    ("hfield", "ellipsoid"),
+    ("hfield", "mesh"),
+    ("hfield", "cloud"),
 )
 SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
@@ -91,7 +103,7 @@ class Geom:
         name: unique among geometries.
         type: one of ``GEOM_TYPES``.
         size: m. sphere (radius), capsule and cylinder (radius, half length; along z), box (half
-            lengths), ellipsoid (half axes); unused by mesh, and by plane (half space z <= 0), where
+            lengths), ellipsoid (half axes); unused by mesh and hfield, and by plane (half space z <= 0), where
             two numbers may say how far to draw it.
         pos, quat: (3), m, and (4), w x y z: its frame in the body's.
         friction: (3) sliding, torsional (m), rolling (m).
@@ -104,6 +116,7 @@ class Geom:
         mesh: name of a mesh, for type "mesh".
         rgba: colour in pictures, each in [0, 1].
         cloud: a ``PointCloud``, for type "cloud"; size is the radius of its points then.
+        hfield: a ``HeightField``, for type "hfield".
         stiffness: N/m, along the normal of its contacts. None: rigid. Two geometries give way one
             behind the other, as springs in series do.
         restitution: 0 to 1, for the second-order step; of a pair the larger one. None: that of the
@@ -136,6 +149,7 @@ class Geom:
     solref: Vector = SOLREF
     solimp: Vector = SOLIMP
     solmix: float = 1.0
+    hfield: HeightField | None = None
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
@@ -185,12 +199,16 @@ def _geom_size(owner: str, geom: Geom) -> Vector:
 
 
 def _check_parts(owner: str, geom: Geom) -> None:
-    """A cloud and a mesh belong to the shapes of their names."""
-    if (geom.type == "cloud") != (geom.cloud is not None):
-        raise ValueError(f"{owner}: a geometry has a cloud if its type is 'cloud'")
-    cloud: object = geom.cloud
-    if cloud is not None and not isinstance(cloud, PointCloud):
-        raise TypeError(f"{owner}: cloud must be a PointCloud, got {type(cloud).__name__}")
+    """A cloud, a height field and a mesh belong to the shapes of their names."""
+    parts: tuple[tuple[str, object, type], ...] = (
+        ("cloud", geom.cloud, PointCloud),
+        ("hfield", geom.hfield, HeightField),
+    )
+    for name, part, kind in parts:
+        if (geom.type == name) != (part is not None):
+            raise ValueError(f"{owner}: a geometry has a {name} if its type is '{name}'")
+        if part is not None and not isinstance(part, kind):
+            raise TypeError(f"{owner}: {name} must be a {kind.__name__}, got {type(part).__name__}")
     if geom.type == "mesh" and geom.mesh is None:
         raise ValueError(f"{owner}: type 'mesh' needs the name of a mesh")
 

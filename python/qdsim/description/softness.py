@@ -82,8 +82,8 @@ class Softness:
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{owner}: {error}") from None
-        if type == "cloud":
-            raise ValueError(f"{owner}: a cloud cannot be soft")
+        if type in ("cloud", "hfield"):
+            raise ValueError(f"{owner}: a geometry of type {type!r} cannot be soft")
         if type == "plane" and soft.field is not None:
             raise ValueError(f"{owner}: soft: a plane has no field of tetrahedra")
         if (type == "plane") != (soft.thickness is not None):

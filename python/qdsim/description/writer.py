@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.description.arrays import rotation_matrix
 from qdsim.description.constraints import Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint, Pair
+from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.shapes import Geom
 from qdsim.description.tendons import Tendon
@@ -27,8 +29,11 @@ def write_mjcf(description: Elements) -> str:
         root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false"
     )
     _write_option(root, description)
-    if description.meshes:
+    fields = {geom.hfield: geom.name for geom in reversed(description.geoms) if geom.hfield}
+    if description.meshes or fields:
         assets = ElementTree.SubElement(root, "asset")
+        for field, name in fields.items():
+            _write_hfield(assets, field, name)
         for mesh in description.meshes:
             element = ElementTree.SubElement(
                 assets,
@@ -41,7 +46,7 @@ def write_mjcf(description: Elements) -> str:
             if mesh.hull is not None:  # where a file limits it, it is part of the shape
                 element.set("maxhullvert", str(len(np.unique(mesh.hull))))
     _write_softness(root, description)
-    _write_bodies(root, description)
+    _write_bodies(root, description, fields)
     _write_contacts(root, description)
     _write_constraints(root, description)
     _write_tendons(root, description)
@@ -88,6 +93,20 @@ def _text(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
+def _write_hfield(assets: Element, field: HeightField, name: str) -> None:
+    """MuJoCo counts heights from the lowest one, as parts of the highest, and lists rows from the last."""
+    low, rise = float(field.heights.min()), float(np.ptp(field.heights))
+    rows, columns = field.heights.shape
+    element = ElementTree.SubElement(assets, "hfield", name=name, nrow=str(rows), ncol=str(columns))
+    element.set("size", _text((*field.size, rise or field.base, field.base)))
+    element.set("elevation", _text((field.heights[::-1].ravel() - low) / (rise or 1.0)))
+
+
+def _above(pos: Iterable[float], quat: Iterable[float], height: float) -> npt.NDArray[np.float64]:
+    """A place so far along the frame's z."""
+    return np.asarray(pos) + height * rotation_matrix(quat)[:, 2]
+
+
 def _write_softness(root: Element, description: Elements) -> None:
     """As ``qdsim.formats.softness`` reads it."""
     soft = [(geom.name, geom.soft) for geom in description.geoms if geom.soft is not None]
@@ -105,13 +124,13 @@ def _write_softness(root: Element, description: Elements) -> None:
                 ElementTree.SubElement(custom, "text", name=f"soft:{name} {part}", data=text)
 
 
-def _write_bodies(root: Element, description: Elements) -> None:
+def _write_bodies(root: Element, description: Elements, fields: dict[HeightField, str]) -> None:
     elements = {WORLD: ElementTree.SubElement(root, "worldbody")}
     for body in description.bodies:
         if body.name != WORLD:
             elements[body.name] = _write_body(elements[body.parent], body)
         for geom in body.geoms:
-            _write_geom(elements[body.name], geom)
+            _write_geom(elements[body.name], geom, fields)
 
 
 def _write_body(parent: Element, body: Body) -> Element:
@@ -162,7 +181,7 @@ def _write_joint(parent: Element, joint: Joint) -> None:
         element.set("range", _text(np.clip(joint.range, -1e10, 1e10)))
 
 
-def _write_geom(parent: Element, geom: Geom) -> None:
+def _write_geom(parent: Element, geom: Geom, fields: dict[HeightField, str]) -> None:
     if geom.type == "cloud":
         raise ValueError(f"geom {geom.name!r}: MJCF has no point clouds")
     element = ElementTree.SubElement(
@@ -183,6 +202,9 @@ def _write_geom(parent: Element, geom: Geom) -> None:
     _write_solver(element, geom)
     if geom.mesh is not None:
         element.set("mesh", geom.mesh)
+    elif geom.hfield is not None:
+        element.set("hfield", fields[geom.hfield])
+        element.set("pos", _text(_above(geom.pos, geom.quat, float(geom.hfield.heights.min()))))
     elif geom.type == "plane":
         # MuJoCo wants a positive grid spacing even for a plane without end.
         element.set("size", _text((geom.size[0], geom.size[1], 1.0)))

@@ -8,14 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.description import Exclude, Geom, Mesh, Pair, PointCloud
+from qdsim.description import Exclude, Geom, HeightField, Mesh, Pair, PointCloud
 from qdsim.description.contact_solver import SOLREF
 from qdsim.description.hulls import hull_of_compiled
 from qdsim.formats.reading import Reading
 from qdsim.formats.softness import read_softness
 
-_GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
-_GEOM_MESH, _GEOM_HFIELD = 7, 1
+_GEOM_NAMES = {
+    0: "plane",
+    1: "hfield",
+    2: "sphere",
+    3: "capsule",
+    4: "ellipsoid",
+    5: "cylinder",
+    6: "box",
+    7: "mesh",
+}
+_GEOM_HFIELD, _GEOM_MESH = 1, 7
 
 
 class Geometries:
@@ -26,6 +35,7 @@ class Geometries:
         self.clouds = clouds
         self._frictions = self._match_frictions()
         self._softness = read_softness(reading)
+        self._hfields: dict[int, HeightField] = {}
 
     def _match_frictions(self) -> list[float | None]:
         """Friction that a URDF gives to each geometry: collision elements in their links' order."""
@@ -52,7 +62,7 @@ class Geometries:
     def geom(self, g: int) -> Geom | None:
         m, name = self.r.m, self.r.geom_names[g]
         kind = int(m.geom_type[g])
-        shape: Any = "mesh" if kind == _GEOM_MESH else _GEOM_NAMES.get(kind)
+        shape: Any = _GEOM_NAMES.get(kind)
         off = self.r.disabled("contact")
         contype = 0 if off else int(m.geom_contype[g])
         conaffinity = 0 if off else int(m.geom_conaffinity[g])
@@ -71,7 +81,7 @@ class Geometries:
         return Geom(
             name,
             shape,
-            () if shape in ("mesh", "cloud") else m.geom_size[g],
+            () if shape in ("mesh", "cloud", "hfield") else m.geom_size[g],
             pos=pos,
             quat=quat,
             friction=friction,
@@ -83,6 +93,7 @@ class Geometries:
             mesh=self.r.mesh_names[mesh] if shape == "mesh" else None,
             rgba=self._colour(g),
             cloud=cloud,
+            hfield=self._hfield(g) if shape == "hfield" else None,
             soft=self._softness.get(name),
             solmix=float(m.geom_solmix[g]),
             **self._solver("geom", g),
@@ -112,13 +123,11 @@ class Geometries:
     def _refuse(self, g: int, collides: bool) -> None:
         """Of a geometry without a shape: an error where something may touch it, else a remark."""
         m, name = self.r.m, self.r.geom_names[g]
-        is_field = int(m.geom_type[g]) == _GEOM_HFIELD
-        what = "height fields" if is_field else "signed distance fields"
+        what = "signed distance fields"
         pairs = range(0 if self.r.disabled("contact") else m.npair)
         if collides or any(g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in pairs):
             text = f"geom '{name}': {what} are not supported"
-            hint = "; clouds= puts points in its place"
-            self.r.refusals.refuse("height_fields" if is_field else (), text, hint)
+            self.r.refusals.error(f"{text}; clouds= puts points in its place")
         else:
             self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
 
@@ -133,9 +142,25 @@ class Geometries:
         return friction if given is None else (given, *friction[1:]), margin
 
     def _has_shape(self, g: int) -> bool:
-        """Whether anything can touch it here: height fields and signed distance fields have no shape."""
-        kind = int(self.r.m.geom_type[g])
-        return kind == _GEOM_MESH or kind in _GEOM_NAMES or self.r.geom_names[g] in self.clouds
+        """Whether anything can touch it here: signed distance fields have no shape."""
+        return int(self.r.m.geom_type[g]) in _GEOM_NAMES or self.r.geom_names[g] in self.clouds
+
+    def _hfield(self, g: int) -> HeightField:
+        """MuJoCo's heights are single precision, parts of size[2]; its bottom is at -size[3]."""
+        m, i = self.r.m, int(self.r.m.geom_dataid[g])
+        if i not in self._hfields:
+            rows, columns, begin = (
+                int(values[i]) for values in (m.hfield_nrow, m.hfield_ncol, m.hfield_adr)
+            )
+            size = m.hfield_size[i]
+            heights = size[2] * np.float64(m.hfield_data[begin : begin + rows * columns])
+            lowest = float(heights.min(initial=0.0))
+            try:
+                field = HeightField(heights.reshape(rows, columns), size[:2], size[3] + lowest)
+            except ValueError as error:
+                raise ValueError(f"geom '{self.r.geom_names[g]}': {error}") from None
+            self._hfields[i] = field
+        return self._hfields[i]
 
     def _frame_of_file(self, g: int) -> tuple[Any, Any]:
         """Pose of a mesh geometry as the file gives it: the compiler turns and shifts vertices, so

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-Kind = Literal["force_limits", "tendons", "actuators", "height_fields"]
+Kind = Literal["force_limits", "tendons", "actuators"]
 """What may be left out: force limits of actuators; tendons with all they pull; actuators that are not
-springs of one joint; height fields."""
+springs of one joint."""
 
 _SHOWN = 20
 

@@ -86,7 +86,7 @@ def _hint(geom: Geom) -> float:
     """Longest edges of round shapes, m."""
     if geom.soft is not None and geom.soft.hint is not None:
         return geom.soft.hint
-    if geom.type in ("plane", "mesh", "box", "cloud"):
+    if geom.type in ("plane", "mesh", "box", "cloud", "hfield"):
         return 0.0
     sizes = geom.size[: 3 if geom.type == "ellipsoid" else 1]
     return max(0.25 * min(sizes), tessellation.finest(geom.type, sizes))
@@ -206,9 +206,10 @@ def _beyond(geom: Geom, points: Array, meshes: Mapping[str, Mesh]) -> Array:
 
 
 def _tessellation(geom: Geom, meshes: Mapping[str, Mesh]) -> tessellation.Tessellation:
-    if geom.type == "cloud":
+    if geom.type in ("cloud", "hfield"):
+        why = "has no surface" if geom.type == "cloud" else "is not convex"
         raise ValueError(
-            f"geom {geom.name!r} is a cloud, which has no surface, and can touch a soft geometry; exclude their bodies"
+            f"geom {geom.name!r} is a {geom.type}, which {why}, and can touch a soft geometry; exclude their bodies"
         )
     size = np.array(geom.size)
     if geom.type == "mesh":

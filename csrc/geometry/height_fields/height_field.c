@@ -1,0 +1,358 @@
+#include "geometry/height_fields/height_field.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/block.h"
+#include "base/vec3.h"
+
+static height_field *lay_out(size_t point_count, arena *a) {
+  height_field *field = arena_take(a, sizeof *field);
+  double *height = arena_doubles(a, point_count);
+  if (field != NULL) {
+    field->height = height;
+  }
+  return field;
+}
+
+height_field *height_field_create(const double *height, int row_count, int column_count,
+                                  const double half[2], double bottom) {
+  const size_t count = (size_t)row_count * (size_t)column_count;
+  arena counting = {NULL, 0};
+  lay_out(count, &counting);
+  char *block = block_allocate(counting.offset);
+  if (block == NULL) {
+    return NULL;
+  }
+  arena a = {block, 0};
+  height_field *field = lay_out(count, &a);
+  const int points[2] = {column_count, row_count};
+  field->row_count = row_count;
+  field->column_count = column_count;
+  for (int k = 0; k < 2; ++k) {
+    field->half[k] = half[k];
+    field->step[k] = 2.0 * half[k] / (points[k] - 1);
+  }
+  field->bottom = bottom;
+  field->lowest = field->highest = height[0];
+  memcpy(field->height, height, count * sizeof(double));
+  for (size_t i = 1; i < count; ++i) {
+    field->lowest = fmin(field->lowest, height[i]);
+    field->highest = fmax(field->highest, height[i]);
+  }
+  return field;
+}
+
+void height_field_destroy(height_field *field) { block_free(field); }
+
+int height_field_cell(const height_field *field, int axis, double x) {
+  const int last = (axis == 0 ? field->column_count : field->row_count) - 2;
+  const double cell = floor((x + field->half[axis]) / field->step[axis]);
+  return cell > 0.0 ? (cell < last ? (int)cell : last) : 0;
+}
+
+static void grid_point(double out[3], const height_field *field, int column, int row) {
+  vec3_set(out, -field->half[0] + column * field->step[0], -field->half[1] + row * field->step[1],
+           field->height[(size_t)row * (size_t)field->column_count + (size_t)column]);
+}
+
+/* ---------------------------------------------------------------- faces */
+
+/* Upward normal, not unit, of a face, and its corner where its cell begins. */
+static void face_normal_at(double normal[3], double corner[3], const height_field *field,
+                           int column, int row, part_kind face) {
+  double far[3], beside[3], u[3], v[3];
+  const int right = face == PART_RIGHT_FACE;
+  grid_point(corner, field, column, row);
+  grid_point(far, field, column + 1, row + 1);
+  grid_point(beside, field, column + right, row + !right);
+  vec3_sub(u, right ? beside : far, corner);
+  vec3_sub(v, right ? far : beside, corner);
+  vec3_cross(normal, u, v);
+}
+
+/* The face over or under a point of the footprint. */
+static part_kind face_at(const height_field *field, int column, int row, double x, double y) {
+  const double u = (x + field->half[0]) / field->step[0] - column;
+  const double v = (y + field->half[1]) / field->step[1] - row;
+  return v > u ? PART_LEFT_FACE : PART_RIGHT_FACE;
+}
+
+double height_field_height(const height_field *field, double x, double y) {
+  const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
+  double normal[3], corner[3];
+  face_normal_at(normal, corner, field, column, row, face_at(field, column, row, x, y));
+  return corner[2] - (normal[0] * (x - corner[0]) + normal[1] * (y - corner[1])) / normal[2];
+}
+
+/* ---------------------------------------------------------------- edges and vertices */
+
+/* Steps (column, row) from where an edge begins to its other end and to the points across from it.
+ */
+typedef struct edge_steps {
+  int end[2], across[2][2];
+} edge_steps;
+
+static const edge_steps EDGES[3] = {{{1, 0}, {{1, 1}, {0, -1}}}, /* PART_EDGE_X */
+                                    {{0, 1}, {{1, 1}, {-1, 0}}}, /* PART_EDGE_Y */
+                                    {{1, 1}, {{1, 0}, {0, 1}}}}; /* PART_EDGE_XY */
+/* To the points that a point shares edges with: each beside the one across from it. */
+static const int NEIGHBORS[6][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}};
+
+/* Relative to the lengths: heights that differ by less from a plane's lie in it. */
+static const double FLAT = 1e-9;
+
+static int is_point(const height_field *field, int column, int row) {
+  return column >= 0 && row >= 0 && column < field->column_count && row < field->row_count;
+}
+
+/* Vector to a neighbour of a point. Returns 0 where there is none. */
+static int to_neighbor(double out[3], const height_field *field, const double point[3], int column,
+                       int row, const int step[2]) {
+  double other[3];
+  if (!is_point(field, column + step[0], row + step[1])) {
+    return 0;
+  }
+  grid_point(other, field, column + step[0], row + step[1]);
+  vec3_sub(out, other, point);
+  return 1;
+}
+
+static int edge_stands_out(const height_field *field, int column, int row, part_kind kind) {
+  const edge_steps *steps = EDGES + (kind - PART_EDGE_X);
+  double from[3], along[3], side[2][3], normal[3];
+  grid_point(from, field, column, row);
+  if (!to_neighbor(along, field, from, column, row, steps->end)) {
+    return 0;
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (!to_neighbor(side[k], field, from, column, row, steps->across[k])) {
+      return 1; /* the footprint ends here */
+    }
+  }
+  vec3_cross(normal, along, side[0]);
+  const double bend = vec3_dot(normal, side[1]) * (normal[2] > 0.0 ? 1.0 : -1.0);
+  return bend < -FLAT * vec3_norm(normal) * vec3_norm(side[1]);
+}
+
+/* Along each of the three lines of the grid through it. */
+static int vertex_stands_out(const height_field *field, int column, int row) {
+  double point[3], side[2][3];
+  int bends = 0;
+  grid_point(point, field, column, row);
+  for (int i = 0; i < 6; i += 2) {
+    if (!to_neighbor(side[0], field, point, column, row, NEIGHBORS[i]) ||
+        !to_neighbor(side[1], field, point, column, row, NEIGHBORS[i + 1])) {
+      bends = 1;
+      continue;
+    }
+    const double rise = side[0][2] + side[1][2];
+    const double flat = FLAT * (vec3_norm(side[0]) + vec3_norm(side[1]));
+    if (rise > flat) {
+      return 0;
+    }
+    bends |= rise < -flat;
+  }
+  return bends;
+}
+
+int hfield_part_stands_out(const height_field *field, int part) {
+  const part_kind kind = (part_kind)(part % PART_KINDS);
+  const int index = part / PART_KINDS;
+  const int column = index % field->column_count, row = index / field->column_count;
+  return kind == PART_VERTEX ? vertex_stands_out(field, column, row)
+                             : edge_stands_out(field, column, row, kind);
+}
+
+/* ---------------------------------------------------------------- parts as shapes */
+
+static void add_direction(hfield_part *out, double x, double y, double z) {
+  vec3_set(out->direction[out->direction_count++], x, y, z);
+}
+
+/* Axes of which the last is along z (unit). */
+static void fill_axes(double rot[9], const double z[3]) {
+  const int least = fabs(z[0]) < fabs(z[1]) ? (fabs(z[0]) < fabs(z[2]) ? 0 : 2)
+                                            : (fabs(z[1]) < fabs(z[2]) ? 1 : 2);
+  double x[3] = {0.0, 0.0, 0.0}, y[3];
+  x[least] = 1.0;
+  vec3_cross(y, z, x);
+  vec3_normalize(y);
+  vec3_cross(x, y, z);
+  for (int i = 0; i < 3; ++i) {
+    rot[3 * i] = x[i];
+    rot[3 * i + 1] = y[i];
+    rot[3 * i + 2] = z[i];
+  }
+}
+
+static void set_plane(hfield_part *out, const double normal[3]) {
+  double unit[3];
+  vec3_copy(unit, normal);
+  vec3_normalize(unit);
+  out->shape.type = QD_PLANE;
+  vec3_copy(out->shape.pos, out->from);
+  fill_axes(out->shape.rot, unit);
+}
+
+static void set_vertex(hfield_part *out) {
+  out->shape.type = QD_SPHERE;
+  vec3_copy(out->shape.pos, out->from);
+}
+
+static void set_edge(hfield_part *out, const double along[3]) {
+  double axis[3];
+  vec3_copy(axis, along);
+  out->is_edge = 1;
+  vec3_add(out->to, out->from, along);
+  out->size[1] = 0.5 * vec3_normalize(axis);
+  out->shape.type = QD_CAPSULE;
+  vec3_copy(out->shape.pos, out->from);
+  vec3_axpy(out->shape.pos, 0.5, along);
+  fill_axes(out->shape.rot, axis);
+}
+
+static void place_on_surface(hfield_part *out, const height_field *field, part_kind kind,
+                             int column, int row) {
+  double along[3];
+  if (kind <= PART_RIGHT_FACE) {
+    face_normal_at(along, out->from, field, column, row, kind);
+    set_plane(out, along);
+    return;
+  }
+  grid_point(out->from, field, column, row);
+  add_direction(out, 0.0, 0.0, -1.0);
+  const int is_vertex = kind == PART_VERTEX;
+  for (int k = 0; k < (is_vertex ? 6 : 2); ++k) {
+    const int *step = is_vertex ? NEIGHBORS[k] : EDGES[kind - PART_EDGE_X].across[k];
+    if (to_neighbor(along, field, out->from, column, row, step)) {
+      add_direction(out, along[0], along[1], along[2]);
+    }
+  }
+  if (is_vertex) {
+    set_vertex(out);
+  } else {
+    to_neighbor(along, field, out->from, column, row, EDGES[kind - PART_EDGE_X].end);
+    set_edge(out, along);
+  }
+}
+
+static void place_side(hfield_part *out, const height_field *field, int side) {
+  double normal[3] = {0.0, 0.0, 0.0};
+  vec3_set(out->from, 0.0, 0.0, field->bottom);
+  if (side == 4) {
+    normal[2] = -1.0;
+  } else {
+    normal[side / 2] = side % 2 ? 1.0 : -1.0;
+    out->from[side / 2] = normal[side / 2] * field->half[side / 2];
+  }
+  set_plane(out, normal);
+}
+
+/* Corner k: bit i set on the positive side of axis i. Edge 4 + k goes along axis k / 2. */
+static void place_on_frame(hfield_part *out, const height_field *field, int index) {
+  const int along = index < 4 ? 2 : index < 8 ? (index - 4) / 2 : 3; /* 3: a vertex */
+  double sign[3] = {index & 1 ? 1.0 : -1.0, index & 2 ? 1.0 : -1.0, -1.0};
+  if (along < 2) {
+    sign[along] = -1.0;
+    sign[1 - along] = index & 1 ? 1.0 : -1.0;
+  }
+  vec3_set(out->from, sign[0] * field->half[0], sign[1] * field->half[1], field->bottom);
+  for (int k = 0; k < 3; ++k) {
+    if (k != along) {
+      add_direction(out, k == 0 ? -sign[0] : 0.0, k == 1 ? -sign[1] : 0.0, k == 2 ? 1.0 : 0.0);
+    }
+  }
+  double edge[3] = {0.0, 0.0, 0.0};
+  if (along == 3) {
+    set_vertex(out);
+    return;
+  }
+  edge[along] = along == 2 ? height_field_height(field, out->from[0], out->from[1]) - field->bottom
+                           : 2.0 * field->half[along];
+  set_edge(out, edge);
+}
+
+void hfield_part_place(hfield_part *out, const height_field *field, int part) {
+  const part_kind kind = (part_kind)(part % PART_KINDS);
+  const int index = part / PART_KINDS;
+  memset(out, 0, sizeof *out);
+  out->shape.size = out->size;
+  if (kind == PART_SIDE) {
+    place_side(out, field, index);
+  } else if (kind == PART_FRAME) {
+    place_on_frame(out, field, index);
+  } else {
+    place_on_surface(out, field, kind, index % field->column_count, index / field->column_count);
+  }
+}
+
+/* ---------------------------------------------------------------- ways */
+
+/* Where a way crosses the next of the parallel lines level = integer, level running from `from` by
+ * `change` over the way; infinite where it does not. */
+static double next_line(double from, double change, double share) {
+  if (change == 0.0) {
+    return INFINITY;
+  }
+  const double level = from + share * change;
+  const double line = change > 0.0 ? floor(level) + 1.0 : ceil(level) - 1.0;
+  const double next = (line - from) / change;
+  return next > share ? next : (line + (change > 0.0 ? 1.0 : -1.0) - from) / change;
+}
+
+/* The shares of the way at which it is over the footprint. Returns 0 if it never is. */
+static int clip_way(const height_field *field, const double from[3], const double way[3],
+                    double *begin, double *end) {
+  *begin = 0.0;
+  *end = 1.0;
+  for (int k = 0; k < 2; ++k) {
+    if (way[k] == 0.0) {
+      if (fabs(from[k]) > field->half[k]) {
+        return 0;
+      }
+      continue;
+    }
+    const double middle = -from[k] / way[k], reach = field->half[k] / fabs(way[k]);
+    *begin = fmax(*begin, middle - reach);
+    *end = fmin(*end, middle + reach);
+  }
+  return *begin < *end;
+}
+
+int height_field_entered(const height_field *field, const double from[3], const double to[3]) {
+  double way[3], level[2], change[2], share, end;
+  int above = -1; /* not known yet */
+  vec3_sub(way, to, from);
+  if (!clip_way(field, from, way, &share, &end)) {
+    return -1;
+  }
+  for (int k = 0; k < 2; ++k) { /* in cells */
+    level[k] = (from[k] + field->half[k]) / field->step[k];
+    change[k] = way[k] / field->step[k];
+  }
+  /* between two crossings of the grid's lines the way runs over one face */
+  while (share < end) {
+    double x[3], normal[3], corner[3];
+    const double next =
+        fmin(fmin(next_line(level[0], change[0], share), next_line(level[1], change[1], share)),
+             next_line(level[1] - level[0], change[1] - change[0], share));
+    const double stop = fmin(next, end);
+    vec3_copy(x, from);
+    vec3_axpy(x, 0.5 * (share + stop), way);
+    const int column = height_field_cell(field, 0, x[0]), row = height_field_cell(field, 1, x[1]);
+    const part_kind face = face_at(field, column, row, x[0], x[1]);
+    face_normal_at(normal, corner, field, column, row, face);
+    vec3_sub(x, from, corner);
+    const double start_height = vec3_dot(normal, x) + share * vec3_dot(normal, way);
+    const double stop_height = vec3_dot(normal, x) + stop * vec3_dot(normal, way);
+    above = above < 0 ? start_height >= 0.0 : above;
+    if (above && stop_height < 0.0) {
+      return hfield_part_code(face, row * field->column_count + column);
+    }
+    above = stop_height >= 0.0;
+    share = stop;
+  }
+  return -1;
+}

@@ -1,0 +1,26 @@
+/* A shape as another one sees it. Floor: geometry. */
+#ifndef QD_GEOMETRY_RELATIVE_H
+#define QD_GEOMETRY_RELATIVE_H
+
+#include "base/vec3.h"
+#include "geometry/collide.h"
+#include "qdsim.h"
+
+/* The shape placed in the frame of another one. */
+static inline placed_shape relative_shape(const placed_shape *shape, const placed_shape *frame) {
+  placed_shape out = *shape;
+  double difference[3];
+  vec3_sub(difference, shape->pos, frame->pos);
+  mat3_tmul_vec(out.pos, frame->rot, difference);
+  if (shape->type != QD_SPHERE) {
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        out.rot[3 * i + j] = frame->rot[i] * shape->rot[j] + frame->rot[3 + i] * shape->rot[3 + j] +
+                             frame->rot[6 + i] * shape->rot[6 + j];
+      }
+    }
+  }
+  return out;
+}
+
+#endif
