@@ -204,3 +204,23 @@ def test_backend_is_named(tmp_path):
     model = qdsim.load(SCENE.replace("SHAPE", SHAPES["box"]))
     with pytest.raises(ValueError, match="backend"):
         pictures.draw_configuration(model, tmp_path / "a.png", backend="povray")
+
+
+def test_hills_are_drawn():
+    """A height field on the body, which turns it."""
+    x = np.linspace(-1.0, 1.0, 17)
+    hills = qdsim.HeightField(0.03 * np.cos(4.0 * x) * np.cos(3.0 * x)[:, None], (0.12, 0.1), 0.05)
+    builder = qdsim.SceneBuilder()
+    builder.body("thing", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(0.02, 0.01, 0.2))
+    builder.joint("thing", "free")
+    builder.geom("thing", "hfield", hfield=hills, quat=(0.8, 0.0, 0.6, 0.0))
+    builder.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(-0.3, 0.0, 0.1))
+    builder.joint("arm", "slide", name="a", stiffness=10.0)
+    builder.geom("arm", "sphere", (0.03,))
+    view = {"azimuth": 35.0, "elevation": 25.0}
+    drawn, rendered = (
+        covered(axes_of(kind(qdsim.build(builder.build()), "thing", **view))[1])
+        for kind in (SpatialScene, RenderedScene)
+    )
+    assert drawn.mean() > 0.05
+    assert (drawn & rendered).sum() > 0.93 * (drawn | rendered).sum()

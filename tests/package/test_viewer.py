@@ -69,6 +69,19 @@ def test_surfaces_lie_on_their_shapes(name: str) -> None:
     assert volume == pytest.approx(_volume(name, size), rel=0.03), "faces look outwards"
 
 
+def test_a_height_field_is_its_triangles() -> None:
+    """Its highest and lowest corners are there, however large the grid is."""
+    x = np.linspace(-1.0, 1.0, 600)
+    hills = qdsim.HeightField(0.1 * np.abs(x) + 0.2 * np.abs(x)[:, None], (1.0, 2.0), 0.5)
+    builder = qdsim.SceneBuilder()
+    builder.geom("world", "hfield", hfield=hills)
+    model = qdsim.build(builder.build())
+    surface = surface_of(model, model.description.geoms[0], np.zeros(3), 1.0)
+    assert len(surface.faces) < 2 * 260**2
+    assert surface.vertices.max(axis=0) == pytest.approx([1.0, 2.0, 0.3])
+    assert surface.vertices.min(axis=0) == pytest.approx([-1.0, -2.0, hills.bottom])
+
+
 def _signed_distance(name, size, points, geom, model):
     if name == "sphere":
         return np.linalg.norm(points, axis=1) - size[0]

@@ -16,6 +16,71 @@ static height_field *lay_out(size_t point_count, arena *a) {
   return field;
 }
 
+int height_field_cell(const height_field *field, int axis, double x) {
+  const int last = (axis == 0 ? field->column_count : field->row_count) - 2;
+  const double cell = floor((x + field->half[axis]) / field->step[axis]);
+  return cell > 0.0 ? (cell < last ? (int)cell : last) : 0;
+}
+
+static double height_at(const height_field *field, int column, int row) {
+  return field->height[(size_t)row * (size_t)field->column_count + (size_t)column];
+}
+
+static void grid_point(double out[3], const height_field *field, int column, int row) {
+  vec3_set(out, -field->half[0] + column * field->step[0], -field->half[1] + row * field->step[1],
+           height_at(field, column, row));
+}
+
+/* ---------------------------------------------------------------- faces */
+
+void hfield_face_slopes(double slope[2], const height_field *field, int column, int row,
+                        part_kind face) {
+  const double from = height_at(field, column, row), to = height_at(field, column + 1, row + 1);
+  if (face == PART_RIGHT_FACE) {
+    const double beside = height_at(field, column + 1, row);
+    slope[0] = (beside - from) / field->step[0];
+    slope[1] = (to - beside) / field->step[1];
+  } else {
+    const double beside = height_at(field, column, row + 1);
+    slope[0] = (to - beside) / field->step[0];
+    slope[1] = (beside - from) / field->step[1];
+  }
+}
+
+double hfield_plane_height(const height_field *field, int column, int row, const double slope[2],
+                           double x, double y) {
+  return height_at(field, column, row) + slope[0] * (x + field->half[0] - column * field->step[0]) +
+         slope[1] * (y + field->half[1] - row * field->step[1]);
+}
+
+/* The face over or under a point of the footprint. */
+static part_kind face_at(const height_field *field, int column, int row, double x, double y) {
+  const double u = (x + field->half[0]) / field->step[0] - column;
+  const double v = (y + field->half[1]) / field->step[1] - row;
+  return v > u ? PART_LEFT_FACE : PART_RIGHT_FACE;
+}
+
+double height_field_height(const height_field *field, double x, double y) {
+  const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
+  double slope[2];
+  hfield_face_slopes(slope, field, column, row, face_at(field, column, row, x, y));
+  return hfield_plane_height(field, column, row, slope, x, y);
+}
+
+static double find_steepest(const height_field *field) {
+  double steepest = 0.0;
+  for (int row = 0; row < field->row_count - 1; ++row) {
+    for (int column = 0; column < field->column_count - 1; ++column) {
+      for (part_kind face = PART_LEFT_FACE; face <= PART_RIGHT_FACE; ++face) {
+        double slope[2];
+        hfield_face_slopes(slope, field, column, row, face);
+        steepest = fmax(steepest, slope[0] * slope[0] + slope[1] * slope[1]);
+      }
+    }
+  }
+  return sqrt(steepest);
+}
+
 height_field *height_field_create(const double *height, int row_count, int column_count,
                                   const double half[2], double bottom) {
   const size_t count = (size_t)row_count * (size_t)column_count;
@@ -35,58 +100,39 @@ height_field *height_field_create(const double *height, int row_count, int colum
     field->step[k] = 2.0 * half[k] / (points[k] - 1);
   }
   field->bottom = bottom;
-  field->lowest = field->highest = height[0];
+  field->diagonal = hypot(field->step[0], field->step[1]);
+  field->highest = height[0];
   memcpy(field->height, height, count * sizeof(double));
   for (size_t i = 1; i < count; ++i) {
-    field->lowest = fmin(field->lowest, height[i]);
     field->highest = fmax(field->highest, height[i]);
   }
+  field->steepest = find_steepest(field);
   return field;
 }
 
 void height_field_destroy(height_field *field) { block_free(field); }
 
-int height_field_cell(const height_field *field, int axis, double x) {
-  const int last = (axis == 0 ? field->column_count : field->row_count) - 2;
-  const double cell = floor((x + field->half[axis]) / field->step[axis]);
-  return cell > 0.0 ? (cell < last ? (int)cell : last) : 0;
-}
-
-static void grid_point(double out[3], const height_field *field, int column, int row) {
-  vec3_set(out, -field->half[0] + column * field->step[0], -field->half[1] + row * field->step[1],
-           field->height[(size_t)row * (size_t)field->column_count + (size_t)column]);
-}
-
-/* ---------------------------------------------------------------- faces */
-
-/* Upward normal, not unit, of a face, and its corner where its cell begins. */
-static void face_normal_at(double normal[3], double corner[3], const height_field *field,
-                           int column, int row, part_kind face) {
-  double far[3], beside[3], u[3], v[3];
-  const int right = face == PART_RIGHT_FACE;
-  grid_point(corner, field, column, row);
-  grid_point(far, field, column + 1, row + 1);
-  grid_point(beside, field, column + right, row + !right);
-  vec3_sub(u, right ? beside : far, corner);
-  vec3_sub(v, right ? far : beside, corner);
-  vec3_cross(normal, u, v);
-}
-
-/* The face over or under a point of the footprint. */
-static part_kind face_at(const height_field *field, int column, int row, double x, double y) {
-  const double u = (x + field->half[0]) / field->step[0] - column;
-  const double v = (y + field->half[1]) / field->step[1] - row;
-  return v > u ? PART_LEFT_FACE : PART_RIGHT_FACE;
-}
-
-double height_field_height(const height_field *field, double x, double y) {
-  const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
-  double normal[3], corner[3];
-  face_normal_at(normal, corner, field, column, row, face_at(field, column, row, x, y));
-  return corner[2] - (normal[0] * (x - corner[0]) + normal[1] * (y - corner[1])) / normal[2];
-}
-
 /* ---------------------------------------------------------------- edges and vertices */
+
+static int is_point(const height_field *field, int column, int row) {
+  return column >= 0 && row >= 0 && column < field->column_count && row < field->row_count;
+}
+
+int hfield_edge_faces(hfield_face faces[2], const height_field *field, int column, int row,
+                      part_kind edge) {
+  const int first[2] = {column, row};
+  const int second[2] = {column - (edge == PART_EDGE_Y), row - (edge == PART_EDGE_X)};
+  int count = 0;
+  if (is_point(field, first[0] + 1, first[1] + 1)) {
+    faces[count++] =
+        (hfield_face){first[0], first[1], edge == PART_EDGE_X ? PART_RIGHT_FACE : PART_LEFT_FACE};
+  }
+  if (is_point(field, second[0], second[1]) && is_point(field, second[0] + 1, second[1] + 1)) {
+    faces[count++] =
+        (hfield_face){second[0], second[1], edge == PART_EDGE_X ? PART_LEFT_FACE : PART_RIGHT_FACE};
+  }
+  return count;
+}
 
 /* Steps (column, row) from where an edge begins to its other end and to the points across from it.
  */
@@ -100,11 +146,13 @@ static const edge_steps EDGES[3] = {{{1, 0}, {{1, 1}, {0, -1}}}, /* PART_EDGE_X 
 /* To the points that a point shares edges with: each beside the one across from it. */
 static const int NEIGHBORS[6][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}};
 
-/* Relative to the lengths: heights that differ by less from a plane's lie in it. */
+/* Slopes that differ by less, relative to one and themselves, are the same. */
 static const double FLAT = 1e-9;
 
-static int is_point(const height_field *field, int column, int row) {
-  return column >= 0 && row >= 0 && column < field->column_count && row < field->row_count;
+/* -1, 0, 1: the slope falls, stays or grows on the way from before to after. */
+static int bend(double before, double after) {
+  const double same = FLAT * (1.0 + fabs(before) + fabs(after));
+  return after < before - same ? -1 : after > before + same;
 }
 
 /* Vector to a neighbour of a point. Returns 0 where there is none. */
@@ -119,42 +167,42 @@ static int to_neighbor(double out[3], const height_field *field, const double po
   return 1;
 }
 
-static int edge_stands_out(const height_field *field, int column, int row, part_kind kind) {
-  const edge_steps *steps = EDGES + (kind - PART_EDGE_X);
-  double from[3], along[3], side[2][3], normal[3];
-  grid_point(from, field, column, row);
-  if (!to_neighbor(along, field, from, column, row, steps->end)) {
+/* Across the edge, from its second face to the first, one slope stays and the other changes. */
+static int edge_stands_out(const height_field *field, int column, int row, part_kind edge) {
+  const int *end = EDGES[edge - PART_EDGE_X].end, axis = edge != PART_EDGE_Y;
+  hfield_face face[2];
+  double slope[2][2];
+  if (!is_point(field, column + end[0], row + end[1])) {
     return 0;
   }
-  for (int k = 0; k < 2; ++k) {
-    if (!to_neighbor(side[k], field, from, column, row, steps->across[k])) {
-      return 1; /* the footprint ends here */
-    }
+  if (hfield_edge_faces(face, field, column, row, edge) < 2) {
+    return 1; /* the footprint ends here */
   }
-  vec3_cross(normal, along, side[0]);
-  const double bend = vec3_dot(normal, side[1]) * (normal[2] > 0.0 ? 1.0 : -1.0);
-  return bend < -FLAT * vec3_norm(normal) * vec3_norm(side[1]);
+  for (int k = 0; k < 2; ++k) {
+    hfield_face_slopes(slope[k], field, face[k].column, face[k].row, face[k].kind);
+  }
+  return bend(slope[1][axis], slope[0][axis]) < 0;
 }
 
 /* Along each of the three lines of the grid through it. */
 static int vertex_stands_out(const height_field *field, int column, int row) {
+  const double length[3] = {field->step[0], field->step[1], field->diagonal};
   double point[3], side[2][3];
-  int bends = 0;
+  int stands_out = 0;
   grid_point(point, field, column, row);
-  for (int i = 0; i < 6; i += 2) {
-    if (!to_neighbor(side[0], field, point, column, row, NEIGHBORS[i]) ||
-        !to_neighbor(side[1], field, point, column, row, NEIGHBORS[i + 1])) {
-      bends = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (!to_neighbor(side[0], field, point, column, row, NEIGHBORS[2 * i]) ||
+        !to_neighbor(side[1], field, point, column, row, NEIGHBORS[2 * i + 1])) {
+      stands_out = 1;
       continue;
     }
-    const double rise = side[0][2] + side[1][2];
-    const double flat = FLAT * (vec3_norm(side[0]) + vec3_norm(side[1]));
-    if (rise > flat) {
+    const int bends = bend(-side[1][2] / length[i], side[0][2] / length[i]);
+    if (bends > 0) {
       return 0;
     }
-    bends |= rise < -flat;
+    stands_out |= bends < 0;
   }
-  return bends;
+  return stands_out;
 }
 
 int hfield_part_stands_out(const height_field *field, int part) {
@@ -217,7 +265,10 @@ static void place_on_surface(hfield_part *out, const height_field *field, part_k
                              int column, int row) {
   double along[3];
   if (kind <= PART_RIGHT_FACE) {
-    face_normal_at(along, out->from, field, column, row, kind);
+    double slope[2];
+    hfield_face_slopes(slope, field, column, row, kind);
+    grid_point(out->from, field, column, row);
+    vec3_set(along, -slope[0], -slope[1], 1.0);
     set_plane(out, along);
     return;
   }
@@ -334,19 +385,18 @@ int height_field_entered(const height_field *field, const double from[3], const 
   }
   /* between two crossings of the grid's lines the way runs over one face */
   while (share < end) {
-    double x[3], normal[3], corner[3];
+    double slope[2];
     const double next =
         fmin(fmin(next_line(level[0], change[0], share), next_line(level[1], change[1], share)),
              next_line(level[1] - level[0], change[1] - change[0], share));
-    const double stop = fmin(next, end);
-    vec3_copy(x, from);
-    vec3_axpy(x, 0.5 * (share + stop), way);
-    const int column = height_field_cell(field, 0, x[0]), row = height_field_cell(field, 1, x[1]);
-    const part_kind face = face_at(field, column, row, x[0], x[1]);
-    face_normal_at(normal, corner, field, column, row, face);
-    vec3_sub(x, from, corner);
-    const double start_height = vec3_dot(normal, x) + share * vec3_dot(normal, way);
-    const double stop_height = vec3_dot(normal, x) + stop * vec3_dot(normal, way);
+    const double stop = fmin(next, end), middle = 0.5 * (share + stop);
+    const double x = from[0] + middle * way[0], y = from[1] + middle * way[1];
+    const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
+    const part_kind face = face_at(field, column, row, x, y);
+    hfield_face_slopes(slope, field, column, row, face);
+    const double rise = way[2] - slope[0] * way[0] - slope[1] * way[1]; /* over the plane */
+    const double start = from[2] - hfield_plane_height(field, column, row, slope, from[0], from[1]);
+    const double start_height = start + share * rise, stop_height = start + stop * rise;
     above = above < 0 ? start_height >= 0.0 : above;
     if (above && stop_height < 0.0) {
       return hfield_part_code(face, row * field->column_count + column);

@@ -15,9 +15,11 @@ enum { HEIGHT_FIELD_POINTS_MAX = 1 << 22 };
 
 struct height_field {
   int row_count, column_count; /* at least 2 */
-  double half[2], step[2];
-  double bottom, lowest, highest; /* z */
-  double *height;                 /* (row_count, column_count) z */
+  double half[2];
+  double step[2], diagonal; /* of a cell */
+  double bottom, highest;   /* z */
+  double steepest;          /* slope of a face */
+  double *height;           /* (row_count, column_count) z */
 };
 
 /* A copy. NULL if memory is exhausted. */
@@ -51,6 +53,23 @@ typedef enum part_kind {
 static inline int hfield_part_code(part_kind kind, int index) {
   return (int)kind + PART_KINDS * index;
 }
+
+/* A face by the point that its cell begins at. */
+typedef struct hfield_face {
+  int column, row;
+  part_kind kind;
+} hfield_face;
+
+/* dz/dx and dz/dy of a face, and z of its plane. */
+void hfield_face_slopes(double slope[2], const height_field *field, int column, int row,
+                        part_kind face);
+double hfield_plane_height(const height_field *field, int column, int row, const double slope[2],
+                           double x, double y);
+
+/* The faces that meet at an edge that there is: that at its greater y (of PART_EDGE_Y x) first.
+ * Returns their number: 1 at the rim. */
+int hfield_edge_faces(hfield_face faces[2], const height_field *field, int column, int row,
+                      part_kind edge);
 
 enum { PART_DIRECTIONS_MAX = 7 };
 

@@ -171,18 +171,27 @@ static void touch(touching *t, const hfield_part *part, int code, int every) {
   }
 }
 
-/* Whether the shape's box is farther from a plane than the range. */
-static int is_far_from_plane(const touching *t, const placed_shape *plane) {
-  double normal[3], d[3];
-  mat3_column(normal, plane->rot, 2);
-  vec3_sub(d, t->shape.pos, plane->pos);
-  return vec3_dot(normal, d) - fabs(normal[0]) * t->half[0] - fabs(normal[1]) * t->half[1] -
-             fabs(normal[2]) * t->half[2] >
-         t->range;
+/* Whether the shape's box is farther than the range over the plane of a face. */
+static int is_far_over_face(const touching *t, const hfield_face *face) {
+  double slope[2];
+  hfield_face_slopes(slope, t->field, face->column, face->row, face->kind);
+  const double *x = t->shape.pos;
+  const double height = x[2] -
+                        hfield_plane_height(t->field, face->column, face->row, slope, x[0], x[1]) -
+                        fabs(slope[0]) * t->half[0] - fabs(slope[1]) * t->half[1] - t->half[2];
+  return height > 0.0 &&
+         height * height > t->range * t->range * (1.0 + slope[0] * slope[0] + slope[1] * slope[1]);
 }
 
-/* The same for the box about an edge, or a vertex. */
-static int is_far_from_edge(const touching *t, const hfield_part *part) {
+/* Normals at an edge are sums of those of its faces: what is far over these is far over it. */
+static int is_far_over_edge(const touching *t, int column, int row, part_kind edge) {
+  hfield_face face[2];
+  return hfield_edge_faces(face, t->field, column, row, edge) == 2 && is_far_over_face(t, face) &&
+         is_far_over_face(t, face + 1);
+}
+
+/* Whether the shape's box is farther than the range from that about an edge or a vertex. */
+static int is_far_from(const touching *t, const hfield_part *part) {
   const double *to = part->is_edge ? part->to : part->from;
   for (int k = 0; k < 3; ++k) {
     if (fmin(part->from[k], to[k]) > t->high[k] + t->range ||
@@ -193,18 +202,10 @@ static int is_far_from_edge(const touching *t, const hfield_part *part) {
   return 0;
 }
 
-static void touch_face(touching *t, int code) {
+static void touch_part(touching *t, int code) {
   hfield_part part;
   hfield_part_place(&part, t->field, code);
-  if (!is_far_from_plane(t, &part.shape)) {
-    touch(t, &part, code, 0);
-  }
-}
-
-static void touch_edge(touching *t, int code) {
-  hfield_part part;
-  hfield_part_place(&part, t->field, code);
-  if (!is_far_from_edge(t, &part)) {
+  if (part.shape.type == QD_PLANE || !is_far_from(t, &part)) {
     touch(t, &part, code, 0);
   }
 }
@@ -216,14 +217,16 @@ static void touch_around_point(touching *t, int column, int row) {
   const height_field *field = t->field;
   const int index = row * field->column_count + column;
   const int is_cell = column < field->column_count - 1 && row < field->row_count - 1;
-  if (is_cell) {
-    touch_face(t, hfield_part_code(PART_LEFT_FACE, index));
-    touch_face(t, hfield_part_code(PART_RIGHT_FACE, index));
+  for (part_kind kind = PART_LEFT_FACE; is_cell && kind <= PART_RIGHT_FACE; ++kind) {
+    if (!is_far_over_face(t, &(hfield_face){column, row, kind})) {
+      touch_part(t, hfield_part_code(kind, index));
+    }
   }
   for (part_kind kind = PART_EDGE_X; kind <= PART_VERTEX; ++kind) {
     const int code = hfield_part_code(kind, index);
-    if (hfield_part_stands_out(field, code)) {
-      touch_edge(t, code);
+    if (hfield_part_stands_out(field, code) &&
+        (kind == PART_VERTEX || !is_far_over_edge(t, column, row, kind))) {
+      touch_part(t, code);
     }
   }
 }
@@ -236,16 +239,41 @@ static double highest_around(const height_field *field, int column, int row) {
   return fmax(fmax(corner[0], corner[right]), fmax(above[0], above[right]));
 }
 
-static void touch_surface(touching *t) {
+/* Points of the grid, (first, last) by axis, at which parts begin that are this near to the box. */
+static void points_within(int first[2], int last[2], const touching *t, double beside) {
+  for (int k = 0; k < 2; ++k) {
+    first[k] = height_field_cell(t->field, k, t->low[k] - beside);
+    last[k] = height_field_cell(t->field, k, t->high[k] + beside) + 1;
+  }
+}
+
+/* How far beside the shape's box it may touch: normals of the surface lean no more than its faces,
+ * and lead from it as far as the range or as the box is below it. At the rim they may lie flat. */
+static double touching_beside(const touching *t) {
   const height_field *field = t->field;
   int first[2], last[2];
-  for (int k = 0; k < 2; ++k) {
-    first[k] = height_field_cell(field, k, t->low[k] - t->range - t->same);
-    last[k] = height_field_cell(field, k, t->high[k] + t->range + t->same) + 1;
-  }
+  double depth = 0.0;
+  points_within(first, last, t, 0.0);
   for (int row = first[1]; row <= last[1]; ++row) {
     for (int column = first[0]; column <= last[0]; ++column) {
-      if (highest_around(field, column, row) >= t->low[2] - t->range) {
+      depth = fmax(depth, highest_around(field, column, row) - t->low[2]);
+    }
+  }
+  const double far = fmax(t->range, depth);
+  for (int k = 0; k < 2; ++k) {
+    if (t->low[k] - far < -field->half[k] || t->high[k] + far > field->half[k]) {
+      return far;
+    }
+  }
+  return far * field->steepest / hypot(1.0, field->steepest) + t->same;
+}
+
+static void touch_surface(touching *t) {
+  int first[2], last[2];
+  points_within(first, last, t, touching_beside(t));
+  for (int row = first[1]; row <= last[1]; ++row) {
+    for (int column = first[0]; column <= last[0]; ++column) {
+      if (highest_around(t->field, column, row) >= t->low[2] - t->range) {
         touch_around_point(t, column, row);
       }
     }
@@ -259,21 +287,27 @@ static void touch_sides(touching *t) {
   for (int side = 0; side < 4; ++side) {
     const int axis = side / 2;
     if (side % 2 ? t->high[axis] > field->half[axis] : t->low[axis] < -field->half[axis]) {
-      touch_face(t, hfield_part_code(PART_SIDE, side));
+      touch_part(t, hfield_part_code(PART_SIDE, side));
       out = 1;
     }
   }
   if (t->shape.pos[2] < field->bottom) {
-    touch_face(t, hfield_part_code(PART_SIDE, 4));
+    touch_part(t, hfield_part_code(PART_SIDE, 4));
     out = 1;
   }
   for (int i = 0; out && i < 12; ++i) {
-    touch_edge(t, hfield_part_code(PART_FRAME, i));
+    touch_part(t, hfield_part_code(PART_FRAME, i));
   }
 }
 
-static int middle_is_inside(const touching *t) {
+/* Whether the shape's middle is inside though none of its points was found to be. */
+static int is_inside_unseen(const touching *t) {
   const double *x = t->shape.pos;
+  for (int i = 0; i < t->count; ++i) {
+    if (t->found[i].dist < 0.0) {
+      return 0;
+    }
+  }
   return depth_from_sides(t->field, x) >= 0.0 && x[2] >= t->field->bottom &&
          x[2] <= height_field_height(t->field, x[0], x[1]);
 }
@@ -325,7 +359,7 @@ static void gather(touching *t, const placed_shape *a, const placed_shape *b, do
     touch_sides(t);
   }
   t->range = margin;
-  if (t->count == 0 && (margin == INFINITY || middle_is_inside(t))) {
+  if ((t->count == 0 && margin == INFINITY) || is_inside_unseen(t)) {
     touch_middle_face(t);
   }
 }

@@ -83,7 +83,7 @@ def _shape(
     red, green, blue, alpha = colour_of(geom, roles.kind, roles.limb, b)
     colour = (red, green, blue, min(alpha, _SOFT) if pressed else alpha)
     pos, quat = np.asarray(geom.pos), np.asarray(geom.quat)
-    key: tuple[object, ...] = (geom.type, geom.mesh, id(geom.cloud), size.tobytes())
+    key: tuple[object, ...] = (geom.type, geom.mesh, id(geom.cloud or geom.hfield), size.tobytes())
     outlined = b in roles.objects and layer != "collision"
     if roles.flat is not None and geom.type in ("sphere", "cylinder"):
         half = roles.flat * _THICK[roles.kind[b]]

@@ -23,6 +23,9 @@ _AROUND = 48
 _SHARP = math.radians(25.0)
 """Faces of a mesh that meet at more than this have an edge that is drawn."""
 
+_MOST_ROWS = 256
+"""Rows and columns of a height field that are drawn."""
+
 _MOST_EDGES = 4000
 """Meshes with more sharp edges are drawn without."""
 
@@ -48,6 +51,9 @@ def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
     """The surface of a geometry; planes as squares of half width ``reach`` (m), clouds as points."""
     if geom.type in ("mesh", "cloud"):
         return _points(geom) if geom.type == "cloud" else _mesh(model, geom)
+    if geom.hfield is not None:
+        vertices, triangles = geom.hfield.triangles(_MOST_ROWS)
+        return Surface(vertices, triangles.astype(np.uint32), np.zeros((0, 2, 3)), True)
     creation = need("trimesh").creation
     if geom.type == "plane":
         corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.array_type import Array
-from qdsim.description import Geom
+from qdsim.description import Geom, HeightField
+from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import GROUND, channels, colour_of, is_shown, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
@@ -177,6 +178,9 @@ def _compiled(scene: SpatialScene) -> Any:
             size = np.asarray(model.parameters.geom_size[index])
             index += 1
             surface = geom.mesh
+            if geom.hfield is not None:
+                surface = f"hfield {index}"
+                _add_hfield(spec, surface, geom.hfield)
             if geom.cloud is not None:
                 surface = f"cloud {index}"
                 spec.add_mesh(  # its convex hull
@@ -208,6 +212,19 @@ def _compiled(scene: SpatialScene) -> Any:
                 )
     _floors(spec, mujoco, scene)
     return spec.compile()
+
+
+def _add_hfield(spec: Any, name: str, field: HeightField) -> None:
+    """Heights as parts of the rise, so that the place of the geometry is that of the lowest."""
+    low, rise = float(field.heights.min()), float(np.ptp(field.heights))
+    rows, columns = field.heights.shape
+    spec.add_hfield(
+        name=name,
+        nrow=rows,
+        ncol=columns,
+        size=[*field.size, rise or field.base, field.base],
+        userdata=((field.heights.ravel() - low) / (rise or 1.0)).tolist(),
+    )
 
 
 def _floors(spec: Any, mujoco: Any, scene: SpatialScene) -> None:
@@ -273,9 +290,14 @@ def _add(
     if geom.type == "plane" or (not surface and size[0] <= _TINY):
         return
     red, green, blue, alpha = rgba
+    shape, pos = geom.type.upper(), np.asarray(geom.pos)
+    if geom.hfield is not None:
+        pos = pos + float(geom.hfield.heights.min()) * rotation_matrix(geom.quat)[:, 2]
+    elif surface:
+        shape = "MESH"
     added = place.add_geom(
-        type=getattr(mujoco.mjtGeom, f"mjGEOM_{'MESH' if surface else geom.type.upper()}"),
-        pos=list(geom.pos),
+        type=getattr(mujoco.mjtGeom, f"mjGEOM_{shape}"),
+        pos=pos.tolist(),
         quat=list(geom.quat),
         size=[float(s) for s in size],
         rgba=[red, green, blue, min(alpha, _WALL) if kind == "world" else alpha],
@@ -284,7 +306,9 @@ def _add(
         conaffinity=0,
         mass=0.0,
     )
-    if surface:
+    if geom.hfield is not None:
+        added.hfieldname = surface
+    elif surface:
         added.meshname = surface
     if kind == "object" and not says_colour(geom):
         added.material = "two"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.array_type import Array
-from qdsim.description import Geom
+from qdsim.description import Geom, HeightField
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
@@ -24,6 +24,9 @@ _TINY = 1e-4
 
 _MOST_CORNERS = 120
 """A hull with more is drawn with as many of them: those that lie farthest in evenly spread directions."""
+
+_MOST_ROWS = 24
+"""Rows and columns of a height field that are drawn."""
 
 Indices = npt.NDArray[np.int64]
 
@@ -80,7 +83,9 @@ def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[
             index += 1
             if not is_shown(geom, body, paired, geometry):
                 continue
-            if geom.type in ("mesh", "cloud"):
+            if geom.hfield is not None:
+                made = _field_mesh(geom.hfield)
+            elif geom.type in ("mesh", "cloud"):
                 made = _hull_mesh(model, geom)
             else:
                 made = _mesh(geom.type, size, tile if fine[b] else math.inf)
@@ -152,6 +157,12 @@ def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
     if kind == "cylinder":
         return _prism(float(size[0]), float(size[1]), 40 if large else 20)
     return None
+
+
+def _field_mesh(field: HeightField) -> Mesh:
+    """A height field's surface and sides in one colour."""
+    corners, triangles = field.triangles(_MOST_ROWS)
+    return corners, triangles.tolist(), [0] * len(triangles)
 
 
 def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
