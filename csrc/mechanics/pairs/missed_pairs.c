@@ -37,25 +37,21 @@ static int is_in_parts(const collision *c, int a, int b) {
   return shape_is_in_parts(c->shape[a].type) || shape_is_in_parts(c->shape[b].type);
 }
 
-/* The face of a height field that the other shape's middle enters the solid by, or -1; of other
- * pairs always. */
+static int has_field(const collision *c, int a, int b) {
+  return c->shape[a].type == QD_HFIELD || c->shape[b].type == QD_HFIELD;
+}
+
+/* The face of a height field that the other shape's middle enters the solid by, or -1. */
 static int face_entered(const collision *c, int a, int b) {
   const int field = c->shape[a].type == QD_HFIELD ? a : b, other = field == a ? b : a;
-  if (c->shape[field].type != QD_HFIELD) {
-    return -1;
-  }
   const placed_shape from = relative_shape(c->shape + other, c->shape + field);
   const placed_shape to = relative_shape(c->next + other, c->next + field);
   return height_field_entered(c->shape[field].heights, from.pos, to.pos);
 }
 
-/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point; or if a height
- * field was entered. */
+/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point. */
 static int turned_round(const collision *c, int a, int b, const contact_point *after) {
   contact_point before[CONTACTS_PER_PAIR_MAX], moved;
-  if (face_entered(c, a, b) >= 0) {
-    return 1;
-  }
   const int count = shapes_collide(c->shape + a, c->shape + b, INFINITY, before);
   if (!is_in_parts(c, a, b)) {
     return count > 0 && vec3_dot(before[0].normal, after->normal) < 0.0;
@@ -70,20 +66,21 @@ static int turned_round(const collision *c, int a, int b, const contact_point *a
 }
 
 /* Penetration at the end, or a normal that has turned round: one shape came out on the other side.
- */
+ * Normals of height fields do not turn: these were entered. */
 static int passed(const qd_model *model, const collision *c, int pair) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int is_field = has_field(c, a, b);
   if (!bounds_met(model, c, a, b)) {
     return 0;
   }
-  const int count = shapes_collide(c->next + a, c->next + b, INFINITY, after);
+  const int count = shapes_collide(c->next + a, c->next + b, is_field ? 0.0 : INFINITY, after);
   for (int i = 0; i < count; ++i) {
     if (after[i].dist < 0.0) {
       return 1;
     }
   }
-  return count > 0 && turned_round(c, a, b, after);
+  return is_field ? face_entered(c, a, b) >= 0 : count > 0 && turned_round(c, a, b, after);
 }
 
 /* Of the size of the smaller shape: how deep a part may come to lie before it counts as missed, */
@@ -124,8 +121,7 @@ static int find_parts(collision *c, const qd_model *model, int pair, int add) {
   int missed[CONTACTS_PER_PAIR_MAX], found = 0;
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   const double size = fmin(model->geom_radius[a], model->geom_radius[b]);
-  const int is_field = c->shape[a].type == QD_HFIELD || c->shape[b].type == QD_HFIELD;
-  const int face = face_entered(c, a, b);
+  const int is_field = has_field(c, a, b), face = is_field ? face_entered(c, a, b) : -1;
   double allowed = PART_DEPTH * size;
   if (face >= 0 && add_part(c, model, pair, height_field_feature(face), allowed, add)) {
     return 1;
@@ -147,7 +143,10 @@ static int find_parts(collision *c, const qd_model *model, int pair, int add) {
 static int find_pair(collision *c, const qd_model *model, int pair, int add) {
   const int found = passed(model, c, pair);
   if (found && add) {
-    collision_add_pair(c, model, pair, INFINITY);
+    const int *geom = model->pair_geom + 2 * pair;
+    if (!has_field(c, geom[0], geom[1]) || !find_parts(c, model, pair, add)) {
+      collision_add_pair(c, model, pair, INFINITY);
+    }
     c->left_out -= !c->counts[pair];
     c->counts[pair] = 1; /* also a pair that gave no contact: it is not asked again */
   }
