@@ -118,7 +118,7 @@ def programs(name: str) -> tuple[list[Any], list[Any], list[Any]]:
     parts = Shooting(task, options)
     found = impc(task, options)
     before = np.asarray(task.model.command_from(task.start))
-    path = parts.roll_out(task.start, found.u, before, parts.step_options)
+    path = parts.roll_out(task.start, found.u, before)
     local = parts.linearize(path, options.scheme(0), 0)
     T, nx, nu = local.B.shape
     offset = -(local.B @ path.u[..., None])[..., 0]

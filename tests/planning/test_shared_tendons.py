@@ -251,7 +251,7 @@ def test_impc_without_the_derivative_by_configurations() -> None:
     task = turning()
     parts = Shooting(task, planning.ImpcOptions(use_A=False))
     u = np.tile(task.model.command_from(task.start), (3, 1))
-    path = parts.roll_out(task.start, u, u[0], task.options)
+    path = parts.roll_out(task.start, u, u[0])
     local = parts.linearize(path, planning.ImpcOptions().scheme(0), 0)
     own, slope = drives.robot_v(task.model), drives.slopes(task.model, task.start)
     np.testing.assert_allclose(slope @ local.B[0], np.eye(4), atol=1e-12)
