@@ -56,8 +56,7 @@ def paced(
         rng: seed of the plans that are made to measure the speed.
 
     Returns:
-        The task ``(Task)`` with this ``epsilon``, and the settings ``(RRTOptions)``. Strokes undo the pace by
-        themselves.
+        The task with this ``epsilon``, and the planner's settings. Strokes undo the pace by themselves.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
