@@ -372,37 +372,77 @@ static int clip_way(const height_field *field, const double from[3], const doubl
   return *begin < *end;
 }
 
+/* A straight way over the grid, piece by piece: between two crossings of the grid's lines it runs
+ * over one face. */
+typedef struct way_over_grid {
+  const height_field *field;
+  double from[3], way[3];
+  double level[2], change[2]; /* of column and row, in cells */
+  double share, end;          /* of the way: how far it was gone, and where the footprint ends */
+  int face;                   /* of the last piece, */
+  double height[2];           /* over which the way is so high at its ends */
+} way_over_grid;
+
+static void way_begin(way_over_grid *w, const height_field *field, const double from[3],
+                      const double to[3]) {
+  w->field = field;
+  vec3_copy(w->from, from);
+  vec3_sub(w->way, to, from);
+  if (!clip_way(field, from, w->way, &w->share, &w->end)) {
+    w->share = w->end;
+  }
+  for (int k = 0; k < 2; ++k) {
+    w->level[k] = (from[k] + field->half[k]) / field->step[k];
+    w->change[k] = w->way[k] / field->step[k];
+  }
+}
+
+/* Returns 0 after the last piece. */
+static int way_next(way_over_grid *w) {
+  const height_field *field = w->field;
+  if (!(w->share < w->end)) {
+    return 0;
+  }
+  const double next =
+      fmin(fmin(next_line(w->level[0], w->change[0], w->share),
+                next_line(w->level[1], w->change[1], w->share)),
+           next_line(w->level[1] - w->level[0], w->change[1] - w->change[0], w->share));
+  const double stop = fmin(next, w->end), middle = 0.5 * (w->share + stop);
+  const double x = w->from[0] + middle * w->way[0], y = w->from[1] + middle * w->way[1];
+  const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
+  const part_kind kind = face_at(field, column, row, x, y);
+  double slope[2];
+  hfield_face_slopes(slope, field, column, row, kind);
+  const double rise = w->way[2] - slope[0] * w->way[0] - slope[1] * w->way[1];
+  const double start =
+      w->from[2] - hfield_plane_height(field, column, row, slope, w->from[0], w->from[1]);
+  w->face = hfield_part_code(kind, row * field->column_count + column);
+  w->height[0] = start + w->share * rise;
+  w->height[1] = start + stop * rise;
+  w->share = stop;
+  return 1;
+}
+
 int height_field_entered(const height_field *field, const double from[3], const double to[3]) {
-  double way[3], level[2], change[2], share, end;
+  way_over_grid w;
   int above = -1; /* not known yet */
-  vec3_sub(way, to, from);
-  if (!clip_way(field, from, way, &share, &end)) {
-    return -1;
-  }
-  for (int k = 0; k < 2; ++k) { /* in cells */
-    level[k] = (from[k] + field->half[k]) / field->step[k];
-    change[k] = way[k] / field->step[k];
-  }
-  /* between two crossings of the grid's lines the way runs over one face */
-  while (share < end) {
-    double slope[2];
-    const double next =
-        fmin(fmin(next_line(level[0], change[0], share), next_line(level[1], change[1], share)),
-             next_line(level[1] - level[0], change[1] - change[0], share));
-    const double stop = fmin(next, end), middle = 0.5 * (share + stop);
-    const double x = from[0] + middle * way[0], y = from[1] + middle * way[1];
-    const int column = height_field_cell(field, 0, x), row = height_field_cell(field, 1, y);
-    const part_kind face = face_at(field, column, row, x, y);
-    hfield_face_slopes(slope, field, column, row, face);
-    const double rise = way[2] - slope[0] * way[0] - slope[1] * way[1]; /* over the plane */
-    const double start = from[2] - hfield_plane_height(field, column, row, slope, from[0], from[1]);
-    const double start_height = start + share * rise, stop_height = start + stop * rise;
-    above = above < 0 ? start_height >= 0.0 : above;
-    if (above && stop_height < 0.0) {
-      return hfield_part_code(face, row * field->column_count + column);
+  way_begin(&w, field, from, to);
+  while (way_next(&w)) {
+    above = above < 0 ? w.height[0] >= 0.0 : above;
+    if (above && w.height[1] < 0.0) {
+      return w.face;
     }
-    above = stop_height >= 0.0;
-    share = stop;
+    above = w.height[1] >= 0.0;
   }
   return -1;
+}
+
+double height_field_emerged(const height_field *field, const double from[3], const double to[3]) {
+  way_over_grid w;
+  double highest = -INFINITY;
+  way_begin(&w, field, from, to);
+  while (way_next(&w)) {
+    highest = fmax(highest, fmax(w.height[0], w.height[1]));
+  }
+  return highest;
 }

@@ -97,5 +97,7 @@ contact_feature height_field_feature(int part);
 
 /* The face that the straight way from a point to another enters the solid by from above, or -1. */
 int height_field_entered(const height_field *field, const double from[3], const double to[3]);
+/* How high over the surface that way comes; -infinity where it is never over the footprint. */
+double height_field_emerged(const height_field *field, const double from[3], const double to[3]);
 
 #endif

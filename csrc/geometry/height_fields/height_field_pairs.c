@@ -3,8 +3,9 @@
  * and the shape gives contacts and derivatives, and a contact counts where its point on the part
  * and its normal are the solid's own:
  *
- *   on a face: the point is in the face, or what penetrates is beneath it;
- *   on an edge or a vertex: the normal is between those of the faces around (hfield_part).
+ *   on a face: the point is in the face, or what penetrates is beneath it, without leaving the
+ * solid in between; on an edge or a vertex: the normal is between those of the faces around
+ * (hfield_part).
  *
  * Along edges where the surface is flat or hollow no normal but the faces' own is left, so that
  * contacts know no inner edges. What penetrates sides and surface belongs to the nearer one.
@@ -76,7 +77,7 @@ static int counts_on_face(const touching *t, int part, const contact_point *cont
   }
   return (is_over_face(t->field, part, on_part) || is_over_face(t->field, part, p)) &&
          depth_from_sides(t->field, p) >= -depth - t->same &&
-         height_field_height(t->field, p[0], p[1]) >= p[2] - t->same;
+         height_field_emerged(t->field, on_part, p) <= t->same;
 }
 
 static int counts_on_side(const touching *t, int side, const contact_point *contact,
