@@ -11,7 +11,8 @@
 #include "numerics/conic/task.h"
 
 qd_cone_options qd_cone_options_default(void) {
-  const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
+  const qd_cone_options options = {
+      .tolerance = DEFAULT_TOLERANCE, .iteration_limit = DEFAULT_ITERATIONS, .polish = 1};
   return options;
 }
 
@@ -72,7 +73,7 @@ static outcome run_free_minimum(conic_task *task) {
 /* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
  * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of, or to
  * rounding of that far point. */
-static int rest_holds(qd_cone_workspace *workspace, double tolerance, double rounding) {
+static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
   double *w = workspace->work.row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
   tiles_multiply(&workspace->system, workspace->system.G, workspace->polished.x, w);
   for (int row = 0; row < workspace->program.row_count; ++row) {
@@ -90,7 +91,7 @@ static int rest_holds(qd_cone_workspace *workspace, double tolerance, double rou
   const double moved = max_norm(workspace->polished.x, workspace->program.column_count);
   const double scale = tolerance * (offset + stretch * moved);
   return cones_violation(&workspace->product, w) <=
-         scale + rounding * stretch * workspace->units.reach;
+         scale + SUM_ROUNDING * stretch * workspace->units.reach;
 }
 
 /* The polish's best as the iterate. */
@@ -102,18 +103,18 @@ static void keep_polish(qd_cone_workspace *workspace) {
   memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
 }
 
-/* Polish from the guess, whose error is at most `limit`. */
-static outcome polish_start(conic_task *task, double limit) {
+/* Polish from the guess. */
+static outcome polish_start(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
-  const double loosest = smaller(task->options->tolerance, LOOSEST);
+  const double loosest = smaller(task->options->tolerance, DEFAULT_TOLERANCE);
   const int factored = task->info->factorizations;
-  const polish_guess from = {ORIGIN_START, 0, 0, limit, task->strict ? 0.0 : loosest};
+  const polish_guess from = {ORIGIN_START, 0, 0, conic_start_limit(workspace),
+                             task->strict ? 0.0 : loosest};
   workspace->origin = ORIGIN_START;
   conic_read_start(workspace, task->guess);
   const int polished =
       conic_polish(workspace, &from, task->info) && !(task->strict && conic_any_weak(workspace));
-  if ((polished || workspace->polish.error <= from.tolerance) &&
-      rest_holds(workspace, loosest, START_ROUNDING)) {
+  if ((polished || workspace->polish.error <= from.tolerance) && rest_holds(workspace, loosest)) {
     keep_polish(workspace);
     return polished ? SOLVED : NEAR;
   }
@@ -141,54 +142,40 @@ static int start_suits(const conic_task *task) {
 }
 
 static outcome run_start(conic_task *task) {
-  if (!task->workspace->program.exact) {
-    return follow_start(task);
-  }
-  const double limit = conic_start_limit(task->workspace);
-  task->start_waits = limit < 0.0;
-  return task->start_waits ? NO_HELP : polish_start(task, limit);
-}
-
-static int late_start_suits(const conic_task *task) {
-  return is_open(task) && task->guess && task->start_waits;
-}
-
-static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE_VAL); }
-
-/* The guess that all of it rests. */
-static outcome run_rest(conic_task *task) {
-  const polish_guess from = {ORIGIN_REST, 0, 0, 0.0, 0.0};
-  task->workspace->origin = ORIGIN_REST;
-  return conic_polish(task->workspace, &from, task->info) &&
-                 rest_holds(task->workspace, REST_HOLDS, START_ROUNDING)
-             ? SOLVED
-             : NO_HELP;
+  return task->workspace->program.exact ? polish_start(task) : follow_start(task);
 }
 
 /* Forces of intervals at their ends are for the path: what cuts find without ends is far off. */
 static int cuts_suit(const conic_task *task) {
-  return is_open(task) && task->polish && !task->midway && !task->without_cuts &&
-         !task->path_first && task->workspace->ends.count == 0;
+  return is_open(task) && task->polish && !task->midway && !task->path_first &&
+         task->workspace->ends.count == 0;
 }
 
-/* Where so many rows are violated that most of them are redundant: cuts would end at a vertex, with
- * no word on how contacts share the load. */
-static int early_rest_suits(const conic_task *task) {
-  return task->so_far == NO_HELP && cuts_suit(task) && task->workspace->program.definite &&
-         conic_is_crowded(task->workspace);
+/* Where cuts cannot begin, or would end at a vertex of rows most of which are redundant, with no
+ * word on how contacts share the load. */
+static int rest_suits(const conic_task *task) {
+  return cuts_suit(task) && task->workspace->program.definite &&
+         (conic_is_crowded(task->workspace) || conic_cuts_apply(task->workspace) == CUTS_NONE);
 }
 
-static outcome run_early_rest(conic_task *task) {
-  const outcome found = run_rest(task);
-  if (found == NO_HELP) { /* all as the free minimum has left it */
-    conic_factor_cost(task->workspace);
+/* The guess that all of it rests. */
+static outcome run_rest(conic_task *task) {
+  const polish_guess from = {ORIGIN_REST, 0, 0, 0.0, 0.0};
+  qd_cone_workspace *workspace = task->workspace;
+  workspace->origin = ORIGIN_REST;
+  if (conic_polish(workspace, &from, task->info) &&
+      rest_holds(workspace, smaller(task->options->tolerance, DEFAULT_TOLERANCE))) {
+    return SOLVED;
   }
-  return found;
+  if (conic_cuts_apply(workspace) != CUTS_NONE) {
+    conic_factor_cost(workspace); /* all as the free minimum has left it */
+  }
+  return NO_HELP;
 }
 
 /* Error of a polish that counts where it gets no further. */
 static double settles_at(const conic_task *task) {
-  return task->careful ? 0.0 : smaller(task->options->tolerance, LOOSEST);
+  return task->again ? 0.0 : smaller(task->options->tolerance, DEFAULT_TOLERANCE);
 }
 
 static outcome run_cuts(conic_task *task) {
@@ -212,12 +199,6 @@ static outcome run_cuts(conic_task *task) {
   return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
 }
 
-/* Where cuts have not come to an end. */
-static int rest_suits(const conic_task *task) {
-  return task->so_far == NO_HELP && task->workspace->program.definite && cuts_suit(task) &&
-         !conic_is_crowded(task->workspace);
-}
-
 /* How a path ended that did not arrive. */
 static outcome path_failed(conic_task *task, path_end end) {
   task->failure = end == PATH_AT_LIMIT ? QD_ITERATION_LIMIT : QD_NUMERICAL_TROUBLE;
@@ -232,19 +213,20 @@ static int is_stopped(const conic_task *task) {
   return task->look->stopped;
 }
 
-/* To a share of the tolerance, with a polish wherever the active set begins to show: held and free
- * directions are 2^width apart. */
-static outcome follow_path(conic_task *task, path_start from, double share, int width) {
+/* To the tolerance, with a polish wherever the active set begins to show: held and free directions
+ * are powers of two apart. */
+static outcome follow_path(conic_task *task, path_start from) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0, 0.0, settles_at(task)};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
-  path_request path = {.goal = share * task->options->tolerance,
-                       .wanted_width = task->polish ? width : 0,
+  path_request path = {.goal =
+                           (workspace->units.by_offsets ? FARTHER : 1.0) * task->options->tolerance,
+                       .wanted_width = task->polish ? CLEAR_WIDTH : 0,
                        .from = from};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
-  path.look_error = from == PATH_RESUMED && share == 1.0 && task->look != NULL ? LOOK_ERROR : 0.0;
+  path.look_error = from == PATH_RESUMED && task->look != NULL ? LOOK_ERROR : 0.0;
   for (;; path.from = PATH_RESUMED) {
     const path_end end = conic_follow_path(workspace, &path, task->info);
     if (end == PATH_AT_LOOK) {
@@ -266,34 +248,35 @@ static outcome follow_path(conic_task *task, path_start from, double share, int 
     if (end == PATH_ARRIVED) {
       return NEAR;
     }
-    path.wanted_width = workspace->polish.split_width + NEXT_WIDTH;
+    path.wanted_width = workspace->polish.split_width + CLEAR_WIDTH;
   }
 }
 
-static outcome run_path(conic_task *task) { return follow_path(task, PATH_COLD, 1.0, FIRST_WIDTH); }
-
-static int entry_suits(const conic_task *task) {
-  return is_open(task) && task->guess && task->workspace->program.exact;
-}
-
-/* From where the guess shows: a point of the path with fewer rows, or a solution that no polish has
- * led on from. */
-static outcome run_from_entry(conic_task *task) {
-  conic_read_start(task->workspace, task->guess);
-  conic_enter_path(task->workspace, task->midway ? MIDWAY_PRODUCT : ENTRY_PRODUCT);
-  return follow_path(task, task->midway ? PATH_RESUMED : PATH_ENTERED, 1.0, FIRST_WIDTH);
-}
-
-static int elsewhere_suits(const conic_task *task) { return task->units > 0; }
-
 /* The path alone, from a start in other units. */
-static outcome run_elsewhere(conic_task *task) {
+static outcome follow_elsewhere(conic_task *task) {
   const path_request path = {.goal = task->options->tolerance,
                              .iteration_limit =
                                  task->info->iterations + task->options->iteration_limit,
                              .from = PATH_ELSEWHERE};
   const path_end end = conic_follow_path(task->workspace, &path, task->info);
   return end == PATH_ARRIVED ? NEAR : path_failed(task, end);
+}
+
+static int path_suits(const conic_task *task) { return task->units > 0 || is_open(task); }
+
+/* From where the guess shows: a point of the path with fewer rows, or a solution that no polish has
+ * led on from. Where that has not led to an end, and else, from the cold start. */
+static outcome run_path(conic_task *task) {
+  outcome found = NO_HELP;
+  if (task->units > 0) {
+    return follow_elsewhere(task);
+  }
+  if (task->guess && task->workspace->program.exact) {
+    conic_read_start(task->workspace, task->guess);
+    conic_enter_path(task->workspace, task->midway ? 1.0 : ENTRY_PRODUCT);
+    found = follow_path(task, task->midway ? PATH_RESUMED : PATH_ENTERED);
+  }
+  return found == NO_HELP ? follow_path(task, PATH_COLD) : found;
 }
 
 static int path_end_suits(const conic_task *task) {
@@ -330,13 +313,9 @@ static const struct {
 } METHODS[] = {
     {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path/path.c */
     {QD_METHOD_START, start_suits, run_start},          /* conic/path/start.c */
-    {QD_METHOD_REST, early_rest_suits, run_early_rest}, /* conic/newton/polish.c */
-    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
     {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
-    {QD_METHOD_START, late_start_suits, run_late_start},
-    {QD_METHOD_PATH, entry_suits, run_from_entry}, /* conic/path/start.c, path.c */
-    {QD_METHOD_PATH, is_open, run_path},           /* path.c, step.c; split.c, polish.c */
-    {QD_METHOD_PATH, elsewhere_suits, run_elsewhere},
+    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
+    {QD_METHOD_PATH, path_suits, run_path}, /* path.c, step.c, start.c; split.c, polish.c */
     {QD_METHOD_PATH_END, path_end_suits, run_path_end},
     {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/newton/multipliers.c */
 };
@@ -387,7 +366,6 @@ static outcome run_traced(conic_task *task, qd_cone_method method, outcome (*run
 qd_status conic_run_methods(conic_task *task) {
   task->so_far = NO_HELP;
   task->info->method = QD_METHOD_NONE;
-  task->start_waits = 0;
   task->polish = task->options->polish && task->workspace->program.exact;
   for (size_t k = 0; k < sizeof METHODS / sizeof *METHODS; ++k) {
     if (task->workspace->stop.stopped || !METHODS[k].suits(task)) {
@@ -406,21 +384,10 @@ qd_status conic_run_methods(conic_task *task) {
   return verdict(task);
 }
 
-static outcome run_farther(conic_task *task) {
-  const int width = conic_find_split(task->workspace, 0) + NEXT_WIDTH;
-  conic_clear_rows(task->workspace); /* the certificate has used them */
-  return follow_path(task, PATH_RESUMED, FARTHER, width);
-}
-
-qd_status conic_go_farther(conic_task *task) {
-  task->so_far = run_traced(task, QD_METHOD_PATH, run_farther);
-  task->info->method = QD_METHOD_PATH;
-  return verdict(task);
-}
-
 static outcome run_roughly(conic_task *task) {
-  const path_request path = {
-      .goal = ROUGH_GOAL, .iteration_limit = task->options->iteration_limit, .from = PATH_COLD};
+  const path_request path = {.goal = 1.0,
+                             /* relative */ .iteration_limit = task->options->iteration_limit,
+                             .from = PATH_COLD};
   task->polish = 1;
   const int found = run_free_minimum(task) != NO_HELP ||
                     conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED;

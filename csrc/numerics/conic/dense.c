@@ -64,7 +64,8 @@ static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options
   aligned_columns *aligned = &workspace->aligned;
   const int n = program->variable_count;
   if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||
-      conic_check_sizes(workspace, &dense) != QD_OK || !aligned_columns_find(aligned, program)) {
+      !conic_makes_sense(&workspace->capacity, &dense, QD_INTERVAL) ||
+      !aligned_columns_find(aligned, program)) {
     return conic_solve(workspace, options, &dense, out->x, out->slack, out->dual, out->dual_eq,
                        info);
   }

@@ -36,14 +36,11 @@ static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *pr
 
 /* ------------------------------------------------------------ scalings */
 
-/* As given, and again where an answer does not hold that a polish has found; then measured by the
- * offsets of rows where the cost says too little of lengths, from the end of that path to a smaller
- * error, with all rows alike where they are far apart, and from starts in other units. */
+/* As given; where no answer holds, measured by the offsets of rows where the cost says too little
+ * of lengths, with all rows alike where they are far apart, and from starts in other units. */
 enum {
   AS_GIVEN,
-  CAREFULLY,
   BY_OFFSETS,
-  AS_BEFORE,
   ALIKE,
   FIRST_OTHER_UNITS,
   SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
@@ -51,31 +48,15 @@ enum {
 
 /* For the trace. */
 static const char *name_of(int scaling) {
-  static const char *const names[] = {"as given", "carefully", "lengths by offsets", "farther",
-                                      "rows alike"};
+  static const char *const names[] = {"as given", "lengths by offsets", "rows alike"};
   return scaling < FIRST_OTHER_UNITS ? names[scaling] : "other units";
-}
-
-/* An exact path has ended that no polish has finished. */
-static int ended_near(const conic_task *task) {
-  const qd_cone_method by = task->info->method;
-  return task->so_far == NEAR && task->workspace->program.exact &&
-         (by == QD_METHOD_PATH_END || (by == QD_METHOD_PATH && !task->polish));
 }
 
 /* Loads the program again if that scaling may help: 1. */
 static int rescale(conic_task *task, const conic_program *source, int scaling) {
   qd_cone_workspace *workspace = task->workspace;
-  if (scaling == AS_BEFORE) {
-    return ended_near(task);
-  }
-  task->careful = 1;
-  task->without_cuts = scaling == CAREFULLY;
+  task->again = 1;
   task->guess = NULL;
-  if (scaling == CAREFULLY) {
-    conic_clear_rows(workspace); /* the certificate has used them */
-    return task->so_far == SOLVED;
-  }
   task->strict = 0;
   if (scaling == BY_OFFSETS) {
     if (!conic_cost_is_weak(workspace, &source->program) ||
@@ -91,7 +72,7 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
   if (scaling == FIRST_OTHER_UNITS) {
     conic_load(workspace, source, ROWS_AS_GIVEN);
   }
-  conic_clear_rows(workspace);
+  conic_clear_rows(workspace); /* the certificate has used them */
   task->units = scaling - FIRST_OTHER_UNITS + 1;
   return 1;
 }
@@ -109,7 +90,7 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
       continue;
     }
     task->scaling = name_of(scaling);
-    const qd_status found = scaling == AS_BEFORE ? conic_go_farther(task) : conic_run_methods(task);
+    const qd_status found = conic_run_methods(task);
     if (task->so_far == STOPPED) {
       info->status = found;
       return;
@@ -130,7 +111,7 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   if (workspace->stop.stopped) {
     return QD_STOPPED;
   }
-  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) {
+  if (!conic_is_undecided(found, DEFAULT_ITERATIONS) || !(workspace->path.ray_reach > 0.0)) {
     return found;
   }
   memcpy(workspace->best.dual, workspace->path.ray,

@@ -25,12 +25,10 @@ typedef struct conic_task {
   int polish;                /* 1: an exact program, whose active set is wanted */
   int units;                 /* the natural ones (0), or others (conic_change_units) */
   int midway;                /* the guess is a point of the path with fewer rows */
-  int start_waits;           /* the guess is worth less than a few cuts: those first */
   int path_first;            /* an exact program that cuts are not tried on */
   int path_began;            /* iterations before the path */
   const char *scaling;       /* for the trace */
-  int careful;               /* an answer did not hold: polishes have to get to rounding */
-  int without_cuts;          /* as that was theirs, or might have been */
+  int again;                 /* no answer has held so far: polishes have to get to rounding */
   outcome so_far;
   qd_status failure; /* what to say if nothing has helped */
   qd_cone_info *info;
@@ -39,9 +37,6 @@ typedef struct conic_task {
 /* All methods that suit, in turn, on the program as it was loaded; what they find stays in the
  * workspace. */
 qd_status conic_run_methods(conic_task *task);
-/* The path goes on from an end that does not hold: it may be too far from some cone in its own
- * numbers. */
-qd_status conic_go_farther(conic_task *task);
 /* Of an exact program, a rough point of the path as it is; 0 if there is none. */
 int conic_find_roughly(conic_task *task);
 /* A point in the caller's numbers. */

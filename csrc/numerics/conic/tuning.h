@@ -10,7 +10,60 @@
 #ifndef QD_NUMERICS_CONIC_TUNING_H
 #define QD_NUMERICS_CONIC_TUNING_H
 
+/* ------------------------------------------------------------ rounding */
+
+/* Of a number: what its last digits may be off by, and what a difference of such numbers may leave.
+ * More: answers that miss something; less: rounding counts as missed. */
+#define LAST_DIGITS 1e-15
+
+/* Of the numbers that a sum is made of, or of a natural size: less is rounding of the sum. More:
+ * small slacks and forces beside large ones are lost; less: rounding is followed to the limit of
+ * iterations. */
+#define SUM_ROUNDING 1e-14
+
+/* Of the largest numbers of all: where no more is missed, none of their places matters. More: what
+ * is small beside them is not looked at; less: rounding is looked at again and again. */
+#define PLAIN 1e-12
+
+/* Of numbers that callers have worked out, and hold to so much. More: programs are solved that are
+ * none; less: rounding of the caller's is refused. */
+#define CALLERS_ROUNDING 1e-9
+
+/* Of the largest curvature: less is none. */
+#define NO_COST 1e-20
+
 /* ------------------------------------------------------------ shared */
+
+/* Tolerance and iterations that callers get who ask for none; also of what is solved for
+ * derivatives alone, and the tolerance up to which a polish counts that does not get to rounding.
+ */
+#define DEFAULT_TOLERANCE 1e-9
+#define DEFAULT_ITERATIONS 100
+
+/* Relative error from which on a point shows something of the solution: no gap between held and
+ * free directions means anything before, and nobody looks at the true residual. More: polishes that
+ * fail; less: iterations that a polish would save. */
+#define SHOWS 0.1
+
+/* Relative error of a point that is all but the solution: what a polish misses there is how
+ * redundant rows share the load, and what Newton's next step leaves is rounding. More: cuts from
+ * points that have diverged; less: the path for sets that cuts would have found. */
+#define CLOSE 1e-6
+
+/* Relative error that counts as arrived where rounding has ended the path. More: answers that the
+ * certificate refuses; less: programs without an answer. */
+#define ACCEPTABLE 1e-7
+
+/* Of an error: an iteration that leaves more is hardly worth it. */
+#define HARDLY_LESS 0.9
+
+/* Of natural sizes, and of the free motion: cones that are nearer touch; a barrier's natural length
+ * and force are no smaller. More: programs that nothing touches take a method more; less:
+ * derivatives at a kink that nobody is told of. */
+#define TOUCHING 1e-6
+
+/* Repetitions with a penalty or a shift of 1e-8 or less, each of which leaves that share. */
+#define ROUNDS 4
 
 /* Share of a natural force or length. A cone whose multiplier and slack are both smaller is near
  * two states, and its set is not called strict. More: contacts that carry a little count as
@@ -35,38 +88,12 @@
  * 1 program not solved, 7 fewer polished, 2 % more factors. */
 #define STIFFEST_ROW 1e10
 
-/* Of unit diagonals: a proximal term where Q alone does not hold x. More bends steps, which then
+/* Of unit diagonals: a proximal term where Q alone does not hold x, and what a cost may lack of
+ * being semidefinite. More bends steps, which then
  * take more repetitions; less leaves pivots of rounding. */
 #define PROXIMAL_SHIFT 1e-10
 
 /* ------------------------------------------------------------ the order of methods */
-
-/* Powers of two between held and free directions at which the path stops for a polish. More:
- * iterations that the polish would save; less: polishes from sets that are not yet right. */
-#define FIRST_WIDTH 10
-
-/* Powers of two: how much farther apart they must be for the next one. A guess counts only with its
- * certificate, so an early failure costs a few factors and no accuracy. Gaps from 3 to 10 were
- * within 3 % of each other. */
-#define NEXT_WIDTH 8
-
-/* Share of the largest numbers in the rows: what the guess of rest may leave of them. More: answers
- * that the certificate refuses after all; less: the path for stacks that stand. */
-#define REST_HOLDS 1e-10
-
-/* Share of the way to the minimiser of the cost: what a start may leave of rows besides, since at
- * rest nothing else has a size. More: as REST_HOLDS; less: good starts are thrown away. */
-#define START_ROUNDING 1e-14
-
-/* Tolerance (qd_cone_options) up to which a polish counts that does not get to rounding. More:
- * answers worse than the path's end; less: grasps at rest, where contacts just do not slide, go
- * along the path to no better end. */
-#define LOOSEST 1e-9
-
-/* Relative error. A polish that comes so close has the point: what it misses is how redundant rows
- * share the load, and cuts find a vertex from which to spread it. More: cuts from points that have
- * diverged, which take longer than the path; less: the path for sets that cuts would have found. */
-#define CLOSE 1e-6
 
 /* Tiles. So many of a factor's column are taken for one with springs of a contact, until one turns
  * out to need more. More: memory; less: workspaces that are laid out again. */
@@ -85,25 +112,15 @@
  * certificate; less: paths that rounding ends before. */
 #define NEAR_TOLERANCE 1e-3
 
-/* Of the tolerance: where the next one ends if that was not enough: rows that just slip, by a share
- * of 1e-7 of what they could, are off both their slack and their limit on the way. More: as the
- * first; less: few paths get there. */
-#define NEARER_TOLERANCE 1e-5
-
-/* Of the tolerance: where an exact path goes on to whose end the certificate has refused, if
- * rounding does not end it before. More: small contacts beside large ones are still too far off for
- * a polish; less only adds iterations. */
+/* Of the tolerance: where an exact path measured by offsets ends, if rounding does not end it
+ * before. More: small contacts beside large ones are still too far off for a polish; less only adds
+ * iterations. */
 #define FARTHER 1e-6
 
 /* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
  * to measure a force from it would take its digits, one for each ten times more. Less: ends that
  * are reached are found in a second solve. */
 #define FAR_END 1e7
-
-/* Share of a force that is rounding where it is compared with its limit. More: forces just within
- * their limit count as at it; less: rounding moves forces between states for ever (STATE_ROUNDS).
- */
-#define STATE_ROUNDING 1e-12
 
 /* Stiffness of a row of several entries beside the curvature of its columns, up to which it is
  * written into the cost. More would drown what it leaves free in rounding; less: rows that could be
@@ -114,13 +131,16 @@
  * certain, by a digit for each ten times more. */
 #define STIFFEST_SINGLE 1e9
 
+/* Powers of two between held and free directions at which the path stops for a polish, and by which
+ * they are to be farther apart for the next one. A guess counts only with its certificate, so an
+ * early failure costs a few factors and no accuracy. More: iterations that the polish would save;
+ * less: polishes from sets that are not yet right. */
+#define CLEAR_WIDTH 10
+
 /* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
  * half of fewer than twice that. More: paths end early that would arrive; less: no answer where
  * rounding ends the path. */
 #define KEPT_ITERATIONS 40
-
-/* Iterations. A smaller limit is one that the caller means: no other scalings are tried. */
-#define RETRY_FROM 50
 
 /* ------------------------------------------------------------ dense programs */
 
@@ -134,10 +154,6 @@
 #define FEW_COLUMNS 128
 
 /* ------------------------------------------------------------ the path: where it begins */
-
-/* Of the natural energy: products of slack and dual are not better known. More: barriers that are
- * weak end early; less: they end at the limit of iterations. */
-#define PATH_BARRIER_FLOOR 1e-14
 
 /* Natural force over length, of the penalised problem whose path begins the path. */
 #define PATH_START_STIFFNESS 2.0
@@ -155,23 +171,6 @@
  * solved, 4 % more factors; ten times less, 21 fewer polished, 4 % more factors. */
 #define FORCE_SHARE 2.0
 
-/* Of what moves rows by the natural length: a barrier's force at least. Measured: ten times more
- * and less the same. */
-#define FORCE_FLOOR 1e-6
-
-/* Of the free motion: natural length of a barrier's slacks at least, where contacts touch and their
- * offsets are rounding. */
-#define TOUCHING_LENGTH 1e-6
-
-/* Penalty of hard rows over the stiffness of contacts, where lengths are measured by offsets. More:
- * rounding, as with HARD_ROW_PENALTY; less: hard rows that give way as contacts do. */
-#define HARD_BESIDE_CONTACTS 1e4
-
-/* Natural lengths. Cones that the minimiser of the cost is nearer to are left to the other methods,
- * whose derivative they need. More: programs that nothing touches take a method more; less:
- * derivatives at a kink that nobody is told of. */
-#define STRICTLY_INSIDE 1e-6
-
 /* ------------------------------------------------------------ the path: a start near by */
 
 /* Share of a full step. A guess whose first steps are shorter is no help. More: good guesses are
@@ -181,38 +180,17 @@
 /* Iterations: those first steps. */
 #define WARM_WATCH 2
 
-/* Share of the error. A guess is no help either where an iteration leaves more. */
-#define WARM_PROGRESS 0.9
-
-/* Relative error from which on a guess is entered nearer to the middle. More: short steps from
- * points near the boundary; less: near guesses are worth little. */
-#define WARM_NEAR 0.1
-
-/* The same, over WARM_NEAR, from which on it is entered where products are the natural ones: a
- * relative error of one. */
-#define WARM_FAR (1.0 / WARM_NEAR)
-
 /* ------------------------------------------------------------ the path: with more rows */
 
-/* Relative error at which a rough path ends: of 270 spheres it shows 68 of the 72 contacts that the
- * solution adds, after 6 iterations instead of 15. A tenth: 10 iterations for two more. */
-#define ROUGH_GOAL 1.0
-
-/* Natural energies: product of each cone where a path with more rows begins. A tenth: a fifth more
- * iterations, where the new rows are far from holding; ten times: as many as without the guess. */
-#define MIDWAY_PRODUCT 1.0
-
-/* Relative error at which the caller may stop such a path, because its point moves into what has no
- * rows yet. From 0.3 to 1e-3 as good (1001 spheres within a tenth); without, a fifth longer. */
-#define LOOK_ERROR 1e-2
-
-/* The same where a polish from the guess has failed: the active set is another one. More:
- * iterations on the way back; less: steps that are short, up to the iteration limit with a
- * hundredth. */
+/* Natural energies: product of each cone where an exact path begins at a guess that no polish has
+ * led on from, as the active set is another one. More: iterations on the way back; less: steps that
+ * are short. */
 #define ENTRY_PRODUCT 20.0
 
-/* Iterations without progress after which such a path is left for one from the cold start. */
-#define ENTRY_PATIENCE 5
+/* Relative error at which the caller may stop a path with more rows, because its point moves into
+ * what has no rows yet. From 0.3 to 1e-3 as good (1001 spheres within a tenth); without, a fifth
+ * longer. */
+#define LOOK_ERROR 1e-2
 
 /* ------------------------------------------------------------ the path: its end */
 
@@ -225,10 +203,6 @@
  * same. */
 #define CAREFUL 1e-3
 
-/* Relative error above which nobody looks at the true residual. More: residuals are multiplied out
- * in vain; less: rounding of the recurrence is taken for progress. */
-#define CARELESS 0.1
-
 /* Share of a full step: one below this is none. More: paths are given up on that recover; less:
  * iterations at the limit of rounding. */
 #define STALLED_STEP 1e-6
@@ -240,37 +214,21 @@
  * proof. */
 #define STALLED_ERROR 1e-3
 
-/* Of a cone's own slack and target. Cones of a barrier whose slacks are far below the natural
- * length are followed so far, as long as that gets anywhere. More: narrow boxes off by as much;
- * less: iterations that rounding ends. */
-#define OWN_ERROR 1e-6
-
-/* Of that error, what a step at least must leave out for another one. */
-#define OWN_GAIN 0.9
-
-/* Relative error that counts as arrived where rounding ends the last path that is tried. More:
- * answers that the certificate refuses; less: programs without an answer. */
-#define ACCEPTABLE 1e-7
-
-/* Relative error: earlier, no gap between held and free means anything. More: polishes that fail;
- * less: iterations that a polish would save. */
-#define POLISH_FROM 1e-1
-
 /* ------------------------------------------------------------ the path: proofs */
 
-/* Iterations before proofs are looked for, unless steps are short. More: infeasible programs take
- * longer; less: a product with all rows in each step of the others. */
-#define CERTIFICATE_FROM 8
-
 /* Of lengths, and of what it is a sum of: a barrier's g'z that counts as zero. More: narrow
- * barriers are called infeasible, for the certificate to refute; less: barriers without room are
- * followed to the limit of iterations. */
+ * barriers are called infeasible that are not; less: barriers without room are followed to the
+ * limit of iterations. */
 #define PROOF_FLAT 1e-6
 
 /* Of a ray's largest force: what cones carry less of is no part of a proof that a barrier has no
  * room. More: proofs that need small forces are lost; less: the balance of far cones looks like
  * rounding beside a narrow box. */
 #define PROOF_SHARE 1e-3
+
+/* Iterations before proofs are looked for, unless steps are short. More: infeasible programs take
+ * longer; less: a product with all rows in each step of the others. */
+#define CERTIFICATE_FROM 8
 
 /* Natural sizes: a ray excludes every solution up to so many. Less calls far solutions infeasible,
  * for the certificate to refute; more only lets the path go on. */
@@ -291,10 +249,11 @@
  * that errors cannot fall below in a step. */
 #define STEP_FRACTION 0.99
 
-/* Iterations without progress after which a barrier's steps do without the second-order term: of
- * programs with intervals that are wide beside their forces it can send them round for ever. More:
- * longer detours; less: steps that are shorter than they could be. */
-#define SECOND_ORDER_COUNT 5
+/* Iterations without progress after which a barrier's steps do without the second-order term, which
+ * can send programs round for ever whose intervals are wide beside their forces, and after which an
+ * exact path from a guess is left for one from the cold start. More: longer detours; less: steps
+ * that are shorter than they could be. */
+#define PATIENCE 5
 
 /* Share of sqrt(mu): change of the second-order term from which on it is solved for again: one
  * back-solve, and a fifth fewer iterations. Measured: ten times more, 1 % more factors; ten times
@@ -350,12 +309,9 @@
 /* Of the error before: a start that is slower gets fresh factors, and stiffer ones. */
 #define POLISH_SLOW 0.1
 
-/* Times the penalty before, for such a start. More reaches POLISH_STIFFEST in one step; less takes
- * more of them. */
-#define STIFFER 100.0
-
-/* Penalty over the compliance: stiffer is rounding. */
-#define POLISH_STIFFEST 1e12
+/* Times the penalty of held rows before, for a start that is slow; once more than the stiffest row
+ * is rounding. */
+#define STIFFER (STIFFEST_ROW / HARD_ROW_PENALTY)
 
 /* Error of the first step with softer rows, in large programs, that may be a rise: the set changes
  * once and is then right. More: in one of ten heaps steps that lead nowhere, five factors; less:
@@ -385,19 +341,9 @@
 /* Their number times columns, likewise. */
 #define CUTS_START_WORK 900
 
-/* Violated blocks whose cuts cost more than a polish from a fair guess. */
-#define MANY_CUTS 8
-
-/* Rows: polyhedral programs of no more are solved by a few cuts. */
-#define SMALL_ROWS 24
-
 /* Rows brought in, and looks at all rows. More: programs that go along the path in the end have
  * lost more before; less: programs that the path takes longer for. */
 #define CUTS_ROUND_LIMIT 64
-
-/* Natural lengths by which rows of polyhedral programs may be violated. More: errors of that size
- * in the answer; less: rows brought in for rounding. */
-#define SATISFIED 1e-12
 
 /* Near lengths by which rows that depend on those that hold already may be. With less, 13 % of the
  * rounds of b brought in rows of rounding. */
@@ -406,9 +352,6 @@
 /* Near lengths, where the polish has to finish. Less: more cuts; more: polishes that fail.
  * Measured: ten times more, 4 % more factors; ten times less, 2 % fewer factors. */
 #define NEAR_ENOUGH 3e-3
-
-/* The same where it could not: cuts alone. Rows nearer are at rest, too. */
-#define FINE_ENOUGH 1e-9
 
 /* Of a row's own curvature: less is none, and the row depends on the set. More: rows count as
  * dependent that are not, and the load is not theirs; less: curvatures of rounding. */
@@ -419,9 +362,6 @@
 
 /* Likewise, of rows that others are found to depend on. */
 #define INDEPENDENT 1e-6
-
-/* Near lengths: rows at rest. */
-#define CUTS_TOUCHING FINE_ENOUGH
 
 /* ------------------------------------------------------------ path or cuts */
 
@@ -469,10 +409,6 @@
 /* Rate of the repetitions that counts as none. */
 #define MULTIPLIERS_SLOW 0.7
 
-/* Relative error that counts as solved where rounding ended the path. More: answers that the
- * certificate refuses; less: programs without an answer. */
-#define RESCUED 1e-8
-
 /* Relative gradient of the inner problem, and shift of slack of the outer. More: answers that a
  * polish has to better; less is rounding. */
 #define MULTIPLIERS_ARRIVED 1e-13
@@ -486,25 +422,9 @@
 
 /* ------------------------------------------------------------ derivatives */
 
-/* Relative change that is not worth another round. More: derivatives with fewer digits; less: a
- * round more. */
-#define NEXT_ROUND 1e-12
-
-/* Most repetitions for hard rows. */
-#define HARD_ROUNDS 4
-
 /* Weakest pivot of a factor whose solves need no refinement. More: refinements that change nothing;
  * less: derivatives lose as many digits. */
 #define WELL_CONDITIONED 1e-4
-
-/* Complementarity of a path that is followed for derivatives alone: the default tolerance. */
-#define SENSITIVITY_GOAL 1e-9
-
-/* Its iterations at most. */
-#define SENSITIVITY_ITERATIONS 60
-
-/* Rounds of the method of multipliers at most, for derivatives alone. */
-#define SENSITIVITY_RESCUE 40
 
 /* Of a direction that is left, or of dx: less does not change a derivative. More: derivatives are
  * called exact that depend on a choice of forces; less: rounding takes that from those that are. */
@@ -515,9 +435,6 @@
 #define DOUBTFUL 10.0
 
 /* ------------------------------------------------------------ free directions */
-
-/* Inverse iterations: each takes 1e-10 (PROXIMAL_SHIFT) of what is not soft. */
-#define SOFTEST_ROUNDS 4
 
 /* Change of slack and cost per unit of a direction that counts as none. More: unique solutions are
  * called free; less: free directions are lost to rounding. */

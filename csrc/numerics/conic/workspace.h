@@ -265,8 +265,8 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
  * rows differ by many decades. */
 typedef enum row_scaling { ROWS_AS_GIVEN, ROWS_ALIKE } row_scaling;
 
-/* Sizes, signs and kinds of what is there. */
-qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source);
+/* Sizes, signs and kinds of what is there; `last_kind`: cones of this kind and those before. */
+int conic_makes_sense(const conic_size *room, const conic_program *source, int last_kind);
 /* Reads, checks and converts a program. */
 qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program,
                      row_scaling scaling);
@@ -335,7 +335,7 @@ typedef enum cuts_end { CUTS_NOWHERE, CUTS_NEARBY, CUTS_AT_VERTEX } cuts_end;
 cuts_end conic_dual_active_set(qd_cone_workspace *workspace);
 /* What is known of that beforehand: whether few blocks of rows are violated, and whether it ends at
  * the solution. */
-typedef enum cuts_outlook { CUTS_COSTLY, CUTS_FEW, CUTS_EXACT, CUTS_EXACT_FEW } cuts_outlook;
+typedef enum cuts_outlook { CUTS_NONE, CUTS_MANY, CUTS_FEW, CUTS_EXACT } cuts_outlook;
 cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace);
 /* From where that ended, after a polish could not finish it: down to a tolerance that counts, with
  * the load spread over what rests; 0 if that takes too many cuts. */
@@ -348,8 +348,7 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *pro
                           double *slack, double *dual, qd_cone_info *info);
 /* The caller's guess, in the caller's units, into newton. */
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess);
-/* Errors of a guess beyond which a polish costs more than what an exact program takes without;
- * negative where that costs less than to find out. */
+/* Errors of a guess beyond which a polish costs more than what an exact program takes without. */
 double conic_start_limit(qd_cone_workspace *workspace);
 /* The point that this guess shows, with its products of slack and multiplier, of the path of a
  * barrier that is so many times as strong, into x, slack and dual; of an exact program, where
@@ -392,10 +391,11 @@ int conic_proves_unbounded(qd_cone_workspace *workspace);
  * farther from the boundary, and far out. */
 #define OTHER_UNITS 6
 void conic_change_units(qd_cone_workspace *workspace, int choice);
-/* 1 if other ways may still lead to a verdict. */
+/* 1 if other ways may still lead to a verdict. A far smaller limit than the default is one that the
+ * caller means: no other scalings are tried. */
 static inline int conic_is_undecided(qd_status status, int iteration_limit) {
   return status == QD_NUMERICAL_TROUBLE ||
-         (status == QD_ITERATION_LIMIT && iteration_limit >= RETRY_FROM);
+         (status == QD_ITERATION_LIMIT && iteration_limit >= DEFAULT_ITERATIONS / 2);
 }
 void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out);
 void conic_clear_info(qd_cone_info *info);

@@ -35,9 +35,7 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define CERTIFIED 1e-6       /* s at least */
 #define SPREADS (1.0 + 1e-9) /* growth of a force that counts */
-#define HEAD_ROUNDING 1e-14  /* of a squared head that counts as rounding */
 
 /* ------------------------------------------------------------ multipliers */
 
@@ -56,7 +54,7 @@ static double outside(const double *dual, int dim) {
 
 /* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
 static int is_in_cone(const double *dual, int dim) {
-  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * HEAD_ROUNDING) * dual[0];
+  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * SUM_ROUNDING) * dual[0];
 }
 
 /* All multipliers in their cones, but for rounding. */
@@ -222,7 +220,7 @@ static int is_rounding(const qd_cone_workspace *workspace, const double *residua
     find_local_scales(workspace, scale, x, term, 0.0, 0.0, local);
   }
   for (int j = 0; j < n; ++j) {
-    if (!(fabs(residual[j]) * scale[j] <= NOTHING * local->column[j])) {
+    if (!(fabs(residual[j]) * scale[j] <= LAST_DIGITS * local->column[j])) {
       return 0;
     }
   }
@@ -291,7 +289,7 @@ static int equalities_are_satisfied(const qd_cone_workspace *workspace,
 /* Of forces in column j that intervals' rows have with a compliance: small differences of numbers
  * that are no terms of the column, of x or as far as offsets say that it might go. */
 static double spring_rounding(const qd_cone_workspace *workspace, int j, double far) {
-  return workspace->ends.count > 0 ? FORCE_ROUNDING * workspace->ends.spring[j] * far : 0.0;
+  return workspace->ends.count > 0 ? LAST_DIGITS * workspace->ends.spring[j] * far : 0.0;
 }
 
 /* Row by row and column by column; what it needs of scratch is free once conic_measure is done. */
@@ -304,7 +302,7 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
   conic_begin_stage(workspace);
   const local_scales local = {workspace->certificate.reach, workspace->certificate.force,
                               workspace->work.residual_x,
-                              NOTHING * max_norm(program->g, program->row_count)};
+                              LAST_DIGITS * max_norm(program->g, program->row_count)};
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] >= 0) {
       scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];

@@ -6,8 +6,6 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define LEAST_SHARE 1e-3 /* of the largest force: less is no part of that proof */
-#define CARRIES 1e-12    /* of the largest force: less is rounding */
 #define AROUND 30.0      /* distances to where its rows meet the axes, likewise */
 #define LEAST_ENTRY 1e-6 /* of a row's norm: less is no entry */
 
@@ -130,21 +128,21 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   }
   const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
   const double far = larger(s.free, rows), reach = EXCLUDED * (far > 0.0 ? far : 1.0);
-  keep_strong(workspace, program, CARRIES * p.force, dual);
+  keep_strong(workspace, program, PLAIN * p.force, dual);
   const proof_sums all = sum_proof(workspace, program, dual, dual_eq, reach);
   if (all.sum + all.leak < 0.0 || workspace->program.exact) {
     return all.sum + all.leak < 0.0;
   }
-  keep_strong(workspace, program, LEAST_SHARE * p.force, dual);
+  keep_strong(workspace, program, PROOF_SHARE * p.force, dual);
   const proof_sums strong = sum_proof(workspace, program, dual, dual_eq, reach);
-  return strong.sum <= BARRIER_FLAT * strong.size && strong.moved <= BARRIER_FLAT * strong.force;
+  return strong.sum <= PROOF_FLAT * strong.size && strong.moved <= PROOF_FLAT * strong.force;
 }
 
 /* A row without entries is what it is; one that is zero but for the rounding of a difference is
  * zero. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int m = program->row_count;
-  const double nothing = workspace->program.exact ? -NOTHING * max_norm(program->g, m) : 0.0;
+  const double nothing = workspace->program.exact ? -LAST_DIGITS * max_norm(program->g, m) : 0.0;
   double *ray = workspace->best.dual;
   if (!workspace->structure.any_empty_row) {
     return 0;

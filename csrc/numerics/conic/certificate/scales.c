@@ -6,7 +6,6 @@
 
 #include "base/lanes.h"
 
-#define WEAK_COST 1e3  /* that distance over the one to offsets */
 #define FAR_APART 1e-4 /* row norms that want scaling */
 
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
@@ -90,7 +89,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
 int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program) {
   const scales s = measure_scales(workspace, program);
   const double given = s.reach > 0.0 ? s.offset : 1.0; /* R = 1: nothing else says how far */
-  return given > 0.0 && s.b_scaled > WEAK_COST * given;
+  return given > 0.0 && s.b_scaled > EXCLUDED * given;
 }
 
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace) {

@@ -4,25 +4,19 @@
 #include "numerics/conic/workspace.h"
 
 #define TINIEST 1e-290 /* products below are not all there */
-#define NOTHING 1e-15  /* of the largest offset: what a row without entries may be outside */
-/* Of the numbers in a row, over R: what its spring's force is not known to. */
-#define FORCE_ROUNDING 1e-15
-/* Of the largest numbers of all: where no more is missed, none of their places matters. */
-#define PLAIN 1e-12
 /* Of scales: */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
 #define MOTION_SHARE 1e-3 /* of x, in R */
-#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
 #define MEANT 1e-40       /* of that: offsets below are no rounding either, unless zero */
 #define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
+#define CERTIFIED 1e-6    /* of terms: what an answer may miss, at least */
 /* Of proofs: */
-#define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
-#define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
+#define EXCLUDED 1e3 /* distances to offsets that a proof of infeasibility covers */
 
 /* 1 if offsets say nothing about lengths, because there are none or they are rounding beside
  * `free`, how far the cost alone sends x. */
 static inline int offsets_are_none(double offset, double free) {
-  return offset == 0.0 || (offset <= NO_OFFSET * free && offset >= MEANT * free);
+  return offset == 0.0 || (offset <= SUM_ROUNDING * free && offset >= MEANT * free);
 }
 
 /* What the program alone gives. */

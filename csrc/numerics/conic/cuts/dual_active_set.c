@@ -346,7 +346,7 @@ LANES_INLINE void touched_face(const row_block *block, const double *g, const do
  * Without it they would be nearer to two states than to one. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
-  const double touching = CUTS_TOUCHING * workspace->units.near_length;
+  const double touching = WEAK * workspace->units.near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     face f = {.block = b};
@@ -417,7 +417,7 @@ static int start_limit(const qd_cone_workspace *workspace) {
 }
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
-  return polyhedral ? -larger(SATISFIED * workspace->units.length,
+  return polyhedral ? -larger(PLAIN * workspace->units.length,
                               CUTS_ROUNDING * workspace->units.near_length)
                     : -NEAR_ENOUGH * workspace->units.near_length;
 }
@@ -427,7 +427,7 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
   cuts c = {.workspace = workspace};
   int count = 0;
   if (!workspace->program.definite || workspace->program.equality_count > 0) {
-    return CUTS_COSTLY;
+    return CUTS_NONE;
   }
   c.polyhedral = find_tails(workspace, &c.quads);
   c.enough = enough_at_first(workspace, c.polyhedral);
@@ -435,13 +435,9 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
     count += violated_quads(&workspace->system.blocks[b], c.enough, w, c.quads) != 0;
   }
   if (c.polyhedral < 0 || count > start_limit(workspace)) {
-    return CUTS_COSTLY;
+    return CUTS_NONE;
   }
-  const int small = count < MANY_CUTS && workspace->program.row_count <= SMALL_ROWS;
-  if (c.polyhedral > 0) {
-    return small ? CUTS_EXACT_FEW : CUTS_EXACT;
-  }
-  return count < MANY_CUTS ? CUTS_FEW : CUTS_COSTLY;
+  return c.polyhedral > 0 ? CUTS_EXACT : 3 * count < CUTS_START_LIMIT ? CUTS_FEW : CUTS_MANY;
 }
 
 QD_CLONES
@@ -486,7 +482,7 @@ int conic_resume_cuts(qd_cone_workspace *workspace) {
   double *base = workspace->newton.x;
   const double before = -NEAR_ENOUGH * workspace->units.near_length;
   c.polyhedral = find_tails(workspace, &c.quads);
-  c.enough = -FINE_ENOUGH * workspace->units.near_length;
+  c.enough = -WEAK * workspace->units.near_length;
   if (c.polyhedral != 0 || !conic_factor_cost(workspace)) {
     return 0;
   }

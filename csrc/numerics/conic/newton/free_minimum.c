@@ -118,7 +118,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
       nearest = smaller(nearest, -violation[c]);
     }
   }
-  if (nearest <= STRICTLY_INSIDE * workspace->units.length) {
+  if (nearest <= TOUCHING * workspace->units.length) {
     return 0;
   }
   memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));

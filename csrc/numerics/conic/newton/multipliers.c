@@ -340,5 +340,5 @@ int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int 
     memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
     conic_read_states(workspace);
   }
-  return *polished || error <= larger(tolerance, RESCUED);
+  return *polished || error <= larger(tolerance, ACCEPTABLE);
 }

@@ -151,7 +151,7 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
  * they leave is small beside them; other origins have proofs of that to find. */
 static void stiffen(qd_cone_workspace *workspace) {
   workspace->active.hard_penalty =
-      smaller(STIFFER * workspace->active.hard_penalty, POLISH_STIFFEST);
+      smaller(STIFFER * workspace->active.hard_penalty, STIFFER * STIFFEST_ROW);
   conic_set_equalities(workspace);
 }
 

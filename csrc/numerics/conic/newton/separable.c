@@ -7,11 +7,6 @@
 
 #include "numerics/conic/workspace.h"
 
-/* A diagonal entry this small beside the largest counts as none (conic/program/load.c). */
-#define NO_COST 1e-20
-/* Rounding of a row's slack at the bound that it gave, relative to its offset. */
-#define AT_BOUND 1e-15
-
 /* The only entry of row i and its column; 0 if there are others. */
 static int single_entry(const sparse_rows *rows, int i, int *column, double *value) {
   const int tile = rows->start[i];
@@ -84,7 +79,7 @@ static int share_forces(const qd_cone_program *program, const sparse_rows *G, co
     }
     slack[row] = a * x[column] + program->g[row];
     dual[row] = 0.0;
-    const double rounding = AT_BOUND * fabs(program->g[row]);
+    const double rounding = LAST_DIGITS * fabs(program->g[row]);
     if (!isfinite(slack[row]) || !(rounding < HUGE_VAL)) {
       return 0;
     }

@@ -6,8 +6,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/program/structure.h"
 
-#define END_NEAR 1e-7 /* of a distance: the next change is rounding */
-
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
   double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
                            &ends->has_upper,  &ends->least, &ends->most};
@@ -293,7 +291,7 @@ static double one_end(double p, double r, double product) {
 static double two_ends(double p, double r, double product, double width) {
   double a = smaller(one_end(p + 2.0 * product / width, r, product), 0.5 * width);
   double change = HUGE_VAL;
-  for (int k = 0; k < END_STEPS && change > END_NEAR * a; ++k) {
+  for (int k = 0; k < END_STEPS && change > CLOSE * a; ++k) {
     const double b = width - a, above = product / a, below = product / b;
     const double step = (p + r * a - above + below) / (r + above / a + below / b);
     change = fabs(step);

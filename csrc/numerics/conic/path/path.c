@@ -248,7 +248,7 @@ static double path_error(qd_cone_workspace *workspace, double goal, double lengt
   const double primal = primal_error(workspace, length);
   const double dual = max_norm(workspace->work.residual_x, workspace->program.column_count);
   const double zero = workspace->program.exact ? goal * length * workspace->units.force
-                                               : PATH_BARRIER_FLOOR * workspace->units.energy;
+                                               : SUM_ROUNDING * workspace->units.energy;
   const double deviation = cones_deviation(&workspace->product, workspace->iterate.slack,
                                            workspace->iterate.dual, zero, goal);
   const double size = larger(larger(workspace->units.b_size, force),
@@ -267,12 +267,12 @@ QD_CLONES
 static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;
-  double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, OWN_ERROR);
+  double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, CLOSE);
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim && group_is_cone(group); ++i) {
       const int at = group->slot + i * group->padded;
       for (int c = 0; c < group->count; ++c) {
-        worst = larger(worst, fabs(residual[at + c]) / (OWN_ERROR * slack[group->slot + c]));
+        worst = larger(worst, fabs(residual[at + c]) / (CLOSE * slack[group->slot + c]));
       }
     }
   }
@@ -308,10 +308,10 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
   conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
   double gap;
-  const double error = goal * natural_error(workspace, goal, &gap) / WARM_NEAR;
+  const double error = goal * natural_error(workspace, goal, &gap) / SHOWS;
   const double middle = workspace->units.energy / mean_target(&workspace->product);
-  if (error > WARM_FAR) {
-    conic_enter_path(workspace, larger(middle, WARM_FAR));
+  if (error * SHOWS > 1.0) { /* a relative error of one: where products are the natural ones */
+    conic_enter_path(workspace, larger(middle, 1.0 / SHOWS));
   } else if (error > 1.0) {
     conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
   }
@@ -342,7 +342,7 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
     conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   }
   run->error = natural_error(workspace, goal, &run->gap);
-  if (run->by_recurrence && run->error * goal <= CARELESS) {
+  if (run->by_recurrence && run->error * goal <= SHOWS) {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
     run->error = natural_error(workspace, goal, &run->gap);
     if (run->error > CAREFUL) {
@@ -360,7 +360,7 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
 static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const double before = run->own;
   run->own = workspace->program.exact ? 0.0 : own_error(workspace);
-  if (run->own > OWN_GAIN * before) {
+  if (run->own > HARDLY_LESS * before) {
     restore_best(workspace);
     return PATH_ARRIVED;
   }
@@ -374,16 +374,16 @@ static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iteratio
 /* A guess that the first iterations hardly better, or one from which the path does not get on. */
 static int is_no_help(const path_run *run, int iterations) {
   if (run->request->from == PATH_ENTERED) {
-    return run->stalled > ENTRY_PATIENCE;
+    return run->stalled > PATIENCE;
   }
   return run->request->from == PATH_WARM && iterations > run->first &&
-         run->error > WARM_PROGRESS * run->best;
+         run->error > HARDLY_LESS * run->best;
 }
 
 /* Held and free directions are as far apart as was asked. */
 static int shows_split(qd_cone_workspace *workspace, const path_run *run) {
   const path_request *request = run->request;
-  return request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
+  return request->wanted_width > 0 && run->error * request->goal < SHOWS &&
          conic_find_split(workspace, request->wanted_width) >= request->wanted_width;
 }
 
@@ -442,9 +442,9 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const int cones = workspace->product.cone_count;
   const double mu = cones > 0 ? run->gap / cones : 0.0;
   const int refine = mu < REFINE_FROM * workspace->units.energy || run->stalled > 1;
-  const int plain = !workspace->program.exact && run->stalled > SECOND_ORDER_COUNT;
+  const int plain = !workspace->program.exact && run->stalled > PATIENCE;
   const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
-  run->by_recurrence = !refine && workspace->program.definite && run->error * goal > CARELESS;
+  run->by_recurrence = !refine && workspace->program.definite && run->error * goal > SHOWS;
   if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
       alpha < WARM_STEP) {
     ++info->iterations;

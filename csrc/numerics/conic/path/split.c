@@ -14,8 +14,7 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define LEAST_PART 1e-14 /* of a slack or multiplier: differences below are rounding */
-#define BINS 512         /* powers of two that are told apart, about 1 */
+#define BINS 512 /* powers of two that are told apart, about 1 */
 
 typedef struct histogram {
   int lowest, highest;
@@ -54,11 +53,11 @@ LANES_INLINE void note_cones(const qd_cone_workspace *workspace, const cone_grou
   lanes_sqrt(&ss, &ss);
   lanes_sqrt(&zz, &zz);
   room = LANES_OF(s) - ss;
-  least = LEAST_PART * LANES_OF(s);
+  least = SUM_ROUNDING * LANES_OF(s);
   lanes_larger(&room, &room, &least);
   const lanes along = compliance * (LANES_OF(z) + zz) / room;
   room = LANES_OF(z) - zz;
-  least = LEAST_PART * LANES_OF(z);
+  least = SUM_ROUNDING * LANES_OF(z);
   lanes_larger(&room, &room, &least);
   const lanes against = compliance * room / (LANES_OF(s) + ss);
   for (int k = 0; k < real; ++k) {

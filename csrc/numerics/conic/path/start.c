@@ -50,8 +50,6 @@ double conic_start_limit(qd_cone_workspace *workspace) {
     return NEAR_CUTS;
   case CUTS_EXACT:
     return 0.0;
-  case CUTS_EXACT_FEW:
-    return -1.0;
   default:
     return HUGE_VAL;
   }

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/tuning.h"
 
 #define ROUNDING_UNITS 8.0 /* units of rounding that a row's distance from those before may be */
-#define INCONSISTENT 1e-9  /* of the numbers in an equality: what dependent ones may leave */
 
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
@@ -147,7 +147,7 @@ static int solve_rows(equality_space *space, const double *c) {
     }
     if (j < space->rank) {
       y[j] = -sum / space->diagonal[j];
-    } else if (fabs(sum) > INCONSISTENT * size) {
+    } else if (fabs(sum) > CALLERS_ROUNDING * size) {
       return j;
     }
   }

@@ -20,17 +20,14 @@ static int is_complete(const conic_program *source) {
          (program->equality_count == 0 || (has_C && program->c));
 }
 
-/* The cones are of known kinds and take up all rows. */
-static int cones_fit(const qd_cone_program *program, int intervals) {
+/* The cones are of known kinds, `last` and those before, and take up all rows. */
+static int cones_fit(const qd_cone_program *program, int last) {
   const int m = program->row_count;
   int rows = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     const int dim = program->cone_dim[k], kind = program->cone_kind[k];
-    if (dim < 1 || dim > m - rows || kind < QD_ORTHANT ||
-        kind > (intervals ? QD_INTERVAL : QD_LORENTZ)) {
-      return 0;
-    }
-    if (program->target_mu && program->target_mu[k] < 0.0) {
+    if (dim < 1 || dim > m - rows || kind < QD_ORTHANT || kind > last ||
+        (program->target_mu && program->target_mu[k] < 0.0)) {
       return 0;
     }
     rows += dim;
@@ -38,16 +35,12 @@ static int cones_fit(const qd_cone_program *program, int intervals) {
   return rows == m;
 }
 
-qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
+int conic_makes_sense(const conic_size *room, const conic_program *source, int last_kind) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  const conic_size *capacity = &workspace->capacity;
-  const int makes_sense = n >= 1 && m >= 0 && p >= 0 && program->cone_count >= 0;
-  const int has_room = n <= capacity->variables && m <= capacity->rows && p <= capacity->equalities;
-  return makes_sense && has_room && is_complete(source) &&
-                 cones_fit(program, workspace->soft.natively)
-             ? QD_OK
-             : QD_BAD_ARGUMENT;
+  const int are_sizes = n >= 1 && m >= 0 && p >= 0 && program->cone_count >= 0;
+  const int has_room = n <= room->variables && m <= room->rows && p <= room->equalities;
+  return are_sizes && has_room && is_complete(source) && cones_fit(program, last_kind);
 }
 
 /* ------------------------------------------------------------ scaled copies */
@@ -105,7 +98,7 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     const double spring = spring_of(workspace, column);
     const double q = conic_curvature(workspace, column) + spring;
     sprung |= spring > 0.0;
-    if (q > 1e-20 * largest) {
+    if (q > NO_COST * largest) {
       workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
       if (workspace->program.definite) {
@@ -288,11 +281,8 @@ static int rows_fit(const qd_cone_workspace *workspace, const conic_program *sou
 qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
                      row_scaling scaling) {
   const qd_cone_program *program = &source->program;
-  qd_status status = conic_check_sizes(workspace, source);
-  if (status != QD_OK) {
-    return status;
-  }
-  if (!rows_fit(workspace, source)) {
+  const int last_kind = workspace->soft.natively ? QD_INTERVAL : QD_LORENTZ;
+  if (!conic_makes_sense(&workspace->capacity, source, last_kind) || !rows_fit(workspace, source)) {
     return QD_BAD_ARGUMENT;
   }
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
@@ -304,7 +294,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   workspace->program.source_Q = source_of(program->Q, program->variable_count, source->Q);
   workspace->program.source_G = source_of(program->G, program->variable_count, source->G);
   workspace->program.source_C = source_of(program->C, program->variable_count, source->C);
-  status = conic_read_masks(workspace, program);
+  const qd_status status = conic_read_masks(workspace, program);
   if (status != QD_OK) {
     return status;
   }

@@ -2,12 +2,9 @@
 #include <math.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/tuning.h"
 #include "qdsim/solvers.h"
 
-/* Relative to the largest entry. */
-#define ASYMMETRY 1e-9
-/* A shift, times the size, under which singular matrices pass, of one with a unit diagonal. */
-#define SHIFT 1e-10
 /* Rows up to which their order is left as it is. */
 #define FEW_ROWS 48
 /* Rows and columns that are compared at a time. */
@@ -37,7 +34,7 @@ static qd_cost_fault find_asymmetry(const double *Q, int n, int *row, int *colum
       compare_patch(Q, n, i, j, &worst, at);
     }
   }
-  if (worst == 0.0 || worst <= ASYMMETRY * max_norm(Q, n * n)) {
+  if (worst == 0.0 || worst <= CALLERS_ROUNDING * max_norm(Q, n * n)) {
     return QD_COST_FINE;
   }
   *row = at[0];
@@ -171,7 +168,8 @@ QD_CLONES static int has_factor(const double *Q, int n, const row_order *order, 
     for (int k = order->first[i]; k < i; k += LANE_COUNT) {
       square += LANES_FROM(own + k) * LANES_FROM(own + k);
     }
-    const double pivot = row[order->row[i]] * (root[i] * root[i]) + SHIFT * n - lanes_sum(&square);
+    const double pivot =
+        row[order->row[i]] * (root[i] * root[i]) + PROXIMAL_SHIFT * n - lanes_sum(&square);
     if (!(pivot > 0.0)) {
       return 0;
     }

@@ -78,7 +78,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
   if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */
-    length = larger(length, TOUCHING_LENGTH * row * x);
+    length = larger(length, TOUCHING * row * x);
   }
   if (length == 0.0 && units->by_offsets) {
     length = row * equality_offset(workspace);
@@ -90,7 +90,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
     force = length / (row * row);
   }
   if (!exact) {
-    force = larger(force, FORCE_FLOOR * length / (row * row));
+    force = larger(force, TOUCHING * length / (row * row));
   }
   units->near_length = LENGTH_SHARE * larger(sums.near_roots * sums.near_roots, 0.01 * worst);
   if (units->near_length == 0.0) {
@@ -106,6 +106,6 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   }
   if (units->by_offsets) { /* contacts are far stiffer than the cost: held rows more so */
     workspace->active.hard_penalty =
-        larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * units->force / units->length * row * row);
+        larger(HARD_ROW_PENALTY, sqrt(HARD_ROW_PENALTY) * units->force / units->length * row * row);
   }
 }

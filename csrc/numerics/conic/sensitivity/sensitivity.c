@@ -124,7 +124,7 @@ static void factor(qd_cone_workspace *workspace, int hard) {
   clear_rows(workspace);
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
-  workspace->sensitivity.rounds = hard || !definite ? HARD_ROUNDS : soft_rounds;
+  workspace->sensitivity.rounds = hard || !definite ? ROUNDS : soft_rounds;
 }
 
 qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact) {
@@ -269,7 +269,7 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     }
     /* the rounds contract geometrically: enough if the next step would hardly be seen */
     const double now = largest(step, columns);
-    if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) {
+    if (round > 0 && now * now <= PLAIN * before * largest(dx, columns)) {
       break;
     }
     before = now;

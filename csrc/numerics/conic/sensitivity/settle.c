@@ -16,8 +16,9 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
     conic_free_minimum(workspace, &effort);
   }
   workspace->polish.split_width = 0;
-  const path_request path = {
-      .goal = SENSITIVITY_GOAL, .iteration_limit = SENSITIVITY_ITERATIONS, .from = from};
+  const path_request path = {.goal = DEFAULT_TOLERANCE,
+                             .iteration_limit = DEFAULT_ITERATIONS - KEPT_ITERATIONS,
+                             .from = from};
   const polish_guess seen = {ORIGIN_PATH, 0, 0, 0.0, 0.0};
   return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
          conic_polish(workspace, &seen, &effort);
@@ -53,7 +54,7 @@ static known_set find_set(qd_cone_workspace *workspace, int polished) {
     qd_cone_info effort = {0};
     workspace->path.error = HUGE_VAL;
     set.active =
-        conic_rescue(workspace, SENSITIVITY_GOAL, SENSITIVITY_RESCUE, 1, &set.settled, &effort);
+        conic_rescue(workspace, DEFAULT_TOLERANCE, KEPT_ITERATIONS, 1, &set.settled, &effort);
     set.by_path = !set.active;
     set.weak = 1; /* one set of several that are as good: an estimate */
   }

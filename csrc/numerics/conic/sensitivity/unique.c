@@ -74,7 +74,7 @@ static void find_softest(qd_cone_workspace *workspace, double *d) {
     d[i] =
         workspace->program.column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
   }
-  for (int round = 0; round < SOFTEST_ROUNDS; ++round) {
+  for (int round = 0; round < ROUNDS; ++round) {
     tiles_solve(system, d);
     const double size = max_norm(d, workspace->program.column_count);
     if (!(size > 0.0) || !isfinite(size)) {

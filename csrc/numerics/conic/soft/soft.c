@@ -183,7 +183,7 @@ static int solve_by_states(soft_task *task, int rounds) {
  * guess one to the tolerance: that has its forces at ends, too. */
 static int solve_as_it_is(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
-  soft_treat_rows(soft, task->source, 1, 0);
+  soft_treat_rows(soft, task->source, 1);
   if (!task->options.polish || !soft_rows_can_stay(soft, &task->source->program) ||
       !soft_springs_hold(soft, task->source)) {
     return 0;
@@ -203,7 +203,7 @@ static int solve_as_it_is(soft_task *task) {
 static int solve_exact(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
   const double *dual = task->options.warm_start ? task->out->dual : NULL;
-  soft_treat_rows(soft, task->source, 1, 0);
+  soft_treat_rows(soft, task->source, 1);
   const int near = soft_expects_ends(soft, &task->source->program, dual);
   return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
          solve_by_states(task, STATE_ROUNDS);
@@ -225,7 +225,7 @@ static void keep_source(soft_program *soft, const conic_program *source) {
 /* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
 static int solve_on_path(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
-  soft_treat_rows(soft, task->source, 1, 0);
+  soft_treat_rows(soft, task->source, 1);
   task->how = "rows as they are";
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
@@ -236,44 +236,34 @@ static int solve_on_path(soft_task *task) {
          status == QD_NOT_FINITE;
 }
 
-/* 1 if that has led to an answer or a verdict, or there is no other way. */
-static int solve_with_slips(soft_task *task, int far) {
+/* All that forces may come to, beyond both their ends. */
+static void solve_with_slips(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
-  const int any_far = soft_treat_rows(soft, task->source, 0, far);
-  task->how = far ? "slips, far ones too" : "slips";
-  const qd_status status = solve_once(task);
-  if (status == QD_OK &&
+  soft_treat_rows(soft, task->source, 0);
+  task->how = "slips";
+  if (solve_once(task) == QD_OK &&
       !soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
     task->info->status = QD_NUMERICAL_TROUBLE;
   }
   task->options.warm_start = 0;
-  return task->info->status == QD_OK || !any_far;
-}
-
-/* 1 if a path that ends at this tolerance, with no polish, has led to an answer or a verdict. */
-static int solve_near(soft_task *task, double end) {
-  soft_program *soft = &task->workspace->soft;
-  const double tolerance = task->options.tolerance;
-  const qd_status before = task->info->status;
-  task->options.tolerance = end * tolerance;
-  task->how = "a path's end, unpolished";
-  const qd_status status = solve_once(task);
-  task->options.tolerance = tolerance;
-  if (status == QD_INFEASIBLE || status == QD_UNBOUNDED) {
-    return 1;
-  }
-  const int holds =
-      status == QD_OK && soft_measure(soft, task->source, tolerance, 1, task->out, task->info);
-  task->info->status = holds ? QD_OK : before;
-  return holds;
 }
 
 /* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
  * may be one that no polish can finish. */
-static void solve_on_near_paths(soft_task *task) {
-  soft_treat_rows(&task->workspace->soft, task->source, 1, 0);
-  if (!solve_near(task, NEAR_TOLERANCE)) {
-    solve_near(task, NEARER_TOLERANCE);
+static void solve_on_near_path(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  const double tolerance = task->options.tolerance;
+  const qd_status before = task->info->status;
+  soft_treat_rows(soft, task->source, 1);
+  task->options.tolerance = NEAR_TOLERANCE * tolerance;
+  task->how = "a path's end, unpolished";
+  const qd_status status = solve_once(task);
+  task->options.tolerance = tolerance;
+  if (status == QD_OK) {
+    const int holds = soft_measure(soft, task->source, tolerance, 1, task->out, task->info);
+    task->info->status = holds ? QD_OK : before;
+  } else if (status != QD_INFEASIBLE && status != QD_UNBOUNDED) {
+    task->info->status = before;
   }
 }
 
@@ -296,11 +286,11 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     return info->status;
   }
   const int exact = soft_is_exact(&source->program);
-  if (!(exact ? solve_exact(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
-    solve_with_slips(&task, 1);
+  if (!(exact ? solve_exact(&task) : solve_on_path(&task))) {
+    solve_with_slips(&task);
   }
   if (exact && conic_is_undecided(info->status, options->iteration_limit)) {
-    solve_on_near_paths(&task);
+    solve_on_near_path(&task);
   }
   soft->used = 1;
   if (workspace->stop.stopped) {

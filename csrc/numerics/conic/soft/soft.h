@@ -128,12 +128,58 @@ static inline double soft_compliance_eq(const qd_cone_program *program, int i) {
 static inline double soft_compliance(const qd_cone_program *program, int i) {
   return program->compliance ? program->compliance[i] : 0.0;
 }
-/* G_ij */
-double soft_entry(const conic_program *source, int i, int j);
+/* The entries of one of the caller's rows that are not zero, in turn. */
+typedef struct row_reader {
+  const double *values;
+  const int *tiles;     /* of the values, by fours; NULL: all numbers of the row */
+  int at, end, columns; /* values so far, in all; variables */
+  int column;           /* of the entry at hand */
+  double entry;
+} row_reader;
+
+static inline row_reader soft_reader(const double *dense, const sparse_rows *tiles, int n, int i) {
+  if (!tiles) {
+    return (row_reader){dense + (size_t)i * (size_t)n, NULL, 0, n, n, 0, 0.0};
+  }
+  return (row_reader){tiles->values + 4 * (size_t)tiles->start[i],
+                      tiles->tiles + tiles->start[i],
+                      0,
+                      4 * (tiles->start[i + 1] - tiles->start[i]),
+                      n,
+                      0,
+                      0.0};
+}
+/* Row i of G, or behind those of C. */
+static inline row_reader soft_row_of(const conic_program *source, int i) {
+  const qd_cone_program *p = &source->program;
+  return i < p->row_count ? soft_reader(p->G, source->G, p->variable_count, i)
+                          : soft_reader(p->C, source->C, p->variable_count, i - p->row_count);
+}
+static inline row_reader soft_row_of_cost(const conic_program *source, int j) {
+  return soft_reader(source->program.Q, source->Q, source->program.variable_count, j);
+}
+/* 0: there are no more. */
+static inline int soft_next(row_reader *row) {
+  while (row->at < row->end) {
+    const int k = row->at++;
+    row->entry = row->values[k];
+    row->column = row->tiles ? 4 * row->tiles[k / 4] + k % 4 : k;
+    if (row->entry != 0.0 && row->column < row->columns) {
+      return 1;
+    }
+  }
+  return 0;
+}
 /* Q_jj */
-double soft_curvature(const conic_program *source, int j);
-/* line += row j of Q */
-void soft_add_cost(const conic_program *source, int j, double *line);
+static inline double soft_curvature(const conic_program *source, int j) {
+  row_reader row = soft_row_of_cost(source, j);
+  while (soft_next(&row)) {
+    if (row.column == j) {
+      return row.entry;
+    }
+  }
+  return 0.0;
+}
 
 /* A multiplier where its interval allows it. */
 static inline double soft_within(double value, double lower, double upper) {
@@ -143,8 +189,12 @@ static inline double soft_within(double value, double lower, double upper) {
 /* The slack of a row at (x, dual), and the sum of its terms' sizes. */
 double soft_slack(const conic_program *source, const soft_row *row, int i, const double *x,
                   double dual, double *size);
-/* Row i of G, or behind those of C: onto out, times a factor, and onto the largest terms. */
-void soft_add_row(const conic_program *source, int i, double factor, double *out, double *terms);
+/* out (variables) += factor times row i of G, or behind those of C. */
+static inline void soft_add_row(const conic_program *source, int i, double factor, double *out) {
+  for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+    out[row.column] += factor * row.entry;
+  }
+}
 /* Its norm in units of columns. */
 double soft_row_norm(const conic_program *source, int i, const double *unit);
 
@@ -155,6 +205,9 @@ typedef struct soft_scales {
   double reach;  /* R without x */
 } soft_scales;
 
+/* Stiffness of each column: of the cost, and of intervals' springs that are not all but rigid
+ * beside it. */
+void soft_find_stiffness(const soft_program *soft, const conic_program *source, double *out);
 /* Units of columns as qdsim.h has them (variables), curvature of springs included; `most` likewise
  * is scratch. */
 soft_scales soft_find_units(const conic_program *source, double *unit, double *most);
@@ -168,10 +221,9 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
 /* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows
- * of intervals and with a compliance stay what they are, for a barrier's path. Ends that are far
- * beyond all forces count as none unless `far`: whoever measures the answer sees what that has
- * missed. Returns whether there are such. */
-int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far);
+ * of intervals and with a compliance stay what they are. Ends that are far beyond all forces count
+ * as none but on a barrier's path, which measures forces from both. */
+void soft_treat_rows(soft_program *soft, const conic_program *source, int natively);
 /* 1 if the forces of a guess (rows), or without one those at x = 0, reach ends of intervals. */
 int soft_expects_ends(const soft_program *soft, const qd_cone_program *program, const double *dual);
 /* 1 if some interval's row is all that holds a column as long as it is a spring, and none so stiff

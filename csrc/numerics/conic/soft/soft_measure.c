@@ -8,78 +8,26 @@
 #include "numerics/conic/tuning.h"
 #include "numerics/conic/workspace.h"
 
-#define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
-#define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
-#define THOROUGH 0.1          /* of that, for an answer that nothing else has judged */
+#define THOROUGH 0.1 /* of what is allowed, for an answer that nothing else has judged */
 
 /* ------------------------------------------------------------ the caller's numbers */
 
-/* Row i of a matrix times x, and the sum of the sizes of its terms. */
-static double row_times(const double *dense, const sparse_rows *tiles, int n, int i,
-                        const double *x, double *size) {
+/* A row times x, and the sum of the sizes of its terms. */
+static double row_times(row_reader row, const double *x, double *size) {
   double sum = 0.0;
-  if (!tiles) {
-    for (int j = 0; j < n; ++j) {
-      const double term = dense[(size_t)i * (size_t)n + (size_t)j] * x[j];
-      sum += term;
-      *size += fabs(term);
-    }
-    return sum;
-  }
-  for (int k = tiles->start[i]; k < tiles->start[i + 1]; ++k) {
-    for (int j = 0; j < 4 && 4 * tiles->tiles[k] + j < n; ++j) {
-      const double term = tiles->values[4 * (size_t)k + (size_t)j] * x[4 * tiles->tiles[k] + j];
-      sum += term;
-      *size += fabs(term);
-    }
+  while (soft_next(&row)) {
+    const double term = row.entry * x[row.column];
+    sum += term;
+    *size += fabs(term);
   }
   return sum;
 }
 
-/* What becomes of the entries of a row that are not zero: `of` over columns, or one number. */
-typedef enum row_visit {
-  FIND_LARGEST, /* returns the largest |entry| */
-  FIND_MOST,    /* returns the largest of_j */
-  FIND_NORM,    /* returns the largest |entry| of_j */
-  FIND_TERM,    /* |entry of_j| */
-  RAISE,        /* out_j = largest of it and *of */
-  ADD_SQUARE    /* out_j += *of entry^2 */
-} row_visit;
-
-static double visit_entry(row_visit what, double entry, int j, const double *of, double *out,
-                          double found) {
-  if (entry == 0.0) {
-    return found;
-  }
-  switch (what) {
-  case FIND_LARGEST:
-    return larger(found, fabs(entry));
-  case FIND_MOST:
-    return larger(found, of[j]);
-  case FIND_NORM:
-    return larger(found, fabs(entry) * of[j]);
-  case FIND_TERM:
-    return larger(found, fabs(entry * of[j]));
-  case RAISE:
-    out[j] = larger(out[j], *of);
-    return found;
-  default:
-    out[j] += *of * entry * entry;
-    return found;
-  }
-}
-
-static double visit_row(const double *dense, const sparse_rows *tiles, int n, int i, row_visit what,
-                        const double *of, double *out) {
+/* The largest of some numbers (columns) along a row. */
+static double largest_of(row_reader row, const double *of) {
   double found = 0.0;
-  for (int j = 0; !tiles && j < n; ++j) {
-    found = visit_entry(what, dense[(size_t)i * (size_t)n + (size_t)j], j, of, out, found);
-  }
-  for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
-    for (int j = 0; j < 4 && 4 * tiles->tiles[k] + j < n; ++j) {
-      found = visit_entry(what, tiles->values[4 * (size_t)k + (size_t)j], 4 * tiles->tiles[k] + j,
-                          of, out, found);
-    }
+  while (soft_next(&row)) {
+    found = larger(found, of[row.column]);
   }
   return found;
 }
@@ -88,25 +36,14 @@ double soft_slack(const conic_program *source, const soft_row *row, int i, const
                   double dual, double *size) {
   const qd_cone_program *program = &source->program;
   *size = fabs(program->g[i]) + fabs(row->compliance * dual);
-  return row_times(program->G, source->G, program->variable_count, i, x, size) + program->g[i] +
-         row->compliance * dual;
+  return row_times(soft_row_of(source, i), x, size) + program->g[i] + row->compliance * dual;
 }
 
 /* How far x goes along the columns of a row, in their units. */
-static double far_of_row(const double *dense, const sparse_rows *tiles, int n, int i,
-                         const double *unit, const double *x) {
+static double far_of_row(row_reader row, const double *unit, const double *x) {
   double far = 0.0;
-  for (int j = 0; !tiles && j < n; ++j) {
-    if (dense[(size_t)i * (size_t)n + (size_t)j] != 0.0) {
-      far = larger(far, fabs(x[j]) / unit[j]);
-    }
-  }
-  for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
-    for (int j = 4 * tiles->tiles[k]; j < 4 * tiles->tiles[k] + 4 && j < n; ++j) {
-      if (tiles->values[4 * (size_t)k + (size_t)(j % 4)] != 0.0) {
-        far = larger(far, fabs(x[j]) / unit[j]);
-      }
-    }
+  while (soft_next(&row)) {
+    far = larger(far, fabs(x[row.column]) / unit[row.column]);
   }
   return far;
 }
@@ -139,7 +76,7 @@ static void measure_interval(const qd_cone_program *program, int i, double slack
     const double towards = above <= below ? slack : -slack;
     error = fabs(towards * nearest - target * (1.0 - nearest / other));
     /* of the way to the end */
-    const double rounding = towards > 0.0 ? FORCE_ROUNDING * fabs(slack * dual) : 0.0;
+    const double rounding = towards > 0.0 ? LAST_DIGITS * fabs(slack * dual) : 0.0;
     found->gap = larger(found->gap, error);
     found->hold &= error <= larger(share * size * nearest, share * target + rounding);
     return;
@@ -219,7 +156,7 @@ static void settle_springs(soft_program *soft, const conic_program *source, cons
     }
     soft_slack(source, row, i, out->x, 0.0, &size);
     const double more = left[row->single] / row->entry;
-    if (fabs(more) <= FORCE_ROUNDING * size / row->compliance) {
+    if (fabs(more) <= LAST_DIGITS * size / row->compliance) {
       const double dual = soft_within(out->dual[i] + more, row->lower, row->upper);
       left[row->single] -= row->entry * (dual - out->dual[i]);
       out->dual[i] = dual;
@@ -253,7 +190,7 @@ static double rounding_of_springs(const soft_program *soft, const conic_program 
     const soft_row *row = soft->row + i;
     force = larger(force, fabs(out->dual[i]));
     if (row->kind == SOFT_SPRUNG || (row->kind == SOFT_LIMITED && exact && row->compliance > 0.0)) {
-      rounding = larger(rounding, FORCE_ROUNDING * fabs(source->program.g[i]) / row->compliance);
+      rounding = larger(rounding, LAST_DIGITS * fabs(source->program.g[i]) / row->compliance);
     }
   }
   return rounding > 0.0 ? rounding / force : 0.0;
@@ -264,8 +201,10 @@ static double largest_pull(const soft_program *soft, const conic_program *source
                            const double *dual) {
   double largest = 0.0;
   for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const double entry =
-        visit_row(source->program.G, source->G, soft->variables, i, FIND_LARGEST, NULL, NULL);
+    double entry = 0.0;
+    for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+      entry = larger(entry, fabs(row.entry));
+    }
     largest = larger(largest, entry * fabs(dual[i]));
   }
   return largest;
@@ -304,7 +243,7 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
   }
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const double force = soft->row[i].force; /* what the rigid program was judged by */
-    found.hold &= fabs(force - out->dual[i]) <= 2.0 * STATE_ROUNDING * fabs(force);
+    found.hold &= fabs(force - out->dual[i]) <= 2.0 * PLAIN * fabs(force);
   }
   info->objective -= cost_of_rows(soft, source, out);
   info->primal_residual = finite_or_infinite(found.primal);
@@ -321,8 +260,7 @@ static void find_sizes(soft_program *soft, const conic_program *source, const do
     soft_row *row = soft->row + i;
     double far = reach;
     if (!row->is_interval && !row->is_measured) {
-      far = larger(far, MOTION_SHARE *
-                            far_of_row(program->G, source->G, soft->variables, i, unit, out->x));
+      far = larger(far, MOTION_SHARE * far_of_row(soft_row_of(source, i), unit, out->x));
       row->size = fabs(program->g[i]);
     }
     const double norm = soft_row_norm(source, i, unit);
@@ -364,23 +302,6 @@ static int force_holds(const qd_cone_program *program, const soft_program *soft,
          fabs(out->slack[i]) <= share * soft->row[i].size;
 }
 
-/* Stiffness of each column: of the cost, and of intervals' springs that are not all but rigid
- * beside it. What moves it by a length of rounding is no force. */
-static void find_stiffness(const soft_program *soft, const conic_program *source, double *out) {
-  const int n = soft->variables;
-  memset(out, 0, (size_t)n * sizeof(double));
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const double stiffness = soft->row[i].compliance > 0.0 ? 1.0 / soft->row[i].compliance : 0.0;
-    if (stiffness > 0.0) {
-      visit_row(source->program.G, source->G, n, i, ADD_SQUARE, &stiffness, out);
-    }
-  }
-  for (int j = 0; j < n; ++j) {
-    const double own = soft_curvature(source, j);
-    out[j] = own > 0.0 ? own + smaller(out[j], STIFFEST_SPRING * own) : out[j];
-  }
-}
-
 /* What each column misses of zero, beside its largest terms, or those of columns that a row or the
  * cost couples it with; and the products of cones. */
 static int holds_locally(const soft_program *soft, const conic_program *source, double share,
@@ -391,12 +312,12 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
   const double *unit = soft->four.x;
   double *allowed = soft->four.x + n, *stiffness = allowed + n;
   int hold = 1;
-  find_stiffness(soft, source, stiffness);
+  soft_find_stiffness(soft, source, stiffness);
   for (int j = 0; j < n; ++j) {
     terms[j] = larger(terms[j] * unit[j], force);
   }
   for (int j = 0; j < n; ++j) {
-    allowed[j] = larger(terms[j], visit_row(program->Q, source->Q, n, j, FIND_MOST, terms, NULL));
+    allowed[j] = larger(terms[j], largest_of(soft_row_of_cost(source, j), terms));
   }
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int is_cone = program->cone_kind[k] == QD_LORENTZ;
@@ -404,14 +325,18 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
     for (int first = row; first < row + program->cone_dim[k]; first += dim) {
       double most = 0.0, norm = 0.0, force_at_rest = 0.0;
       for (int i = first; i < first + dim; ++i) {
-        most = larger(most, visit_row(program->G, source->G, n, i, FIND_MOST, terms, NULL));
-        norm = larger(norm, visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL));
+        most = larger(most, largest_of(soft_row_of(source, i), terms));
+        for (row_reader at = soft_row_of(source, i); soft_next(&at);) {
+          norm = larger(norm, fabs(at.entry) * unit[at.column]);
+        }
         if (is_cone && soft->row[i].compliance > 0.0) { /* what a spring presses with where it is */
           force_at_rest = larger(force_at_rest, fabs(program->g[i]) / soft->row[i].compliance);
         }
       }
       for (int i = first; i < first + dim; ++i) {
-        visit_row(program->G, source->G, n, i, RAISE, &most, allowed);
+        for (row_reader at = soft_row_of(source, i); soft_next(&at);) {
+          allowed[at.column] = larger(allowed[at.column], most);
+        }
       }
       /* what no x moves has its own force alone; a rigid row that has any may have it */
       const double own = max_norm(out->dual + first, dim);
@@ -437,27 +362,38 @@ static double cost_gradient(const conic_program *source, const double *x, double
   double objective = 0.0;
   for (int j = 0; j < n; ++j) {
     double size = 0.0;
-    const double Qx = row_times(program->Q, source->Q, n, j, x, &size);
+    const double Qx = row_times(soft_row_of_cost(source, j), x, &size);
     gradient[j] = Qx + program->b[j];
-    terms[j] = larger(fabs(program->b[j]) + source->load,
-                      visit_row(program->Q, source->Q, n, j, FIND_TERM, x, NULL));
+    terms[j] = fabs(program->b[j]) + source->load;
+    for (row_reader row = soft_row_of_cost(source, j); soft_next(&row);) {
+      terms[j] = larger(terms[j], fabs(row.entry * x[row.column]));
+    }
     objective += x[j] * (0.5 * Qx + program->b[j]);
   }
   return objective;
+}
+
+/* left -= dual times row i of G, or behind those of C; terms as above. */
+static void take_row(const conic_program *source, int i, double dual, double *left, double *terms) {
+  for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+    const double term = dual * row.entry;
+    left[row.column] -= term;
+    terms[row.column] = larger(terms[row.column], fabs(term));
+  }
 }
 
 /* How far an equality is off; *hold: whether that is nothing. */
 static double measure_equality(const conic_program *source, int i, const double *unit, double share,
                                double zero, double reach, const conic_answer *out, int *hold) {
   const qd_cone_program *program = &source->program;
-  const int n = program->variable_count;
   const double R = soft_compliance_eq(program, i), moved = R * out->dual_eq[i];
   const double norm = soft_row_norm(source, program->row_count + i, unit);
   double size = fabs(program->c[i]) + fabs(moved), far = reach;
-  const double error =
-      fabs(row_times(program->C, source->C, n, i, out->x, &size) + program->c[i] + moved);
+  const double error = fabs(row_times(soft_row_of(source, program->row_count + i), out->x, &size) +
+                            program->c[i] + moved);
   if (!(R > 0.0)) {
-    far = larger(far, MOTION_SHARE * far_of_row(program->C, source->C, n, i, unit, out->x));
+    far = larger(far, MOTION_SHARE *
+                          far_of_row(soft_row_of(source, program->row_count + i), unit, out->x));
     size = fabs(program->c[i]);
   }
   *hold &= error <= larger(share * larger(size, norm * far), zero);
@@ -468,11 +404,11 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
                  const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
-  const double share = (thoroughly ? THOROUGH : 1.0) * larger(SOFT_CERTIFIED, 10.0 * tolerance);
+  const double share = (thoroughly ? THOROUGH : 1.0) * larger(CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal;
   if (soft->rows_stay && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
-      rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
+      rounding_of_springs(soft, source, soft_is_exact(program), out) <= PLAIN) {
     return measure_shared(soft, source, share, zero, out, info);
   }
   double *unit = soft->four.x;
@@ -483,10 +419,10 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
   soft_errors found = measure_rows(soft, source, share, &at);
   info->objective = cost_gradient(source, out->x, left, terms);
   for (int i = 0; i < soft->rows; ++i) {
-    soft_add_row(source, i, -out->dual[i], left, terms);
+    take_row(source, i, out->dual[i], left, terms);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    soft_add_row(source, soft->rows + i, -out->dual_eq[i], left, terms);
+    take_row(source, soft->rows + i, out->dual_eq[i], left, terms);
     found.primal = larger(
         found.primal, measure_equality(source, i, unit, share, zero, from.reach, out, &found.hold));
   }

@@ -48,7 +48,7 @@ int soft_proves(soft_program *soft, const conic_program *source, const conic_ans
     const double dual = i < m ? out->dual[i] : out->dual_eq[i - m];
     const double term = dual * (i < m ? program->g[i] : program->c[i - m]);
     const double norm = soft_row_norm(source, i, unit);
-    soft_add_row(source, i, dual, push, entries);
+    soft_add_row(source, i, dual, push);
     sum += term;
     size = larger(size, fabs(term));
     force = larger(force, fabs(dual) * norm);
@@ -62,5 +62,5 @@ int soft_proves(soft_program *soft, const conic_program *source, const conic_ans
     return 0;
   }
   return sum + moved * (reach > 0.0 ? reach : EXCLUDED) < 0.0 ||
-         (!soft_is_exact(program) && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
+         (!soft_is_exact(program) && sum <= PROOF_FLAT * size && moved <= PROOF_FLAT * force);
 }

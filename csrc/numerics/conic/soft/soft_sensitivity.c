@@ -29,10 +29,9 @@ static double *four_of(const soft_row *row, double *rows, double *equalities) {
 
 /* to += row i of G times four numbers: over variables */
 static void add_spring(const soft_program *soft, int i, const double four[4], double *to) {
-  for (int j = 0; j < soft->variables; ++j) {
-    const double a = soft_entry(&soft->source, i, j);
-    for (int k = 0; k < 4 && a != 0.0; ++k) {
-      to[4 * j + k] += a * four[k];
+  for (row_reader row = soft_row_of(&soft->source, i); soft_next(&row);) {
+    for (int k = 0; k < 4; ++k) {
+      to[4 * row.column + k] += row.entry * four[k];
     }
   }
 }
@@ -44,10 +43,9 @@ static void spring_force(const soft_program *soft, int i, const double *d_slack,
   for (int k = 0; k < 4; ++k) {
     out[k] = d_slack && k < width ? -per * d_slack[first + k] : 0.0;
   }
-  for (int j = 0; j < soft->variables; ++j) {
-    const double a = soft_entry(&soft->source, i, j);
-    for (int k = 0; k < 4 && a != 0.0; ++k) {
-      out[k] -= per * a * soft->four.x[4 * j + k];
+  for (row_reader row = soft_row_of(&soft->source, i); soft_next(&row);) {
+    for (int k = 0; k < 4; ++k) {
+      out[k] -= per * row.entry * soft->four.x[4 * row.column + k];
     }
   }
 }

@@ -15,67 +15,17 @@
 
 /* ------------------------------------------------------------ entries */
 
-double soft_entry(const conic_program *source, int i, int j) {
-  const int n = source->program.variable_count;
-  if (!source->G) {
-    return source->program.G[(size_t)i * (size_t)n + (size_t)j];
-  }
-  for (int k = source->G->start[i]; k < source->G->start[i + 1]; ++k) {
-    if (source->G->tiles[k] == j / 4) {
-      return source->G->values[4 * (size_t)k + (size_t)(j % 4)];
-    }
-  }
-  return 0.0;
-}
-
-double soft_curvature(const conic_program *source, int j) {
-  const int n = source->program.variable_count;
-  if (!source->Q) {
-    return source->program.Q[(size_t)j * (size_t)n + (size_t)j];
-  }
-  for (int k = source->Q->start[j]; k < source->Q->start[j + 1]; ++k) {
-    if (source->Q->tiles[k] == j / 4) {
-      return source->Q->values[4 * (size_t)k + (size_t)(j % 4)];
-    }
-  }
-  return 0.0;
-}
-
-void soft_add_cost(const conic_program *source, int j, double *line) {
-  const int n = source->program.variable_count;
-  for (int k = 0; !source->Q && k < n; ++k) {
-    line[k] += source->program.Q[(size_t)j * (size_t)n + (size_t)k];
-  }
-  for (int t = source->Q ? source->Q->start[j] : 0; source->Q && t < source->Q->start[j + 1]; ++t) {
-    for (int k = 0; k < 4; ++k) {
-      line[4 * source->Q->tiles[t] + k] += source->Q->values[4 * (size_t)t + (size_t)k];
-    }
-  }
-}
-
 /* What a row's entries are like: the only one, if so, and the largest stiffness that the row has as
  * a spring, beside the curvature of a column. */
 static double measure_entries(const conic_program *source, soft_row *row, int i) {
-  const int n = source->program.variable_count;
-  const int begin = source->G ? source->G->start[i] : 0;
-  const int end = source->G ? source->G->start[i + 1] : (n + 3) / 4;
   double stiffest = 0.0;
   int count = 0;
-  for (int k = begin; k < end; ++k) {
-    const int first = 4 * (source->G ? source->G->tiles[k] : k);
-    for (int j = first; j < first + 4 && j < n; ++j) {
-      const double a = source->G ? source->G->values[4 * (size_t)k + (size_t)(j - first)]
-                                 : source->program.G[(size_t)i * (size_t)n + (size_t)j];
-      if (a == 0.0) {
-        continue;
-      }
-      const double own = soft_curvature(source, j);
-      stiffest = larger(stiffest, own > 0.0 ? a * a / row->compliance / own : 0.0);
-      row->holds |= !(own > 0.0);
-      row->single = j;
-      row->entry = a;
-      ++count;
-    }
+  for (row_reader at = soft_row_of(source, i); soft_next(&at); ++count) {
+    const double own = soft_curvature(source, at.column);
+    stiffest = larger(stiffest, own > 0.0 ? at.entry * at.entry / row->compliance / own : 0.0);
+    row->holds |= !(own > 0.0);
+    row->single = at.column;
+    row->entry = at.entry;
   }
   row->single = count == 1 ? row->single : -1;
   return stiffest;
@@ -107,29 +57,14 @@ static void choose_end(soft_row *row) {
 
 /* ------------------------------------------------------------ ends that no force comes near */
 
-/* Stiffness of each column, of the cost and of intervals' springs that are not all but rigid. */
-static void find_stiffness(const soft_program *soft, const conic_program *source, double *out) {
-  const int n = soft->variables;
-  for (int j = 0; j < n; ++j) {
-    const double own = soft_curvature(source, j);
-    double more = 0.0;
-    for (int i = soft->first_interval; i < soft->rows; ++i) {
-      const double a = soft->row[i].compliance > 0.0 ? soft_entry(source, i, j) : 0.0;
-      more += a != 0.0 ? a * a / soft->row[i].compliance : 0.0;
-    }
-    out[j] = own > 0.0 ? own + smaller(more, STIFFEST_SPRING * own) : more;
-  }
-}
-
 /* Norm of a row in columns of unit stiffness, 0 where one has none. */
-static double row_norm(const conic_program *source, int n, int i, const double *stiffness) {
+static double row_norm(const conic_program *source, int i, const double *stiffness) {
   double sum = 0.0;
-  for (int j = 0; j < n; ++j) {
-    const double a = soft_entry(source, i, j);
-    if (a != 0.0 && !(stiffness[j] > 0.0)) {
+  for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+    if (!(stiffness[row.column] > 0.0)) {
       return 0.0;
     }
-    sum += a != 0.0 ? a * a / stiffness[j] : 0.0;
+    sum += row.entry * row.entry / stiffness[row.column];
   }
   return sqrt(sum);
 }
@@ -143,7 +78,7 @@ static double largest_force(const soft_program *soft, const conic_program *sourc
     force = stiffness[j] > 0.0 ? larger(force, fabs(program->b[j]) / sqrt(stiffness[j])) : HUGE_VAL;
   }
   for (int i = 0; i < soft->rows; ++i) {
-    const double norm = row_norm(source, soft->variables, i, stiffness);
+    const double norm = row_norm(source, i, stiffness);
     force = norm > 0.0 ? larger(force, fabs(program->g[i]) / norm) : force;
   }
   return force;
@@ -167,28 +102,23 @@ static int any_is_large(const soft_program *soft, const qd_cone_program *program
   return large;
 }
 
-/* Ends that are beyond all forces are none: 1 if there are such. */
-static int forget_far_ends(soft_program *soft, const conic_program *source) {
+/* Ends that are beyond all forces are none. */
+static void forget_far_ends(soft_program *soft, const conic_program *source) {
   double *stiffness = soft->term;
-  int any = 0;
   if (!any_is_large(soft, &source->program)) {
-    return 0;
+    return;
   }
-  find_stiffness(soft, source, stiffness);
+  soft_find_stiffness(soft, source, stiffness);
   const double force = FAR_END * largest_force(soft, source, stiffness);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
-    const double norm = row_norm(source, soft->variables, i, stiffness);
+    const double norm = row_norm(source, i, stiffness);
     if (!row->is_interval || !(norm > 0.0) || row->lower == row->upper) {
       continue;
     }
-    const int far_lower = row->has_lower && -row->lower * norm > force;
-    const int far_upper = row->has_upper && row->upper * norm > force;
-    row->has_lower &= !far_lower;
-    row->has_upper &= !far_upper;
-    any |= far_lower || far_upper;
+    row->has_lower &= !(-row->lower * norm > force);
+    row->has_upper &= !(row->upper * norm > force);
   }
-  return any;
 }
 
 /* A barrier's path knows what is soft about it. A row that is all but rigid and has no end is
@@ -246,10 +176,12 @@ static void read_rows(soft_program *soft, const qd_cone_program *program) {
   soft->plain = soft->any_between ? 0 : soft->first_interval;
 }
 
-int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far) {
+void soft_treat_rows(soft_program *soft, const conic_program *source, int natively) {
   const qd_cone_program *program = &source->program;
   read_rows(soft, program);
-  const int any_far = !far && forget_far_ends(soft, source);
+  if (!natively || soft_is_exact(program)) {
+    forget_far_ends(soft, source);
+  }
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
     const int end = i + program->cone_dim[k];
     for (i = end <= soft->plain ? end : i; i < end; ++i) {
@@ -264,7 +196,6 @@ int soft_treat_rows(soft_program *soft, const conic_program *source, int nativel
       }
     }
   }
-  return any_far;
 }
 
 /* ------------------------------------------------------------ states */
@@ -306,7 +237,7 @@ int soft_springs_hold(const soft_program *soft, const conic_program *source) {
 
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual) {
   int any = 0;
-  soft_treat_rows(soft, source, 0, 0);
+  soft_treat_rows(soft, source, 0);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
     if (row->kind == SOFT_CONE || row->lower == row->upper) {
@@ -330,7 +261,7 @@ int soft_guess_states(soft_program *soft, const conic_program *source, const dou
 
 /* Into the state that the answer shows: 1 if that is another one. */
 static int change_state(soft_row *row, double slack) {
-  const double rounding = STATE_ROUNDING * fabs(row->force);
+  const double rounding = PLAIN * fabs(row->force);
   switch (row->kind) {
   case SOFT_SPRUNG:
     if (row->force < row->lower - rounding) {
@@ -340,8 +271,7 @@ static int change_state(soft_row *row, double slack) {
     }
     return row->kind != SOFT_SPRUNG;
   case SOFT_FORCE:
-    if (row->lower < row->upper &&
-        row->sign * slack < -STATE_ROUNDING * fabs(row->compliance * row->base)) {
+    if (row->lower < row->upper && row->sign * slack < -PLAIN * fabs(row->compliance * row->base)) {
       row->kind = SOFT_SPRUNG;
     }
     return row->kind != SOFT_FORCE;

@@ -5,64 +5,36 @@
 #include "base/lanes.h"
 #include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/soft/soft.h"
-
-/* A row of G, or of C behind those: its numbers and the column of the first one. */
-typedef struct row_view {
-  const double *values;
-  const int *tiles; /* NULL: all numbers */
-  int tile_count;
-} row_view;
-
-static row_view view_row(const conic_program *source, int i) {
-  const qd_cone_program *program = &source->program;
-  const int n = program->variable_count, m = program->row_count, at = i < m ? i : i - m;
-  const sparse_rows *tiles = i < m ? source->G : source->C;
-  const double *dense = i < m ? program->G : program->C;
-  if (!tiles) {
-    return (row_view){dense + (size_t)at * (size_t)n, NULL, (n + 3) / 4};
-  }
-  return (row_view){tiles->values + 4 * (size_t)tiles->start[at], tiles->tiles + tiles->start[at],
-                    tiles->start[at + 1] - tiles->start[at]};
-}
-
-void soft_add_row(const conic_program *source, int i, double factor, double *out, double *terms) {
-  const row_view row = view_row(source, i);
-  const int n = source->program.variable_count;
-  for (int k = 0; k < row.tile_count; ++k) {
-    const int first = 4 * (row.tiles ? row.tiles[k] : k);
-    for (int j = first; j < first + 4 && j < n; ++j) {
-      const double term = factor * row.values[4 * k + j - first];
-      out[j] += term;
-      terms[j] = larger(terms[j], fabs(term));
-    }
-  }
-}
+#include "numerics/conic/tuning.h"
 
 double soft_row_norm(const conic_program *source, int i, const double *unit) {
-  const row_view row = view_row(source, i);
-  const int n = source->program.variable_count;
   double norm = 0.0;
-  for (int k = 0; k < row.tile_count; ++k) {
-    const int first = 4 * (row.tiles ? row.tiles[k] : k);
-    for (int j = first; j < first + 4 && j < n; ++j) {
-      norm = hypot(norm, row.values[4 * k + j - first] * unit[j]);
-    }
+  for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+    norm = hypot(norm, row.entry * unit[row.column]);
   }
   return norm;
+}
+
+void soft_find_stiffness(const soft_program *soft, const conic_program *source, double *out) {
+  memset(out, 0, (size_t)soft->variables * sizeof(double));
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const double R = soft->row[i].compliance;
+    for (row_reader row = soft_row_of(source, i); R > 0.0 && soft_next(&row);) {
+      out[row.column] += row.entry * row.entry / R;
+    }
+  }
+  for (int j = 0; j < soft->variables; ++j) {
+    const double own = soft_curvature(source, j);
+    out[j] = own > 0.0 ? own + smaller(out[j], STIFFEST_SPRING * own) : out[j];
+  }
 }
 
 /* curvature_j += entry^2 / R, most_j: the largest entry */
 static void add_curvature(const conic_program *source, int i, double compliance, double *curvature,
                           double *most) {
-  const row_view row = view_row(source, i);
-  const int n = source->program.variable_count;
-  for (int k = 0; k < row.tile_count; ++k) {
-    const int first = 4 * (row.tiles ? row.tiles[k] : k);
-    for (int j = first; j < first + 4 && j < n; ++j) {
-      const double entry = fabs(row.values[4 * k + j - first]);
-      most[j] = larger(most[j], entry);
-      curvature[j] += compliance > 0.0 ? entry * entry / compliance : 0.0;
-    }
+  for (row_reader row = soft_row_of(source, i); soft_next(&row);) {
+    most[row.column] = larger(most[row.column], fabs(row.entry));
+    curvature[row.column] += compliance > 0.0 ? row.entry * row.entry / compliance : 0.0;
   }
 }
 

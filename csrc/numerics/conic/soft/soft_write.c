@@ -219,19 +219,15 @@ static void take_variables(soft_program *soft, const qd_cone_program *program) {
 
 /* ------------------------------------------------------------ the parts */
 
-/* line += factor times row i of G; its entry in column j is not zero. */
-static void add_spring(const conic_program *source, int i, int j, double compliance, double *line) {
-  const double *dense = source->program.G;
-  const int n = source->program.variable_count;
-  const double factor = soft_entry(source, i, j) / compliance;
-  for (int k = 0; !source->G && k < n; ++k) {
-    line[k] += factor * dense[(size_t)i * (size_t)n + (size_t)k];
-  }
-  for (int t = source->G ? source->G->start[i] : 0; source->G && t < source->G->start[i + 1]; ++t) {
-    for (int k = 0; k < 4; ++k) {
-      line[4 * source->G->tiles[t] + k] += factor * source->G->values[4 * (size_t)t + (size_t)k];
+/* G_ij */
+static double entry_of(const conic_program *source, int i, int j) {
+  row_reader row = soft_row_of(source, i);
+  while (soft_next(&row)) {
+    if (row.column == j) {
+      return row.entry;
     }
   }
+  return 0.0;
 }
 
 /* Row j of Q, with what sprung rows of several entries add to it; 0 if there is none. */
@@ -240,14 +236,17 @@ static int write_coupled_row(soft_program *soft, const conic_program *source, in
   int any = 0;
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
-    if (row->kind != SOFT_SPRUNG || row->single >= 0 || soft_entry(source, i, j) == 0.0) {
+    const double entry = row->kind == SOFT_SPRUNG && row->single < 0 ? entry_of(source, i, j) : 0.0;
+    if (entry == 0.0) {
       continue;
     }
     if (!any) {
       memset(line, 0, (size_t)tile_up(soft->variables) * sizeof(double));
-      soft_add_cost(source, j, line);
+      for (row_reader own = soft_row_of_cost(source, j); soft_next(&own);) {
+        line[own.column] += own.entry;
+      }
     }
-    add_spring(source, i, j, row->compliance, line);
+    soft_add_row(source, i, entry / row->compliance, line);
     any = 1;
   }
   if (any) {
@@ -320,20 +319,6 @@ static void write_cost(soft_program *soft, const conic_program *source) {
   memcpy(soft->written.b, program->b, (size_t)n * sizeof(double));
 }
 
-/* b -= force times row i of G */
-static void push(soft_program *soft, const conic_program *source, int i, double force) {
-  const int n = source->program.variable_count;
-  for (int j = 0; !source->G && j < n; ++j) {
-    soft->written.b[j] -= force * source->program.G[(size_t)i * (size_t)n + (size_t)j];
-  }
-  for (int k = source->G ? source->G->start[i] : 0; source->G && k < source->G->start[i + 1]; ++k) {
-    for (int j = 0; j < 4 && 4 * source->G->tiles[k] + j < n; ++j) {
-      soft->written.b[4 * source->G->tiles[k] + j] -=
-          force * source->G->values[4 * (size_t)k + (size_t)j];
-    }
-  }
-}
-
 /* The tiles of springs of rows first .. first + count, for each of them alike. */
 static void write_spring_tiles(soft_program *soft, int first, int count, int of) {
   const double spring = sqrt(soft->row[of].compliance) * sqrt(soft->curvature);
@@ -359,7 +344,7 @@ static void write_cone_row(soft_program *soft, const conic_program *source, int 
 static void write_end(soft_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   soft_row *row = soft->row + i;
-  push(soft, source, i, row->base);
+  soft_add_row(source, i, -row->base, soft->written.b);
   row->row = soft->written.G.rows;
   soft->written.g[soft->written.G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, row->sign);
@@ -404,9 +389,9 @@ static void write_cone(soft_program *soft, const conic_program *source, int k, i
     } else if (row->kind == SOFT_END) {
       write_end(soft, source, i);
     } else if (row->kind == SOFT_FORCE) {
-      push(soft, source, i, row->base);
+      soft_add_row(source, i, -row->base, soft->written.b);
     } else if (row->kind == SOFT_SPRUNG) {
-      push(soft, source, i, -program->g[i] / row->compliance);
+      soft_add_row(source, i, program->g[i] / row->compliance, soft->written.b);
     }
   }
   add_cone(&soft->written.rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind,
@@ -505,7 +490,8 @@ static int write_shared(soft_program *soft, const conic_program *source) {
   soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
-    push(soft, source, i, row->kind == SOFT_FORCE ? row->base : -program->g[i] / row->compliance);
+    soft_add_row(source, i, row->kind == SOFT_FORCE ? -row->base : program->g[i] / row->compliance,
+                 soft->written.b);
   }
   rigid->row_count = soft->first_interval;
   while (rigid->cone_count > 0 && rigid->cone_kind[rigid->cone_count - 1] == QD_INTERVAL) {
