@@ -175,7 +175,7 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   if (status < QD_OK || status > QD_LAW_NOT_MET) {
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
   }
-  if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB_MIXING) {
+  if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB) {
     return PyErr_Format(PyExc_ValueError, "method: %d is not a method", method);
   }
   if (trace != Py_None && !PyTuple_Check(trace)) {
@@ -259,12 +259,10 @@ static PyGetSetDef info_getset[] = {
     {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
     {"method", info_method, NULL,
      "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
-     "'rest', "
-     "'path',\n'path end', 'multipliers', 'contradiction', 'coulomb newton' or 'coulomb mixing' "
-     "(qd_cone_method in qdsim.h); 'none' "
-     "where nothing was to be\nsolved or no method had an answer. Of a step in islands the "
-     "farthest "
-     "of them, in this order.",
+     "'rest',\n"
+     "'path', 'path end', 'multipliers', 'contradiction', or 'coulomb' (qd_cone_method in "
+     "qdsim.h); 'none' where nothing was to be\nsolved or no method had an answer. Of a step in "
+     "islands the farthest of them, in this order.",
      NULL},
     {"soft_converged", info_soft_converged, NULL,
      "False where soft geometries were not yet in balance after the last program, or pressed in by "

@@ -44,7 +44,7 @@ static int has_law(const problem *p, const island *one, const island_program *pr
 
 qd_status law_solve(problem *p, island *one, const qd_step_options *options,
                     const qd_cone_options *cone_options, const island_program *program) {
-  one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
+  one->report = (shifted_report){p->coulomb, 0.0, 1, 0};
   if (p->coulomb) {
     list_blocks(p, one);
   }
@@ -59,7 +59,7 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
                     p->dual_eq + one->equality, &one->info, &one->report);
   effort_add(&p->effort, &one->info);
   if (status == QD_OK && one->report.programs > 1) {
-    one->info.method = one->report.mixed ? QD_METHOD_COULOMB_MIXING : QD_METHOD_COULOMB_NEWTON;
+    one->info.method = QD_METHOD_COULOMB;
   }
   return status;
 }
@@ -73,9 +73,9 @@ void law_withdraw(problem *p, island *one, const island_program *program) {
 }
 
 /* What the misses have fallen by since the last step, where they have kept their direction and fall
- * slowly; else 0. Their own are in s->past then. */
+ * slowly; else 0. */
 static double slow_fall(const shifted *s) {
-  const double *before = s->past;
+  const double *before = s->before;
   double along = 0.0, own = 0.0, now = 0.0;
   for (int i = 0; i < s->block_count; ++i) {
     along += before[i] * s->miss[i];
@@ -106,7 +106,7 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
   problem *p = &w->problem;
   shifted *s = &one->shifted;
   qd_status status = soften_solve(w, one, cone_options, program, how);
-  one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
+  one->report = (shifted_report){p->coulomb, 0.0, 1, 0};
   if (!p->coulomb || s->block_count == 0) {
     return status;
   }

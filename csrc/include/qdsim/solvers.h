@@ -121,9 +121,7 @@ typedef enum qd_cone_method {
   QD_METHOD_PATH_END,      /* that set from the very end */
   QD_METHOD_MULTIPLIERS,   /* method of multipliers, from where rounding ended the path */
   QD_METHOD_CONTRADICTION, /* rows that no point satisfies whatever the others say */
-  /* of steps under Coulomb's law: several programs, */
-  QD_METHOD_COULOMB_NEWTON, /* by Newton's method on what their cones are raised by, */
-  QD_METHOD_COULOMB_MIXING  /* or by mixing of iterations too */
+  QD_METHOD_COULOMB        /* of a step under Coulomb's law: several programs, with raised cones */
 } qd_cone_method;
 
 /* Its name in words, a constant. */

@@ -17,10 +17,10 @@ qd_cone_options qd_cone_options_default(void) {
 }
 
 const char *qd_cone_method_name(qd_cone_method method) {
-  static const char *const names[] = {
-      "none", "separable", "free minimum", "warm start",    "cuts",           "rest",
-      "path", "path end",  "multipliers",  "contradiction", "coulomb newton", "coulomb mixing"};
-  return method >= QD_METHOD_NONE && method <= QD_METHOD_COULOMB_MIXING ? names[method] : "unknown";
+  static const char *const names[] = {"none",        "separable",     "free minimum", "warm start",
+                                      "cuts",        "rest",          "path",         "path end",
+                                      "multipliers", "contradiction", "coulomb"};
+  return method >= QD_METHOD_NONE && method <= QD_METHOD_COULOMB ? names[method] : "unknown";
 }
 
 void conic_hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,

@@ -33,7 +33,8 @@ void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
   s->best_solution =
       arena_doubles(a, (size_t)sizes->variables + 2 * rows + (size_t)sizes->equalities);
   s->next = arena_doubles(a, blocks);
-  s->past = arena_doubles(a, 2 * SHIFTED_MEMORY * blocks);
+  s->before = arena_doubles(a, blocks);
+  s->share = arena_doubles(a, blocks);
   s->four_rows = arena_doubles(a, 4 * rows);
   s->four_duals = arena_doubles(a, 4 * rows);
   s->four_stationarity = arena_doubles(a, 4 * (size_t)sizes->variables);

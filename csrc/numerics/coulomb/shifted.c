@@ -12,12 +12,6 @@
 #define SETTLED 0.3
 /* Programs that may fail on the way. */
 #define SHIFT_PATIENCE 2
-/* Steps that do not lower the error so far are halved, where they are at all, so often. */
-#define FALLS 0.9
-#define HALVINGS 4
-/* Of large programs: an error so many times the best is where Newton's steps run away, on to the
- * next way. */
-#define RUNS_AWAY 5.0
 /* The path of the law itself, in large programs: forces times slacks that end it, beside the
  * largest force times the length; factors that it may take. */
 #define ARRIVED 1e-11
@@ -35,48 +29,25 @@
 #define POLISHED 1e-2
 #define LAW_POLISHED 1e-3
 #define POLISH_FACTORS 12
-/* How far errors have to fall under mixing before Newton's next step. */
+/* How far errors have to fall by plain slips before Newton's next step. */
 #define AGAIN 0.1
-/* Shares of the way from a shift to its slip: where a miss turns round it falls, down to a least,
- * and rises again where it does not. */
+/* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
+ * where it does not. */
 #define SHARE_FALLS 0.7
 #define SHARE_RISES 1.1
-#define SHARE_LEAST 0.1
 /* Shifts that let go of everything, beside the length. */
 #define OPEN 1e6
-/* Of a column of mixing, what the others leave of it: less is rounding. */
-#define PARALLEL 1e-8
 
-typedef enum way_from { FROM_START, FROM_BEST, FROM_OPEN, FROM_PATH } way_from;
-typedef enum way_by { BY_NEWTON, BY_HALVED_NEWTON, BY_MIXING, BY_DOUBLING, BY_SLIPS } way_by;
-
-/* Ways to the fixed point, each tried for so many programs. The first is the way of nearly all
- * states; kinks, where it runs in circles, and shifts that feed themselves (friction that presses
- * what slides) need others. */
-typedef struct way_step {
-  way_from from;
-  way_by by;
-  int programs;
-} way_step;
-
-/* For the trace. */
-static const char *const BY_NAMES[] = {"Newton's slips", "halved Newton's slips", "mixed slips",
-                                       "doubled slips", "plain slips"};
-
-static const way_step WAYS[] = {{FROM_START, BY_NEWTON, 10},   {FROM_PATH, BY_NEWTON, 10},
-                                {FROM_BEST, BY_MIXING, 16},    {FROM_START, BY_MIXING, 20},
-                                {FROM_OPEN, BY_NEWTON, 12},    {FROM_BEST, BY_HALVED_NEWTON, 16},
-                                {FROM_START, BY_DOUBLING, 24}, {FROM_OPEN, BY_MIXING, 20},
-                                {FROM_START, BY_SLIPS, 60},    {FROM_BEST, BY_HALVED_NEWTON, 24}};
-/* Of large programs: heaps in which many contacts go over from sticking to sliding on the way,
- * where Newton's steps from the convex program's solution run away. After the path of the law
- * itself a few lead on. What mixing remembers is of other contacts by then; plain slips lead past.
- */
-static const way_step LARGE_WAYS[] = {
-    {FROM_START, BY_NEWTON, 1},  {FROM_PATH, BY_NEWTON, 10},
-    {FROM_START, BY_SLIPS, 60},  {FROM_BEST, BY_HALVED_NEWTON, 24},
-    {FROM_START, BY_MIXING, 20}, {FROM_BEST, BY_HALVED_NEWTON, 16}};
-#define COUNT_OF(ways) ((int)(sizeof(ways) / sizeof *(ways)))
+/* Ways to the fixed point, in turn. Newton's steps from the convex program's solution are that of
+ * nearly all states. They run in circles at kinks, and away in heaps, where many contacts go over
+ * from sticking to sliding: the path of the law itself leads on, for contacts that it knows. Last,
+ * from shifts that let go of everything, the slips themselves, and Newton's step wherever they have
+ * come much nearer. */
+typedef enum shifted_way { BY_NEWTON, BY_PATH, BY_SLIPS, WAY_COUNT } shifted_way;
+/* Convex programs that each may take, the first one in heaps a single one. */
+static const int PROGRAMS[WAY_COUNT] = {10, 10, 200};
+static const char *const WAY_NAMES[WAY_COUNT] = {"Newton's slips", "Newton's slips",
+                                                 "plain slips"}; /* for the trace */
 
 /* A program while shifts are tried. */
 typedef struct shifted_run {
@@ -94,19 +65,14 @@ typedef struct shifted_run {
   int programs, iterations, factorizations, tries; /* of all programs */
   double error, best, last;
   int at_best; /* 1: the solution at hand is the best one */
-  int halved;  /* times that Newton's step is */
-  const way_step *ways, *way;
-  int way_count;
+  shifted_way way, last_way;
   int way_ends;        /* after so many programs */
   double newton_below; /* error from which on Newton's steps are tried */
   int regular;         /* -1: not known */
-  int mixed;
-  int past_count, past_next; /* iterations that mixing knows */
-  double stretch;            /* of doubled steps */
-  int cold;                  /* 1: programs start from nothing */
-  int stale;                 /* 1: the solution is not that of the program solved last */
-  int noted;                 /* 1: one of them has begun */
-  int opened;                /* 1: the program without shifts has no point */
+  int slips;           /* 1: plain slips have gone before */
+  int cold;            /* 1: programs start from nothing */
+  int stale;           /* 1: the solution is not that of the program solved last */
+  int opened;          /* 1: the program without shifts has no point */
 } shifted_run;
 
 void shifted_begin(shifted *s, const double *g) {
@@ -138,7 +104,7 @@ static qd_status solve_program(shifted_run *run) {
   options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
   program.midway = !run->polishes && (run->programs > 0 ? is_large(run) : program.midway);
   const int row = trace_open(options.trace, "program", run->programs + 1, "%s",
-                             run->programs == 0 ? "first slips" : BY_NAMES[run->way->by]);
+                             run->programs == 0 ? "first slips" : WAY_NAMES[run->way]);
   const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
                                        run->dual, run->dual_eq, run->info);
   ++run->programs;
@@ -181,82 +147,6 @@ static int step_newton(shifted_run *run) {
   return all_finite(step, s->coupled_count);
 }
 
-static double product(const double *a, const double *b, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
-static double *change_of_miss(const shifted *s, int k) {
-  return s->past + (size_t)(2 * k) * (size_t)s->block_count;
-}
-
-static double *change_of_shift(const shifted *s, int k) {
-  return s->past + (size_t)(2 * k + 1) * (size_t)s->block_count;
-}
-
-/* Takes the part along those before it out of change k of the misses, and the same of the shifts';
- * 0 if nothing is left. */
-static int make_orthogonal(const shifted *s, int k) {
-  const int n = s->block_count;
-  double *miss = change_of_miss(s, k), *shift = change_of_shift(s, k);
-  const double size = product(miss, miss, n);
-  for (int j = 0; j < k; ++j) {
-    const double *other = change_of_miss(s, j), *moved = change_of_shift(s, j);
-    const double own = product(other, other, n);
-    const double part = own > 0.0 ? product(other, miss, n) / own : 0.0;
-    for (int i = 0; i < n; ++i) {
-      miss[i] -= part * other[i];
-      shift[i] -= part * moved[i];
-    }
-  }
-  const int left = product(miss, miss, n) > PARALLEL * PARALLEL * size;
-  if (!left) {
-    memset(miss, 0, (size_t)n * sizeof(double));
-  }
-  return left;
-}
-
-/* The slips, less what the last iterations say that they miss by: with weights that make |miss -
- * changes| least (Anderson 1965). */
-static void step_mixed(shifted_run *run) {
-  const shifted *s = run->s;
-  const int n = s->block_count;
-  for (int k = 0; k < run->past_count; ++k) {
-    if (!make_orthogonal(s, k)) {
-      continue;
-    }
-    const double *miss = change_of_miss(s, k), *shift = change_of_shift(s, k);
-    const double weight = product(miss, s->miss, n) / product(miss, miss, n);
-    for (int i = 0; i < n; ++i) {
-      s->next[i] -= weight * (miss[i] + shift[i]);
-    }
-  }
-  run->mixed = 1;
-}
-
-/* Before a program what misses and shifts are, and behind it (sign 1) how they have changed. */
-static void note_change(shifted_run *run, double sign) {
-  const shifted *s = run->s;
-  double *miss = change_of_miss(s, run->past_next), *shift = change_of_shift(s, run->past_next);
-  for (int i = 0; i < s->block_count; ++i) {
-    miss[i] = (sign < 0.0 ? 0.0 : miss[i]) + sign * s->miss[i];
-    shift[i] = (sign < 0.0 ? 0.0 : shift[i]) + sign * s->shift[i];
-  }
-  run->noted = sign < 0.0;
-  if (sign > 0.0) {
-    run->past_next = (run->past_next + 1) % SHIFTED_MEMORY;
-    run->past_count += run->past_count < SHIFTED_MEMORY;
-  }
-}
-
-static void forget(shifted_run *run) {
-  run->past_count = run->past_next = run->noted = run->halved = 0;
-  run->stretch = 1.0;
-}
-
 static void use_shifts(shifted_run *run, const double *shift) {
   shifted_use(run->s, run->g, shift);
 }
@@ -267,40 +157,25 @@ static void use_no_shifts(shifted_run *run) {
 }
 
 void shifted_step_to_slips(shifted *s, int first) {
-  double *before = s->past, *share = s->past + s->block_count;
   for (int i = 0; i < s->block_count; ++i) {
-    const int turned = !first && before[i] * s->miss[i] < 0.0;
-    share[i] = first    ? 1.0
-               : turned ? larger(SHARE_FALLS * share[i], SHARE_LEAST)
-                        : smaller(SHARE_RISES * share[i], 1.0);
-    before[i] = s->miss[i];
-    s->next[i] = s->shift[i] + (s->miss[i] != 0.0 ? share[i] : 1.0) * (s->slip[i] - s->shift[i]);
+    const int turned = !first && s->before[i] * s->miss[i] < 0.0;
+    s->share[i] = first    ? 1.0
+                  : turned ? SHARE_FALLS * s->share[i]
+                           : smaller(SHARE_RISES * s->share[i], 1.0);
+    s->before[i] = s->miss[i];
+    s->next[i] = s->shift[i] + (s->miss[i] != 0.0 ? s->share[i] : 1.0) * (s->slip[i] - s->shift[i]);
   }
 }
 
-/* 1 if Newton's step is tried only once for each fall of the error. */
-static int newton_is_rare(const way_step *on) { return on->by == BY_MIXING || on->by == BY_SLIPS; }
-
+/* Newton's step, on the way of slips once for each fall of the error; else the slips. */
 static void choose_next(shifted_run *run) {
   shifted *s = run->s;
   memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
-  if (run->way->by == BY_DOUBLING) {
-    for (int i = 0; i < s->block_count; ++i) {
-      s->next[i] = s->shift[i] + run->stretch * (s->slip[i] - s->shift[i]);
-    }
-    run->stretch *= 2.0;
-    return;
-  }
   if (run->error <= run->newton_below && step_newton(run)) {
-    run->newton_below = newton_is_rare(run->way) ? AGAIN * run->error : run->newton_below;
-    return;
-  }
-  memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
-  if (run->way->by == BY_SLIPS) {
-    shifted_step_to_slips(s, run->past_count == 0);
-    run->past_count = 1;
+    run->newton_below = run->way == BY_SLIPS ? AGAIN * run->error : HUGE_VAL;
   } else {
-    step_mixed(run);
+    shifted_step_to_slips(s, !run->slips);
+    run->slips = 1;
   }
 }
 
@@ -321,17 +196,15 @@ static void copy_best(shifted_run *run, int keep) {
   }
 }
 
-/* Notes how good the solution at hand is; 1 if it is better than others. */
-static int judge(shifted_run *run) {
+/* Notes how good the solution at hand is. */
+static void judge(shifted_run *run) {
   shifted *s = run->s;
-  const int falls = run->error < FALLS * run->best;
   run->at_best = run->error < run->best;
   if (run->at_best) {
     run->best = run->error;
     memcpy(s->best_shift, s->shift, (size_t)s->block_count * sizeof(double));
     copy_best(run, 1);
   }
-  return falls;
 }
 
 /* 1 if no more programs are worth it. */
@@ -341,13 +214,10 @@ static int is_enough(const shifted_run *run, const shifted_options *law) {
          (run->best <= law->tolerance && run->error > SETTLED * run->last);
 }
 
-/* 1 if the way has come to its end, or is leading nowhere. In large programs what is good enough
- * only gets better. */
+/* 1 if the way has come to its end. In large programs what is good enough only gets better. */
 static int way_is_over(const shifted_run *run, qd_status status) {
-  const int runs_away =
-      is_large(run) && run->way == run->ways && run->error > RUNS_AWAY * run->best;
   const int gets_better = is_large(run) && run->best <= run->tolerance;
-  return (run->programs >= run->way_ends && !gets_better) || status != QD_OK || runs_away;
+  return status != QD_OK || (run->programs >= run->way_ends && !gets_better);
 }
 
 /* Shifts that x shows, of contacts without force too: those that are near would else be pushed
@@ -402,6 +272,9 @@ static void step_back(shifted_run *run) {
 /* The path's end: its shifts, from its point. 0 if it has none. */
 static int start_on_path(shifted_run *run) {
   shifted *s = run->s;
+  if (!is_large(run) && !shifted_fits_path(s)) {
+    return 0;
+  }
   if (run->best < HUGE_VAL) {
     copy_best(run, 0); /* for what intervals do */
   }
@@ -422,42 +295,26 @@ static int start_on_path(shifted_run *run) {
   return 1;
 }
 
-/* Shifts that a way begins at: of this one, or of the next where the path leads nowhere. Returns
- * which. */
-static int begin_way(shifted_run *run, int index) {
+/* Shifts that a way begins at: of this one, or of the next where the path leads nowhere. */
+static void begin_way(shifted_run *run, shifted_way next) {
   shifted *s = run->s;
   run->polishes = 0;
-  const int knows = is_large(run) || shifted_fits_path(s);
-  const int on_path = run->ways[index].from == FROM_PATH && knows && start_on_path(run);
-  index += run->ways[index].from == FROM_PATH && !on_path;
-  run->way = run->ways + index;
-  run->way_ends = run->programs + run->way->programs;
-  run->newton_below = newton_is_rare(run->way) ? AGAIN * run->best : HUGE_VAL;
-  forget(run);
-  for (int i = 0; i < s->block_count && !on_path; ++i) {
-    s->next[i] = run->way->from == FROM_OPEN ? OPEN * run->program->length : 0.0;
+  run->way = next == BY_PATH && !start_on_path(run) ? BY_SLIPS : next;
+  run->way_ends = run->programs + PROGRAMS[run->way];
+  run->newton_below = run->way == BY_SLIPS ? AGAIN * run->best : HUGE_VAL;
+  run->slips = 0;
+  for (int i = 0; i < s->block_count && run->way == BY_SLIPS; ++i) {
+    s->next[i] = OPEN * run->program->length;
   }
-  if (!on_path) {
-    use_shifts(run, run->way->from == FROM_BEST ? s->best_shift : s->next);
+  if (run->way == BY_SLIPS) {
+    use_shifts(run, s->next);
   }
-  return index;
 }
 
 /* The next shifts on the way. */
-static void go_on(shifted_run *run, int falls) {
-  if (falls) {
-    run->halved = 0;
-    run->stretch = run->way->by == BY_DOUBLING ? run->stretch : 1.0;
-  } else if (run->way->by == BY_HALVED_NEWTON && !run->at_best && run->halved++ < HALVINGS) {
-    run->noted = 0;
-    step_back(run);
-    return;
-  }
+static void go_on(shifted_run *run) {
   run->polishes &= run->error <= SETTLED * run->last;
   choose_next(run);
-  if (run->way->by != BY_SLIPS) {
-    note_change(run, -1.0);
-  }
   use_shifts(run, run->s->next);
 }
 
@@ -479,27 +336,25 @@ static failure look_at(shifted_run *run, const shifted_options *law, qd_status s
   }
   if (status != QD_OK && ++*failures <= SHIFT_PATIENCE) {
     step_back(run);
-    forget(run);
+    run->slips = 0;
     return BACK_AT_BEST;
   }
   return NO_FAILURE;
 }
 
 /* A program without a point may have one under Coulomb's law, which wants no room of what slides:
- * at the end of the law's own path. Returns the way from there, or -1. */
+ * at the end of the law's own path, the last way then. 0 if that leads nowhere. */
 static int open_up(shifted_run *run) {
-  int way = 0;
-  while (run->ways[way].from != FROM_PATH) {
-    ++way;
-  }
   run->opened = 1;
   run->path_factors = OPEN_FACTORS;
-  if (!shifted_fits_path(run->s) || begin_way(run, way) != way) {
-    use_no_shifts(run);
-    return -1;
+  run->last_way = BY_PATH;
+  if (shifted_fits_path(run->s)) {
+    begin_way(run, BY_PATH);
   }
-  run->way_count = way + 1;
-  return way;
+  if (run->way != BY_PATH) {
+    use_no_shifts(run);
+  }
+  return run->way == BY_PATH;
 }
 
 /* That leads nowhere: the proof that the program without shifts has no point is found again. */
@@ -512,36 +367,32 @@ static qd_status close_again(shifted_run *run) {
 }
 
 static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
-  run->way_ends = run->way->programs;
-  for (int failures = 0, way = 0;;) {
+  run->way_ends = is_large(run) ? 1 : PROGRAMS[BY_NEWTON];
+  for (int failures = 0;;) {
     const qd_status status = solve_program(run);
     const failure now = look_at(run, law, status, &failures);
     run->cold = now == WITHOUT_GUESS;
-    if (now == GIVES_UP) {
-      way = status == QD_INFEASIBLE && !run->opened ? open_up(run) : -1;
-      if (way < 0) {
-        return status;
-      }
-      continue;
+    if (now == GIVES_UP && (status != QD_INFEASIBLE || run->opened || !open_up(run))) {
+      return status;
     }
     if (now != NO_FAILURE) {
       continue;
     }
-    if (run->noted && status == QD_OK) {
-      note_change(run, 1.0);
+    if (status == QD_OK) {
+      judge(run);
     }
-    const int falls = status == QD_OK && judge(run), ends = way_is_over(run, status);
-    if ((status == QD_OK && is_enough(run, law)) || (ends && way + 1 == run->way_count)) {
+    const int ends = way_is_over(run, status);
+    if ((status == QD_OK && is_enough(run, law)) || (ends && run->way == run->last_way)) {
       return QD_OK;
     }
-    if (ends) {
-      failures = 0;
-      way = begin_way(run, way + 1);
-      if (law->hurried && is_large(run) && !run->polishes) {
-        return QD_LAW_NOT_MET;
-      }
-    } else {
-      go_on(run, falls);
+    if (!ends) {
+      go_on(run);
+      continue;
+    }
+    failures = 0;
+    begin_way(run, run->way + 1);
+    if (law->hurried && is_large(run) && !run->polishes) {
+      return QD_LAW_NOT_MET;
     }
   }
 }
@@ -590,15 +441,12 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
                      .error = HUGE_VAL,
                      .best = HUGE_VAL,
                      .newton_below = HUGE_VAL,
-                     .stretch = 1.0,
+                     .last_way = BY_SLIPS,
                      .regular = -1};
-  const int large = is_large(&run);
-  run.ways = run.way = large ? LARGE_WAYS : WAYS;
-  run.way_count = large ? COUNT_OF(LARGE_WAYS) : COUNT_OF(WAYS);
   if (law->stop_after > 0 && law->stop_after < PATH_FACTORS / PROGRAM_FACTORS) {
     run.path_factors = PROGRAM_FACTORS * law->stop_after;
   }
-  if (law->hurried && large) {
+  if (law->hurried && is_large(&run)) {
     run.path_starts = 1;
     run.path_factors = run.path_factors < HURRIED_FACTORS ? run.path_factors : HURRIED_FACTORS;
   }
@@ -617,7 +465,7 @@ qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_
       !(run.error <= law->tolerance)) { /* the best of some programs is none */
     status = close_again(&run);
   }
-  *report = (shifted_report){run.programs, run.error, run.regular > 0, run.mixed, run.stale};
+  *report = (shifted_report){run.programs, run.error, run.regular > 0, run.stale};
   info->iterations = run.iterations;
   info->factorizations = run.factorizations;
   info->tries = run.tries;

@@ -11,8 +11,8 @@
  * only have to keep their normal from closing, whatever the shift.
  *
  * Newton on the fixed point takes the derivative of the programs' solutions by their offsets; where
- * it does not help, or more contacts slide than a dense matrix is made for, Anderson's mixing of
- * the last iterations does; in heaps the slips themselves, of which each contact takes its own
+ * it does not help, the path of the law itself does (primal_path.h); last, or where more contacts
+ * slide than a dense matrix is made for, the slips themselves, of which each contact takes its own
  * share. */
 #ifndef QD_NUMERICS_COULOMB_SHIFTED_H
 #define QD_NUMERICS_COULOMB_SHIFTED_H
@@ -21,7 +21,6 @@
 #include "numerics/conic/conic.h"
 #include "numerics/coulomb/primal_path.h"
 
-#define SHIFTED_MEMORY 3  /* iterations that mixing looks back on */
 #define SHIFTED_DENSE 512 /* contacts that slide under load, beyond which there is no matrix */
 #define SHIFTED_LARGE 192 /* variables from which on a program is solved as a heap */
 
@@ -49,8 +48,7 @@ typedef struct shifted {
   double *best_shift;      /* (blocks) of the smallest error */
   double *best_solution;   /* (variables, rows, rows, equalities) likewise */
   double *next;            /* (blocks) shifts to be tried */
-  double *past; /* (2 SHIFTED_MEMORY, blocks) changes of misses and shifts, for mixing; or the
-                   last misses, and shares of the way */
+  double *before, *share; /* (blocks) misses before the last step to slips, and shares of the way */
   double *four_rows, *four_duals; /* (rows, 4) */
   double *four_stationarity;      /* (variables, 4), likewise */
   double *four_x;
@@ -72,7 +70,6 @@ typedef struct shifted_report {
                    units of g */
   int regular;  /* 1: the equations of what slides have one solution near by, which does not turn
                    their orientation; 0: not, or not known */
-  int mixed;    /* 1: mixing has led to the answer */
   int stale;    /* 1: another program was solved behind the one that has given it */
 } shifted_report;
 
