@@ -43,7 +43,7 @@ TWO = (
 
 
 ROPE = (  # over a pulley
-    '<spatial name="{}"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
+    '<spatial name="{}" stiffness="1"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
     '<site site="s1"/><site site="s2"/></spatial>'
 )
 EVERY_JOINT = TWO + (

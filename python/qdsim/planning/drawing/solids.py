@@ -84,7 +84,7 @@ def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[
             if not is_shown(geom, body, paired, geometry):
                 continue
             if geom.hfield is not None:
-                made = _field_mesh(geom.hfield)
+                made: Mesh | None = _field_mesh(geom.hfield)
             elif geom.type in ("mesh", "cloud"):
                 made = _hull_mesh(model, geom)
             else:
