@@ -1,16 +1,16 @@
-"""``planning.Executor`` beside ``transfer(controller="auto")``: the same plans to unseen goals, in MuJoCo at 1 ms.
+"""``planning.Executor`` on unseen goals, in MuJoCo at 1 ms, with its stiff contacts and with its default ones.
 
 Goals: of pushing, planar hand and door evenly from the task's box of subgoals; of ball and cube rotation vectors evenly
 from a ball of 60 degrees, the position that of the start. Plans are those of ``paced`` and ``rrt``, with the goal's
 number as seed; the cube's task has no sampler, and its plan is that of ``impc``. Where no plan is found the executor
-begins without one, and ``transfer`` cannot.
+begins without one.
 
-*Reached and held*: within the task's tolerances for 2 s at the end: of ``transfer`` at the end of ``settle=2``. Errors
-are those at the end, of all goals. Seconds are those of the simulated world; CPU without the plan's. A run ends after
-400 s of the world or 120 s of CPU, and counts as missed ("late").
+*Reached and held*: within the task's tolerances for 2 s at the end. Errors are those at the end, of all goals. Seconds
+are those of the simulated world; CPU without the plan's. A run ends after 400 s of the world or 120 s of CPU, and
+counts as missed ("late").
 
 ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
-the file has. ``--only SYSTEM CONTACTS WAY`` runs what is named (any number of words).
+the file has. ``--only SYSTEM CONTACTS`` runs what is named (any number of words).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "cube": {"speed": 1.0, "force": 0.7},
     "door": {"speed": 0.3, "object_damping": 0.1},
 }
-CONTACTS, WAYS = ("stiff", "default"), ("executor", "transfer")
+CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120
 """rad; s of CPU for a plan; s of the world and of CPU for a run."""
 
@@ -77,24 +77,17 @@ def made_of(name: str, task: Task, seed: int) -> Made:
     return task, planner, plan
 
 
-def executed(made: Made, world: TransferOptions, way: str, seed: int) -> dict[str, Any]:
-    """One run; without a plan ``transfer`` has none."""
+def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
+    """One run."""
     task, planner, plan = made
     world = dataclasses.replace(world, seed=seed)
     begin = time.process_time()
     told: dict[str, Any] = {"reached": False, "outcome": "late"}
     with contextlib.suppress(_TooLong), limited(CPU):
-        if way == "executor":
-            options = ExecutorOptions(seed=seed, seconds=SECONDS)
-            loop = planning.Executor(task, plan, world=world, options=options, planner=planner)
-            report = loop.run()
-            told["seconds"], told["text"] = report.seconds, str(report)
-        elif plan is None:
-            return {"reached": False, "outcome": "no plan"}
-        else:
-            report = planning.transfer(plan, task, world, controller="auto")
-            told["seconds"] = sum(float(s.time[-1]) for s in report.segments)
-            told["text"] = repr(report)
+        options = ExecutorOptions(seed=seed, seconds=SECONDS)
+        loop = planning.Executor(task, plan, world=world, options=options, planner=planner)
+        report = loop.run()
+        told["seconds"], told["text"] = report.seconds, str(report)
         told["reached"], told["outcome"] = report.reached, report.outcome
         told["error"] = [report.position_error, report.rotation_error]
     told["cpu"] = time.process_time() - begin
@@ -102,13 +95,13 @@ def executed(made: Made, world: TransferOptions, way: str, seed: int) -> dict[st
 
 
 def table(known: dict[str, Any]) -> None:
-    print("# The executor beside transfer\n")
+    print("# The executor\n")
     print(
-        "| system | contacts | way | reached and held | mm, median | deg, median | s | s of CPU | misses |"
+        "| system | contacts | reached and held | mm, median | deg, median | s | s of CPU | misses |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, contacts, way in product(SYSTEMS, CONTACTS, WAYS):
-        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts}|{way}"]
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name, contacts in product(SYSTEMS, CONTACTS):
+        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts}"]
         if not runs:
             continue
         ended = [r for r in runs if "error" in r]
@@ -117,7 +110,7 @@ def table(known: dict[str, Any]) -> None:
         shift, turn = np.median([r["error"] for r in ended] or [[np.nan] * 2], axis=0)
         seconds, cpu = (np.median([r[k] for r in ended] or [np.nan]) for k in ("seconds", "cpu"))
         print(
-            f"| {name} | {contacts} | {way} | {len(runs) - len(missed)} of {len(runs)} | {1e3 * shift:.1f} "
+            f"| {name} | {contacts} | {len(runs) - len(missed)} of {len(runs)} | {1e3 * shift:.1f} "
             f"| {np.degrees(turn):.1f} | {seconds:.0f} | {cpu:.0f} | {words} |"
         )
 
@@ -142,14 +135,13 @@ def main() -> None:
         stop = arguments.first + arguments.goals
         for goal, task in enumerate(islice(drawn, stop)):
             made: Made | None = None
-            for contacts, way in product(CONTACTS, WAYS):
-                key = f"{name}|{contacts}|{way}|{goal}"
-                chosen = _among(contacts, CONTACTS, arguments.only)
-                chosen = chosen and _among(way, WAYS, arguments.only) and goal >= arguments.first
+            for contacts in CONTACTS:
+                key = f"{name}|{contacts}|{goal}"
+                chosen = _among(contacts, CONTACTS, arguments.only) and goal >= arguments.first
                 if not chosen or key in known:
                     continue
                 made = made or made_of(name, task, goal)
-                known[key] = executed(made, world_of(name, contacts), way, goal)
+                known[key] = executed(made, world_of(name, contacts), goal)
                 if cache is not None:
                     with cache.open("a") as file:
                         file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
