@@ -50,13 +50,13 @@ class Page:
 
     def wait_for_load(self) -> None:
         while not self.loaded:
-            self._note(json.loads(self._socket.recv(timeout=60.0)))
+            self._note(json.loads(self._socket.recv(timeout=600.0)))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self._socket.recv(timeout=60.0))
+            message = json.loads(self._socket.recv(timeout=600.0))
             self._note(message)
             if message.get("id") == number:
                 assert "error" not in message, message
@@ -110,7 +110,7 @@ def open_page(
     )
     try:
         port = _port(profile / "DevToolsActivePort")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30.0) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=600.0) as answer:
             target = next(item for item in json.load(answer) if item["type"] == "page")
         with connect(target["webSocketDebuggerUrl"], max_size=None) as socket:
             page = Page(socket)
@@ -136,7 +136,7 @@ def open_page(
             yield page
     finally:
         process.terminate()
-        process.wait(timeout=30.0)
+        process.wait(timeout=600.0)
 
 
 def _port(file: Path) -> int:

@@ -463,7 +463,7 @@ def run_script(text: str, **environment: str) -> str:
         + [textwrap.dedent(head) + textwrap.dedent(text)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
         env={**os.environ, **environment},
     )

@@ -208,7 +208,7 @@ def test_models_come_and_go_in_threads() -> None:
         found = set()
         for i in range(20):
             waiting.put(qdsim.build(description))
-            model = waiting.get(timeout=60)
+            model = waiting.get(timeout=900)
             found.add(qdsim.step(model, q, u, options).q_next.tobytes())
             rows = qdsim.step_batch(model, np.tile(q, (5, 1)), u, options, threads=1 + (i + k) % 3)
             del model  # the rows outlive it

@@ -313,7 +313,7 @@ print("sent")
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         cwd="tests",
         check=False,
     )
