@@ -5,12 +5,11 @@
 
 #include "base/lanes.h"
 
-#define MASK_BITS 64
 /* A pivot below this share of its tile's largest entry is rounding: this share stands in. */
 #define SMALLEST_PIVOT 1e-15
 
 void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
-  const size_t words = (count + MASK_BITS - 1) / MASK_BITS;
+  const size_t words = block_words((int)count);
   lu->count = (int)count;
   lu->three = 0;
   lu->fill_room = (int)fill;
@@ -31,6 +30,22 @@ void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
 
 /* ------------------------------------------------------------ order and pattern */
 
+size_t block_list(block_matrix *A, const uint64_t *mask, size_t room) {
+  size_t count = 0;
+  for (int i = 0; i < A->count; ++i) {
+    A->row_start[i] = (int)count;
+    for (size_t w = 0; w < block_words(A->count); ++w, ++mask) {
+      for (uint64_t left = *mask; left; left &= left - 1, ++count) {
+        if (count < room) {
+          A->column[count] = (int)w * BLOCK_WORD + __builtin_ctzll(left);
+        }
+      }
+    }
+  }
+  A->row_start[A->count] = (int)count;
+  return count;
+}
+
 static int bits_of(const uint64_t *mask, size_t words) {
   int count = 0;
   for (size_t w = 0; w < words; ++w) {
@@ -42,11 +57,10 @@ static int bits_of(const uint64_t *mask, size_t words) {
 static void read_pattern(block_lu *lu, const block_matrix *pattern, size_t words) {
   memset(lu->mask, 0, (size_t)lu->count * words * sizeof(uint64_t));
   for (int i = 0; i < lu->count; ++i) {
-    uint64_t *row = lu->mask + (size_t)i * words;
+    const uint64_t *row = lu->mask + (size_t)i * words;
     for (int e = pattern->row_start[i]; e < pattern->row_start[i + 1]; ++e) {
-      const int j = pattern->column[e];
-      if (j != i) {
-        row[j / MASK_BITS] |= (uint64_t)1 << (j % MASK_BITS);
+      if (pattern->column[e] != i) {
+        block_note(lu->mask, words, i, pattern->column[e]);
       }
     }
     lu->place[i] = bits_of(row, words); /* degrees */
@@ -69,13 +83,13 @@ static void eliminate_tile(block_lu *lu, int own, size_t words) {
   const uint64_t *row = lu->mask + (size_t)own * words;
   for (size_t w = 0; w < words; ++w) {
     for (uint64_t left = row[w]; left; left &= left - 1) {
-      const int j = (int)w * MASK_BITS + __builtin_ctzll(left);
+      const int j = (int)w * BLOCK_WORD + __builtin_ctzll(left);
       uint64_t *other = lu->mask + (size_t)j * words;
       for (size_t v = 0; v < words; ++v) {
         other[v] |= row[v];
       }
-      other[j / MASK_BITS] &= ~((uint64_t)1 << (j % MASK_BITS));
-      other[own / MASK_BITS] &= ~((uint64_t)1 << (own % MASK_BITS));
+      other[j / BLOCK_WORD] &= ~((uint64_t)1 << (j % BLOCK_WORD));
+      other[own / BLOCK_WORD] &= ~((uint64_t)1 << (own % BLOCK_WORD));
       lu->place[j] = bits_of(other, words);
       if (lu->fill < lu->fill_room) {
         lu->below[lu->fill] = j;
@@ -116,7 +130,7 @@ static void find_rows(block_lu *lu) {
 
 int block_lu_analyse(block_lu *lu, const block_matrix *pattern) {
   lu->count = pattern->count;
-  const size_t words = ((size_t)lu->count + MASK_BITS - 1) / MASK_BITS;
+  const size_t words = block_words(lu->count);
   lu->fill = 0;
   read_pattern(lu, pattern, words);
   for (int k = 0; k < lu->count; ++k) {

@@ -6,7 +6,6 @@
 
 #include "base/lanes.h"
 
-#define MASK_BITS 64
 /* W counts as symmetric up to this share of its largest entry. */
 #define SYMMETRY 1e-9
 /* Of two: what W and q are divided by, whose inverse is a number. */
@@ -87,20 +86,20 @@ static void place_rows(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
 
 /* ------------------------------------------------------------ W */
 
-static void set_bits(uint64_t *mask, size_t words, int i, int j) {
-  mask[(size_t)i * words + (size_t)(j / MASK_BITS)] |= (uint64_t)1 << (j % MASK_BITS);
-  mask[(size_t)j * words + (size_t)(i / MASK_BITS)] |= (uint64_t)1 << (i % MASK_BITS);
+static void note_both(uint64_t *mask, size_t words, int i, int j) {
+  block_note(mask, words, i, j);
+  block_note(mask, words, j, i);
 }
 
 /* Which tiles of W there are, whole in every contact and symmetric, as bits. */
 static void read_tiles(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                        uint64_t *mask) {
-  const size_t words = ((size_t)work->tile_count + MASK_BITS - 1) / MASK_BITS;
+  const size_t words = block_words(work->tile_count);
   memset(mask, 0, (size_t)work->tile_count * words * sizeof *mask);
   for (int t = 0; t < work->tile_count; ++t) {
-    set_bits(mask, words, t, t);
+    note_both(mask, words, t, t);
     if (t > 0 && work->contact_of[t] == work->contact_of[t - 1]) {
-      set_bits(mask, words, t, t - 1);
+      note_both(mask, words, t, t - 1);
     }
   }
   for (int i = 0; i < work->row_count; ++i) {
@@ -108,31 +107,10 @@ static void read_tiles(const qd_coulomb_workspace *work, const qd_coulomb_proble
     for (int e = problem->row_start[i]; at >= 0 && e < problem->row_start[i + 1]; ++e) {
       const int other = work->place_of[problem->column[e]];
       if (other >= 0 && problem->value[e] != 0.0) {
-        set_bits(mask, words, at / 4, other / 4);
+        note_both(mask, words, at / 4, other / 4);
       }
     }
   }
-}
-
-/* The pattern of W from the bits in the factor's scratch; 0 if there is no room. */
-static int list_tiles(qd_coulomb_workspace *work) {
-  const size_t words = ((size_t)work->tile_count + MASK_BITS - 1) / MASK_BITS;
-  int count = 0;
-  work->W.count = work->tile_count;
-  for (int t = 0; t < work->tile_count; ++t) {
-    work->W.row_start[t] = count;
-    for (size_t w = 0; w < words; ++w) {
-      for (uint64_t left = work->lu.mask[(size_t)t * words + w]; left; left &= left - 1) {
-        if (count == work->capacity.entries) {
-          return 0;
-        }
-        work->W.column[count++] = (int)w * MASK_BITS + __builtin_ctzll(left);
-      }
-    }
-  }
-  work->W.row_start[work->tile_count] = count;
-  memset(work->W.value, 0, 16 * (size_t)count * sizeof(double));
-  return 1;
 }
 
 static double *tile_of(const block_matrix *W, int row, int column) {
@@ -163,14 +141,9 @@ static int power_of(const double *a, int count) {
   return power < -MOST_POWER ? -MOST_POWER : power > MOST_POWER ? MOST_POWER : power;
 }
 
-/* The largest coefficients of cones; the unit of speeds is the largest of q as the caller has it.
- */
-static void find_units(qd_coulomb_workspace *work) {
+/* The unit of speeds is the largest of q as the caller has it. */
+static void find_speed_unit(qd_coulomb_workspace *work) {
   double speed = 0.0;
-  for (int c = 0; c < work->cone_count; ++c) {
-    coulomb_cone *cone = work->cone + c;
-    cone->weight = cone->tails > 0 ? max_norm(work->weight + cone->tail, cone->tails) : 1.0;
-  }
   for (int i = 0; i < work->row_count; ++i) {
     const int at = work->place_of[i];
     speed = at < 0 ? speed : larger(fabs(work->q[at]) / work->weight[at], speed);
@@ -203,7 +176,7 @@ static void fill_tiles(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
           work->weight[at] * work->weight[other] * (per * problem->value[e]);
     }
   }
-  find_units(work);
+  find_speed_unit(work);
 }
 
 static int row_at(const qd_coulomb_workspace *work, int place) {
@@ -257,7 +230,7 @@ int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size) {
   if (work.contact && work.cone && work.contact_of && work.place_of) {
     place_rows(&work, problem);
     const size_t tiles = (size_t)work.tile_count;
-    const size_t words = (tiles + MASK_BITS - 1) / MASK_BITS;
+    const size_t words = block_words(work.tile_count);
     if ((mask = malloc(tiles * words * sizeof *mask))) {
       read_tiles(&work, problem, mask);
       *size = (coulomb_size){
@@ -324,9 +297,12 @@ qd_status coulomb_load(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
     return QD_BAD_ARGUMENT;
   }
   read_tiles(work, problem, work->lu.mask);
-  if (!list_tiles(work)) {
+  work->W.count = work->tile_count;
+  const size_t entries = block_list(&work->W, work->lu.mask, (size_t)work->capacity.entries);
+  if (entries > (size_t)work->capacity.entries) {
     return QD_BAD_ARGUMENT;
   }
+  memset(work->W.value, 0, 16 * entries * sizeof(double));
   fill_tiles(work, problem);
   if (!make_symmetric(work, row, other)) {
     return QD_BAD_ARGUMENT;

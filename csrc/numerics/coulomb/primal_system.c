@@ -5,8 +5,6 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/primal_rows.h"
 
-#define MASK_BITS 64
-
 void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
   const size_t rows = (size_t)sizes->rows, tiles = ((size_t)sizes->variables + 3) / 4;
   const size_t entries = sizes->entries < tiles * tiles ? sizes->entries : tiles * tiles;
@@ -24,7 +22,7 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
   p->A.column = arena_ints(a, entries);
   p->A.value = arena_doubles(a, 16 * entries);
   block_lu_lay_out(&p->lu, tiles, fill, a);
-  p->mask = arena_take(a, tiles * (tiles / MASK_BITS + 1) * sizeof(uint64_t));
+  p->mask = arena_take(a, tiles * block_words((int)tiles) * sizeof(uint64_t));
   double **vectors[] = {&p->x, &p->dx, &p->rhs, &p->pull};
   for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) {
     *vectors[k] = arena_doubles(a, 4 * tiles);
@@ -82,15 +80,11 @@ static void set_rows(primal_path *p, const conic_program *program) {
   p->g = p->own_g;
 }
 
-static void note_pair(uint64_t *mask, size_t words, int i, int j) {
-  mask[(size_t)i * words + (size_t)(j / MASK_BITS)] |= (uint64_t)1 << (j % MASK_BITS);
-}
-
 /* Of a row with all rows of its contact, or with itself. */
 static void note_row(uint64_t *mask, size_t words, const sparse_rows *G, int row) {
   for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
     for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
-      note_pair(mask, words, G->tiles[t], G->tiles[u]);
+      block_note(mask, words, G->tiles[t], G->tiles[u]);
     }
   }
 }
@@ -99,12 +93,12 @@ static void note_entries(primal_path *p, const conic_program *program, size_t wo
   const sparse_rows *Q = program->Q, *G = &p->G;
   memset(p->mask, 0, (size_t)p->tiles * words * sizeof(uint64_t));
   for (int i = 0; i < p->tiles; ++i) {
-    note_pair(p->mask, words, i, i);
+    block_note(p->mask, words, i, i);
   }
   for (int i = 0; i < p->variables; ++i) {
     for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
-      note_pair(p->mask, words, i / 4, Q->tiles[t]);
-      note_pair(p->mask, words, Q->tiles[t], i / 4);
+      block_note(p->mask, words, i / 4, Q->tiles[t]);
+      block_note(p->mask, words, Q->tiles[t], i / 4);
     }
   }
   for (int c = 0; c < p->cones; ++c) {
@@ -113,23 +107,6 @@ static void note_entries(primal_path *p, const conic_program *program, size_t wo
   for (int k = 0; k < p->springs; ++k) {
     note_row(p->mask, words, p->spring[k].rows, p->spring[k].row);
   }
-}
-
-static int read_entries(primal_path *p, size_t words) {
-  size_t count = 0;
-  for (int i = 0; i < p->tiles; ++i) {
-    p->A.row_start[i] = (int)count;
-    for (size_t w = 0; w < words; ++w) {
-      for (uint64_t left = p->mask[(size_t)i * words + w]; left; left &= left - 1) {
-        if (count < p->entry_room) {
-          p->A.column[count] = (int)w * MASK_BITS + __builtin_ctzll(left);
-        }
-        ++count;
-      }
-    }
-  }
-  p->A.row_start[p->tiles] = (int)count;
-  return count <= p->entry_room;
 }
 
 static void set_stiffness(primal_path *p, const sparse_rows *Q) {
@@ -154,13 +131,14 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
   memset(p->gap, 0, (size_t)p->rows * sizeof(double)); /* springs' rows have none */
-  const size_t words = (size_t)(p->tiles - 1) / MASK_BITS + 1;
+  const size_t words = block_words(p->tiles);
   set_stiffness(p, program->Q);
   if (!(p->stiffness > 0.0) || !primal_springs_list(p, program)) {
     return 0;
   }
   note_entries(p, program, words);
-  return read_entries(p, words) && block_lu_analyse(&p->lu, &p->A);
+  return block_list(&p->A, p->mask, p->entry_room) <= p->entry_room &&
+         block_lu_analyse(&p->lu, &p->A);
 }
 
 /* ------------------------------------------------------------ products */

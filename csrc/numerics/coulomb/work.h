@@ -37,7 +37,6 @@ typedef struct coulomb_cone {
   double middle[CONE_ROWS], eta; /* Nesterov-Todd: W = eta [m_0 m_1'; m_1 I + m_1 m_1'/(1 + m_0)] */
   double point[CONE_ROWS];       /* W lambda = W^-1 v */
   double aim[CONE_ROWS];         /* right-hand side of the scaled step */
-  double weight;                 /* largest coefficient of its rows; 1: it has none */
   double direction[CONE_ROWS];   /* of v_tail, a unit vector or zero, behind an unused place */
   double slip;                   /* |v_tail| */
 } coulomb_cone;
@@ -75,6 +74,7 @@ struct qd_coulomb_workspace {
   void *stop_context;
   int stopped;
   double proximal; /* of W's diagonal, that a method adds to it */
+  int strict;      /* 1: in Newton's rows every contact is clearly open, sticks or slides */
   int multiplies;  /* 1: rows of W count multiplied by `factor` */
 };
 
@@ -127,6 +127,9 @@ typedef struct coulomb_run {
 
 /* Interior point path from a cold start, or where it stopped; keeps the best force on it. */
 void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run);
+/* Rows of Newton's step at the force, of the law with weight diag(W) (lambda - centre) more in w
+ * (NULL: without), and whether they are strict; the size of their residual. */
+double coulomb_set_newton(qd_coulomb_workspace *work, double weight, const double *centre);
 /* Newton on the active set that the best force shows, which it replaces by better ones. 1 into
  * *regular if the equations of a strict set have one solution near by. */
 void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular);
