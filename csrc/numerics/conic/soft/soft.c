@@ -189,8 +189,10 @@ static int solve_as_it_is(soft_task *task) {
     return 0;
   }
   task->how = "rows as they are";
+  soft->once = 1; /* states are the other way */
   const qd_status status = solve_once(task);
   const int polished = task->info->polished;
+  soft->once = 0;
   task->options.warm_start = 0;
   return status == QD_OK && (polished || task->info->method == QD_METHOD_START) &&
          soft_measure(soft, task->source, task->options.tolerance, !polished, task->out,

@@ -83,6 +83,7 @@ typedef struct soft_program {
   int rows_stay;   /* its rows are the caller's */
   int as_it_is;    /* all of them, forces too: the program was solved without being written anew */
   int natively;    /* the rigid program at hand has rows of intervals */
+  int once;        /* it is solved in one scaling alone: there are other ways to an answer */
   int variables, rows, equalities;
   soft_row *row;        /* (rows) */
   int *spring_eq;       /* (equalities) variables, -1: none */
