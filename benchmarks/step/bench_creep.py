@@ -6,18 +6,30 @@ MuJoCo has them; means over two seconds, after 0.3 s in which contacts settle. M
 and "noslip" ten iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)` with the file's cone and impratio, epsilon
 0.01 and, in brackets, 1, the default; "qdsim, rigid" the same with rigid contacts, from where MuJoCo's have settled.
 
+The second table: what such a step costs beside `mj_step`, cold and warm, for friction cones, pyramids and rigid
+contacts (cones), h = 0.1. The cube and the ball are those above; the grasps are those of bench_grasps.py, at rest (the
+held command, warm: its own step) and in motion (means over eight commands around it, 0.03 rad; warm: the step of a
+command a tenth nearer). In brackets factorizations. Fastest of rounds in which all contenders take turns.
+
     python benchmarks/step/bench_creep.py
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+import statistics
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import mujoco
 import numpy as np
+from bench_allegro import MARGIN, close_hand, mean_seconds, mujoco_twin, settle
+from bench_grasps import NAMES, REPEAT, ROLLOUT, fastest, grasp
 
 import qdsim
+from qdsim import _core, systems
+from qdsim.description import ContactSolver
 
 SECONDS, REST, H = 2.0, 0.3, 0.05
 PLATES = """<mujoco><option cone="{cone}" impratio="{impratio}" timestep="0.001" integrator="implicitfast"/>
@@ -65,7 +77,93 @@ def stepped(
     return 1e3 * abs(q[axis] - start[axis]) / SECONDS
 
 
+Contenders = dict[str, Callable[[], float]]
+LAWS = ("cones", "pyramids", "rigid")
+
+
+def both_cones(model: qdsim.Model) -> dict[str, qdsim.Model]:
+    """The model with either friction cone of MuJoCo's."""
+    elliptic, pyramidal = (
+        qdsim.build(dataclasses.replace(model.description, contact_solver=ContactSolver(cone, 1.0)))
+        for cone in ("elliptic", "pyramidal")
+    )
+    return {"cones": elliptic, "pyramids": pyramidal, "rigid": elliptic}
+
+
+def contenders(
+    compiled: mujoco.MjModel,
+    data: mujoco.MjData,
+    models: dict[str, qdsim.Model],
+    q: np.ndarray,
+    hold: np.ndarray,
+    commands: Sequence[np.ndarray],
+) -> tuple[Contenders, dict[str, float]]:
+    """Calls named contender/command, and the mean number of factorizations of each contender."""
+    state = np.zeros(mujoco.mj_stateSize(compiled, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    mujoco.mj_getState(compiled, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    control = np.tile(data.ctrl, (1, ROLLOUT, 1))
+
+    def rollout() -> None:
+        mujoco.rollout.rollout(compiled, [data], initial_state=state[None], control=control)
+
+    calls: Contenders = {"mj_step/0": lambda: mean_seconds([rollout], 1) / ROLLOUT}
+    factors: dict[str, list[int]] = {}
+
+    def add(law: str, index: int, u: np.ndarray) -> None:
+        model = models[law]
+        options = qdsim.Options(margin=MARGIN, contacts="rigid" if law == "rigid" else "mujoco")
+        near = qdsim.step(model, q, hold + 0.9 * (u - hold), options)
+        for kind, start in (("cold", None), ("warm", near)):
+            factors.setdefault(f"{law} {kind}", []).append(
+                qdsim.step(model, q, u, options, warm_start=start).info.factorizations
+            )
+            calls[f"{law} {kind}/{index}"] = lambda start=start: _core._step_benchmark(
+                model, q, u, options, REPEAT, False, start
+            )
+
+    for index, u in enumerate(commands):
+        for law in LAWS:
+            add(law, index, u)
+    return calls, {name: statistics.fmean(of) for name, of in factors.items()}
+
+
+def times(rounds: int) -> None:
+    print(
+        "\n| grasp | | `mj_step` us | " + " | ".join(f"{law}: cold | warm" for law in LAWS) + " |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    options = qdsim.Options(margin=MARGIN)
+    for name in ("cube between plates", "ball between plates", "allegro_sphere", *NAMES):
+        if name in CASES:
+            scene, shape, u, _ = CASES[name]
+            source = scene.format(cone="pyramidal", impratio=1, shape=shape)
+            compiled, hold, spread = mujoco.MjModel.from_xml_string(source), np.array(u), 1e-3
+            q, model = simulated(source, u, 0, 0)[0], qdsim.load(source)
+            data = mujoco.MjData(compiled)
+            data.qpos[:], data.ctrl[:] = q, hold
+        else:
+            model, spread = systems.load(name).model, 0.03
+            q, hold = (
+                close_hand(model, options) if name == "allegro_sphere" else grasp(name, options)[1:]
+            )
+            compiled = mujoco_twin(MARGIN, name)
+            data, _ = settle(compiled, q, hold)
+        rng = np.random.default_rng(0)
+        moved = [hold + spread * rng.standard_normal(len(hold)) for _ in range(8)]
+        for title, commands in (("at rest", [hold]), ("in motion", moved)):
+            calls, factors = contenders(compiled, data, both_cones(model), q, hold, commands)
+            t = fastest(calls, rounds)
+            cells = [f"{t[key] / t['mj_step']:.2f} ({factors[key]:.1f})" for key in factors]
+            print(
+                f"| {name} | {title} | {1e6 * t['mj_step']:.1f} | " + " | ".join(cells) + " |",
+                flush=True,
+            )
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=20)
+    rounds = parser.parse_args().rounds
     print((__doc__ or "").split("\n\n    python")[0].split("\n\n", 1)[1] + "\n")
     print("| mm/s | cone | impratio | MuJoCo | qdsim | MuJoCo, noslip | qdsim, rigid |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -87,6 +185,9 @@ def main() -> None:
             print(
                 f"| {name} | {cone} | {impratio} | {creep:.3g} | {ours:.3g} ({slow:.3g}) | {held:.2g} | {rigid:.2g} |"
             )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        times(rounds)
 
 
 if __name__ == "__main__":

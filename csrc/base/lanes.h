@@ -38,6 +38,11 @@ LANES_INLINE void lanes_choose(lanes *out, const lane_bits *mask, const lanes *a
   *out = (lanes)((*mask & (lane_bits)*a) | (~*mask & (lane_bits)*b));
 }
 
+/* a where the mask is set, else 0 */
+LANES_INLINE void lanes_keep(lanes *out, const lane_bits *mask, const lanes *a) {
+  *out = (lanes)(*mask & (lane_bits)*a);
+}
+
 LANES_INLINE void lanes_sqrt(lanes *out, const lanes *a) {
   const lanes of = *a;
   *out = (lanes){sqrt(of[0]), sqrt(of[1]), sqrt(of[2]), sqrt(of[3])};

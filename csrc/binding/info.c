@@ -260,7 +260,8 @@ static PyGetSetDef info_getset[] = {
     {"method", info_method, NULL,
      "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
      "'rest',\n"
-     "'path', 'path end', 'multipliers', 'contradiction', or 'coulomb' (qd_cone_method in "
+     "'path', 'path end', 'multipliers', 'contradiction', 'envelope' or 'coulomb' (qd_cone_method "
+     "in "
      "qdsim.h); 'none' where nothing was to be\nsolved or no method had an answer. Of a step in "
      "islands the farthest of them, in this order.",
      NULL},

@@ -150,6 +150,10 @@ static int may_look(const qd_workspace *w) {
          !(p->recovery & (RECOVER_GIVES | RECOVER_RESIST));
 }
 
+/* 1 if a program goes on from that of the round before: large ones, and Newton's on the envelope.
+ */
+static int goes_on(const island *one) { return is_large(one) || one->compliant > 0; }
+
 /* How an island's program is solved, and from where. */
 static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
                           island_program *program, qd_cone_options *options) {
@@ -158,7 +162,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
   program->program.derivatives = derivatives && !program->program.rough;
   program->program.answer_only = !derivatives && !w->problem.coulomb && one->soft_pairs == 0;
   program->program.midway = w->warm.goes_on && large;
-  options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || large);
+  options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || goes_on(one));
 }
 
 /* Solves the islands one after the other, up to one that fails. */
@@ -361,9 +365,10 @@ static int most_rounds(const qd_workspace *w, int large) {
 
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is
  * left out matters, in a few rounds. What has no solution that is unique may have one with more
- * contacts. Large models go on from one round to the next. */
+ * contacts. Large models, and contacts that yield, go on from one round to the next. */
 qd_status step_solve_rounds(const step_call *s) {
   const int large = s->model->nv >= LARGE_ISLAND && isinf(s->options->kappa);
+  const int yields = s->options->contacts == QD_CONTACTS_MUJOCO && isinf(s->options->kappa);
   s->w->effort = first_effort(s, large);
   for (int round = 1;; ++round) {
     s->w->problem.hurried = large && s->w->set.left_out > 0;
@@ -372,7 +377,7 @@ qd_status step_solve_rounds(const step_call *s) {
                    s->w->collision.count, s->w->set.left_out + s->w->set.forces_left_out);
     const qd_status status = solve_working_set(s);
     trace_close_with(s->result->trace, row, &s->result->info, status);
-    if (large && status != QD_OK) {
+    if ((large || yields) && status != QD_OK) {
       warm_start_go_on(&s->w->warm, &s->w->collision, &s->w->problem, NULL);
     }
     if (is_last(s->w, status)) {
@@ -384,7 +389,7 @@ qd_status step_solve_rounds(const step_call *s) {
     }
     const int most = most_rounds(s->w, large);
     s->w->effort = effort_after(s->w, round, added);
-    if (large && status == QD_OK) {
+    if ((large || yields) && status == QD_OK) {
       warm_start_go_on(&s->w->warm, &s->w->collision, &s->w->problem, s->result);
     }
     if (status != QD_OK || round >= most) {

@@ -147,10 +147,11 @@ LANES_INLINE void apply_lanes(const cone_group *group, const cone_operator *A, c
   const int n = group->padded, at = group->cone + c;
   const double *u = A->u + group->slot;
   const lanes d = LANES_OF(A->diagonal + at), cross = LANES_OF(A->cross + at);
-  const lanes tangent = LANES_OF(A->tangent + at), x0 = ROW(x, 0);
+  const lanes tangent = LANES_OF(A->tangent + at), along = LANES_OF(A->along + at);
+  const lanes x0 = ROW(x, 0);
   lanes t;
   tail_dot(&t, u, x, dim, n, c);
-  const lanes q = cross * x0 + (d - tangent) * t, first = d * x0 + cross * t;
+  const lanes q = cross * x0 + (along - tangent) * t, first = d * x0 + cross * t;
   put(y + c, &first, factor, add);
   for (int i = 1; i < dim; ++i) {
     const lanes value = tangent * ROW(x, i) + ROW(u, i) * q;

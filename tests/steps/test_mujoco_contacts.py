@@ -319,6 +319,30 @@ def test_derivatives_by_parameters(cone: str, squeeze: float, kappa: float | Non
         assert back == pytest.approx(w @ ours, rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_derivatives_by_force_limits(cone: str) -> None:
+    """One plate presses with all that its actuator has, the other with what its spring asks."""
+    scene = settled(grasp(CUBE, cone, geom=SMOOTH), SQUEEZE, 4, 2e-4)
+    limits = np.array(((-3.0, 3.0), (-60.0, 60.0)))
+    options = qdsim.Options(h=0.05, contacts="mujoco", epsilon=0.1)
+    q, u = scene.sample(np.random.default_rng(4))
+
+    def limited(by: Vector) -> qdsim.Model:
+        return scene.model.with_parameters(actuator_force_range=limits + by)
+
+    d = qdsim.differentiate(limited(np.zeros((2, 2))), q, u, options)
+    assert qdsim.step(limited(np.zeros((2, 2))), q, u, options).info.method == "envelope"
+    for direction in np.eye(4).reshape(4, 2, 2):
+        out = np.zeros(scene.model.nv)
+        for width, weight in STENCIL:
+            for sign in (1.0, -1.0):
+                step = qdsim.step(limited(1e-3 * sign * width * direction), q, u, options)
+                out += sign * weight / 1e-3 * scene.model.difference(step.q_next, d.q_next)
+        ours = d.jvp({"actuator_force_range": direction})
+        np.testing.assert_allclose(ours, out, atol=1e-9 + 1e-6 * np.abs(out).max())
+    assert np.abs(d.jvp({"actuator_force_range": np.array(((0, 1.0), (0, 0)))})).max() > 1e-6
+
+
 # ---------------------------------------------------------------- batches, rollouts, bad input
 
 

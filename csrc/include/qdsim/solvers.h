@@ -121,6 +121,7 @@ typedef enum qd_cone_method {
   QD_METHOD_PATH_END,      /* that set from the very end */
   QD_METHOD_MULTIPLIERS,   /* method of multipliers, from where rounding ended the path */
   QD_METHOD_CONTRADICTION, /* rows that no point satisfies whatever the others say */
+  QD_METHOD_ENVELOPE,      /* Newton's method on a cost without rows, where all of them give way */
   QD_METHOD_COULOMB        /* of a step under Coulomb's law: several programs, with raised cones */
 } qd_cone_method;
 

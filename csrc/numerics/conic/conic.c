@@ -19,7 +19,7 @@ qd_cone_options qd_cone_options_default(void) {
 const char *qd_cone_method_name(qd_cone_method method) {
   static const char *const names[] = {"none",        "separable",     "free minimum", "warm start",
                                       "cuts",        "rest",          "path",         "path end",
-                                      "multipliers", "contradiction", "coulomb"};
+                                      "multipliers", "contradiction", "envelope",     "coulomb"};
   return method >= QD_METHOD_NONE && method <= QD_METHOD_COULOMB ? names[method] : "unknown";
 }
 

@@ -226,7 +226,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   if (soft_is_wanted(&source->program)) {
     status = conic_solve_soft(workspace, &o, source, &out, info, solve_rigid);
   } else {
-    workspace->soft.used = 0;
+    workspace->soft.used = workspace->envelope.used = 0;
     status = solve_rigid(workspace, &o, source, &out, info);
   }
   if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {

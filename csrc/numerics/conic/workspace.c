@@ -19,6 +19,7 @@ static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, si
   operator->diagonal = arena_doubles(a, lanes_count);
   operator->cross = arena_doubles(a, lanes_count);
   operator->tangent = arena_doubles(a, lanes_count);
+  operator->along = operator->diagonal;
 }
 
 /* Rows, with every group's padding: three lanes at most in linear rows, equalities and cones of
@@ -197,6 +198,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   if (asked->compliant + asked->intervals > 0) {
     soft_lay_out(&w->soft, asked, a);
     ends_lay_out(&w->ends, slots, of.columns, a);
+    envelope_lay_out(&w->envelope, slots, a);
   }
   if (size->is_dense) {
     lay_out_dense(w, size, a);

@@ -16,6 +16,7 @@
 #include "numerics/conic/conic.h"
 #include "numerics/conic/cuts/active_set.h"
 #include "numerics/conic/cuts/near_rows.h"
+#include "numerics/conic/newton/envelope.h"
 #include "numerics/conic/path/ends.h"
 #include "numerics/conic/program/columns.h"
 #include "numerics/conic/program/equalities.h"
@@ -232,6 +233,7 @@ struct qd_cone_workspace {
   aligned_columns aligned;
   soft_program soft; /* laid out where rows may give way, as this: */
   interval_ends ends;
+  envelope envelope;
   conic_stop stop;
 };
 

@@ -26,6 +26,9 @@ LANES_INLINE void run_block_kernel(block_kernel *kernel, const block_call *call)
   case 1:
     kernel(call, 1, tile_count);
     break;
+  case 2:
+    kernel(call, 2, tile_count);
+    break;
   case 3:
     if (tile_count == 3) {
       kernel(call, 3, 3);

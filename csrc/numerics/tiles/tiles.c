@@ -29,20 +29,20 @@ LANES_INLINE void tile_copy(double *tile, const double *from) {
 /* ------------------------------------------------------------ assembly */
 
 /* S = scaling * G for one Lorentz cone: with t = u'G, rows
- * S_0 = diagonal G_0 + cross t, S_i = tangent G_i + u_i (cross G_0 + (diagonal - tangent) t). */
+ * S_0 = diagonal G_0 + cross t, S_i = tangent G_i + u_i (cross G_0 + (along - tangent) t). */
 LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
                              const cone_operator *scaling, int rows, int tile_count) {
   const int step = block->slot_step;
   const double *u = scaling->u + block->slot;
   const double diagonal = scaling->diagonal[block->cone], cross = scaling->cross[block->cone];
-  const double tangent = scaling->tangent[block->cone];
+  const double tangent = scaling->tangent[block->cone], along = scaling->along[block->cone];
   for (int k = 0; k < tile_count; ++k, G += 4 * rows, S += 4 * rows) {
     const lanes first = LANES_OF(G);
     lanes t = {0.0, 0.0, 0.0, 0.0};
     for (int i = 1; i < rows; ++i) {
       t += u[i * step] * LANES_OF(G + 4 * i);
     }
-    const lanes shared = cross * first + (diagonal - tangent) * t;
+    const lanes shared = cross * first + (along - tangent) * t;
     LANES_AT(S) = diagonal * first + cross * t;
     for (int i = 1; i < rows; ++i) {
       LANES_AT(S + 4 * i) = tangent * LANES_OF(G + 4 * i) + u[i * step] * shared;

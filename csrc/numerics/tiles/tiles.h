@@ -52,14 +52,16 @@ typedef struct tile_system {
   size_t product_room;
 } tile_system;
 
-/* Symmetric operators on rows, one per cone: eigenvectors (1, u)/sqrt 2 and (1, -u)/sqrt 2 with
- * values diagonal + cross and diagonal - cross, and `tangent` on what is orthogonal to both. One
- * row: diagonal. */
+/* Symmetric operators on rows, one per cone: [diagonal, cross; cross, along] on the first row and
+ * u, and `tangent` on what is orthogonal to both. Of Jordan algebra's, along = diagonal:
+ * eigenvectors (1, u)/sqrt 2 and (1, -u)/sqrt 2 with values diagonal + cross and diagonal - cross.
+ * One row: diagonal. */
 typedef struct cone_operator {
   double *u;        /* over rows; first row of a cone unused */
-  double *diagonal; /* over cones, likewise cross and tangent */
+  double *diagonal; /* over cones, likewise cross, tangent and along */
   double *cross;
   double *tangent;
+  double *along; /* may be where `diagonal` is */
 } cone_operator;
 
 /* A matrix keeps its columns one after the other, the diagonal's tile first: where entry k of

@@ -19,11 +19,6 @@ LANES_INLINE void lanes_size(lanes *out, const lanes *a) {
   *out = (lanes)((lane_bits)*a & without_sign);
 }
 
-/* a where the mask is set, else 0 */
-LANES_INLINE void lanes_keep(lanes *out, const lane_bits *mask, const lanes *a) {
-  *out = (lanes)(*mask & (lane_bits)*a);
-}
-
 /* Square roots of the penalties of four cones' held rows. */
 LANES_INLINE void hard_roots(const double *compliance, double penalty, lanes *out) {
   const lanes one = {1.0, 1.0, 1.0, 1.0};

@@ -286,6 +286,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
     return QD_BAD_ARGUMENT;
   }
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
+  workspace->active.rows.along = workspace->active.rows.diagonal;
   workspace->units.by_offsets = 0;
   workspace->path.ray_reach = 0.0;
   workspace->program.variable_count = program->variable_count;

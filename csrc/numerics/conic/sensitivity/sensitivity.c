@@ -131,6 +131,12 @@ qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact) {
   const settled_set *set = &workspace->settled;
   assert(set->is_known);
   conic_begin_stage(workspace);
+  if (workspace->envelope.used) {
+    int hard;
+    *exact = envelope_settle(workspace, &hard);
+    factor(workspace, hard);
+    return QD_OK;
+  }
   *exact = set->exact;
   factor(workspace, set_stiffnesses(workspace, set->active, set->scaled));
   if (*exact && workspace->program.exact &&
@@ -160,7 +166,7 @@ LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator
     for (int i = 1; i < at->dim; ++i) {
       t += u[i * at->step] * LANES_OF(x + first + (size_t)i * step);
     }
-    const lanes shared = cross * x0 + (diagonal - tangent) * t;
+    const lanes shared = cross * x0 + (A->along[at->cone] - tangent) * t;
     LANES_AT(y + first) = diagonal * x0 + cross * t;
     for (int i = 1; i < at->dim; ++i) {
       const size_t row = first + (size_t)i * step;

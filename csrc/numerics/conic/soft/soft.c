@@ -199,12 +199,43 @@ static int solve_as_it_is(soft_task *task) {
                       task->info);
 }
 
+/* 1 if Newton's method on the envelope has led to an answer. */
+static int solve_on_envelope(soft_task *task) {
+  static const char *const verdicts[] = {"no answer", "to the tolerance", "to rounding"};
+  qd_cone_workspace *workspace = task->workspace;
+  qd_cone_info *info = task->info;
+  if (!task->options.polish || !envelope_suits(&task->source->program)) {
+    return 0;
+  }
+  const int row = trace_open(task->options.trace, qd_cone_method_name(QD_METHOD_ENVELOPE), 0,
+                             "rows as they are");
+  const envelope_end end = envelope_solve(workspace, &task->options, task->source, task->out, info);
+  trace_effort(task->options.trace, info->iterations, info->factorizations);
+  trace_close(task->options.trace, row, info->dual_residual, verdicts[end]);
+  info->tries = 1;
+  workspace->soft.as_it_is = 1;
+  if (end == ENVELOPE_NEAR) {
+    soft_treat_rows(&workspace->soft, task->source, 1);
+  }
+  if (end == ENVELOPE_SOLVED ||
+      (end == ENVELOPE_NEAR &&
+       soft_measure(&workspace->soft, task->source, task->options.tolerance, 1, task->out, info))) {
+    return 1;
+  }
+  workspace->envelope.used = workspace->soft.as_it_is = 0;
+  task->sum = *info;
+  return 0;
+}
+
 /* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
  * wrong, states are put right from solve to solve, by cuts as a rule; but where a force at its end
  * leaves a column without curvature there are no cuts, and rows stay what they are: one path. */
 static int solve_exact(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
   const double *dual = task->options.warm_start ? task->out->dual : NULL;
+  if (solve_on_envelope(task)) {
+    return 1;
+  }
   soft_treat_rows(soft, task->source, 1);
   const int near = soft_expects_ends(soft, &task->source->program, dual);
   return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
@@ -274,7 +305,7 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
                            rigid_solver solve) {
   soft_program *soft = &workspace->soft;
   keep_source(soft, source);
-  soft->as_it_is = 0;
+  soft->as_it_is = workspace->envelope.used = 0;
   soft_task task = {.workspace = workspace,
                     .options = *options,
                     .source = source,

@@ -219,6 +219,9 @@ int soft_proves(soft_program *soft, const conic_program *source, const conic_ans
  * rigid program's certificate stands for most of it, unless `thoroughly`. */
 int soft_measure(soft_program *soft, const conic_program *source, double tolerance, int thoroughly,
                  const conic_answer *out, qd_cone_info *info);
+/* Of exact programs whose rows' slacks are sums with their own multipliers: what these miss, into
+ * info. */
+void soft_measure_rows(const qd_cone_program *program, const conic_answer *out, qd_cone_info *info);
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
 /* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows

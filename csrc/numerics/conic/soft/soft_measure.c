@@ -144,6 +144,24 @@ static soft_errors measure_rows(const soft_program *soft, const conic_program *s
   return found;
 }
 
+void soft_measure_rows(const qd_cone_program *program, const conic_answer *out,
+                       qd_cone_info *info) {
+  soft_errors found = {0.0, 0.0, 1};
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int end = row + program->cone_dim[k], is_cone = program->cone_kind[k] == QD_LORENTZ;
+    for (int i = row; i < end; i = is_cone ? end : i + 1) {
+      if (program->cone_kind[k] == QD_INTERVAL) {
+        measure_interval(program, i, out->slack[i], out->dual[i], 0.0, 0.0, 0.0, &found);
+      } else {
+        measure_soft_cone(out->slack + i, out->dual + i, is_cone ? end - i : 1, 0.0, 0.0, 0.0,
+                          &found);
+      }
+    }
+  }
+  info->primal_residual = finite_or_infinite(found.primal);
+  info->complementarity = finite_or_infinite(found.gap);
+}
+
 /* The force of a spring with one entry is a small difference over R: what its column misses by that
  * rounding, it carries. */
 static void settle_springs(soft_program *soft, const conic_program *source, const conic_answer *out,

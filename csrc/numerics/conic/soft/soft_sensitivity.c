@@ -131,8 +131,8 @@ static int is_strict(const qd_cone_workspace *workspace, const soft_row *row) {
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact) {
   const soft_program *soft = &workspace->soft;
   const qd_status status = conic_prepare_rigid(workspace, exact);
-  for (int i = soft->first_interval; soft->used && workspace->program.exact && i < soft->rows;
-       ++i) {
+  for (int i = soft->first_interval;
+       soft->used && !workspace->envelope.used && workspace->program.exact && i < soft->rows; ++i) {
     *exact &= is_strict(workspace, soft->row + i);
   }
   return status;
@@ -159,6 +159,10 @@ static void share_motion(const soft_program *soft, const soft_row *row, double *
 void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_lower,
                               double *by_upper) {
   const soft_program *soft = &workspace->soft;
+  if (workspace->envelope.used) {
+    envelope_share(workspace, &soft->source.program, by_lower, by_upper);
+    return;
+  }
   for (int i = 0; soft->used && i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
     double own = 0.0, other = 0.0;

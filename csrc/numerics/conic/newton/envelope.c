@@ -1,0 +1,414 @@
+#include "numerics/conic/newton/envelope.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/task.h"
+
+void envelope_lay_out(envelope *e, size_t lane_count, arena *a) {
+  double **over_lanes[] = {&e->normal,     &e->across, &e->stiff,     &e->stiff_across,
+                           &e->stiff_both, &e->root,   &e->root_both, &e->lower,
+                           &e->upper,      &e->rigid,  &e->centre,    &e->along};
+  for (size_t k = 0; k < sizeof over_lanes / sizeof over_lanes[0]; ++k) {
+    *over_lanes[k] = arena_doubles(a, lane_count);
+  }
+}
+
+/* ------------------------------------------------------------ the program */
+
+/* 1 if all rows of a cone give way, those of its tail alike. */
+static int cone_gives_way(const double *compliance, int dim) {
+  int gives = compliance[0] > 0.0 && compliance[1] > 0.0;
+  for (int i = 2; i < dim; ++i) {
+    gives &= compliance[i] == compliance[1];
+  }
+  return gives;
+}
+
+int envelope_suits(const qd_cone_program *program) {
+  const double *R = program->compliance;
+  int soft = 0, rigid = 0;
+  for (int k = 0, row = 0; R && k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_dim[k];
+    if (program->cone_kind[k] == QD_LORENTZ && dim > 1) {
+      if (!cone_gives_way(R + row, dim)) {
+        return 0;
+      }
+      soft += dim;
+      continue;
+    }
+    for (int i = row; i < row + dim; ++i) {
+      if (program->cone_kind[k] == QD_INTERVAL && !(R[i] > 0.0)) {
+        return 0; /* multipliers that jump from end to end */
+      }
+      soft += R[i] > 0.0;
+      rigid += !(R[i] > 0.0);
+    }
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    const int gives = program->compliance_eq && program->compliance_eq[i] > 0.0;
+    soft += gives;
+    rigid += !gives;
+  }
+  return soft > rigid;
+}
+
+/* The same without compliance: rows of intervals as if of an orthant. */
+static conic_program without_compliance(qd_cone_workspace *workspace, const conic_program *source) {
+  conic_program plain = *source;
+  qd_cone_program *program = &plain.program;
+  int *kind = workspace->soft.written.kind;
+  for (int k = 0; k < program->cone_count; ++k) {
+    kind[k] = program->cone_kind[k] == QD_INTERVAL ? QD_ORTHANT : program->cone_kind[k];
+  }
+  program->cone_kind = kind;
+  program->target_mu = NULL;
+  program->compliance = program->compliance_eq = program->lower = program->upper = NULL;
+  return plain;
+}
+
+QD_CLONES
+static void clear_lanes(qd_cone_workspace *workspace) {
+  envelope *e = &workspace->envelope;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    e->normal[c] = e->across[c] = 1.0;
+    e->lower[c] = e->rigid[c] = e->centre[c] = 0.0;
+    e->upper[c] = HUGE_VAL;
+  }
+  e->any_rigid = 0;
+}
+
+/* A linear row, in a lane of its own. */
+static void read_row(qd_cone_workspace *workspace, int lane, double R, double lower, double upper) {
+  envelope *e = &workspace->envelope;
+  e->normal[lane] = R;
+  e->lower[lane] = lower;
+  e->upper[lane] = upper;
+  if (!(R > 0.0)) {
+    const double root = conic_hard_root(workspace, lane);
+    e->normal[lane] = 1.0 / (root * root);
+    e->rigid[lane] = 1.0;
+    e->any_rigid = 1;
+  }
+}
+
+static void read_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  clear_lanes(workspace);
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int kind = program->cone_kind[k];
+    if (kind == QD_LORENTZ && workspace->program.cone_rows[k] > 1) {
+      const int lane = conic_lane_of(workspace, row);
+      workspace->envelope.normal[lane] = program->compliance[row];
+      workspace->envelope.across[lane] = program->compliance[row + 1];
+      continue;
+    }
+    for (int i = row; i < row + workspace->program.cone_rows[k]; ++i) {
+      read_row(workspace, conic_lane_of(workspace, i), program->compliance[i],
+               kind == QD_INTERVAL ? program->lower[i] : 0.0,
+               kind == QD_INTERVAL ? program->upper[i] : HUGE_VAL);
+    }
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    const int row = program->row_count + i;
+    const double scale = workspace->program.row_scale[row];
+    const double R = program->compliance_eq ? program->compliance_eq[i] : 0.0;
+    read_row(workspace, conic_lane_of(workspace, row), R * scale * scale, -HUGE_VAL, HUGE_VAL);
+  }
+  envelope_find_stiffness(&workspace->envelope, workspace->program.lane_count);
+}
+
+/* ------------------------------------------------------------ Newton's method */
+
+/* Newton's method while it runs, on newton's x, slack (Gx + g) and dual. */
+typedef struct envelope_run {
+  qd_cone_info *info;
+  double error; /* relative; <= 0: nothing but rounding */
+  double best;
+  int idle;    /* iterations that have not halved it */
+  int moved;   /* centres of rigid rows, by more than rounding */
+  int changed; /* states, since the last factor */
+  int flat;    /* the cost alone has flat columns, which only rows may hold */
+  int held;    /* 1: those of the last factor do */
+} envelope_run;
+
+LANES_INLINE double dot(const double *a, const double *b, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+/* Multipliers and stiffness at x, the gradient into residual_x, its size into run. */
+QD_CLONES
+static void look(qd_cone_workspace *workspace, envelope_run *run) {
+  const int columns = workspace->program.column_count;
+  double force;
+  run->changed |=
+      envelope_respond(workspace, workspace->newton.slack, workspace->newton.dual, &force);
+  conic_column_residual(workspace, workspace->newton.x, workspace->newton.dual);
+  const double size = larger(workspace->units.b_size, max_norm(workspace->work.Qx, columns));
+  const double gradient = max_norm_or_infinity(workspace->work.residual_x, columns);
+  run->error = gradient <= larger(POLISH_ROUNDING * size, columns * DBL_EPSILON * force)
+                   ? 0.0
+                   : gradient / larger(size, force * DBL_EPSILON);
+}
+
+/* Of a cost with flat columns, what the shift of the diagonal alone holds counts as not held. */
+static void factor(qd_cone_workspace *workspace, envelope_run *run) {
+  const int dropped = conic_factor_rows(workspace, &workspace->active.rows, run->info);
+  run->held = dropped == 0 && (!run->flat || workspace->system.weakest_pivot > PROXIMAL_SHIFT);
+  run->changed = 0;
+}
+
+/* x += t dx, w += t dw */
+QD_CLONES
+static void move(qd_cone_workspace *workspace, double t) {
+  const double *dx = workspace->work.dx, *dw = workspace->work.row2;
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    workspace->newton.x[i] += t * dx[i];
+  }
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    workspace->newton.slack[i] += t * dw[i];
+  }
+}
+
+/* How much farther than the whole step, which has been taken, the least cost is: the root of the
+ * slope, which rises, from `first` < 0 at its beginning to `last`. */
+QD_CLONES
+static double search(qd_cone_workspace *workspace, double first, double last) {
+  const double *dx = workspace->work.dx, *dw = workspace->work.row2;
+  const double *w = workspace->newton.slack;
+  double low = -1.0, high = HUGE_VAL, t = 0.0, slope = last, fall;
+  tiles_multiply_Q(&workspace->system, dx, workspace->work.x);
+  const double curvature = dot(workspace->work.x, dx, workspace->program.column_count);
+  const double rest = last + envelope_slope(workspace, 0.0, w, dw, &fall);
+  for (int k = 0; k < SEARCH_LIMIT && fabs(slope) > -SEARCH_FLAT * first; ++k) {
+    low = slope < 0.0 ? t : low;
+    high = slope < 0.0 ? high : t;
+    t -= slope / (curvature + fall);
+    if (!(t > low && t < high)) {
+      t = high < HUGE_VAL ? 0.5 * (low + high) : 2.0 * low + 1.0;
+    }
+    slope = rest + t * curvature - envelope_slope(workspace, t, w, dw, &fall);
+  }
+  return t;
+}
+
+/* One step from where `look` has been, and a look from there. */
+QD_CLONES
+static void step(qd_cone_workspace *workspace, envelope_run *run) {
+  const int columns = workspace->program.column_count;
+  double *dx = workspace->work.dx;
+  if (run->changed || run->idle > 0 || run->error > SAME_FACTOR) {
+    factor(workspace, run);
+  }
+  for (int i = 0; i < columns; ++i) {
+    dx[i] = -workspace->work.residual_x[i];
+  }
+  const double before = run->error;
+  tiles_solve(&workspace->system, dx);
+  tiles_multiply(&workspace->system, workspace->system.G, dx, workspace->work.row2);
+  const double first = dot(workspace->work.residual_x, dx, columns);
+  move(workspace, 1.0);
+  look(workspace, run);
+  const double last = dot(workspace->work.residual_x, dx, columns);
+  if (before > SAME_FACTOR && !(fabs(last) <= -SEARCH_FLAT * first)) {
+    move(workspace, search(workspace, first, last));
+    look(workspace, run);
+  }
+  ++run->info->iterations;
+}
+
+/* Rows of x as they are (what steps have added up has rounding of the longest of them), and rigid
+ * rows about the multipliers found. */
+static void renew(qd_cone_workspace *workspace, envelope_run *run) {
+  const double far = max_norm(workspace->newton.x, workspace->program.column_count);
+  conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
+  run->moved = workspace->envelope.any_rigid &&
+               envelope_move_centres(workspace, workspace->newton.dual, far);
+  look(workspace, run);
+}
+
+/* Down to rounding, or to where it stands still. */
+static void descend(qd_cone_workspace *workspace, const qd_cone_options *options,
+                    envelope_run *run) {
+  int renewed = 0;
+  while (run->info->iterations < options->iteration_limit && run->error < HUGE_VAL &&
+         (run->held || run->flat) && !conic_is_stopped(workspace)) {
+    run->idle = run->error < HARDLY_BETTER * run->best ? 0 : run->idle + 1;
+    run->best = smaller(run->best, run->error);
+    if (run->error > 0.0 && (run->idle < 2 || run->error > SAME_FACTOR)) {
+      step(workspace, run);
+    } else if (!renewed || (run->moved && renewed < STATE_ROUNDS)) {
+      renew(workspace, run);
+      run->best = HUGE_VAL;
+      ++renewed;
+    } else {
+      return;
+    }
+  }
+}
+
+static void look_at(qd_cone_workspace *workspace, envelope_run *run) {
+  conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
+  look(workspace, run);
+}
+
+/* 1 if no row is apart at x = 0. */
+static int all_touch(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
+      if (workspace->program.g[group->slot + c] > 0.0) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* At x = 0, where contacts that touch carry nearly what they do at rest, if all of them do; else at
+ * the minimiser of the cost, which shows what moves into which. */
+static void begin(qd_cone_workspace *workspace, envelope_run *run) {
+  const int columns = workspace->program.column_count, zero = run->flat || all_touch(workspace);
+  double *x = workspace->newton.x;
+  for (int i = 0; i < columns; ++i) {
+    x[i] = zero ? 0.0 : -workspace->program.b[i];
+  }
+  if (!zero && !workspace->system.Q_is_diagonal) {
+    run->held = conic_factor_cost(workspace);
+    ++run->info->factorizations;
+    tiles_solve(&workspace->system, x);
+  }
+  look_at(workspace, run);
+  run->changed = 1;
+}
+
+/* The least cost with the stiffness that the guess' multipliers show: they know the states better
+ * than an x that is a little off. */
+static void begin_at_multipliers(qd_cone_workspace *workspace, const double *shown,
+                                 envelope_run *run) {
+  double *x = workspace->newton.x, *load = workspace->work.rhs, *stiff = workspace->work.dslack;
+  double force;
+  envelope_respond(workspace, shown, workspace->newton.dual, &force);
+  factor(workspace, run);
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    load[i] = shown[i] - workspace->program.g[i];
+  }
+  cones_apply(&workspace->product, &workspace->active.rows, load, stiff);
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    x[i] = -workspace->program.b[i];
+  }
+  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->newton.dual, x);
+  tiles_add_transposed(&workspace->system, workspace->system.S, stiff, x);
+  tiles_solve(&workspace->system, x);
+  look_at(workspace, run);
+}
+
+/* At the guess' x if that is near, else by its multipliers. */
+static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *guess,
+                           envelope_run *run) {
+  double *shown = workspace->work.aim;
+  conic_read_start(workspace, guess);
+  envelope_move_centres(workspace, workspace->newton.dual, 0.0);
+  conic_slacks_at(workspace, workspace->newton.x, shown);
+  memcpy(workspace->newton.slack, shown, (size_t)workspace->program.slot_count * sizeof(double));
+  envelope_rows_of(workspace, workspace->newton.dual, shown);
+  look(workspace, run);
+  run->changed = 1;
+  if (!(run->error <= FIRST_STEP)) {
+    begin_at_multipliers(workspace, shown, run);
+  }
+}
+
+/* ------------------------------------------------------------ the answer */
+
+static void hand_out(qd_cone_workspace *workspace, const qd_cone_program *program,
+                     const conic_answer *out, qd_cone_info *info) {
+  const int columns = workspace->program.column_count;
+  const double *x = workspace->newton.x;
+  double *slack = workspace->iterate.slack;
+  envelope_slacks(workspace, workspace->newton.slack, workspace->newton.dual, slack);
+  conic_hand_out(workspace, x, slack, workspace->newton.dual, out);
+  info->objective =
+      0.5 * dot(workspace->work.Qx, x, columns) + dot(workspace->program.b, x, columns);
+  info->dual_residual = 0.0;
+  for (int i = 0; i < columns; ++i) {
+    info->dual_residual = larger(info->dual_residual, fabs(workspace->work.residual_x[i]) /
+                                                          workspace->program.column_scale[i]);
+  }
+  soft_measure_rows(program, out, info);
+}
+
+envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                            const conic_program *source, const conic_answer *out,
+                            qd_cone_info *info) {
+  const conic_program plain = without_compliance(workspace, source);
+  envelope_run run = {.info = info, .best = HUGE_VAL, .changed = 1, .held = 1};
+  workspace->envelope.used = 0;
+  workspace->soft.natively = 0;
+  workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
+  if (conic_load(workspace, &plain, ROWS_AS_GIVEN) != QD_OK || workspace->structure.any_empty_row) {
+    return ENVELOPE_NO_HELP;
+  }
+  run.flat = !workspace->program.definite;
+  workspace->active.rows.along = workspace->envelope.along;
+  workspace->active.hard_penalty = STIFFEST_ROW;
+  workspace->units.b_size = max_norm(workspace->program.b, workspace->program.column_count);
+  memset(workspace->active.state, 0, (size_t)workspace->program.lane_count * sizeof(int));
+  read_rows(workspace, &source->program);
+  if (options->warm_start) {
+    begin_at_guess(workspace, out, &run);
+  } else {
+    begin(workspace, &run);
+  }
+  descend(workspace, options, &run);
+  if (run.flat && run.changed) {
+    factor(workspace, &run);
+  }
+  if (!run.held || run.moved || !(run.error <= SAME_FACTOR)) {
+    return ENVELOPE_NO_HELP;
+  }
+  hand_out(workspace, &source->program, out, info);
+  info->method = QD_METHOD_ENVELOPE;
+  info->polished = run.error <= ACCEPTED;
+  workspace->program.definite = 1; /* beside the rows that act */
+  workspace->settled = (settled_set){.is_known = 1};
+  workspace->envelope.used = 1;
+  return info->polished ? ENVELOPE_SOLVED : ENVELOPE_NEAR;
+}
+
+/* ------------------------------------------------------------ derivatives */
+
+int envelope_settle(qd_cone_workspace *workspace, int *hard) {
+  const cone_operator *held = &workspace->active.hard;
+  const size_t bytes = (size_t)workspace->program.lane_count * sizeof(double);
+  double force;
+  envelope_respond(workspace, workspace->newton.slack, workspace->newton.dual, &force);
+  memset(held->cross, 0, bytes);
+  memset(held->tangent, 0, bytes);
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    held->diagonal[c] =
+        workspace->envelope.rigid[c] > 0.0 && workspace->active.rows.diagonal[c] > 0.0;
+  }
+  *hard = workspace->envelope.any_rigid;
+  return envelope_is_strict(workspace, workspace->newton.slack,
+                            WEAK * max_norm(workspace->newton.dual, workspace->program.slot_count));
+}
+
+void envelope_share(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                    double *by_lower, double *by_upper) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    for (int i = row; i < row + program->cone_dim[k]; ++i) {
+      const int limited = program->cone_kind[k] == QD_INTERVAL;
+      const double dual = limited ? workspace->newton.dual[workspace->program.slot_of[i]] : 0.0;
+      const int low = limited && dual <= program->lower[i];
+      const int high = limited && dual >= program->upper[i];
+      by_lower[i] = low ? (high ? 0.5 : 1.0) : 0.0;
+      by_upper[i] = high ? (low ? 0.5 : 1.0) : 0.0;
+    }
+  }
+}
