@@ -163,14 +163,14 @@ class Scene:
             )
             return [cloud]
         tones = np.zeros(len(surface.faces), dtype=int) if shape.tones is None else shape.tones
-        opacity = None if opacity >= 1.0 else opacity
+        see_through = None if opacity >= 1.0 else opacity
         made = [
             self._scene.add_mesh_simple(
                 f"{name}/{tone}" if tone else name,
                 surface.vertices.astype(np.float32),
                 surface.faces[tones == tone],
                 color=toned([(_SHADE if tone else 1.0) * c for c in colour], LIGHT),
-                opacity=opacity,
+                opacity=see_through,
                 flat_shading=surface.flat,
                 side="double",
                 receive_shadow=False,  # the library's shadows leave stripes on what casts them
@@ -178,7 +178,7 @@ class Scene:
             )
             for tone in np.unique(tones)
         ]
-        self._solid += [(handle, opacity) for handle in made]
+        self._solid += [(handle, see_through) for handle in made]
         return made
 
     def _outline(self, name: str, surface: Surface, colour: Any, scale: float) -> None:
