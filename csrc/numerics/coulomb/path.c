@@ -23,12 +23,10 @@
 /* Share of the way to the boundary. 0.95: three in 4000 random problems of torsion and rolling turn
  * back on the way, none at 0.9, which takes an iteration more. */
 #define BACK_OFF 0.9
-/* Steps below it are tried again with more centring, */
+/* Steps below it are tried again towards the centre, */
 #define SHORT 0.3
 /* and with less of the law's slope if they stay below it. */
 #define TOO_SHORT 0.15
-/* Smallest eigenvalue of a product beside the mean, from which on centring alone is of no use. */
-#define CENTRED 0.3
 /* Iterations without a smaller error that end the path. */
 #define PATH_PATIENCE 25
 /* of W's diagonal: keeps free blocks that depend on each other apart */
@@ -36,10 +34,6 @@
 
 static const double SHARES[] = {1.0, 0.5, 0.0};
 #define SHARE_COUNT 3
-
-typedef struct path_step {
-  double share, length;
-} path_step;
 
 /* ------------------------------------------------------------ the point */
 
@@ -97,23 +91,17 @@ static void find_residual(qd_coulomb_workspace *work, double *out) {
   }
 }
 
-/* Scalings and scaled points; the smallest eigenvalue of them squared, or -1 outside. */
-static double find_scalings(qd_coulomb_workspace *work) {
-  double least = HUGE_VAL;
-  for (int c = 0; c < work->cone_count; ++c) {
+/* Scalings and scaled points; 0 if one is not inside. */
+static int find_scalings(qd_coulomb_workspace *work) {
+  int inside = 1;
+  for (int c = 0; c < work->cone_count && inside; ++c) {
     coulomb_cone *cone = work->cone + c;
-    if (!coulomb_find_scaling(cone)) {
-      return -1.0;
+    inside = coulomb_find_scaling(cone);
+    if (inside) {
+      coulomb_scale(cone, cone->force, 1.0, cone->point);
     }
-    coulomb_scale(cone, cone->force, 1.0, cone->point);
-    double tail = 0.0;
-    for (int k = 1; k <= cone->tails; ++k) {
-      tail += cone->point[k] * cone->point[k];
-    }
-    const double low = cone->point[0] - sqrt(tail);
-    least = smaller(low * low, least);
   }
-  return least;
+  return inside;
 }
 
 /* ------------------------------------------------------------ the system */
@@ -153,12 +141,12 @@ static void set_system(qd_coulomb_workspace *work, double share) {
   work->proximal = PATH_PROXIMAL;
 }
 
-/* The step of forces and slacks for the cones' aims and `keep` of the residual in work->rhs. */
-static void solve_step(qd_coulomb_workspace *work, double share, double keep) {
+/* The step of forces and slacks for the cones' aims and the residual in work->rhs. */
+static void solve_step(qd_coulomb_workspace *work, double share) {
   const int count = 4 * work->tile_count;
   double *x = work->step;
   for (int i = 0; i < count; ++i) {
-    x[i] = -keep * work->rhs[i];
+    x[i] = -work->rhs[i];
   }
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
@@ -221,63 +209,34 @@ static void take_step(qd_coulomb_workspace *work, double step) {
   }
 }
 
-/* What a shorter step is tried with: target beside mu, share of the residual. */
-typedef struct retreat {
-  double target, keep;
-} retreat;
-
-static const retreat OFF_CENTRE[] = {{0.3, 1.0}, {1.0, 1.0}, {1.0, 0.0}};
-static const retreat IN_CENTRE[] = {{0.3, 1.0}, {0.7, 0.7}, {0.9, 0.9}};
-
-static double try_retreat(qd_coulomb_workspace *work, double share, double mu, const retreat *how) {
-  set_aims(work, how->target * mu, 0);
-  solve_step(work, share, how->keep);
-  return smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
-}
-
 /* The step with this share of the slope, left in the workspace; its length. */
-static double find_step(qd_coulomb_workspace *work, double share, double mu, int centred) {
+static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   set_system(work, share);
   coulomb_factor(work);
   find_residual(work, work->rhs);
   set_aims(work, 0.0, 0);
-  solve_step(work, share, 1.0);
+  solve_step(work, share);
   const double predicted = smaller(1.0, coulomb_reach_of_all(work->cone, work->cone_count)),
                left = 1.0 - predicted;
   set_aims(work, (predicted > 0.1 ? left * left : 0.8) * mu, 1);
   add_bend(work, predicted, share);
-  solve_step(work, share, 1.0);
+  solve_step(work, share);
   double length = smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
   if (length >= SHORT) {
     return length;
   }
-  const retreat *retreats = centred ? IN_CENTRE : OFF_CENTRE;
-  int best = -1;
   find_residual(work, work->rhs);
-  for (int k = 0; k < 3; ++k) {
-    const double now = try_retreat(work, share, mu, retreats + k);
-    if (now > length) {
-      length = now;
-      best = k;
-    }
-    if (now >= SHORT) {
-      return now;
-    }
-  }
-  if (best >= 0) {
-    return try_retreat(work, share, mu, retreats + best);
-  }
   set_aims(work, mu, 0);
-  solve_step(work, share, 1.0);
+  solve_step(work, share);
   return smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
 }
 
 /* One iteration; 0 if nothing moves any more. */
-static int iterate(qd_coulomb_workspace *work, double mu, double least, coulomb_run *run) {
+static int iterate(qd_coulomb_workspace *work, double mu, coulomb_run *run) {
   double best = -1.0, best_share = 0.0, length = 0.0;
   int k = 0;
   for (; k < SHARE_COUNT; ++k) {
-    length = find_step(work, SHARES[k], mu, least > CENTRED * mu);
+    length = find_step(work, SHARES[k], mu);
     ++run->factorizations;
     if (length > best) {
       best = length;
@@ -288,7 +247,7 @@ static int iterate(qd_coulomb_workspace *work, double mu, double least, coulomb_
     }
   }
   if (k == SHARE_COUNT && best_share != SHARES[SHARE_COUNT - 1]) {
-    length = find_step(work, best_share, mu, least > CENTRED * mu);
+    length = find_step(work, best_share, mu);
     ++run->factorizations;
   }
   if (!(length > 1e-8)) {
@@ -311,10 +270,9 @@ void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run) {
     const double error = coulomb_error(work, work->force, work->w);
     coulomb_keep_best(work, error);
     since_best = work->best_error < before ? 0 : since_best + 1;
-    const double least = find_scalings(work);
     if (error <= run->goal || run->iterations >= run->iteration_limit ||
-        since_best > PATH_PATIENCE || work->stopped || !(least >= 0.0) || !(mu > 0.0) ||
-        !iterate(work, mu, least, run)) {
+        since_best > PATH_PATIENCE || work->stopped || !(mu > 0.0) || !find_scalings(work) ||
+        !iterate(work, mu, run)) {
       break;
     }
   }
