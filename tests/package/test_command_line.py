@@ -346,7 +346,7 @@ def test_plans_of_own_files_are_executed(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = report(capsys, "plan", pusher, "--goal", "0.1 0 -", "--execute")
-    assert said["execution"]["loop"] == "replan"
+    assert said["execution"]["loop"] == "auto"
     assert said["execution"]["outcome"] == "reached"
     assert said["execution"]["position_error"] < 0.02
 
@@ -355,7 +355,7 @@ def test_plans_of_own_files_are_executed(
 def test_a_hand_of_two_fingers_is_executed_by_strokes(capsys: pytest.CaptureFixture[str]) -> None:
     """Strokes belong to the task as it is, not to the paced one, whose object resists: they missed by 156 degrees."""
     said = report(capsys, "plan", "planar_hand", "--execute")
-    assert said["execution"]["loop"] == "gait"
+    assert said["execution"]["loop"] == "auto"
     assert said["execution"]["outcome"] == "reached"
 
 
