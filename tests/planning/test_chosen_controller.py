@@ -27,8 +27,8 @@ def still(task: planning.Task) -> planning.Plan:
     [
         ("planar_hand", "half_turn", "grip", "fingers", True),
         ("planar_hand", "shift_and_turn", "grip", "fingers", False),  # no sampler of grasps
-        ("planar_pushing", "move_back", "mpc", "pushed", False),
-        ("allegro_door", "open", "mpc", "pushed", False),
+        ("planar_pushing", "move_back", "planned", "pushed", False),
+        ("allegro_door", "open", "mpc", "hinges", False),
     ],
 )
 def test_the_choice_follows_fingers_hinges_and_samplers(

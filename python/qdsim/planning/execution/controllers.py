@@ -112,7 +112,9 @@ class Controllers:
             return ("mpc", "grip", "planned", "sampling"), reason
         if holds:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
-        return ("mpc", "planned", "sampling"), "the object is pushed, not held"
+        if self.task.space.rotation.all():
+            return ("mpc", "planned", "sampling"), "the object turns on hinges"
+        return ("planned", "mpc", "sampling"), "the object is pushed, not held"
 
     def touches(self) -> bool:
         """Whether enough fingers touch the object to hold it."""
