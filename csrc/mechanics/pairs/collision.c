@@ -18,7 +18,7 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
   c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);
   c->capacity = capacity;
-  c->count = 0;
+  c->count = c->by_edges = 0;
   broad_phase_lay_out(&c->broad, model, a);
 }
 
