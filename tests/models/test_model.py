@@ -261,7 +261,12 @@ class TestContacts:
                 mesh = "m" if kind == "mesh" else None
                 sizes = (0.1,) * GEOM_SIZES[kind]
                 cloud = qdsim.PointCloud(np.eye(3)) if kind == "cloud" else None
-                builder.geom(name, kind, sizes, mesh=mesh, cloud=cloud)  # type: ignore[arg-type]
+                hills = (
+                    qdsim.HeightField(np.zeros((2, 2)), (1.0, 1.0), 0.1)
+                    if kind == "hfield"
+                    else None
+                )
+                builder.geom(name, kind, sizes, mesh=mesh, cloud=cloud, hfield=hills)  # type: ignore[arg-type]
             description = builder.build()
             if (a, b) in SUPPORTED_PAIRS:
                 assert qdsim.build(description).pair_count == 1

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
+_SAVED = 2.0
+"""s between two times that a search keeps what it has."""
+
 _LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait")
 
 
@@ -202,7 +205,7 @@ def _search(task: Task, planner: RRTOptions, arguments: argparse.Namespace) -> t
                 rng=arguments.seed,
                 progress=sys.stderr.isatty(),
                 checkpoint=file,
-                checkpoint_seconds=2.0,
+                checkpoint_seconds=_SAVED,
             )
         except KeyboardInterrupt:
             if not os.path.exists(file):

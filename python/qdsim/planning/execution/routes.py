@@ -7,26 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.loops.loop import Commands
 from qdsim.planning.execution.loops.track import Track, tolerances_off
+from qdsim.planning.execution.renewing import LEAVE, new_plan
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["Edge", "Routes"]
 
-LEAVE = 2.0
-"""Tolerances, that an object may be off where a planned segment begins."""
-WITHIN = 0.6
-"""New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
 GAINED = 0.5
 """Tolerances, that a way on has to bring the object nearer to the goal."""
 NEARER = 0.05
@@ -37,8 +32,6 @@ DRAWS = 3
 """How often grasps are drawn for a stroke that gains something."""
 GAIN = 1e-3
 """m, of strokes that are worth a new grasp."""
-SEARCH = 0.5
-"""s, for a motion between two grasps of a new plan, where motions have been missing before."""
 PLANS = ("plan", "new plan")
 """Ways on, of more than one edge."""
 
@@ -204,29 +197,11 @@ class Routes:
         yield from let_go()
         for _ in range(more):
             self.plans += 1
-            self.todo = self._new_plan(self.options.seed + self.plans)
+            seed = self.options.seed + self.plans
+            self.todo, _ = new_plan(self._execution, self.task, self._planner, seed)
             if self.todo:
                 self._controllers.follow(plan_for(self.task, self.todo, self.task.options, np.inf))
                 self._count = len(self.todo)
                 return self._segment()
         self.want = "no plan found"
         return None
-
-    def _new_plan(self, seed: int) -> list[Segment]:
-        """Segments to the goal, or as near to it as was found; none where none is."""
-        shift, turn = WITHIN * self._tolerances
-        near = {"position_tolerance": shift, "rotation_tolerance": turn, "start_tolerance": np.inf}
-        planner = self._planner
-        if self._execution.missing_motions and planner.motion_seconds is None:
-            planner = planner.replace(motion_seconds=SEARCH)
-        try:
-            task = self.task.towards(self.task.goal, start=self._execution.measured(), **near)
-            tree = rrt(task, planner, rng=seed)
-            plan = tree.plan(None if tree.reached else tree.best_node)
-        except (
-            SolverError,
-            ValueError,
-            ImportError,
-        ):  # no plan can begin here, or OMPL is not there
-            return []
-        return [s for s in plan.segments if s.steps > 0]

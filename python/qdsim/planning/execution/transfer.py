@@ -23,10 +23,11 @@ from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.renewing import with_new_plans
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.ways import EXECUTED, Loop, mover_of, word_of
+from qdsim.planning.execution.ways import EXECUTED, RENEWED, Loop, chosen_word, mover_of, word_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
@@ -153,13 +154,14 @@ def transfer(
             None or ``"open"``: the planned commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights.
             ``"mpc"``: iMPC along the segment, ten control periods ahead, with the springs bounded by
             ``options.press``. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from a preload on,
-            whatever the commands planned were. A function of your own. To the plan's goal, by an :class:`Executor`, the
-            object always carrying on: ``"replan"``: iMPC along segments, and a new plan where the object has left the
-            old one or that has ended short of the goal. ``"renew"``: the same with the planned commands: where segments
-            mostly arrive open loop, as an arm's pushes on a table do, iMPC does more harm than good. ``"gait"``: the
-            goal alone counts: strokes (:class:`StrokePlanner`) from where the object is: the fingers close, move the
-            object, let it rest, and go to the next grasp. ``"auto"``: whatever of all these works, tried in the order
-            that the result tells; of a model without its task ``"mpc"``, of segments by themselves ``"open"``.
+            whatever the commands planned were. A function of your own. ``"replan"``: iMPC along segments, and a new plan
+            where the object has left the old one or that has ended short of the goal; the object always carries on.
+            ``"renew"``: the same with the planned commands: where segments mostly arrive open loop, as an arm's pushes
+            on a table do, iMPC does more harm than good. By an :class:`Executor`: ``"gait"``: the goal alone counts:
+            strokes (:class:`StrokePlanner`) from where the object is: the fingers close, move the object, let it rest,
+            and go to the next grasp. ``"auto"``: an object that fingers can hold by all that an executor has; one that
+            is pushed, or turns on hinges, as ``"replan"``; of a model without its task ``"mpc"``, of segments by
+            themselves ``"open"``.
         simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
             layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
             contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
@@ -181,18 +183,22 @@ def transfer(
     instance("plan", plan, Plan)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
     task, word = model if isinstance(model, Task) else None, word_of(controller)
-    strokes = controller in ("gait", "grip")
+    strokes, why = controller in ("gait", "grip"), ""
     if controller == "auto":
         strokes = isinstance(planner, GaitOptions)
-        if task is None or not given.carry_on:
-            controller = word = "mpc" if given.carry_on else "open"
+        word, why = chosen_word(task, given, strokes)
+        controller = word
+    if word in RENEWED:
+        given = dataclasses.replace(given, carry_on=True)
     instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
-    own, by_executor = model_of(plan, model), isinstance(controller, str) and word in EXECUTED
-    total = None if by_executor else len(plan.segments)
+    own, is_word = model_of(plan, model), isinstance(controller, str)
+    by_executor, renewed = is_word and word in EXECUTED, is_word and word in RENEWED
+    if task is None and (by_executor or renewed):
+        raise ValueError(f"controller: {word!r} needs the task in place of the model")
+    total = None if by_executor or renewed else len(plan.segments)
     with progress_bar(flag("progress", progress), total, plan.task, "segments") as show:
         if by_executor:
-            if task is None:
-                raise ValueError(f"controller: {word!r} needs the task in place of the model")
+            assert task is not None
             told = _executed(plan, task, given, word, simulator, planner, show)
         else:
             execution = Execution(
@@ -200,9 +206,21 @@ def transfer(
             )
             execution.show = show
             gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
-            mover_of(execution, controller, gaits)
-            told = _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0])
-            told = dataclasses.replace(told, way=_way_in_words(given, told.outcome, controller))
+            mover_of(execution, RENEWED.get(word, controller) if is_word else controller, gaits)
+            if renewed:
+                assert task is not None
+                rrt_options = planner if isinstance(planner, RRTOptions) else task.planner
+                goal = task.towards(
+                    plan.goal,
+                    position_tolerance=plan.position_tolerance,
+                    rotation_tolerance=plan.rotation_tolerance,
+                )
+                done, plans = with_new_plans(execution, goal, rrt_options or RRTOptions())
+            else:
+                done, plans = [execution.run(s) for s in plan.segments if s.steps > 0], 1
+            told = _told(execution, done, plans)
+            way = _way_in_words(given, told.outcome, controller, why)
+            told = dataclasses.replace(told, way=way)
     return dataclasses.replace(told, controller=word, world=world_in_words(given, simulator))
 
 
@@ -245,17 +263,18 @@ def _executed(
     )
 
 
-def _way_in_words(options: TransferOptions, outcome: str, controller: object) -> str:
-    """Whether it is an execution or a measure, and by which loop."""
+def _way_in_words(options: TransferOptions, outcome: str, controller: object, why: str) -> str:
+    """Whether it is an execution or a measure, by which loop, and why by that."""
     word = word_of(controller)
     loop = "open loop" if word == "open" else f"loop {word if callable(controller) else repr(word)}"
+    loop += f" (chosen: {why})" if why else ""
     if outcome == "measured":
         return f"each segment from where it was planned to begin, {loop}"
     set_there = "" if options.motions else ", the robot set to each grasp"
     return f"from start to end, {loop}{set_there}"
 
 
-def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
+def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> Transfer:
     """What became of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
@@ -270,4 +289,4 @@ def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
     reached = outcome == "reached"
     tolerances = (plan.position_tolerance, plan.rotation_tolerance)
     missing = execution.missing_motions
-    return Transfer(tuple(segments), shift, turn, reached, 1, missing, outcome, tolerances)
+    return Transfer(tuple(segments), shift, turn, reached, plans, missing, outcome, tolerances)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from qdsim.planning.execution.controllers import can_hold
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ROUTES
 from qdsim.planning.execution.grip import Grip
@@ -14,8 +15,10 @@ from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.loops.steering import Following, Given, Planned
 from qdsim.planning.execution.strokes import GaitOptions
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.task.task import Task
 
-__all__ = ["EXECUTED", "Loop", "mover_of", "word_of"]
+__all__ = ["EXECUTED", "RENEWED", "Loop", "mover_of", "word_of"]
 
 STABILIZER_KAPPA = 300.0
 """1/J, how smooth the stabilizer's steps are."""
@@ -23,10 +26,9 @@ STABILIZER_KAPPA = 300.0
 Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
 ALONG = ("open", "stabilizer", "mpc", "grip")
 """Along the plan's segments, by the clock."""
-PLANS = ("plan", "new plan")
+RENEWED = {"replan": "mpc", "renew": "open"}
+"""Along the plan's segments by that loop, and new plans where the object has left them."""
 EXECUTED: dict[str, dict[str, Any]] = {
-    "replan": {"controllers": ("mpc",), "routes": (*PLANS, "straight")},
-    "renew": {"controllers": ("planned",), "routes": PLANS},
     "gait": {"controllers": ("grip",), "routes": ("strokes",)},
     "auto": {"routes": ROUTES},
 }
@@ -43,7 +45,7 @@ def word_of(controller: object) -> str:
     if controller is None:
         return "open"
     if isinstance(controller, str):
-        words = (*ALONG, *EXECUTED)
+        words = (*ALONG, *RENEWED, *EXECUTED)
         if controller not in words:
             raise ValueError(
                 f"controller: expected one of {', '.join(words)} or a function, got {controller!r}"
@@ -54,6 +56,26 @@ def word_of(controller: object) -> str:
             f"controller: expected a name, a function or None, got {type(controller).__name__}"
         )
     return str(getattr(controller, "__name__", type(controller).__name__))
+
+
+def chosen_word(task: Task | None, options: TransferOptions, strokes: bool) -> tuple[str, str]:
+    """What ``"auto"`` stands for, and why; ``"auto"`` itself is an executor's choice on the way.
+
+    Args:
+        task: None where the model alone is known.
+        options: of the execution.
+        strokes: whether strokes are asked for.
+    """
+    if not options.carry_on:
+        return "open", "every segment is measured by itself"
+    if task is None:
+        return "mpc", "without the task nothing can be planned anew"
+    grip = Grip(task.model, task.object, task.length, None, task.command_bounds)
+    if strokes or can_hold(task, grip):
+        return "auto", ""
+    if task.space.rotation.all():
+        return "replan", "the object turns on hinges"
+    return "replan", "the object is pushed, not held"
 
 
 def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> None:
