@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/clones.h"
+#include "base/multiversion.h"
 
 #define LANE_COUNT 4
 

@@ -1,5 +1,5 @@
 /* The extension module qdsim._cpu_level: which copy of the core this machine can run. Built where
- * functions cannot have copies of their own (base/clones.h), as on Windows. */
+ * functions cannot have copies of their own (base/multiversion.h), as on Windows. */
 #include <Python.h>
 
 /* 3 or 1: the highest level of x86-64 that the core is built for and that the machine has; the

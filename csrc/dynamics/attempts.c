@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/trace.h"
-#include "dynamics/begin.h"
-#include "dynamics/soft_newton.h"
+#include "dynamics/find_contacts.h"
+#include "dynamics/pressure_newton.h"
 #include "dynamics/workspace.h"
 #include "mechanics/pairs/missed_pairs.h"
 
@@ -145,8 +145,8 @@ static void report(const step_call *s) {
 
 static void settle_soft(const step_call *s) {
   if (s->model->soft_pair_count > 0) {
-    s->result->contact_count += soft_newton_report(s->w, s->model);
-    soft_newton_settle(s->w, s->model, s->options, s->result->bristle);
+    s->result->contact_count += pressure_newton_report(s->w, s->model);
+    pressure_newton_settle(s->w, s->model, s->options, s->result->bristle);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "base/lanes.h"
 #include "dynamics/workspace.h"
 #include "mechanics/actuator.h"
-#include "mechanics/pairs/soft_pairs.h"
+#include "mechanics/pairs/pressure_pairs.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {
@@ -150,5 +150,5 @@ qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, co
   const int *geom = model->pair_geom + 2 * *pair;
   const body_frame a = body_frame_of(k, model->geom_body[geom[0]]);
   const body_frame b = body_frame_of(k, model->geom_body[geom[1]]);
-  return soft_pair_patch(model, *pair, &a, &b, patch, &room);
+  return pressure_pair_patch(model, *pair, &a, &b, patch, &room);
 }

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/trace.h"
-#include "dynamics/culprits.h"
-#include "dynamics/law.h"
-#include "dynamics/soft_newton.h"
-#include "dynamics/soften.h"
+#include "dynamics/friction_law.h"
+#include "dynamics/infeasibility_report.h"
+#include "dynamics/pressure_newton.h"
+#include "dynamics/recovery.h"
 #include "dynamics/workspace.h"
 
 /* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
@@ -58,7 +58,7 @@ static qd_status solve_program(problem *p, island *one, const qd_step_options *o
                                const qd_cone_options *cone_options, const island_program *program,
                                double *direction) {
   const qd_status status = law_solve(p, one, options, cone_options, program);
-  const conic_look *look = program->program.look;
+  const stop_callback *look = program->program.look;
   return program->program.rough || (look != NULL && look->stopped)
              ? status
              : find_direction(p, one, status, direction);
@@ -96,15 +96,15 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   }
   if ((p->recovery & RECOVER_ROUND) && one->equality_count > 0 &&
       step_contradicts(status, s->options)) {
-    status = law_soften(s->w, one, s->options, cone_options, program, SOFTEN_ROUND);
+    status = law_soften(s->w, one, s->options, cone_options, program, RECOVERY_ROUND);
     status = find_direction(p, one, status, direction);
   }
   if ((p->recovery & RECOVER_NOTHING) && step_contradicts(status, s->options)) {
-    status = law_soften(s->w, one, s->options, cone_options, program, SOFTEN_NOTHING);
+    status = law_soften(s->w, one, s->options, cone_options, program, RECOVERY_NOTHING);
     status = find_direction(p, one, status, direction);
   }
   if ((p->recovery & RECOVER_SOFTEN) && step_contradicts(status, s->options)) {
-    const soften_how how = status == QD_INFEASIBLE ? SOFTEN_PROVEN : SOFTEN_ROWS;
+    const recovery_how how = status == QD_INFEASIBLE ? RECOVERY_PROVEN : RECOVERY_ROWS;
     if (!resists) {
       problem_resist(p, s->model, s->options, one);
     }
@@ -192,7 +192,7 @@ static qd_status solve(const step_call *s) {
     island_look look;
     if (program.program.midway && may_look(s->w)) {
       look = (island_look){s, one};
-      s->w->look = (conic_look){misses_contacts, &look, 0};
+      s->w->look = (stop_callback){misses_contacts, &look, 0};
       program.program.look = &s->w->look;
     }
     double *direction = p->scratch;
@@ -220,7 +220,7 @@ static qd_status solve(const step_call *s) {
   }
   problem_forces(p, s->model, &s->w->collision, s->result->limit_force);
   const int may_give = p->recovery & RECOVER_GIVES;
-  s->result->softened = may_give ? soften_mark(s->w, s->options->tolerance) : 0;
+  s->result->softened = may_give ? recovery_mark(s->w, s->options->tolerance) : 0;
   return QD_OK;
 }
 
@@ -243,7 +243,7 @@ static qd_status solve_programs(const step_call *s) {
   islands_find(&p->islands, s->model, s->options, &s->w->collision, &s->w->set, &p->soft);
   problem_number_variables(p, s->model, s->options->held);
   for (int i = 0; (p->recovery & RECOVER_GIVES) && i < p->islands.count; ++i) {
-    soften_make_room(p->islands.island + i, (p->recovery & RECOVER_SOFTEN));
+    recovery_make_room(p->islands.island + i, (p->recovery & RECOVER_SOFTEN));
   }
   static const step_columns none = {0, 0, 0, 0}; /* soft pairs ask programs for their derivatives */
   const int asks = s->kept == NULL && p->soft.count > 0;
@@ -260,9 +260,9 @@ static qd_status solve_programs(const step_call *s) {
 
 /* The same with soft pairs: one program after the other. */
 static qd_status solve_soft(const step_call *s) {
-  soft_contact *soft = &s->w->problem.soft;
+  pressure_contact *soft = &s->w->problem.soft;
   qd_status status;
-  if (!soft_newton_begin(s->w, s->model, s->input->bristle)) {
+  if (!pressure_newton_begin(s->w, s->model, s->input->bristle)) {
     return solve_programs(s);
   }
   if (s->w->collision.count + soft->count > s->w->collision.capacity) {
@@ -270,11 +270,11 @@ static qd_status solve_soft(const step_call *s) {
   }
   do {
     const int row = trace_open(s->result->trace, "pressure", soft->programs + 1, "soft pairs");
-    status = soft_newton_evaluate(s->w, s->model, s->options);
+    status = pressure_newton_evaluate(s->w, s->model, s->options);
     status = status == QD_OK ? solve_programs(s) : status;
     trace_close_with(s->result->trace, row, &s->result->info, status);
   } while (status == QD_OK &&
-           !soft_newton_advance(s->w, s->model, s->options, s->result->delta, s->kept != NULL));
+           !pressure_newton_advance(s->w, s->model, s->options, s->result->delta, s->kept != NULL));
   status = status == QD_OK && soft->is_full ? QD_OUT_OF_CAPACITY : status;
   s->result->soft_programs = soft->programs;
   s->result->soft_converged = soft->converged && !soft->bounded;

@@ -47,7 +47,7 @@ void working_set_fill(working_set *s, const qd_model *model, const collision *c)
 typedef double two_lanes __attribute__((vector_size(16), aligned(8), may_alias));
 #define LAST_TWO(s) (*(two_lanes *)((s)->v + 1))
 
-QD_CLONES
+QD_MULTIVERSION
 static void fill_twists(working_set *s, const qd_model *model, const kinematics *k,
                         const double *delta) {
   memset(s->twist, 0, sizeof *s->twist);
@@ -121,7 +121,7 @@ static void fill_motion_of_start(working_set *s, const qd_model *model,
   fill_twists(s, model, k, s->delta);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static double fastest_contact(const working_set *s, const collision *c) {
   double fastest = 0.0;
   for (int i = 0; i < s->chosen; ++i) {
@@ -293,7 +293,7 @@ LANES_INLINE int is_reached(const working_set *s, const qd_step_options *options
   return comes_near(s, options, contact, w, v, room);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static int extend_contacts(working_set *s, const qd_step_options *options, const collision *c,
                            double near) {
   int added = 0;
@@ -306,7 +306,7 @@ static int extend_contacts(working_set *s, const qd_step_options *options, const
   return added;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static int count_reached(const working_set *s, const qd_step_options *options, const collision *c,
                          double near) {
   int count = 0;

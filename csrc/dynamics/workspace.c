@@ -14,7 +14,7 @@
 #define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
 #define CONTACT_CAPACITY_MAX (1 << 24)
 #define FULL_TILES 64
-#define SOFT_CAPACITY_FIRST 256 /* polygons */
+#define PRESSURE_CAPACITY_FIRST 256 /* polygons */
 #define FILL_FIRST 16
 
 /* ---------------------------------------------------------------- the fixed part */
@@ -34,7 +34,7 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a)
 }
 
 static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity, arena *a) {
-  soft_contact_lay_out(&w->problem.soft, model, w->soft_capacity, a);
+  pressure_contact_lay_out(&w->problem.soft, model, w->soft_capacity, a);
   kinematics_lay_out(&w->kinematics, model, a);
   kinematics_lay_out(&w->next, model, a);
   inertia_lay_out(&w->inertia, model, a);
@@ -46,7 +46,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   step_point_lay_out(&w->point, model, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);
-  soft_derivative_lay_out(&w->soft, model, w->soft_capacity, a);
+  pressure_derivative_lay_out(&w->soft, model, w->soft_capacity, a);
 }
 
 /* ---------------------------------------------------------------- what islands need */
@@ -243,7 +243,7 @@ qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity) {
   qd_workspace *w = calloc(1, sizeof *w);
   const int capacity = contact_capacity > 0 ? contact_capacity : model->contact_capacity;
   if (w != NULL) {
-    w->soft_capacity = SOFT_CAPACITY_FIRST;
+    w->soft_capacity = PRESSURE_CAPACITY_FIRST;
   }
   if (w != NULL && allocate(model, w, capacity, 0) != QD_OK) {
     qd_workspace_destroy(w);

@@ -4,7 +4,7 @@
 
 #include "dynamics/bounces.h"
 #include "dynamics/derivatives/differential.h"
-#include "dynamics/derivatives/soft_derivative.h"
+#include "dynamics/derivatives/pressure_derivative.h"
 #include "dynamics/problem/problem.h"
 #include "dynamics/step.h"
 #include "dynamics/warm_start.h"
@@ -69,14 +69,14 @@ struct qd_workspace {
   warm_start warm;
   int attempts;        /* that a traced step has made */
   round_effort effort; /* of the round at hand */
-  conic_look look;
+  stop_callback look;
   int unfinished; /* 1: the last round stopped early, so that it is no answer yet */
   problem problem;
   bounce_search bounces;
   step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;
   differential differential;
-  soft_derivative soft;
+  pressure_derivative soft;
 };
 
 /* Islands of at most so many variables are differentiated by their response to unit loads. */

@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 #include "geometry/clouds/cloud.h"
-#include "geometry/fields/field.h"
 #include "geometry/height_fields/height_field.h"
 #include "geometry/meshes/mesh.h"
+#include "geometry/pressure_fields/field.h"
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
 

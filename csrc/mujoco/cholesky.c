@@ -85,7 +85,7 @@ LANES_INLINE void column_solve(const double *k, int n, double *rows, size_t colu
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void mj_cholesky_solve(const double *k, int n, double *rows, int columns) {
   const size_t width = (size_t)columns;
   int c = 0;

@@ -3,7 +3,7 @@
  * configuration follows by it. */
 #include "base/arena.h"
 #include "base/block.h"
-#include "base/clones.h"
+#include "base/multiversion.h"
 #include "base/quat.h"
 #include "mujoco/parts.h"
 #include "numerics/dense_lu.h"
@@ -227,7 +227,7 @@ static void add_spins(const qd_mj *mj, qd_mj_workspace *w) {
 }
 
 /* rhs becomes the derivative of the next velocity less that of v itself. */
-QD_CLONES
+QD_MULTIVERSION
 static void finish_velocity(const qd_mj *mj, qd_mj_workspace *w) {
   const size_t nv = (size_t)mj->nv, columns = (size_t)w->columns,
                inputs = (size_t)(mj->na + mj->nu);

@@ -115,7 +115,7 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
   return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 int cones_scale(cone_product *product, const double *slack, const double *dual) {
   int inside = 1;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
@@ -179,14 +179,14 @@ LANES_INLINE void apply_group(const cone_group *group, const cone_operator *A, c
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y) {
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     apply_group(group, A, x, 0.0, y, 0);
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
                double *y) {
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
@@ -264,7 +264,7 @@ LANES_INLINE void correct(const cone_product *product, double shift, const doubl
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,
                    double *p) {
   if (ds) {
@@ -304,7 +304,7 @@ LANES_INLINE void lorentz_rates(const cone_product *product, const cone_group *g
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double cones_step(const cone_product *product, const double *ds, const double *dz, double limit) {
   const double least = 1.0 / limit;
   lanes rate = {least, least, least, least};
@@ -325,7 +325,7 @@ double cones_step(const cone_product *product, const double *ds, const double *d
   return 1.0 / largest_lane(&rate);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double cones_gap(const cone_product *product, const double *slack, const double *dual) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
@@ -369,7 +369,7 @@ LANES_INLINE void deviation(const cone_product *product, const cone_group *group
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double cones_deviation(const cone_product *product, const double *slack, const double *dual,
                        double floor, double relative) {
   lanes worst = {0.0, 0.0, 0.0, 0.0};
@@ -388,7 +388,7 @@ double cones_deviation(const cone_product *product, const double *slack, const d
   return largest_lane(&worst);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double cones_violation(const cone_product *product, const double *w) {
   double worst = -HUGE_VAL;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
@@ -410,7 +410,7 @@ double cones_violation(const cone_product *product, const double *w) {
   return worst;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 int cones_hold(const cone_product *product, const double *w) {
   int held = 1;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {

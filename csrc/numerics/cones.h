@@ -11,7 +11,7 @@
 #include "numerics/tiles/tiles.h"
 
 /* Ends: pairs of an interval's row, like rows of an orthant; the rows themselves and equalities
- * have no slack of their own (conic/path/ends.h). */
+ * have no slack of their own (conic/path/box_cone.h). */
 typedef enum group_kind {
   GROUP_ORTHANT,
   GROUP_ENDS,

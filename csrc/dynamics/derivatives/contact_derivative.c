@@ -272,7 +272,7 @@ static void add_yield(double *d_slack, size_t columns, const contact_state *cs, 
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state *cs,
                      const contact_dofs *dofs, double *d_slack, int tile) {
   const int column = LANE_COUNT * tile, width = s->q_count - column;

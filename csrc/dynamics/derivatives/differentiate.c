@@ -5,7 +5,7 @@
 
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/prepare.h"
-#include "dynamics/law.h"
+#include "dynamics/friction_law.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -28,7 +28,7 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   for (int i = 0; i < w->problem.islands.count; ++i) {
-    result->derivative_exact &= soft_derivative_prepare(&s, w->problem.islands.island + i);
+    result->derivative_exact &= pressure_derivative_prepare(&s, w->problem.islands.island + i);
   }
   return QD_OK;
 }
@@ -43,7 +43,7 @@ static void solve_forward(const solved_step *s, int count) {
     law_sensitivity_solve(p, one, 0, count, d->four_r + one->variable * count,
                           p->four_w + one->row * count, d->four_e + one->equality * count,
                           d->four_x + one->variable * count, NULL, NULL);
-    soft_derivative_correct(s, one, d->four_x + one->variable * count, count);
+    pressure_derivative_correct(s, one, d->four_x + one->variable * count, count);
   }
 }
 
@@ -113,7 +113,7 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
     for (int j = 0; y->of_v != NULL && j < nv; ++j) {
       d->by_delta[j] += y->of_v[(size_t)(first + k) * (size_t)nv + (size_t)j] / s->options->h;
     }
-    soft_derivative_correct_back(s, d->by_delta);
+    pressure_derivative_correct_back(s, d->by_delta);
     for (int i = 0; i < p->n; ++i) {
       const int dof = p->dof_of_variable[i];
       d->four_r[i * width + k] = dof >= 0 ? -d->by_delta[dof] : 0.0;

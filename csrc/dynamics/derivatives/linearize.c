@@ -10,13 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clones.h"
 #include "base/lanes.h"
+#include "base/multiversion.h"
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/derivatives/linearize_rows.h"
 #include "dynamics/derivatives/prepare.h"
-#include "dynamics/law.h"
+#include "dynamics/friction_law.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
@@ -187,7 +187,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     add_constraint_derivative(model, w, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
     const solved_step solved = {model, w, options, input, delta};
-    soft_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
+    pressure_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
   }
   write_stationarity(model, w, options, input, one, delta);
 }
@@ -209,7 +209,7 @@ LANES_INLINE void add_products(lanes sum[4], double sign, const double *coeffici
  * as there are variables, where columns are up to twice as many, and of the second-order step three
  * times. Four columns at a time, the last ones reach into those by u. Rows move by v only where
  * something bounces. */
-QD_CLONES
+QD_MULTIVERSION
 static void combine_responses(sensitivity *s, const island *one, int bounces, size_t loads) {
   const size_t n = (size_t)one->variable_count, columns = (size_t)s->columns;
   const size_t width = (size_t)(s->q_count + s->v_count);
@@ -290,10 +290,10 @@ static void linearize_island(const qd_model *model, qd_workspace *w, const qd_st
     return;
   }
   const solved_step solved = {model, w, options, input, result->delta};
-  result->derivative_exact &= soft_derivative_prepare(&solved, one);
+  result->derivative_exact &= pressure_derivative_prepare(&solved, one);
   partial_derivatives(model, w, options, input, one, result->delta);
   solve_columns(model, &w->problem, s, one);
-  soft_derivative_correct(&solved, one, s->d_x, s->columns);
+  pressure_derivative_correct(&solved, one, s->d_x, s->columns);
   scatter_rows(model, w, one, out);
 }
 

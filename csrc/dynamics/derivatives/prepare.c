@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "dynamics/derivatives/sides.h"
-#include "dynamics/law.h"
+#include "dynamics/friction_law.h"
 #include "dynamics/workspace.h"
 
 /* 1 if no offset of the step's programs is one that would move otherwise than the rows say. */
@@ -18,7 +18,7 @@ qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
   qd_status status = QD_OK;
   result->derivative_exact = plain;
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
-  soft_derivative_begin(s);
+  pressure_derivative_begin(s);
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
     island *one = p->islands.island + i;
     one->exact = 1;

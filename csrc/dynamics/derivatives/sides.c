@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "dynamics/law.h"
+#include "dynamics/friction_law.h"
 #include "dynamics/workspace.h"
 #include "mechanics/kinematics.h"
 

@@ -66,7 +66,7 @@ static void compute_forces(wrench *forces, const solved_step *s) {
     applied_wrench(&W, s->model, &w->kinematics, b, s->input->wrench + APPLIED_WRENCH * b);
     wrench_axpy(forces + b, 1.0, &W);
   }
-  soft_derivative_forces(forces, s);
+  pressure_derivative_forces(forces, s);
   wrench_sum_subtrees(forces, s->model);
 }
 

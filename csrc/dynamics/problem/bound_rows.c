@@ -1,6 +1,6 @@
 /* Bounds of the motion: what a start that contradicts itself could part by only if it flew off, or
- * turned over, is not parted (soften.c). One more cone of the island, which its program leaves out
- * unless told. */
+ * turned over, is not parted (recovery.c). One more cone of the island, which its program leaves
+ * out unless told. */
 #include "dynamics/problem/parts.h"
 
 #define TURN_MOST 1.0    /* rad */

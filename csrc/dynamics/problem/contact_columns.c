@@ -57,7 +57,7 @@ void contact_columns_fill(column_table *columns, const problem *p, const qd_mode
   columns->body_start[model->body_count] = entries;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void contact_tiles_find(problem *p, const qd_contact *contact) {
   static const lanes none = {0.0, 0.0, 0.0, 0.0};
   const column_table *c = &p->columns;
@@ -77,7 +77,7 @@ void contact_tiles_find(problem *p, const qd_contact *contact) {
   p->list.count = count;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void contact_motions_compute(problem *p, const island *one, const qd_contact *contact,
                              double squared[MOTION_MAX]) {
   const double *f = contact->frame, *x = contact->pos;

@@ -12,7 +12,7 @@
 #define RELAXED_GAP 1e-3
 
 /* Rows of G over the list's tiles: map times motion. */
-QD_CLONES
+QD_MULTIVERSION
 static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows) {
   const int count = p->list.count;
   for (int r = 0; r < rows->count; ++r) {
@@ -85,7 +85,7 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
                              double normal_squared) {
   if (model->pair_soft[contact->pair] >= 0) {
     block->offset = contact->dist > 0.0 ? OFFSET_GAP : OFFSET_HELD;
-    return soft_guard_gap(model, contact);
+    return pressure_guard_gap(model, contact);
   }
   const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&

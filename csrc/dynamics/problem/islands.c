@@ -320,7 +320,7 @@ static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_o
 }
 
 /* Patches couple all variables of their island. */
-static void count_soft_rows(islands *s, const qd_model *model, const soft_contact *soft) {
+static void count_soft_rows(islands *s, const qd_model *model, const pressure_contact *soft) {
   for (int i = 0; i < model->soft_pair_count; ++i) {
     const soft_pair *pair = soft->pair + i;
     const int index = pair->contact >= 0 && pair->is_active ? s->of_contact[pair->contact] : -1;
@@ -331,9 +331,9 @@ static void count_soft_rows(islands *s, const qd_model *model, const soft_contac
     const size_t tiles = ((size_t)one->variable_count + 3) / 4;
     one->Q_tiles = (size_t)one->variable_count * tiles;
     one->soft_pairs += 1;
-    one->soft_elements += pair->count;
+    one->pressure_elements += pair->count;
     for (int e = pair->first; e < pair->first + pair->count; ++e) {
-      const int rows = soft_element_rows(soft->element + e);
+      const int rows = pressure_element_rows(soft->element + e);
       one->size.compliant += soft->element[e].give > 0.0 ? rows : 1;
       one->size.rows += rows;
       one->G_tiles += (size_t)rows * tiles;
@@ -502,7 +502,7 @@ static void order_trees(islands *s, const qd_model *model, const qd_step_options
 }
 
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c, const working_set *set, const soft_contact *soft) {
+                  const collision *c, const working_set *set, const pressure_contact *soft) {
   connect_trees(s, model, options, c, set);
   number_islands(s, model);
   count_variables(s, model, options);

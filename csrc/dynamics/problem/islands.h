@@ -8,14 +8,14 @@
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
-#include "dynamics/problem/soft_contact.h"
+#include "dynamics/problem/pressure_contact.h"
 #include "dynamics/problem/tile_rows.h"
 #include "dynamics/problem/tree_order.h"
 #include "dynamics/working_set.h"
 
 #include "mechanics/constraint.h"
 #include "mechanics/pairs/collision.h"
-#include "numerics/coulomb/shifted.h"
+#include "numerics/coulomb/fixed_point.h"
 
 #define BALL_ROWS 4 /* of the limit of a ball joint */
 /* Variables of an island whose trees stand in blocks of whole tiles, and whose programs are first
@@ -39,21 +39,21 @@ typedef struct island {
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;
-  int soft_pairs, soft_elements;    /* that press by fields, and their discs of friction */
-  int compliant, intervals;         /* rows (and equalities) that give way, rows of intervals */
-  size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
-  tile_rows Q, G, C;                /* over the island's own variables */
-  conic_size size;                  /* of its program at most */
-  int bound_count;                  /* rows that bound the motion, behind the others */
-  int softened;                     /* 1: its program contradicted itself, and gave way */
-  int gave;                         /* 1: rows gave way by more than the tolerance */
-  double load;                      /* of patches, N */
-  double length;                    /* of the smallest thing that touches another, m */
+  int soft_pairs, pressure_elements; /* that press by fields, and their discs of friction */
+  int compliant, intervals;          /* rows (and equalities) that give way, rows of intervals */
+  size_t Q_tiles, G_tiles, C_tiles;  /* at most, summed over rows */
+  tile_rows Q, G, C;                 /* over the island's own variables */
+  conic_size size;                   /* of its program at most */
+  int bound_count;                   /* rows that bound the motion, behind the others */
+  int softened;                      /* 1: its program contradicted itself, and gave way */
+  int gave;                          /* 1: rows gave way by more than the tolerance */
+  double load;                       /* of patches, N */
+  double length;                     /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
-  int exact;       /* of derivatives: 1 if its solution has one, and it is factored */
-  shifted shifted; /* under Coulomb's law, with the report */
-  shifted_report report;
+  int exact;               /* of derivatives: 1 if its solution has one, and it is factored */
+  fixed_point fixed_point; /* under Coulomb's law, with the report */
+  fixed_point_report report;
 } island;
 
 typedef struct islands {
@@ -96,7 +96,7 @@ double constraint_row_compliance(const qd_model *model, const qd_step_options *o
 /* Finds the islands of the contacts of the working set, how many variables, contacts, constraints
  * and rows each has at most, and the order of the trees. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c, const working_set *set, const soft_contact *soft);
+                  const collision *c, const working_set *set, const pressure_contact *soft);
 /* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,
  * and of held trees that it touches. variable_dof: DOF of each variable. Returns their number. */
 int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,

@@ -27,9 +27,9 @@ void contact_motions_compute(problem *p, const island *one, const qd_contact *co
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                            const kinematics *k, const collision *c, island *one, int index);
 
-/* soft_rows.c: energy and friction of the island's soft pairs. */
-void soft_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                        const kinematics *k, const collision *c, island *one);
+/* pressure_rows.c: energy and friction of the island's soft pairs. */
+void pressure_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                            const kinematics *k, const collision *c, island *one);
 
 /* limit_rows.c: the joint limits of the working set. */
 void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,

@@ -28,9 +28,9 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->saved_equalities = arena_doubles(a, 2 * equalities);
   p->compliance_eq = arena_doubles(a, equalities);
   p->dual_eq = arena_doubles(a, equalities);
-  p->soft_compliance_eq = arena_doubles(a, equalities);
-  p->soft_give_eq = arena_doubles(a, equalities);
-  p->soft_held_eq = arena_doubles(a, equalities);
+  p->recovery_compliance_eq = arena_doubles(a, equalities);
+  p->recovery_give_eq = arena_doubles(a, equalities);
+  p->recovery_held_eq = arena_doubles(a, equalities);
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
@@ -64,21 +64,21 @@ void problem_lay_out_program(problem *p, arena *a) {
     rows += (size_t)one->size.rows;
     /* of limits, of limited forces, of softened motion, of each row of a tendon */
     cones += (size_t)one->contact_cones + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
-    cones += (size_t)(one->soft_elements + one->ball_limit_count);
+    cones += (size_t)(one->pressure_elements + one->ball_limit_count);
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
     if (p->coulomb) {
-      const shifted_sizes sizes = {one->contact_count,
-                                   one->size.rows,
-                                   one->size.variables,
-                                   one->size.equalities,
-                                   one->G_tiles,
-                                   2 * (one->Q_tiles + one->G_tiles + one->C_tiles) +
-                                       (size_t)one->size.variables,
-                                   3 * one->size.fill / 2};
-      shifted_lay_out(&one->shifted, &sizes, a);
+      const fixed_point_sizes sizes = {one->contact_count,
+                                       one->size.rows,
+                                       one->size.variables,
+                                       one->size.equalities,
+                                       one->G_tiles,
+                                       2 * (one->Q_tiles + one->G_tiles + one->C_tiles) +
+                                           (size_t)one->size.variables,
+                                       3 * one->size.fill / 2};
+      fixed_point_lay_out(&one->fixed_point, &sizes, a);
     }
   }
   p->g = arena_doubles(a, rows);
@@ -89,9 +89,9 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->by_upper = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
-  p->soft_compliance = arena_doubles(a, rows);
-  p->soft_give = arena_doubles(a, rows);
-  p->soft_held = arena_doubles(a, rows);
+  p->recovery_compliance = arena_doubles(a, rows);
+  p->recovery_give = arena_doubles(a, rows);
+  p->recovery_held = arena_doubles(a, rows);
   p->four_w = arena_doubles(a, 4 * rows);
   p->saved_rows = arena_doubles(a, 3 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
@@ -165,7 +165,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     contact_rows_assemble(p, model, options, k, c, one, index);
   }
   if (one->soft_pairs > 0) {
-    soft_rows_assemble(p, model, options, k, c, one);
+    pressure_rows_assemble(p, model, options, k, c, one);
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, input->q, one);

@@ -5,7 +5,7 @@
 
 #include "dynamics/problem/friction.h"
 #include "dynamics/problem/islands.h"
-#include "dynamics/problem/soft_contact.h"
+#include "dynamics/problem/pressure_contact.h"
 #include "mechanics/actuator.h"
 #include "mechanics/constraint.h"
 #include "mechanics/motion.h"
@@ -183,7 +183,7 @@ typedef struct problem {
   const unsigned char *bounded; /* (nu) 1: limits in the program (working_set.h) */
   int *row_of_actuator;         /* (nu) into force_row, or tendon_row; -1: it has none */
   column_table columns;
-  soft_contact soft;
+  pressure_contact soft;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
   tile_list list;  /* scratch: tiles of one contact or constraint */
@@ -191,10 +191,10 @@ typedef struct problem {
   int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
   double rays[2 * RAYS_MAX];
   int loads_are_known; /* 1: inertia, gravity, applied and epsilon are those of the step at hand */
-  /* of softened programs (soften.c): compliance of each row, what it gives way by, and scratch */
-  double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
-  double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
-  int coulomb;                                              /* 1: contacts obey Coulomb's law */
+  /* of softened programs (recovery.c): compliance of each row, what it gives way by, and scratch */
+  double *recovery_compliance, *recovery_give, *recovery_held;          /* (row_count) */
+  double *recovery_compliance_eq, *recovery_give_eq, *recovery_held_eq; /* (equality_count) */
+  int coulomb; /* 1: contacts obey Coulomb's law */
   int hurried; /* 1: more contacts may come in, so that only what seldom takes long is tried for it
                 */
   unsigned recovery;    /* RECOVER_... of the attempt at hand */

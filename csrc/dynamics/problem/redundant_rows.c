@@ -15,7 +15,7 @@
  * seven digits stay. */
 #define IMPLIED 1e-3
 /* Of the smallest thing's size, or rad: how far implied rows may be off, as far as constraints that
- * have no solution may give way (soften.h). More: constraints that do contradict each other are
+ * have no solution may give way (recovery.h). More: constraints that do contradict each other are
  * left out; less: loops that have moved in long steps have none. */
 #define AGREES 1e-4
 /* Of a row's length: with less than that left, what rounding has left of others may count. */
@@ -85,7 +85,7 @@ LANES_INLINE void add_direction(row_basis *basis, const double *rest, double len
 }
 
 /* Rows `first` to `first + count` of one part of a constraint: implied[i] where a row goes. */
-QD_CLONES
+QD_MULTIVERSION
 static void look_at_part(const problem *p, const island *one, row_basis *basis, int first,
                          int count, double agrees, int *implied) {
   const int width = basis->width;

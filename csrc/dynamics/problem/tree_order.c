@@ -71,7 +71,7 @@ void tree_graph_connect(tree_graph *graph, int a, int b) {
 }
 
 /* The neighbours of k know each other from now on; k is gone. */
-QD_CLONES
+QD_MULTIVERSION
 static void eliminate(tree_graph *graph, int k) {
   const uint64_t *own = mask_of(graph, k);
   graph->left[k / BITS] &= ~bit_of(k);
@@ -124,7 +124,7 @@ static void find_order(tree_graph *graph, int count) {
 }
 
 /* Pairs of neighbours that do not know each other yet, each counted twice. */
-QD_CLONES
+QD_MULTIVERSION
 static int fill_of(tree_graph *graph, int k) {
   const uint64_t *own = mask_of(graph, k);
   int count = 0;

@@ -201,7 +201,7 @@ LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, cons
 }
 
 /* Marks the pairs whose spheres are within max(margin, own margin of the pair); own NULL: none. */
-QD_CLONES
+QD_MULTIVERSION
 static void mark_near(broad_phase *b, const qd_model *model, const double *own, double margin) {
   const int count = model->pair_count;
   const lanes common = {margin, margin, margin, margin};
@@ -262,7 +262,7 @@ LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
   return (uint64_t)((bits[0] | bits[1]) | (bits[2] | bits[3]));
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void broad_phase_keep_met(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const placed_shape *next) {
   double *moved = b->moved, *back = moved + 4 * (ptrdiff_t)model->geom_count;

@@ -1,4 +1,4 @@
-#include "geometry/fields/field.h"
+#include "geometry/pressure_fields/field.h"
 #include "mechanics/spec/parts.h"
 #include "mechanics/spec/spec_check.h"
 

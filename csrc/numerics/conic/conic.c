@@ -2,7 +2,7 @@
  *
  * METHODS are tried in turn on the program as it was loaded. Each says what came of it; the next
  * ones know no more of it than that. Who judges the answer, and what follows where it does not
- * hold: conic/scalings.c. */
+ * hold: conic/solve.c. */
 #include <math.h>
 #include <string.h>
 
@@ -301,8 +301,8 @@ static int multipliers_suit(const conic_task *task) {
 static outcome run_multipliers(conic_task *task) {
   const int left = task->path_began + task->options->iteration_limit - task->info->iterations;
   int polished = 0;
-  const int solved = conic_rescue(task->workspace, task->options->tolerance, left,
-                                  task->options->polish, &polished, task->info);
+  const int solved = augmented_lagrangian(task->workspace, task->options->tolerance, left,
+                                          task->options->polish, &polished, task->info);
   return polished ? SOLVED : solved ? NEAR : NO_HELP;
 }
 

@@ -15,11 +15,11 @@ typedef struct sparse_rows {
 /* Asked once on the way of a program that goes on from a guess, where its point is known to
  * LOOK_ERROR: what x shows may be enough to know that a program with more rows is wanted instead.
  */
-typedef struct conic_look {
+typedef struct stop_callback {
   int (*is_enough)(void *of, const double *x);
   void *of;
   int stopped; /* 1: it was; x, slack and dual are that point's, without a certificate */
-} conic_look;
+} stop_callback;
 
 /* A program whose matrices may be sparse: NULL here for one that stands in the dense program. */
 typedef struct conic_program {
@@ -36,7 +36,7 @@ typedef struct conic_program {
   int rough;       /* 1: of an exact program, a point of the path from which to go on with more rows
                       will do: x, slack and dual without a certificate */
   int midway;      /* 1: a warm start is such a point, or the solution with fewer rows */
-  conic_look *look; /* on the way from there; NULL: nobody asks */
+  stop_callback *look; /* on the way from there; NULL: nobody asks */
 } conic_program;
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */

@@ -102,6 +102,7 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   const conic_answer out = {x, slack, dual, dual_eq};
   const conic_program whole = {.program = *program};
   trace_clear(o.trace);
-  return soft_is_wanted(program) ? conic_solve_soft(workspace, &o, &whole, &out, info, solve_rigid)
-                                 : solve_rigid(workspace, &o, &whole, &out, info);
+  return compliance_is_wanted(program)
+             ? conic_solve_compliant(workspace, &o, &whole, &out, info, solve_rigid)
+             : solve_rigid(workspace, &o, &whole, &out, info);
 }

@@ -1,4 +1,4 @@
-/* A cone program while it is solved: what conic/conic.c tries and conic/scalings.c repeats. */
+/* A cone program while it is solved: what conic/conic.c tries and conic/solve.c repeats. */
 #ifndef QD_NUMERICS_CONIC_TASK_H
 #define QD_NUMERICS_CONIC_TASK_H
 
@@ -20,7 +20,7 @@ typedef struct conic_task {
   qd_cone_workspace *workspace;
   const qd_cone_options *options;
   const conic_answer *guess; /* NULL: there is none */
-  conic_look *look;          /* NULL: nobody asks */
+  stop_callback *look;       /* NULL: nobody asks */
   int strict;                /* of guesses and cuts, only a strict active set counts */
   int polish;                /* 1: an exact program, whose active set is wanted */
   int units;                 /* the natural ones (0), or others (conic_change_units) */

@@ -97,7 +97,7 @@
 
 /* Tiles. So many of a factor's column are taken for one with springs of a contact, until one turns
  * out to need more. More: memory; less: workspaces that are laid out again. */
-#define SOFT_TILES 24
+#define COMPLIANT_TILES 24
 
 /* Newton steps to where a path's multiplier begins between two ends: a place, not a number. More
  * only sharpen a start. */

@@ -140,7 +140,7 @@ static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const 
   arena_release(a, mark, &farthest);
   lay_out_sensitivity(&w->sensitivity, of, a);
   if (asked->compliant + asked->intervals > 0) {
-    soft_lay_out_four(&w->soft, asked, a);
+    compliance_lay_out_four(&w->soft, asked, a);
   }
   arena_release(a, mark, &farthest);
   w->stages.begin = a->base ? a->base + mark : NULL;
@@ -196,7 +196,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   lay_out_structure(&w->structure, size, &of, a);
   lay_out_stages(w, asked, &of, a);
   if (asked->compliant + asked->intervals > 0) {
-    soft_lay_out(&w->soft, asked, a);
+    compliance_lay_out(&w->soft, asked, a);
     ends_lay_out(&w->ends, slots, of.columns, a);
     envelope_lay_out(&w->envelope, slots, a);
   }
@@ -218,7 +218,7 @@ conic_size conic_size_dense(int variables, int rows, int equalities) {
 }
 
 size_t conic_workspace_size(const conic_size *size) {
-  qd_cone_workspace count = {.capacity = soft_rigid_size(size)};
+  qd_cone_workspace count = {.capacity = compliance_rigid_size(size)};
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
   lay_out(&count, size, &counting);
@@ -233,7 +233,7 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
   memset(memory, 0xff, conic_workspace_size(size));
 #endif
   memset(w, 0, sizeof *w);
-  w->capacity = soft_rigid_size(size);
+  w->capacity = compliance_rigid_size(size);
   lay_out(w, size, &laying);
   w->bytes = laying.offset;
   if (w->system.dense) {
@@ -244,7 +244,7 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
 
 int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size) {
   const conic_size *own = &workspace->capacity, *soft = &workspace->soft.room;
-  const conic_size rigid = soft_rigid_size(size);
+  const conic_size rigid = compliance_rigid_size(size);
   const int gives_way = size->compliant + size->intervals == 0 ||
                         (size->compliant <= soft->compliant && size->intervals <= soft->intervals &&
                          size->variables <= soft->variables && size->rows <= soft->rows &&
@@ -280,7 +280,7 @@ static int count_positive(const double *values, int count) {
 
 qd_cone_workspace *qd_cone_workspace_create_for(const qd_cone_program *program) {
   const int m = program->row_count, p = program->equality_count;
-  if (!soft_is_wanted(program)) {
+  if (!compliance_is_wanted(program)) {
     return qd_cone_workspace_create(program->variable_count, m, p);
   }
   conic_size size = conic_size_dense(program->variable_count, m, p);

@@ -13,14 +13,14 @@
 
 #include "base/lanes.h"
 #include "numerics/cones.h"
+#include "numerics/conic/active_set/active_set.h"
+#include "numerics/conic/active_set/near_rows.h"
+#include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/conic.h"
-#include "numerics/conic/cuts/active_set.h"
-#include "numerics/conic/cuts/near_rows.h"
 #include "numerics/conic/newton/envelope.h"
-#include "numerics/conic/path/ends.h"
+#include "numerics/conic/path/box_cone.h"
 #include "numerics/conic/program/columns.h"
 #include "numerics/conic/program/equalities.h"
-#include "numerics/conic/soft/soft.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/tiles/tiles.h"
 
@@ -231,7 +231,7 @@ struct qd_cone_workspace {
   conic_structure structure;
   equality_space space; /* laid out if capacity.is_dense, as this: */
   aligned_columns aligned;
-  soft_program soft; /* laid out where rows may give way, as this: */
+  compliant_program soft; /* laid out where rows may give way, as this: */
   interval_ends ends;
   envelope envelope;
   conic_stop stop;
@@ -252,9 +252,9 @@ typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_op
                                   const conic_program *source, const conic_answer *out,
                                   qd_cone_info *info);
 /* A program whose rows give way, by the rigid one that says the same. */
-qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
-                           const conic_program *source, const conic_answer *out, qd_cone_info *info,
-                           rigid_solver solve);
+qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
+                                const conic_program *source, const conic_answer *out,
+                                qd_cone_info *info, rigid_solver solve);
 /* conic_sensitivity_prepare, _solve and conic_find_free_direction of the rigid program. */
 qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact);
 void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
@@ -424,8 +424,8 @@ void conic_keep_free_minimum(qd_cone_workspace *workspace);
 /* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
  * then the polish if asked. Leaves x, slack, dual, the same in polished, and the states; 1 if that
  * solves the program. Where it got no nearer than the path: as it was. */
-int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
-                 int *polished, qd_cone_info *info);
+int augmented_lagrangian(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                         int *polished, qd_cone_info *info);
 /* A row that no x moves and that does not hold: 1, and the certificate in best.dual. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Norms of rows that differ by more than the methods can hold beside each other. */

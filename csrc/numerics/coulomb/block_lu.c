@@ -308,7 +308,7 @@ LANES_INLINE void factor_tiles(block_lu *lu, int rows) {
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void factor_columns(block_lu *lu) {
   lu->weakest = HUGE_VAL;
   lu->sign = 1;
@@ -358,7 +358,7 @@ LANES_INLINE void solve_tiles(const block_lu *lu, int rows) {
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void block_lu_solve(const block_lu *lu, double *x) {
   enter(lu, x);
   if (lu->three) {
@@ -369,7 +369,7 @@ void block_lu_solve(const block_lu *lu, double *x) {
   leave(lu, x);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void block_matrix_multiply(const block_matrix *A, const double *x, double *y) {
   for (int i = 0; i < A->count; ++i) {
     lanes sum = {0.0, 0.0, 0.0, 0.0};

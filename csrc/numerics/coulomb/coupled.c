@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/coulomb/shifted.h"
+#include "numerics/coulomb/fixed_point.h"
 
 /* Beside the length: contacts that slide by less stick. A box that settles on four corners slides
  * at some of them by 1e-12 to 1e-9 of its size, since no motion has them all at rest. Derivatives
@@ -15,9 +15,9 @@
 /* Pivots of less, beside the largest entry, are none. */
 #define SINGULAR 1e-6
 
-void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
+void fixed_point_lay_out(fixed_point *s, const fixed_point_sizes *sizes, arena *a) {
   const size_t blocks = (size_t)sizes->blocks, rows = (size_t)sizes->rows;
-  const size_t room = blocks < SHIFTED_DENSE ? blocks : SHIFTED_DENSE;
+  const size_t room = blocks < FIXED_POINT_DENSE ? blocks : FIXED_POINT_DENSE;
   s->block = arena_take(a, blocks * sizeof *s->block);
   s->shift = arena_doubles(a, blocks);
   s->offset = arena_doubles(a, rows);
@@ -48,7 +48,7 @@ void shifted_lay_out(shifted *s, const shifted_sizes *sizes, arena *a) {
   primal_path_lay_out(&s->path, &path, a);
 }
 
-int shifted_fits_path(const shifted *s) {
+int fixed_point_fits_path(const fixed_point *s) {
   int i = 0;
   while (i < s->block_count && (s->block[i].is_cone || s->block[i].count == 2)) {
     ++i;
@@ -56,7 +56,7 @@ int shifted_fits_path(const shifted *s) {
   return i == s->block_count;
 }
 
-void shifted_tell_pairs(shifted *s, int rows) {
+void fixed_point_tell_pairs(fixed_point *s, int rows) {
   if (s->path.entry_room > 0) {
     memset(s->path.paired, 0, (size_t)rows);
     for (int i = 0; i < s->block_count; ++i) {
@@ -68,7 +68,7 @@ void shifted_tell_pairs(shifted *s, int rows) {
 /* ---------------------------------------------------------------- slips */
 
 /* The normal's part of the slack: the head, or of a pyramid the mean. */
-static double normal_part(const shifted_block *block, const double *slack) {
+static double normal_part(const fixed_point_block *block, const double *slack) {
   double sum = slack[0];
   for (int r = 1; r < block->count && !block->is_cone; ++r) {
     sum += slack[r];
@@ -76,7 +76,7 @@ static double normal_part(const shifted_block *block, const double *slack) {
   return block->is_cone ? sum : sum / block->count;
 }
 
-static double slip_of(const shifted_block *block, const double *slack) {
+static double slip_of(const fixed_point_block *block, const double *slack) {
   if (block->is_cone) {
     double sum = 0.0;
     for (int r = 1; r < block->count; ++r) {
@@ -91,7 +91,7 @@ static double slip_of(const shifted_block *block, const double *slack) {
   return normal_part(block, slack) - least;
 }
 
-static double force_of(const shifted_block *block, const double *dual) {
+static double force_of(const fixed_point_block *block, const double *dual) {
   double sum = dual[0];
   for (int r = 1; r < block->count && !block->is_cone; ++r) {
     sum += dual[r];
@@ -100,7 +100,8 @@ static double force_of(const shifted_block *block, const double *dual) {
 }
 
 /* How the slip changes with the block's rows: of a pyramid, the mean less the smallest. */
-static void set_slope(const shifted_block *block, const double *slack, double slip, double *slope) {
+static void set_slope(const fixed_point_block *block, const double *slack, double slip,
+                      double *slope) {
   int least = 0;
   for (int r = 0; r < block->count; ++r) {
     slope[r] = !block->is_cone ? 1.0 / block->count : r > 0 ? slack[r] / slip : 0.0;
@@ -109,14 +110,14 @@ static void set_slope(const shifted_block *block, const double *slack, double sl
   slope[least] -= block->is_cone ? 0.0 : 1.0;
 }
 
-double shifted_read(shifted *s, const double *slack, const double *dual, double length) {
+double fixed_point_read(fixed_point *s, const double *slack, const double *dual, double length) {
   double most = 0.0, error = 0.0;
   for (int i = 0; i < s->block_count; ++i) {
     most = larger(force_of(s->block + i, dual + s->block[i].row), most);
   }
   s->coupled_count = 0;
   for (int i = 0; i < s->block_count; ++i) {
-    const shifted_block *block = s->block + i;
+    const fixed_point_block *block = s->block + i;
     const double *own = slack + block->row;
     s->slip[i] = slip_of(block, own);
     s->miss[i] = 0.0;
@@ -134,8 +135,8 @@ double shifted_read(shifted *s, const double *slack, const double *dual, double 
   return error;
 }
 
-void shifted_slack_at(const shifted *s, const conic_program *program, const double *x,
-                      const double *g, double *slack) {
+void fixed_point_slack_at(const fixed_point *s, const conic_program *program, const double *x,
+                          const double *g, double *slack) {
   const sparse_rows *G = program->G;
   const int n = program->program.variable_count;
   for (int i = 0; i < s->block_count; ++i) {
@@ -152,9 +153,9 @@ void shifted_slack_at(const shifted *s, const conic_program *program, const doub
 
 /* ---------------------------------------------------------------- four at a time */
 
-void shifted_add_slopes(const shifted *s, const double *t, double *rows) {
+void fixed_point_add_slopes(const fixed_point *s, const double *t, double *rows) {
   for (int k = 0; k < s->coupled_count; ++k) {
-    const shifted_block *block = s->block + s->coupled[k];
+    const fixed_point_block *block = s->block + s->coupled[k];
     const lanes own = LANES_FROM(t + 4 * (size_t)k);
     for (int r = block->row; r < block->row + block->count; ++r) {
       LANES_ANYWHERE(rows + 4 * (size_t)r) += s->slope[r] * own;
@@ -176,10 +177,10 @@ LANES_INLINE void add_row(lanes *sum, double factor, const conic_program *progra
   }
 }
 
-void shifted_take_slopes(const shifted *s, const conic_program *program, const double *x,
-                         const double *rows, double *t) {
+void fixed_point_take_slopes(const fixed_point *s, const conic_program *program, const double *x,
+                             const double *rows, double *t) {
   for (int k = 0; k < s->coupled_count; ++k) {
-    const shifted_block *block = s->block + s->coupled[k];
+    const fixed_point_block *block = s->block + s->coupled[k];
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     for (int r = block->row; r < block->row + block->count; ++r) {
       if (s->slope[r] != 0.0) {
@@ -191,18 +192,18 @@ void shifted_take_slopes(const shifted *s, const conic_program *program, const d
   }
 }
 
-void shifted_add_shifts(const shifted *s, const double *t, double *rows) {
+void fixed_point_add_shifts(const fixed_point *s, const double *t, double *rows) {
   for (int k = 0; k < s->coupled_count; ++k) {
-    const shifted_block *block = s->block + s->coupled[k];
+    const fixed_point_block *block = s->block + s->coupled[k];
     for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
       LANES_ANYWHERE(rows + 4 * (size_t)(block->row + r)) += LANES_FROM(t + 4 * (size_t)k);
     }
   }
 }
 
-void shifted_take_shifts(const shifted *s, const double *rows, double *t) {
+void fixed_point_take_shifts(const fixed_point *s, const double *rows, double *t) {
   for (int k = 0; k < s->coupled_count; ++k) {
-    const shifted_block *block = s->block + s->coupled[k];
+    const fixed_point_block *block = s->block + s->coupled[k];
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
       sum += LANES_FROM(rows + 4 * (size_t)(block->row + r));
@@ -220,7 +221,7 @@ static void swap_ints(int *a, int *b) {
 }
 
 /* The largest entry of what is left, at *row, *column of the pivots' order. */
-static double find_pivot(const shifted *s, int k, int *row, int *column) {
+static double find_pivot(const fixed_point *s, int k, int *row, int *column) {
   const int n = s->coupled_count;
   double best = -1.0;
   for (int i = k; i < n; ++i) {
@@ -238,7 +239,7 @@ static double find_pivot(const shifted *s, int k, int *row, int *column) {
 }
 
 /* LU by complete pivoting: what is singular has its rank. */
-static void factor_matrix(shifted *s) {
+static void factor_matrix(fixed_point *s) {
   const int n = s->coupled_count;
   double first = 0.0;
   s->sign = 1;
@@ -270,7 +271,7 @@ static void factor_matrix(shifted *s) {
   }
 }
 
-int shifted_factor(shifted *s, qd_cone_workspace *workspace, const conic_program *program) {
+int fixed_point_factor(fixed_point *s, qd_cone_workspace *workspace, const conic_program *program) {
   const int n = s->coupled_count;
   const qd_cone_program *sizes = &program->program;
   if (n > s->matrix_room) {
@@ -278,17 +279,17 @@ int shifted_factor(shifted *s, qd_cone_workspace *workspace, const conic_program
   }
   memset(s->four_stationarity, 0, 4 * (size_t)sizes->variable_count * sizeof(double));
   for (int first = 0; first < n; first += 4) {
-    double unit[4 * SHIFTED_DENSE];
+    double unit[4 * FIXED_POINT_DENSE];
     const int width = n - first < 4 ? n - first : 4;
     memset(unit, 0, 4 * (size_t)n * sizeof(double));
     for (int k = 0; k < width; ++k) {
       unit[4 * (first + k) + k] = 1.0;
     }
     memset(s->four_rows, 0, 4 * (size_t)sizes->row_count * sizeof(double));
-    shifted_add_shifts(s, unit, s->four_rows);
+    fixed_point_add_shifts(s, unit, s->four_rows);
     conic_sensitivity_solve(workspace, 4, s->four_stationarity, s->four_rows, NULL, s->four_x, NULL,
                             NULL);
-    shifted_take_slopes(s, program, s->four_x, s->four_rows, s->four_shift);
+    fixed_point_take_slopes(s, program, s->four_x, s->four_rows, s->four_shift);
     for (int i = 0; i < n; ++i) {
       for (int k = 0; k < width; ++k) {
         s->matrix[(size_t)i * (size_t)n + (size_t)(first + k)] =
@@ -301,7 +302,7 @@ int shifted_factor(shifted *s, qd_cone_workspace *workspace, const conic_program
 }
 
 /* One right-hand side in the order of pivots: y = U^-1 L^-1 y, what is beyond the rank zero. */
-static void solve_in_order(const shifted *s, double *y) {
+static void solve_in_order(const fixed_point *s, double *y) {
   const int n = s->coupled_count, rank = s->rank;
   for (int i = 1; i < rank; ++i) {
     const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
@@ -322,7 +323,7 @@ static void solve_in_order(const shifted *s, double *y) {
 }
 
 /* The same of the transposed matrix: y = L'^-1 U'^-1 y */
-static void solve_transposed_in_order(const shifted *s, double *y) {
+static void solve_transposed_in_order(const fixed_point *s, double *y) {
   const int n = s->coupled_count, rank = s->rank;
   for (int i = 0; i < rank; ++i) {
     const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
@@ -342,11 +343,11 @@ static void solve_transposed_in_order(const shifted *s, double *y) {
   }
 }
 
-void shifted_matrix_solve(const shifted *s, int transposed, int width, double *x) {
+void fixed_point_matrix_solve(const fixed_point *s, int transposed, int width, double *x) {
   const int n = s->coupled_count;
   const int *from = transposed ? s->column_of : s->row_of;
   const int *to = transposed ? s->row_of : s->column_of;
-  double y[SHIFTED_DENSE];
+  double y[FIXED_POINT_DENSE];
   for (int k = 0; k < width; ++k) {
     for (int i = 0; i < n; ++i) {
       y[i] = x[(size_t)from[i] * (size_t)width + (size_t)k];

@@ -285,7 +285,7 @@ static void write_row(const void *context, int row, double *out) {
          16 * (size_t)(A->row_start[row + 1] - A->row_start[row]) * sizeof(double));
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void add_cones(primal_path *p, const sparse_rows *G) {
   for (int c = 0; c < p->cones; ++c) {
     add_cone(p, G, p->cone + c);

@@ -78,7 +78,7 @@ struct qd_coulomb_workspace {
   int multiplies;  /* 1: rows of W count multiplied by `factor` */
 };
 
-/* ---- law.c */
+/* ---- residual.c */
 
 /* w = W force + q */
 void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w);

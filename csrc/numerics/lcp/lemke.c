@@ -141,7 +141,7 @@ static int first_row(lemke *work) {
   return choose_tied(work, count, work->cover);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void eliminate(double *inverse, double *value, const double *column, int n, int row) {
   const size_t size = (size_t)n;
   double *own = inverse + (size_t)row * size;

@@ -193,7 +193,7 @@ void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
   }
 }
 
-QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
+QD_MULTIVERSION ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
   ocp_gap gap = {0.0, 0.0, 0.0, 0.0, 0.0, 0};
   double count = 0.0;
   bound_side s;
@@ -216,7 +216,7 @@ QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
   return gap;
 }
 
-QD_CLONES void ocp_bounds_weights(qd_ocp_workspace *w) {
+QD_MULTIVERSION void ocp_bounds_weights(qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
     if (!b->is_bounded) {
@@ -228,7 +228,7 @@ QD_CLONES void ocp_bounds_weights(qd_ocp_workspace *w) {
   }
 }
 
-QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_products) {
+QD_MULTIVERSION void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_products) {
   const double corrected = with_products ? 1.0 : 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
@@ -245,7 +245,7 @@ QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_
   }
 }
 
-QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_products) {
+QD_MULTIVERSION double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_products) {
   const double corrected = with_products ? 1.0 : 0.0;
   double fastest = 1.0; /* 1 / the longest step */
   bound_side side;
@@ -266,7 +266,7 @@ QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_
   return 1.0 / fastest;
 }
 
-QD_CLONES void ocp_bounds_products(qd_ocp_workspace *w) {
+QD_MULTIVERSION void ocp_bounds_products(qd_ocp_workspace *w) {
   bound_side s;
   for (int at = 0; side_next(&s, w, &at);) {
     for (size_t i = 0; i < s.count; ++i) {
@@ -275,7 +275,7 @@ QD_CLONES void ocp_bounds_products(qd_ocp_workspace *w) {
   }
 }
 
-QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) {
+QD_MULTIVERSION double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) {
   double sum = 0.0, count = 0.0;
   bound_side s;
   for (int at = 0; side_next(&s, w, &at);) {
@@ -287,7 +287,7 @@ QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) 
   return count > 0.0 ? sum / count : 0.0;
 }
 
-QD_CLONES void ocp_bounds_move(qd_ocp_workspace *w, double length) {
+QD_MULTIVERSION void ocp_bounds_move(qd_ocp_workspace *w, double length) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
     for (size_t i = 0; i < b->count; ++i) {

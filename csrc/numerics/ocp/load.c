@@ -285,7 +285,7 @@ static void store_duals(const qd_ocp_workspace *w, int kind, double *to) {
 }
 
 /* K = -U^-1 Y of the last factorisation; dead states have none. */
-QD_CLONES static void store_gains(const qd_ocp_workspace *w, const qd_ocp_solution *out) {
+QD_MULTIVERSION static void store_gains(const qd_ocp_workspace *w, const qd_ocp_solution *out) {
   const size_t n = (size_t)w->nx, m = (size_t)w->nu, up = w->up, gp = w->gp, zp = w->zp;
   double *K = w->VF; /* (up, zp) */
   for (size_t t = 0; t < (size_t)w->T; ++t) {

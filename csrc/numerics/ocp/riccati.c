@@ -197,7 +197,7 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
   return 1;
 }
 
-QD_CLONES int ocp_factor(qd_ocp_workspace *w) {
+QD_MULTIVERSION int ocp_factor(qd_ocp_workspace *w) {
   memset(w->V, 0, w->zp * w->zp * sizeof *w->V);
   value_begin(w, (size_t)w->T - 1, w->V);
   for (size_t t = (size_t)w->T; t-- > 0;) {
@@ -299,7 +299,7 @@ LANES_INLINE void feedback(const qd_ocp_workspace *w, size_t t, const double *y,
   }
 }
 
-QD_CLONES void ocp_newton_step(qd_ocp_workspace *w) {
+QD_MULTIVERSION void ocp_newton_step(qd_ocp_workspace *w) {
   const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, xp = w->xp;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count, T = (size_t)w->T;
   backward(w, NULL, NULL);
@@ -327,7 +327,7 @@ QD_CLONES void ocp_newton_step(qd_ocp_workspace *w) {
   }
 }
 
-QD_CLONES void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
+QD_MULTIVERSION void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
   const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, xp = w->xp, T = (size_t)w->T;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   const double *before_x = w->x_first, *before_u = w->u_before;
@@ -362,7 +362,7 @@ QD_CLONES void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
   }
 }
 
-QD_CLONES ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate) {
+QD_MULTIVERSION ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate) {
   ocp_stationarity found = {0.0, 0.0, 0.0};
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
@@ -380,7 +380,7 @@ QD_CLONES ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate) {
   return found;
 }
 
-QD_CLONES void ocp_cost_gradient(qd_ocp_workspace *w) {
+QD_MULTIVERSION void ocp_cost_gradient(qd_ocp_workspace *w) {
   const size_t up = w->up, lp = w->lp, xp = w->xp, T = (size_t)w->T;
   const size_t live = (size_t)w->live_count;
   for (size_t t = 0; t < T; ++t) {
@@ -437,7 +437,7 @@ LANES_INLINE double slope(const ocp_bounds *b, size_t i, int with_cost) {
   return sum;
 }
 
-QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
+QD_MULTIVERSION ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
   const size_t up = w->up, lp = w->lp, fp = w->fp, xp = w->xp, T = (size_t)w->T;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   const ocp_bounds *bx = &w->bounds[OCP_X], *bu = &w->bounds[OCP_U], *bd = &w->bounds[OCP_D];

@@ -179,7 +179,7 @@ LANES_INLINE void add_block_by_list(const block_call *call, int rows, int tile_c
   add_block(call, rows, tile_count, 0);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift) {
   start_from_Q(system, shift);
   const int by_table = system->tile_count <= PLACE_TILES;
@@ -399,7 +399,7 @@ LANES_INLINE int factor_panel(tile_system *system, int j, int width, double *wea
   return dropped;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 int tiles_factor(tile_system *system) {
   int dropped = 0;
   double weakest = 1.0;
@@ -426,7 +426,7 @@ int tiles_factor(tile_system *system) {
 
 /* ------------------------------------------------------------ solves and products */
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_solve(const tile_system *system, double *x) {
   for (int j = 0; j < system->tile_count; ++j) {
     const double *columns = system->inverse + 32 * (size_t)j + 16;
@@ -501,7 +501,7 @@ LANES_INLINE void multiply_block(const block_call *call, int rows, int tile_coun
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y) {
   for (int b = 0; b < system->block_count; ++b) {
     const block_call call = {system, &system->blocks[b], A, x, y, NULL};
@@ -532,7 +532,7 @@ LANES_INLINE void add_transposed_block(const block_call *call, int rows, int til
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_add_transposed(const tile_system *system, const double *A, const double *y, double *x) {
   for (int b = 0; b < system->block_count; ++b) {
     const block_call call = {system, &system->blocks[b], A, y, x, NULL};
@@ -540,7 +540,7 @@ void tiles_add_transposed(const tile_system *system, const double *A, const doub
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_multiply_Q(const tile_system *system, const double *x, double *y) {
   const size_t size = 4 * (size_t)system->tile_count;
   memcpy(y, x, size * sizeof(double));

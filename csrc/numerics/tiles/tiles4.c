@@ -32,7 +32,7 @@ LANES_INLINE void add_tile_transposed(double *y, const double *L, const double *
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_solve4(const tile_system *system, double *x) {
   lanes work[4];
   double *y = (double *)work;
@@ -75,7 +75,7 @@ LANES_INLINE void multiply_block4(const block_call *call, int rows, int tile_cou
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_multiply4(const tile_system *system, const int *blocks, int block_count, const double *A,
                      const double *x, double *y) {
   for (int b = 0; b < block_count; ++b) {
@@ -107,7 +107,7 @@ LANES_INLINE void add_transposed_block4(const block_call *call, int rows, int ti
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_add_transposed4(const tile_system *system, const int *blocks, int block_count,
                            const double *A, const double *y, double *x) {
   for (int b = 0; b < block_count; ++b) {
@@ -116,7 +116,7 @@ void tiles_add_transposed4(const tile_system *system, const int *blocks, int blo
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void tiles_multiply_Q4(const tile_system *system, const double *x, double *y) {
   const size_t size = 16 * (size_t)system->tile_count;
   memcpy(y, x, size * sizeof(double));

@@ -82,7 +82,7 @@ static void check_random(int type_a, int type_b) {
   say("random", type_a, type_b, &result, manifold);
 }
 
-/* B stands or lies on A, almost flat, turned about the vertical and shifted. */
+/* B stands or lies on A, almost flat, turned about the vertical and fixed_point. */
 static void check_stacked(int type_a, int type_b) {
   tally result = {.tolerance = TOLERANCE};
   int manifold = 0;

@@ -117,7 +117,7 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
     const int dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
     if (program->cone_kind[k] == QD_INTERVAL) {
-      continue; /* conic/soft/soft_measure.c */
+      continue; /* conic/compliance/compliance_measure.c */
     }
     if (program->cone_kind[k] == QD_LORENTZ) {
       measure_cone(w + row, slack + row, dual + row, dim, target, most);
@@ -130,7 +130,7 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
 }
 
 /* Residuals in the caller's numbers; infinite where one of them is NaN. */
-QD_CLONES
+QD_MULTIVERSION
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
                    const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info) {

@@ -52,7 +52,7 @@ static void note_cost(const qd_cone_workspace *workspace, int with_push, scales 
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
   const cone_product *product = &workspace->product;
   scales s = {.weakest_row = HUGE_VAL};

@@ -69,7 +69,7 @@ static conic_program without_compliance(qd_cone_workspace *workspace, const coni
   return plain;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void clear_lanes(qd_cone_workspace *workspace) {
   envelope *e = &workspace->envelope;
   for (int c = 0; c < workspace->program.lane_count; ++c) {
@@ -143,7 +143,7 @@ LANES_INLINE double dot(const double *a, const double *b, int count) {
 }
 
 /* Multipliers and stiffness at x, the gradient into residual_x, its size into run. */
-QD_CLONES
+QD_MULTIVERSION
 static void look(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count;
   double force;
@@ -167,7 +167,7 @@ static void factor(qd_cone_workspace *workspace, envelope_run *run) {
 }
 
 /* x += t dx, w += t dw */
-QD_CLONES
+QD_MULTIVERSION
 static void move(qd_cone_workspace *workspace, double t) {
   const double *dx = workspace->work.dx, *dw = workspace->work.row2;
   for (int i = 0; i < workspace->program.column_count; ++i) {
@@ -180,7 +180,7 @@ static void move(qd_cone_workspace *workspace, double t) {
 
 /* How much farther than the whole step, which has been taken, the least cost is: the root of the
  * slope, which rises, from `first` < 0 at its beginning to `last`. */
-QD_CLONES
+QD_MULTIVERSION
 static double search(qd_cone_workspace *workspace, double first, double last) {
   const double *dx = workspace->work.dx, *dw = workspace->work.row2;
   const double *w = workspace->newton.slack;
@@ -201,7 +201,7 @@ static double search(qd_cone_workspace *workspace, double first, double last) {
 }
 
 /* One step from where `look` has been, and a look from there. */
-QD_CLONES
+QD_MULTIVERSION
 static void step(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count;
   double *dx = workspace->work.dx;
@@ -343,7 +343,7 @@ static void hand_out(qd_cone_workspace *workspace, const qd_cone_program *progra
     info->dual_residual = larger(info->dual_residual, fabs(workspace->work.residual_x[i]) /
                                                           workspace->program.column_scale[i]);
   }
-  soft_measure_rows(program, out, info);
+  compliance_measure_rows(program, out, info);
 }
 
 envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,

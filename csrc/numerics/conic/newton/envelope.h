@@ -23,8 +23,8 @@
 #define QD_NUMERICS_CONIC_ENVELOPE_H
 
 #include "base/arena.h"
+#include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/conic.h"
-#include "numerics/conic/soft/soft.h"
 
 /* All over lanes. */
 typedef struct envelope {

@@ -48,7 +48,7 @@ LANES_INLINE void find_multiplier(const envelope *e, int cone, const lanes *w, l
   lanes_larger(dual, dual, &lower);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void envelope_find_stiffness(envelope *e, int lane_count) {
   for (int c = 0; c < lane_count; c += LANE_COUNT) {
     const lanes R = LANES_OF(e->normal + c), R1 = LANES_OF(e->across + c);
@@ -138,7 +138,7 @@ LANES_INLINE int respond_rows(qd_cone_workspace *workspace, const cone_group *gr
   return keep_states(workspace->active.state + cone, &between, &none);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 int envelope_respond(qd_cone_workspace *workspace, const double *w, double *dual, double *force) {
   const cone_product *product = &workspace->product;
   lanes most = zero;
@@ -194,7 +194,7 @@ LANES_INLINE void add_row_slopes(const envelope *e, const cone_group *group, int
   *fall += stiff;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double envelope_slope(const qd_cone_workspace *workspace, double t, const double *w,
                       const double *dw, double *fall) {
   const cone_product *product = &workspace->product;
@@ -254,7 +254,7 @@ void envelope_rows_of(const qd_cone_workspace *workspace, const double *dual, do
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void envelope_slacks(const qd_cone_workspace *workspace, const double *w, const double *dual,
                      double *slack) {
   const cone_product *product = &workspace->product;

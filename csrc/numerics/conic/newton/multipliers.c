@@ -70,7 +70,7 @@ LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *g
 }
 
 /* The multipliers that slacks w call for. */
-QD_CLONES
+QD_MULTIVERSION
 static void respond(qd_cone_workspace *workspace, const double *w, const double *dual, double *out,
                     int jacobian) {
   const cone_product *product = &workspace->product;
@@ -319,8 +319,8 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   return best;
 }
 
-int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
-                 int *polished, qd_cone_info *info) {
+int augmented_lagrangian(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                         int *polished, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->program.column_count * sizeof(double);
   const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   const double error = repeat(workspace, limit, info);

@@ -55,7 +55,7 @@ LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dua
 }
 
 /* One Newton step from (x, dual) with the set that conic_project found. w: slack of x, updated. */
-QD_CLONES
+QD_MULTIVERSION
 static void newton_step(qd_cone_workspace *workspace, int factor, double *x, double *dual,
                         double *w) {
   tile_system *system = &workspace->system;
@@ -272,7 +272,7 @@ LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best
 }
 
 /* Newton from (newton); 1 if it arrives. */
-QD_CLONES
+QD_MULTIVERSION
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
   newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0, 0};
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;

@@ -162,7 +162,7 @@ LANES_INLINE void note_change(const lanes *change, int real, lanes *worst) {
   lanes_larger(worst, &own, worst);
 }
 
-QD_CLONES
+QD_MULTIVERSION
 double conic_project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
                      double *projected) {
   const cone_product *product = &workspace->product;

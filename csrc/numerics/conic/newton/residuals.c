@@ -12,7 +12,7 @@ void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->work.residual_row);
   for (int i = 0; i < workspace->program.slot_count; ++i) {
@@ -23,7 +23,7 @@ void conic_row_residual(qd_cone_workspace *workspace, const double *x, const dou
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
   tiles_multiply_Q(&workspace->system, x, workspace->work.Qx);
   for (int i = 0; i < workspace->program.slot_count; ++i) {

@@ -219,7 +219,7 @@ static void restore_best(qd_cone_workspace *workspace) {
 }
 
 /* The largest residual of a row over `length`. */
-QD_CLONES
+QD_MULTIVERSION
 static double primal_error(const qd_cone_workspace *workspace, double length) {
   const double *residual = workspace->work.residual_row;
   const cone_product *product = &workspace->product;
@@ -238,7 +238,7 @@ static double primal_error(const qd_cone_workspace *workspace, double length) {
 /* Largest of primal, dual and complementarity error over what is allowed: rows beside `length`,
  * columns beside `force` if that is more than their natural size. `gap`: the sum of all products;
  * not finite if any number of the iterate is not. */
-QD_CLONES
+QD_MULTIVERSION
 static double path_error(qd_cone_workspace *workspace, double goal, double length, double force,
                          double *gap) {
   *gap = cones_gap(&workspace->product, workspace->iterate.slack, workspace->iterate.dual);
@@ -263,7 +263,7 @@ static double natural_error(qd_cone_workspace *workspace, double goal, double *g
 
 /* Of a barrier, where natural units are far above those of some cones: the largest error of
  * products and of rows beside each cone's own target and slack, over what is allowed. */
-QD_CLONES
+QD_MULTIVERSION
 static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;

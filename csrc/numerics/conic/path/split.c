@@ -104,7 +104,7 @@ static int widest_gap(const histogram *h, double *middle) {
   return width;
 }
 
-QD_CLONES
+QD_MULTIVERSION
 int conic_find_split(qd_cone_workspace *workspace, int wanted) {
   const cone_product *product = &workspace->product;
   histogram h = {.lowest = BINS, .highest = 0};

@@ -50,7 +50,7 @@ int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling
 
 /* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
  * W^-1 residual_row. */
-QD_CLONES
+QD_MULTIVERSION
 static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
                             double *dslack, double *ddual, int refinements) {
   const tile_system *system = &workspace->system;
@@ -107,7 +107,7 @@ static double common_step(qd_cone_workspace *workspace, const double *dslack, co
   return smaller(1.0, fraction * cones_step(&workspace->product, dslack, ddual, 1e3));
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void advance(qd_cone_workspace *workspace, double alpha, double share) {
   const cone_product *product = &workspace->product;
   cones_add(product, &product->inverse, alpha, workspace->work.dslack, workspace->iterate.slack);
@@ -123,7 +123,7 @@ static void advance(qd_cone_workspace *workspace, double alpha, double share) {
 }
 
 /* Largest |a_i - b_i| */
-QD_CLONES
+QD_MULTIVERSION
 static double difference(const double *a, const double *b, int count) {
   lanes most = {0.0, 0.0, 0.0, 0.0};
   for (int i = 0; i < count; i += LANE_COUNT) {

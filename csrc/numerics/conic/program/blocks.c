@@ -137,7 +137,7 @@ LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *sq
 
 /* A block's values; compliance of its cones: the largest squared row norm of each, what a unit of
  * its multiplier moves its slack by (Q = I). Returns the sum of all squares. */
-QD_CLONES
+QD_MULTIVERSION
 static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const int equality = block->first_row >= workspace->program.row_count;
   const int in_tiles =

@@ -64,7 +64,7 @@ LANES_INLINE void note_row(aligned_columns *aligned, const double *row, int n, s
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void find_patterns(aligned_columns *aligned, const qd_cone_program *program, size_t words) {
   const int n = program->variable_count;
   size_t bit = (size_t)n, row = 0;
@@ -141,7 +141,7 @@ static void forget_tiles(aligned_columns *aligned) {
 
 /* `count` rows from `first` on, as rows `at` .. of the matrix, all with the tiles of all of them;
  * 0 if there is no room. */
-QD_CLONES
+QD_MULTIVERSION
 static int put_rows(aligned_columns *aligned, tile_rows *matrix, const double *values, int n,
                     int first, int count, int at) {
   const size_t begin = (size_t)matrix->start[at];

@@ -187,7 +187,7 @@ int equality_space_find(equality_space *space, const qd_cone_program *program, d
 /* ------------------------------------------------------------ the smaller program */
 
 /* D Q D, then H'(DQD)H: the part behind the first `rank` rows and columns. */
-QD_CLONES
+QD_MULTIVERSION
 static void restrict_cost(equality_space *space, const double *Q) {
   const int n = space->variables;
   double *M = space->Q, *p = space->work;
@@ -234,7 +234,7 @@ static void clear_rounding(double *Q, int count, double rounding) {
   }
 }
 
-QD_CLONES
+QD_MULTIVERSION
 static void restrict_rows(equality_space *space, const double *G, int rows) {
   const int n = space->variables;
   for (int i = 0; i < rows; ++i) {

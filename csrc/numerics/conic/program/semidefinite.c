@@ -141,7 +141,8 @@ static int padded(int n) { return (n + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT
 
 /* Rows of the Cholesky factor L of the matrix with a unit diagonal, shifted; each padded with zeros
  * to whole lanes from its first entry on. 1 if there is one. */
-QD_CLONES static int has_factor(const double *Q, int n, const row_order *order, double *scratch) {
+QD_MULTIVERSION static int has_factor(const double *Q, int n, const row_order *order,
+                                      double *scratch) {
   const int stride = padded(n);
   double *root = scratch, *L = scratch + stride;
   for (int k = 0; k < n; ++k) {

@@ -100,7 +100,7 @@ LANES_INLINE uint64_t mask_short_row(const double *row, const int *tiles, int co
 }
 
 /* Masks of all rows of a matrix; 1 if a row has no entry. */
-QD_CLONES
+QD_MULTIVERSION
 static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
   const lane_bits lane = {0, 1, 2, 3}, narrow = lane >= 4 - n % 4;
   int any_empty = 0;

@@ -123,8 +123,8 @@ static void factor(qd_cone_workspace *workspace, int hard) {
   list_stiff_blocks(workspace);
   clear_rows(workspace);
   /* one refinement of a soft system, none where its factor is as good as exact */
-  const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
-  workspace->sensitivity.rounds = hard || !definite ? ROUNDS : soft_rounds;
+  const int compliance_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
+  workspace->sensitivity.rounds = hard || !definite ? ROUNDS : compliance_rounds;
 }
 
 qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact) {
@@ -232,7 +232,7 @@ static double largest(const double *a, size_t count) {
  * directions want z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z +
  * e (soft), H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step, exact at once for
  * soft directions, repeated until hard ones rest. */
-QD_CLONES
+QD_MULTIVERSION
 static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
                        const double *moved, double *dx, double *z) {
   const tile_system *system = &workspace->system;

@@ -53,8 +53,8 @@ static known_set find_set(qd_cone_workspace *workspace, int polished) {
       !set.active) { /* rounding ended the path, or no polish */
     qd_cone_info effort = {0};
     workspace->path.error = HUGE_VAL;
-    set.active =
-        conic_rescue(workspace, DEFAULT_TOLERANCE, KEPT_ITERATIONS, 1, &set.settled, &effort);
+    set.active = augmented_lagrangian(workspace, DEFAULT_TOLERANCE, KEPT_ITERATIONS, 1,
+                                      &set.settled, &effort);
     set.by_path = !set.active;
     set.weak = 1; /* one set of several that are as good: an estimate */
   }

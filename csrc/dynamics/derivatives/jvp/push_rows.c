@@ -1,0 +1,195 @@
+/* Changes of contacts and bilateral constraints along the direction. */
+#include "dynamics/derivatives/jvp/parts.h"
+#include "dynamics/problem/yield.h"
+
+static void contact_moves(contact_motion *m, const pushforward *p, int index) {
+  const qd_contact *contact = p->s->w->collision.contact + index;
+  const differential *d = p->d;
+  contact_motion by_size;
+  double size[6];
+  memset(m, 0, sizeof *m);
+  if (p->tangent[QD_BY_Q] != NULL || p->tangent[QD_BY_MOCAP] != NULL) {
+    contact_motion_compute(m, p->s->model, contact, d->by_pose + index,
+                           d->body_motion + contact->body_a, d->body_motion + contact->body_b);
+  }
+  if (p->tangent[QD_BY_GEOM_SIZE] != NULL) {
+    tangent_vec3(size, p, QD_BY_GEOM_SIZE, contact->geom_a);
+    tangent_vec3(size + 3, p, QD_BY_GEOM_SIZE, contact->geom_b);
+    contact_size_motion(&by_size, p->s->model, contact, d->by_size + index, size);
+    vec3_axpy(m->pos, 1.0, by_size.pos);
+    m->dist += by_size.dist;
+    for (int i = 0; i < 9; ++i) {
+      m->frame[i] += by_size.frame[i];
+    }
+  }
+}
+
+/* Changes of the relative motion of twists, in the frame of the contact. */
+static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], const screw *twist,
+                          const screw *d_twist, const qd_contact *contact,
+                          const contact_motion *m) {
+  screw relative, change;
+  double velocity[3], d_velocity[3], part[3];
+  screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
+  screw_sub(&change, d_twist + contact->body_b, d_twist + contact->body_a);
+  screw_point_velocity(velocity, &relative, contact->pos);
+  screw_point_velocity(d_velocity, &change, contact->pos);
+  vec3_cross(part, relative.w, m->pos);
+  vec3_axpy(d_velocity, 1.0, part);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double *t = contact->frame + 3 * axis, *dt = m->frame + 3 * axis;
+    motion[axis] = vec3_dot(t, velocity);
+    motion[3 + axis] = vec3_dot(t, relative.w);
+    out[axis] = vec3_dot(dt, velocity) + vec3_dot(t, d_velocity);
+    out[3 + axis] = vec3_dot(dt, relative.w) + vec3_dot(t, change.w);
+  }
+}
+
+/* The change of the offset of a contact's normal row. */
+static double offset_change(const pushforward *p, const contact_block *block,
+                            const qd_contact *contact, const contact_motion *m) {
+  const double dh = tangent_at(p, QD_BY_H, 0), h = p->s->options->h;
+  double motion[MOTION_MAX], change[MOTION_MAX];
+  switch (block->offset) {
+  case OFFSET_BOUNCE:
+    motion_change(change, motion, p->s->w->problem.velocity.body, p->d->d_velocity, contact, m);
+    return block->restitution * (h * change[0] + dh * motion[0]);
+  case OFFSET_CAPPED:
+    return -p->s->options->recovery_speed * dh;
+  case OFFSET_HELD:
+  case OFFSET_YIELD: /* with the compliance of its rows */
+    return 0.0;
+  default:
+    return m->dist;
+  }
+}
+
+/* Rows of a contact that yields, by its distance, h and friction. */
+static void push_yield(const pushforward *p, const contact_block *block, const qd_contact *contact,
+                       double d_dist) {
+  const double *dual = p->s->w->problem.dual + block->row;
+  const double dh = tangent_at(p, QD_BY_H, 0);
+  const double d_friction = tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair);
+  double by_dist[YIELD_ROWS_MAX], by_h[YIELD_ROWS_MAX], by_friction[YIELD_ROWS_MAX];
+  contact_yield now;
+  contact_yield_change change;
+  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
+  contact_yield_rows(by_dist, &change.by_distance, &block->rows, dual);
+  contact_yield_rows(by_h, &change.by_h, &block->rows, dual);
+  contact_yield_rows(by_friction, &change.by_friction, &block->rows, dual);
+  for (int r = 0; r < block->rows.count; ++r) {
+    p->w[(block->row + r) * p->stride] +=
+        by_dist[r] * d_dist + by_h[r] * dh + by_friction[r] * d_friction;
+  }
+}
+
+void push_contact(const pushforward *p, int index) {
+  const problem *program = &p->s->w->problem;
+  const qd_contact *contact = p->s->w->collision.contact + index;
+  const contact_block *block = program->block + index;
+  double motion[MOTION_MAX], change[MOTION_MAX], d_force[MOTION_MAX] = {0.0}, slope[2];
+  double force[3], moment[3], part[3];
+  int coefficient[2];
+  contact_motion m;
+  wrench dW;
+  contact_moves(&m, p, index);
+  motion_change(change, motion, p->point->delta.body, p->d->d_delta, contact, &m);
+  change[0] += offset_change(p, block, contact, &m);
+  for (int r = 0; r < block->rows.count; ++r) {
+    const friction_row *row = block->rows.row + r;
+    double *out = p->w + (block->row + r) * p->stride;
+    *out = friction_row_of(row, change);
+    if (r == 0 && p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
+      *out += program->dual[block->row] * tangent_at(p, QD_BY_PAIR_COMPLIANCE, contact->pair);
+    }
+    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
+                        program->rays);
+    for (int k = 0; k < 2; ++k) {
+      if (coefficient[k] >= 0) {
+        const double weight =
+            slope[k] * tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair + coefficient[k]);
+        *out += weight * motion[row->component[k]];
+        d_force[row->component[k]] += weight * program->dual[block->row + r];
+      }
+    }
+  }
+  if (block->offset == OFFSET_YIELD) {
+    push_yield(p, block, contact, m.dist);
+  }
+  contact_world_force(dW.f, dW.m, contact, d_force);
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3_axpy(dW.f, contact->force[axis], m.frame + 3 * axis);
+    vec3_axpy(dW.m, contact->force[3 + axis], m.frame + 3 * axis);
+  }
+  vec3_cross(part, contact->pos, dW.f);
+  vec3_axpy(dW.m, 1.0, part);
+  contact_world_force(force, moment, contact, contact->force);
+  vec3_cross(part, m.pos, force);
+  vec3_axpy(dW.m, 1.0, part);
+  wrench_axpy(p->d->pose + contact->body_b, 1.0, &dW);
+  wrench_axpy(p->d->pose + contact->body_a, -1.0, &dW);
+}
+
+static void push_constraint(const pushforward *p, int index, const double *force,
+                            double change[CONSTRAINT_ROWS_MAX]) {
+  const constraint_state *state = p->s->w->problem.constraint + index;
+  const differential *d = p->d;
+  double d_violation[3] = {0.0};
+  memset(change, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
+  for (int i = 0; i < state->rows; ++i) { /* what a step undoes of it grows with h */
+    change[i] = state->capped[i / 3]
+                    ? tangent_at(p, QD_BY_H, 0) * state->violation[i] / p->s->options->h
+                    : 0.0;
+  }
+  if (state->tendon[0] >= 0) {
+    return; /* the rest with its tendons */
+  }
+  if (state->rows == 1) {
+    d_violation[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
+    if (state->dof[1] >= 0) {
+      d_violation[0] -= tangent_at(p, QD_BY_Q, state->dof[1]) * state->slope;
+      change[0] -=
+          tangent_at(p, QD_BY_Q, state->dof[1]) * state->curvature * p->s->delta[state->dof[1]];
+    }
+    constraint_cap_change(state, 0, d_violation);
+    change[0] += d_violation[0];
+    return;
+  }
+  const int carrier = state->body[2];
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const int body = state->body[side];
+    double d_anchor[3], part[3], relative[3];
+    screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
+    vec3_axpy(d_violation, sign, d_anchor);
+    screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
+    vec3_axpy(change, sign, part);
+    vec3_cross(part, d->d_delta[carrier].w, state->anchor[side]);
+    vec3_axpy(change, -sign, part);
+    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
+    vec3_cross(part, relative, d_anchor);
+    vec3_axpy(change, sign, part);
+    if (state->rows == 6) {
+      vec3_axpy(change + 3, sign, d->d_delta[body].w);
+      constraint_turn_push(change + 3, state, d->body_motion[body].w, side);
+    }
+    vec3_cross(part, d_anchor, force);
+    vec3_axpy(d->pose[body].m, sign, part);
+    vec3_axpy(d->pose[carrier].m, -sign, part);
+  }
+  constraint_cap_change(state, 0, d_violation);
+  vec3_axpy(change, 1.0, d_violation);
+}
+
+void push_constraints(const pushforward *p) {
+  const problem *program = &p->s->w->problem;
+  int row = 0;
+  while (row < program->equality_count) {
+    const int index = program->equality[row].constraint;
+    double change[CONSTRAINT_ROWS_MAX];
+    push_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, change);
+    for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+      p->e[row * p->stride] = change[program->equality[row].component];
+    }
+  }
+}

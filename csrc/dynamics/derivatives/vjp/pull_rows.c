@@ -1,0 +1,239 @@
+/* What the gradient takes from contacts and bilateral constraints. */
+#include "dynamics/derivatives/vjp/parts.h"
+#include "dynamics/problem/yield.h"
+
+typedef struct relative_motion {
+  screw twist;
+  double velocity[3]; /* at the contact */
+} relative_motion;
+
+static void relative_motion_of(relative_motion *out, const twist_field *field,
+                               const qd_contact *contact) {
+  screw_sub(&out->twist, field->body + contact->body_b, field->body + contact->body_a);
+  screw_point_velocity(out->velocity, &out->twist, contact->pos);
+}
+
+/* out += cotangents of the contact's point and axes, of f.w(x). */
+static void add_contact_cotangent(contact_motion *out, const double f[MOTION_MAX],
+                                  const qd_contact *contact, const relative_motion *x) {
+  double force[3], moment[3], part[3];
+  contact_world_force(force, moment, contact, f);
+  vec3_cross(part, force, x->twist.w);
+  vec3_axpy(out->pos, 1.0, part);
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3_axpy(out->frame + 3 * axis, f[axis], x->velocity);
+    vec3_axpy(out->frame + 3 * axis, f[3 + axis], x->twist.w);
+  }
+}
+
+/* pose, twist: f at the contact is the cotangent of the bodies' twists in the field. */
+static void pull_contact_twist(wrench *pose, wrench *twist, const twist_field *field,
+                               const qd_contact *contact, const double f[MOTION_MAX]) {
+  double force[3], moment[3];
+  wrench W;
+  contact_world_force(force, moment, contact, f);
+  wrench_at(&W, contact->pos, force, moment);
+  if (twist != NULL) {
+    wrench_axpy(twist + contact->body_b, 1.0, &W);
+    wrench_axpy(twist + contact->body_a, -1.0, &W);
+  }
+  pull_twist(pose, field, contact->body_b, 1.0, &W);
+  pull_twist(pose, field, contact->body_a, -1.0, &W);
+}
+
+/* What the offset of the normal row, with this cotangent, is made of. */
+static void pull_offset(const pullback *p, const contact_block *block, const qd_contact *contact,
+                        double cotangent, contact_motion *out) {
+  const double h = p->s->options->h;
+  if (block->offset == OFFSET_GAP) {
+    out->dist = cotangent;
+  } else if (block->offset == OFFSET_CAPPED) {
+    add_gradient(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
+  } else if (block->offset == OFFSET_BOUNCE) {
+    const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
+    const twist_field *field = &p->s->w->problem.velocity;
+    relative_motion x;
+    relative_motion_of(&x, field, contact);
+    add_gradient(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
+    pull_contact_twist(p->d->pose, p->d->bounce, field, contact, bounce);
+    add_contact_cotangent(out, bounce, contact, &x);
+  }
+}
+
+static void frame_motion_of(double motion[MOTION_MAX], const qd_contact *contact,
+                            const relative_motion *m) {
+  for (int axis = 0; axis < 3; ++axis) {
+    motion[axis] = vec3_dot(contact->frame + 3 * axis, m->velocity);
+    motion[3 + axis] = vec3_dot(contact->frame + 3 * axis, m->twist.w);
+  }
+}
+
+static void pull_friction(const pullback *p, int index, const relative_motion *z,
+                          const relative_motion *x) {
+  const problem *program = &p->s->w->problem;
+  const qd_contact *contact = p->s->w->collision.contact + index;
+  const contact_block *block = program->block + index;
+  double *out = p->gradient[QD_BY_PAIR_FRICTION] + 5 * contact->pair;
+  double along_z[MOTION_MAX], along_x[MOTION_MAX], slope[2];
+  int coefficient[2];
+  frame_motion_of(along_z, contact, z);
+  frame_motion_of(along_x, contact, x);
+  for (int r = 0; r < block->rows.count; ++r) {
+    const double lambda = program->dual[block->row + r];
+    const double mu = p->mu[(block->row + r) * p->stride];
+    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
+                        program->rays);
+    for (int k = 0; k < 2; ++k) {
+      const int component = block->rows.row[r].component[k];
+      if (coefficient[k] >= 0) {
+        out[coefficient[k]] += slope[k] * (lambda * along_z[component] + mu * along_x[component]);
+      }
+    }
+  }
+}
+
+static double yield_power(const pullback *p, const contact_block *block,
+                          const contact_yield *change) {
+  double rows[YIELD_ROWS_MAX], sum = 0.0;
+  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.dual + block->row);
+  for (int r = 0; r < block->rows.count; ++r) {
+    sum += rows[r] * p->mu[(block->row + r) * p->stride];
+  }
+  return sum;
+}
+
+/* What rows of a contact that yields say of h and friction; returns what they say of the distance.
+ */
+static double pull_yield(const pullback *p, const contact_block *block, const qd_contact *contact) {
+  double *by_friction = p->gradient[QD_BY_PAIR_FRICTION];
+  contact_yield now;
+  contact_yield_change change;
+  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
+  add_gradient(p, QD_BY_H, 0, yield_power(p, block, &change.by_h));
+  if (by_friction != NULL) {
+    by_friction[5 * contact->pair] += yield_power(p, block, &change.by_friction);
+  }
+  return yield_power(p, block, &change.by_distance);
+}
+
+void pull_contact(const pullback *p, int index) {
+  const qd_workspace *w = p->s->w;
+  differential *d = p->d;
+  const qd_contact *contact = w->collision.contact + index;
+  const contact_block *block = w->problem.block + index;
+  const int a = contact->body_a, b = contact->body_b;
+  double m[MOTION_MAX] = {0.0}, sizes[6];
+  relative_motion z, x;
+  contact_motion cotangent;
+  wrench on_a, on_b;
+  for (int r = 0; r < block->rows.count; ++r) {
+    friction_row_add_force(m, block->rows.row + r, p->mu[(block->row + r) * p->stride]);
+  }
+  relative_motion_of(&z, &d->by_z, contact);
+  relative_motion_of(&x, &p->point->delta, contact);
+  if (p->gradient[QD_BY_PAIR_FRICTION] != NULL) {
+    pull_friction(p, index, &z, &x);
+  }
+  double *by_compliance = p->gradient[QD_BY_PAIR_COMPLIANCE];
+  if (by_compliance != NULL && block->rows.count > 0 &&
+      p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
+    by_compliance[contact->pair] += w->problem.dual[block->row] * p->mu[block->row * p->stride];
+  }
+  const double by_yield = block->offset == OFFSET_YIELD ? pull_yield(p, block, contact) : 0.0;
+  double *by_size = p->gradient[QD_BY_GEOM_SIZE];
+  if (!p->bodies_move && by_size == NULL) {
+    return;
+  }
+  pull_contact_twist(d->pose, NULL, &d->by_z, contact, contact->force);
+  pull_contact_twist(d->pose, d->twist, &p->point->delta, contact, m);
+  memset(&cotangent, 0, sizeof cotangent);
+  add_contact_cotangent(&cotangent, contact->force, contact, &z);
+  add_contact_cotangent(&cotangent, m, contact, &x);
+  pull_offset(p, block, contact, m[0], &cotangent);
+  cotangent.dist += by_yield;
+  contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
+                      d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
+  wrench_axpy(d->pose + a, 1.0, &on_a);
+  wrench_axpy(d->pose + b, 1.0, &on_b);
+  for (int i = 0; by_size != NULL && i < 3; ++i) {
+    by_size[3 * contact->geom_a + i] += sizes[i];
+    by_size[3 * contact->geom_b + i] += sizes[3 + i];
+  }
+}
+
+static void pull_coupling(const pullback *p, const constraint_state *state, double force,
+                          double cotangent, double of_violation) {
+  add_gradient(p, QD_BY_Q, state->dof[0], of_violation);
+  if (state->dof[1] >= 0) {
+    const int dof = state->dof[1];
+    add_gradient(p, QD_BY_Q, dof,
+                 -(state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
+                   of_violation * state->slope));
+  }
+}
+
+/* What a step undoes of violations that are capped grows with h. */
+static void pull_caps(const pullback *p, const constraint_state *state,
+                      const double cotangent[CONSTRAINT_ROWS_MAX]) {
+  for (int i = 0; i < state->rows; ++i) {
+    if (state->capped[i / 3]) {
+      add_gradient(p, QD_BY_H, 0, cotangent[i] * state->violation[i] / p->s->options->h);
+    }
+  }
+}
+
+static void pull_constraint(const pullback *p, int index, const double *force,
+                            const double cotangent[CONSTRAINT_ROWS_MAX]) {
+  const constraint_state *state = p->s->w->problem.constraint + index;
+  differential *d = p->d;
+  double of_violation[3];
+  vec3_copy(of_violation, cotangent);
+  constraint_cap_change(state, 0, of_violation);
+  pull_caps(p, state, cotangent);
+  if (state->tendon[0] >= 0) {
+    return; /* with its tendons */
+  }
+  if (state->rows == 1) {
+    pull_coupling(p, state, force[0], cotangent[0], of_violation[0]);
+    return;
+  }
+  const int carrier = state->body[2];
+  wrench W[CONSTRAINT_BODIES], M[CONSTRAINT_BODIES];
+  constraint_wrenches(W, state, force);
+  constraint_wrenches(M, state, cotangent);
+  for (int k = 0; k < CONSTRAINT_BODIES; ++k) {
+    pull_twist(d->pose, &d->by_z, state->body[k], 1.0, W + k);
+    pull_twist(d->pose, &p->point->delta, state->body[k], 1.0, M + k);
+    wrench_axpy(d->twist + state->body[k], 1.0, M + k);
+  }
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const int body = state->body[side];
+    double on_anchor[3], part[3], relative[3], on_turn[3];
+    vec3_sub(relative, d->by_z.body[body].w, d->by_z.body[carrier].w);
+    vec3_cross(on_anchor, force, relative);
+    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
+    vec3_cross(part, cotangent, relative);
+    vec3_axpy(on_anchor, 1.0, part);
+    vec3_axpy(on_anchor, 1.0, of_violation);
+    vec3_scale(on_anchor, on_anchor, sign);
+    add_pose_force(d->pose, body, state->anchor[side], on_anchor);
+    if (state->rows == 6) {
+      constraint_turn_pull(on_turn, state, cotangent + 3, side);
+      vec3_axpy(d->pose[body].m, 1.0, on_turn);
+    }
+  }
+}
+
+void pull_constraints(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  int row = 0;
+  while (row < program->equality_count) { /* rows of one constraint stand together */
+    const int index = program->equality[row].constraint;
+    double cotangent[CONSTRAINT_ROWS_MAX] = {0.0};
+    for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+      cotangent[program->equality[row].component] = p->nu[row * p->stride];
+    }
+    pull_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, cotangent);
+  }
+}

@@ -1,0 +1,317 @@
+/* The gradient as a whole: what it takes from DOFs, and the order of all parts. */
+#include "dynamics/derivatives/vjp/parts.h"
+
+/* out += sign S_j . (P x* W) */
+static double unmoved_power(const screw *S, const screw *P, const wrench *W) {
+  wrench turned;
+  screw_cross_wrench(&turned, P, W);
+  return screw_dot(S, &turned);
+}
+
+static void sum_bodies(const pullback *p) {
+  differential *d = p->d;
+  wrench *const all[] = {d->pose, d->twist, d->momentum_z, d->velocity_z, d->carried_z, d->bounce};
+  const int count = p->s->options->dynamic ? 6 : 3;
+  for (int i = 0; i < count; ++i) {
+    wrench_sum_subtrees(all[i], p->s->model);
+  }
+}
+
+static void pull_poses(const pullback *p) {
+  const qd_model *model = p->s->model;
+  const differential *d = p->d;
+  for (int j = 0; j < model->nv; ++j) {
+    const screw *S = p->s->w->kinematics.dof_screw + j;
+    const int b = model->dof_body[j];
+    p->gradient[QD_BY_Q][j] +=
+        screw_dot(S, d->pose + b) - unmoved_power(S, p->point->delta.unmoved + j, d->twist + b) -
+        unmoved_power(S, d->by_z.unmoved + j, p->point->forces + b) -
+        unmoved_power(S, d->gravity_z.unmoved + j, p->point->weight + b) +
+        unmoved_power(S, p->point->motion.acceleration.unmoved + j, d->momentum_z + b) +
+        unmoved_power(S, d->mass_z.unmoved + j, p->point->momentum + b);
+  }
+}
+
+/* Wrenches of the poses, already summed over all that a mocap body carries. */
+static void pull_mocap(const pullback *p) {
+  const qd_model *model = p->s->model;
+  for (int i = 0; i < model->mocap_count; ++i) {
+    const int body = model->mocap_body[i];
+    const wrench *W = p->d->pose + body;
+    double *out = p->gradient[QD_BY_MOCAP] + 6 * i;
+    vec3_copy(out, W->f);
+    vec3_cross(out + 3, W->f, p->s->w->kinematics.body_pos + 3 * body);
+    vec3_axpy(out + 3, 1.0, W->m);
+  }
+}
+
+/* Of DOF j: K - T_j x* H, where H is the sum of momentum_z, K of carried_z, over what it carries,
+ * T_j the velocity that it does not move. */
+static void carried_behind(wrench *out, const pullback *p, int j) {
+  const int b = p->s->model->dof_body[j];
+  wrench part;
+  *out = p->d->carried_z[b];
+  screw_cross_wrench(&part, p->point->motion.velocity.unmoved + j, p->d->momentum_z + b);
+  wrench_axpy(out, -1.0, &part);
+}
+
+/* Of a velocity that bias forces are of: none is where the body coasts. */
+static void add_stirred(const pullback *p, int j, double value) {
+  add_gradient(p, QD_BY_V, j, dof_coasts(p->s, j) ? 0.0 : value);
+}
+
+/* Where bodies move already: -Z.(I A + T x* I T), whose derivative by what moves everything behind
+ * j alike is that of the kinematics alone, with dA/dq_j = S_j x (A - A_j) - (S_j x T_j) x (T - T_j)
+ * and dA/dv_j = before_j x S_j + S_j x (T - T_j). */
+static void pull_velocities(const pullback *p) {
+  const qd_model *model = p->s->model;
+  const differential *d = p->d;
+  const body_motion *m = &p->point->motion;
+  for (int j = 0; j < model->nv; ++j) {
+    const screw *S = p->s->w->kinematics.dof_screw + j;
+    const int b = model->dof_body[j], joint = model->dof_joint[j];
+    screw turned;
+    wrench behind;
+    carried_behind(&behind, p, j);
+    screw_bracket(&turned, S, m->velocity.unmoved + j);
+    add_gradient(p, QD_BY_Q, j,
+                 unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
+                     screw_dot(&turned, &behind) -
+                     unmoved_power(S, p->s->w->problem.velocity.unmoved + j, d->bounce + b));
+    add_gradient(p, QD_BY_V, j, screw_dot(S, d->bounce + b));
+    add_stirred(p, j,
+                unmoved_power(S, m->before + j, d->momentum_z + b) -
+                    screw_dot(S, d->velocity_z + b) - screw_dot(S, &behind));
+    d->by_coasting[j] =
+        (screw_dot(S, d->momentum_z + b) + model->parameters.joint_armature[joint] * d->z[j]) /
+        p->s->options->h;
+  }
+  coasting_pull(p->gradient, p->s, d->by_coasting);
+}
+
+/* By h, of masses and rotors. */
+static void pull_step_length(const pullback *p) {
+  const qd_model *model = p->s->model;
+  const model_parameters *par = &model->parameters;
+  for (int j = 0; j < model->nv; ++j) {
+    const screw *S = p->s->w->kinematics.dof_screw + j;
+    const int joint = model->dof_joint[j];
+    double power = screw_dot(S, p->d->momentum_z + model->dof_body[j]);
+    if (p->s->options->dynamic) {
+      power += par->joint_armature[joint] * p->d->z[j];
+    }
+    add_gradient(p, QD_BY_H, 0, -p->point->mass_by_h[j] * power);
+  }
+}
+
+/* Rotors: L = -z armature acceleration. */
+static void pull_rotors(const pullback *p) {
+  for (int j = 0; j < p->s->model->nv; ++j) {
+    const int joint = p->s->model->dof_joint[j];
+    add_gradient(p, QD_BY_JOINT_ARMATURE, joint, -p->d->z[j] * p->point->free_delta[j]);
+  }
+}
+
+/* Springs and dampers of the joints: L = -z k (d + stretch) - z damping rate d. */
+static void pull_spring(const pullback *p, int j) {
+  const qd_model *model = p->s->model;
+  const double *q = p->s->input->q, z = p->d->z[j], delta = p->s->delta[j];
+  const int joint = model->dof_joint[j];
+  const double stiffness = model->parameters.joint_stiffness[joint];
+  if (p->gradient[QD_BY_Q] != NULL && stiffness > 0.0) {
+    double row[3];
+    int first;
+    const int count = joint_stretch_row(model, j, q, row, &first);
+    for (int i = 0; i < count; ++i) {
+      p->gradient[QD_BY_Q][first + i] -= z * stiffness * row[i];
+    }
+  }
+  if (p->gradient[QD_BY_JOINT_STIFFNESS] != NULL) {
+    p->gradient[QD_BY_JOINT_STIFFNESS][joint] -= z * (delta + joint_stretch(model, j, q));
+  }
+  if (p->gradient[QD_BY_JOINT_SPRINGREF] != NULL && model->dof_q[j] >= 0) {
+    p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * stiffness;
+  }
+  const double rate = damping_rate(p->s->options);
+  add_gradient(p, QD_BY_JOINT_DAMPING, joint, -z * rate * delta);
+  add_gradient(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
+}
+
+static void pull_actuators(const pullback *p, int j) {
+  const qd_model *model = p->s->model;
+  int count;
+  const int *actuator = dof_actuators(model, j, &count);
+  for (int k = 0; k < count; ++k) {
+    const int i = actuator[k];
+    const actuator_part part =
+        actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
+    pull_force(p, own, &part.slope, i);
+    add_gradient(p, QD_BY_Q, j, own * part.slope.l);
+    if (part.row >= 0) {
+      pull_force(p, z, &part.resistance, i);
+    }
+    pull_force_range(p, z, &part, i);
+  }
+}
+
+/* Dry friction, whose limits move with it. */
+static void pull_friction_loss(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->force_row_count; ++i) {
+    const force_row *row = program->force_row + i;
+    if (row->actuator < 0) {
+      const double share = program->by_upper[row->row] - program->by_lower[row->row];
+      add_gradient(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof],
+                   p->d->z[row->dof] * share);
+    }
+  }
+}
+
+/* Springs and forces on the joints themselves. */
+static void pull_joints(const pullback *p) {
+  for (int j = 0; j < p->s->model->nv; ++j) {
+    if (p->gradient[QD_BY_TAU] != NULL) {
+      p->gradient[QD_BY_TAU][j] = p->d->z[j];
+    }
+    pull_spring(p, j);
+    pull_actuators(p, j);
+  }
+  pull_friction_loss(p);
+  pull_tendon_actuators(p);
+}
+
+static void pull_limits(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->limit_count; ++i) {
+    const limit_row *limit = program->limit + i;
+    const double cotangent = p->mu[limit->row * p->stride];
+    if (limit->capped) {
+      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * cotangent);
+    } else {
+      add_gradient(p, QD_BY_Q, limit->dof, limit->sign * cotangent);
+    }
+  }
+}
+
+static void pull_ball_limits(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->ball_limit_count; ++k) {
+    const ball_limit *limit = program->ball_limit + k;
+    ball_part part;
+    ball_part_compute(&part, program, limit, p->s->delta);
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0.0;
+      for (int r = 0; r < BALL_ROWS; ++r) {
+        sum += p->mu[(limit->row + r) * p->stride] * part.rows[3 * r + j];
+      }
+      for (int i = 0; i < 3; ++i) {
+        sum += p->d->z[limit->dof + i] * part.force[3 * i + j];
+      }
+      add_gradient(p, QD_BY_Q, limit->dof + j, sum);
+    }
+    if (limit->capped) {
+      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * p->mu[limit->row * p->stride]);
+    }
+  }
+}
+
+static int masses_wanted(double *const of[QD_ARGUMENT_COUNT]) {
+  return of[QD_BY_BODY_MASS] != NULL || of[QD_BY_BODY_COM] != NULL ||
+         of[QD_BY_BODY_INERTIA] != NULL;
+}
+
+static void masked_field(const pullback *p, twist_field *out, const double *mask) {
+  for (int j = 0; j < p->s->model->nv; ++j) {
+    p->d->masked[j] = mask[j] * p->d->z[j];
+  }
+  twist_field_compute(out, p->s->model, &p->s->w->kinematics, p->d->masked);
+}
+
+/* Twists of z, whole and where masses and gravity count, and no cotangents of bodies yet. */
+static void begin_bodies(const pullback *p) {
+  differential *d = p->d;
+  const qd_model *model = p->s->model;
+  const size_t bytes = (size_t)model->body_count * sizeof(wrench);
+  twist_field_compute(&d->by_z, model, &p->s->w->kinematics, d->z);
+  masked_field(p, &d->mass_z, p->point->mass_scale);
+  masked_field(p, &d->gravity_z, p->point->falls);
+  memset(d->pose, 0, bytes);
+  memset(d->twist, 0, bytes);
+  memset(d->momentum_z, 0, bytes);
+  memset(d->velocity_z, 0, bytes);
+  memset(d->carried_z, 0, bytes);
+  memset(d->bounce, 0, bytes);
+}
+
+/* What the derivative of collision has to know. */
+static void need_geometry(const pullback *p) {
+  const int sizes = p->gradient[QD_BY_GEOM_SIZE] != NULL;
+  if (p->bodies_move || sizes) {
+    differential_need_poses(p->s);
+  }
+  if (sizes) {
+    differential_need_sizes(p->s);
+  }
+}
+
+/* What bodies and rows have told, as entries of q, poses of mocap bodies, stiffnesses and h. */
+static void gather(const pullback *p) {
+  if (p->bodies_move) {
+    pull_limits(p);
+    pull_ball_limits(p);
+    pull_constraints(p);
+    pull_tendons(p);
+    sum_bodies(p);
+  }
+  if (p->gradient[QD_BY_Q] != NULL) {
+    pull_poses(p);
+  }
+  if (p->gradient[QD_BY_MOCAP] != NULL) {
+    pull_mocap(p);
+  }
+  if (p->gradient[QD_BY_TENDON_STIFFNESS] != NULL) {
+    pull_tendon_stiffness(p);
+  }
+  if (p->gradient[QD_BY_H] != NULL) {
+    pull_step_length(p);
+  }
+  if (p->s->options->dynamic) {
+    pull_rotors(p);
+    if (p->bodies_move) {
+      pull_velocities(p);
+    }
+  }
+}
+
+void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
+                      double *const wanted[QD_ARGUMENT_COUNT]) {
+  differential *d = &s->w->differential;
+  double *gradient[QD_ARGUMENT_COUNT];
+  memcpy(gradient, wanted, sizeof gradient);
+  if (gradient[QD_BY_MOCAP] != NULL && gradient[QD_BY_Q] == NULL) {
+    gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
+  }
+  const int bodies_move = gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL ||
+                          gradient[QD_BY_H] != NULL ||
+                          (s->options->dynamic && masses_wanted(gradient));
+  const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient, bodies_move};
+  for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
+    if (gradient[i] != NULL) {
+      memset(gradient[i], 0, (size_t)qd_argument_size(s->model, i) * sizeof(double));
+    }
+  }
+  need_geometry(&p);
+  begin_bodies(&p);
+  for (int i = 0; i < s->w->collision.count; ++i) {
+    if (d->counts[i]) {
+      pull_contact(&p, i);
+    }
+  }
+  pressure_derivative_pull(s, mu, stride, gradient);
+  for (int b = 1; b < s->model->body_count; ++b) {
+    pull_body(&p, b);
+  }
+  pull_joints(&p);
+  gather(&p);
+}

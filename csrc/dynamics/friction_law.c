@@ -1,0 +1,193 @@
+#include "dynamics/friction_law.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What slips and shifts may differ by, beside the tolerance (times a length): solutions of programs
+ * are within ten times that (qdsim.h). */
+#define ACCURACY 10.0
+/* Times that an island is softened, each with the slips that the last one has shown. */
+#define SOFT_PROGRAMS 100
+/* Misses that keep their direction (the square of its cosine) and fall by such a ratio, after two
+ * steps, are those of a line to its end. */
+#define STRAIGHT 0.9
+#define SLOW 0.3
+#define SLOWEST 0.98
+#define STEPS_OF_A_LINE 2
+
+/* Contacts whose cones have tails. */
+static void list_blocks(const problem *p, island *one) {
+  fixed_point *s = &one->fixed_point;
+  s->block_count = 0;
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const contact_block *block = p->block + p->islands.contact_order[i];
+    if (block->rows.count > 1) {
+      s->block[s->block_count++] = (fixed_point_block){block->row - one->row, block->rows.count,
+                                                       block->rows.kind == QD_LORENTZ};
+    }
+  }
+}
+
+static qd_status solve_convex(problem *p, island *one, const qd_cone_options *options,
+                              const island_program *program) {
+  const qd_status status =
+      conic_solve(one->cone_workspace, options, &program->program, p->x + one->variable,
+                  p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  effort_add(&p->effort, &one->info);
+  return status;
+}
+
+/* 1 if slips count in the program: not on the way to more contacts. */
+static int has_law(const problem *p, const island *one, const island_program *program) {
+  return p->coulomb && one->fixed_point.block_count > 0 && !program->program.rough;
+}
+
+qd_status law_solve(problem *p, island *one, const qd_step_options *options,
+                    const qd_cone_options *cone_options, const island_program *program) {
+  one->report = (fixed_point_report){p->coulomb, 0.0, 1, 0};
+  if (p->coulomb) {
+    list_blocks(p, one);
+  }
+  if (!has_law(p, one, program)) {
+    return solve_convex(p, one, cone_options, program);
+  }
+  const fixed_point_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
+                                   cone_options->warm_start,
+                                   p->hurried && options->stop_after == 0};
+  const qd_status status = fixed_point_solve(
+      &one->fixed_point, one->cone_workspace, cone_options, &law, &program->program,
+      p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,
+      p->dual_eq + one->equality, &one->info, &one->report);
+  effort_add(&p->effort, &one->info);
+  if (status == QD_OK && one->report.programs > 1) {
+    one->info.method = QD_METHOD_COULOMB;
+  }
+  return status;
+}
+
+void law_withdraw(problem *p, island *one, const island_program *program) {
+  fixed_point *s = &one->fixed_point;
+  if (has_law(p, one, program)) {
+    memset(s->next, 0, (size_t)s->block_count * sizeof(double));
+    fixed_point_use(s, p->g + one->row, s->next);
+  }
+}
+
+/* What the misses have fallen by since the last step, where they have kept their direction and fall
+ * slowly; else 0. */
+static double slow_fall(const fixed_point *s) {
+  const double *before = s->before;
+  double along = 0.0, own = 0.0, now = 0.0;
+  for (int i = 0; i < s->block_count; ++i) {
+    along += before[i] * s->miss[i];
+    own += before[i] * before[i];
+    now += s->miss[i] * s->miss[i];
+  }
+  const int straight = along > 0.0 && along * along > STRAIGHT * own * now;
+  const double ratio = straight ? along / own : 0.0;
+  return ratio > SLOW && ratio < SLOWEST ? ratio : 0.0;
+}
+
+/* The slips, or where they approach their limit along a line, that limit (Aitken). Returns how many
+ * steps have gone before the next one. */
+static int choose_shifts(fixed_point *s, int steps) {
+  const double ratio = steps >= STEPS_OF_A_LINE ? slow_fall(s) : 0.0;
+  fixed_point_step_to_slips(s, steps == 0);
+  for (int i = 0; i < s->block_count && ratio > 0.0; ++i) {
+    s->next[i] = s->shift[i] + (s->slip[i] - s->shift[i]) / (1.0 - ratio);
+  }
+  return ratio > 0.0 ? 0 : steps + 1;
+}
+
+/* Plain slips: each time all that softens an island begins anew, with heads that are raised, so
+ * that nothing gives way that only the convex law wants to part. */
+qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
+                     const qd_cone_options *cone_options, const island_program *program,
+                     recovery_how how) {
+  problem *p = &w->problem;
+  fixed_point *s = &one->fixed_point;
+  qd_status status = recovery_solve(w, one, cone_options, program, how);
+  one->report = (fixed_point_report){p->coulomb, 0.0, 1, 0};
+  if (!p->coulomb || s->block_count == 0) {
+    return status;
+  }
+  fixed_point_begin(s, p->g + one->row);
+  const double tolerance = ACCURACY * options->tolerance * one->length;
+  const int most = options->stop_after > 0 ? options->stop_after : SOFT_PROGRAMS;
+  const recovery_how again = how == RECOVERY_PROVEN ? RECOVERY_ROWS : how;
+  one->report = (fixed_point_report){.programs = 1, .error = HUGE_VAL};
+  for (int steps = 0; status == QD_OK;) {
+    one->report.error = fixed_point_read(s, p->slack + one->row, p->dual + one->row, one->length);
+    if (one->report.error <= tolerance || one->report.programs == most) {
+      break;
+    }
+    steps = choose_shifts(s, steps);
+    fixed_point_use(s, p->g + one->row, s->next);
+    ++one->report.programs;
+    status = recovery_solve(w, one, cone_options, program, again);
+  }
+  return status == QD_OK && !(one->report.error <= tolerance) && options->stop_after == 0
+             ? QD_LAW_NOT_MET
+             : status;
+}
+
+void law_report(const island *one, qd_step_result *result) {
+  if (one == NULL) {
+    result->convex_programs = 0;
+    result->law_residual = 0.0;
+    result->unique = 1;
+    return;
+  }
+  if (one->report.programs > result->convex_programs) {
+    result->convex_programs = one->report.programs;
+  }
+  result->law_residual = fmax(result->law_residual, one->report.error);
+  const int has_law = one->report.programs > 0 && one->fixed_point.block_count > 0;
+  const int unique = !one->report.regular ? 0 : has_law ? -1 : 1;
+  if (unique == 0 || result->unique == 1) {
+    result->unique = unique;
+  }
+}
+
+/* 1 if slips are part of the island's solution. */
+static int is_shifted(const problem *p, const island *one) {
+  return p->coulomb && one->fixed_point.block_count > 0 && !one->softened;
+}
+
+static qd_status factor(problem *p, island *one, int *exact) {
+  if (!is_shifted(p, one)) {
+    conic_settle(one->cone_workspace, &one->info); /* of soft pairs' programs; else it is settled */
+    return conic_sensitivity_prepare(one->cone_workspace, exact);
+  }
+  island_program program;
+  problem_program(p, one, &program);
+  const qd_status status =
+      fixed_point_sensitivity_prepare(&one->fixed_point, one->cone_workspace, &program.program,
+                                      p->slack + one->row, p->dual + one->row, &one->info, exact);
+  *exact &= !one->report.stale;
+  return status;
+}
+
+qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
+  const qd_status status = factor(p, one, exact);
+  if (status == QD_OK && one->intervals > 0) {
+    conic_sensitivity_limits(one->cone_workspace, p->by_lower + one->row, p->by_upper + one->row);
+  }
+  return status;
+}
+
+void law_sensitivity_solve(problem *p, island *one, int transposed, int count,
+                           const double *d_stationarity, const double *d_slack,
+                           const double *d_equality, double *dx, double *d_dual,
+                           double *d_dual_eq) {
+  if (!is_shifted(p, one)) {
+    conic_sensitivity_solve(one->cone_workspace, count, d_stationarity, d_slack, d_equality, dx,
+                            d_dual, d_dual_eq);
+    return;
+  }
+  island_program program;
+  problem_program(p, one, &program);
+  fixed_point_sensitivity_solve(&one->fixed_point, one->cone_workspace, &program.program,
+                                transposed, count, d_stationarity, d_slack, d_equality, dx, d_dual,
+                                d_dual_eq);
+}

@@ -1,0 +1,123 @@
+#include "dynamics/infeasibility_report.h"
+
+#include <math.h>
+
+#define TELLING 1e-2 /* of the largest weight */
+
+/* Adds to the one of the same bodies and kind, or joins, in the place of the least one if full. */
+static void note(qd_step_result *result, const qd_culprit *one) {
+  qd_culprit *list = result->culprit;
+  int least = 0;
+  for (int i = 0; i < result->culprit_count; ++i) {
+    if (list[i].kind == one->kind && list[i].body_a == one->body_a &&
+        list[i].body_b == one->body_b) {
+      list[i].weight += one->weight;
+      return;
+    }
+    least = list[i].weight < list[least].weight ? i : least;
+  }
+  if (result->culprit_count < QD_CULPRITS_MAX) {
+    list[result->culprit_count++] = *one;
+  } else if (one->weight > list[least].weight) {
+    list[least] = *one;
+  }
+}
+
+/* Largest first, without those that hardly take part. */
+static void settle(qd_step_result *result) {
+  qd_culprit *list = result->culprit;
+  for (int i = 1; i < result->culprit_count; ++i) {
+    const qd_culprit one = list[i];
+    int at = i;
+    for (; at > 0 && list[at - 1].weight < one.weight; --at) {
+      list[at] = list[at - 1];
+    }
+    list[at] = one;
+  }
+  const double largest = result->culprit_count > 0 ? list[0].weight : 0.0;
+  int count = 0;
+  while (count < result->culprit_count && list[count].weight > TELLING * largest) {
+    list[count++].weight /= largest;
+  }
+  result->culprit_count = count;
+}
+
+static void note_contacts(const qd_workspace *w, const island *one, qd_step_result *result) {
+  const problem *p = &w->problem;
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const int index = p->islands.contact_order[i];
+    const qd_contact *contact = w->collision.contact + index;
+    const contact_block *block = p->block + index;
+    qd_culprit culprit = {QD_CULPRIT_PAIR, contact->pair, contact->body_a, contact->body_b, 0.0};
+    for (int r = 0; r < block->rows.count; ++r) {
+      culprit.weight = fmax(culprit.weight, fabs(p->dual[block->row + r]));
+    }
+    if (culprit.weight > 0.0) {
+      note(result, &culprit);
+    }
+  }
+}
+
+/* What a side of a constraint holds. */
+static int held_body(const qd_model *model, const constraint_state *s, int side) {
+  if (s->rows > 1) {
+    return s->body[side];
+  }
+  const int joints = s->dof[0] >= 0, *list = joints ? s->dof : s->tendon;
+  const int at = list[side] >= 0 ? list[side] : list[0];
+  return model->dof_body[joints ? at : model->tendon_dof[model->tendon_dof_start[at]]];
+}
+
+void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
+                               qd_step_result *result) {
+  const problem *p = &w->problem;
+  result->culprit_count = 0;
+  note_contacts(w, one, result);
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    const limit_row *limit = p->limit + i;
+    const int body = model->dof_body[limit->dof];
+    const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
+                                fabs(p->dual[limit->row])};
+    note(result, &culprit);
+  }
+  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
+    const ball_limit *limit = p->ball_limit + i;
+    const int body = model->dof_body[limit->dof];
+    const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
+                                fabs(p->dual[limit->row])};
+    note(result, &culprit);
+  }
+  for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    const int first = model->tendon_dof_start[row->tendon];
+    const int last = model->tendon_dof_start[row->tendon + 1] - 1;
+    const qd_culprit culprit = {QD_CULPRIT_TENDON, row->tendon,
+                                model->dof_body[model->tendon_dof[first]],
+                                model->dof_body[model->tendon_dof[last]], fabs(p->dual[row->row])};
+    note(result, &culprit);
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    const int index = p->equality[i].constraint;
+    const constraint_state *s = p->constraint + index;
+    const qd_culprit culprit = {QD_CULPRIT_CONSTRAINT, index, held_body(model, s, 0),
+                                held_body(model, s, 1), fabs(p->dual_eq[i])};
+    note(result, &culprit);
+  }
+  settle(result);
+}
+
+void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
+                        const double *direction, qd_step_result *result) {
+  const problem *p = &w->problem;
+  result->culprit_count = 0;
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      continue;
+    }
+    const int body = model->dof_body[dof];
+    const qd_culprit culprit = {QD_CULPRIT_MOTION, dof, body, body, fabs(direction[i])};
+    note(result, &culprit);
+  }
+  settle(result);
+}

@@ -1,0 +1,64 @@
+#include "dynamics/pressure_hold.h"
+
+/* A pair turns by more, rad, or shifts by more of both things' radii: too far for patches up to
+ * second order. */
+#define FAR 0.7
+/* A step that takes pairs apart is to become so much shorter. */
+#define PARTED 4.0
+/* What is held once more is held at least so much more; what moved well, this share of it. */
+#define MORE 4.0
+#define LESS 0.1
+
+static double both_radii(const qd_model *model, const soft_pair *pair) {
+  const int *geom = model->pair_geom + 2 * pair->pair;
+  return model->geom_radius[geom[0]] + model->geom_radius[geom[1]];
+}
+
+reach pressure_hold_reach(const qd_workspace *w, const qd_model *model, const double *step) {
+  reach out = {0.0, 0.0, 0.0};
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    const soft_pair *pair = w->problem.soft.pair + i;
+    screw twist[2];
+    double motion[6];
+    if (!pressure_takes_part(w, pair) || !pair->is_active) {
+      continue;
+    }
+    pressure_pair_twists(twist, model, &w->kinematics, w->collision.contact + pair->contact, step);
+    pressure_relative_motion(motion, pair, pair->centre, twist);
+    const double shift = vec3_norm(motion) / pair->length, turn = vec3_norm(motion + 3);
+    out.share = fmax(out.share, fmax(turn, vec3_norm(motion) / both_radii(model, pair)) / FAR);
+    out.farthest = fmax(out.farthest, shift + turn);
+    out.squares += pair->length * pair->length * (shift * shift + turn * turn);
+  }
+  return out;
+}
+
+/* So that the program's step, by the same forces, becomes shorter by this ratio. */
+static void hold(pressure_contact *s, const qd_model *model, const reach *by, const slope *along,
+                 double ratio) {
+  const double most = (along->own + along->pairs) * ratio / by->squares;
+  for (int i = 0; i < model->soft_pair_count && by->squares > 0.0; ++i) {
+    s->pair[i].hold = fmax(most, MORE * s->pair[i].hold);
+  }
+  ++s->holds;
+}
+
+int pressure_hold_far(pressure_contact *s, const qd_model *model, const reach *by,
+                      const slope *along) {
+  if (by->share <= 1.0) {
+    return 0;
+  }
+  hold(s, model, by, along, by->share);
+  return 1;
+}
+
+void pressure_hold_parted(pressure_contact *s, const qd_model *model, const reach *by,
+                          const slope *along) {
+  hold(s, model, by, along, PARTED);
+}
+
+void pressure_hold_less(pressure_contact *s, const qd_model *model) {
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    s->pair[i].hold *= LESS;
+  }
+}

@@ -1,0 +1,337 @@
+/* Programs whose rows give way: their rigid program is solved, and its answer read back. What comes
+ * out is measured in the caller's numbers, compliance and limits included. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "base/trace.h"
+#include "numerics/conic/compliance/compliance.h"
+#include "numerics/conic/workspace.h"
+
+static void enter_row(compliant_program *soft, const conic_program *source, int i,
+                      const conic_answer *guess) {
+  const compliant_row *row = soft->row + i;
+  double size, dual = guess->dual[i];
+  if (row->row < 0) {
+    return;
+  }
+  if (row->kind != COMPLIANT_CONE) {
+    dual = compliance_within(dual, row->lower, row->upper);
+  }
+  const double own = row->sign * (dual - row->base);
+  (row->kind == COMPLIANT_EQUALITY ? soft->found.dual_eq : soft->found.dual)[row->row] = own;
+  if (row->spring >= 0) {
+    soft->found.x[row->spring] = sqrt(row->compliance) / sqrt(soft->curvature) * own;
+  }
+  if (row->slip >= 0) {
+    const double slack = row->sign * compliance_slack(source, row, i, guess->x, dual, &size);
+    soft->found.x[row->slip] = larger(-slack, 0.0);
+    soft->found.dual[row->slip_row] = row->width - own;
+  }
+}
+
+/* The caller's guess. */
+static void enter(compliant_program *soft, const conic_program *source, const conic_answer *guess) {
+  const qd_cone_program *program = &source->program;
+  memset(soft->found.x, 0, (size_t)soft->next * sizeof(double));
+  memcpy(soft->found.x, guess->x, (size_t)soft->variables * sizeof(double));
+  for (int i = 0; i < soft->rows; ++i) {
+    enter_row(soft, source, i, guess);
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    soft->found.dual_eq[i] = guess->dual_eq[i];
+    if (soft->spring_eq[i] >= 0) {
+      soft->found.x[soft->spring_eq[i]] =
+          sqrt(row_compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
+    }
+  }
+}
+
+/* ------------------------------------------------------------ and back */
+
+/* Of a proof that there is no point (conic/compliance/compliance_proof.c), in which no force has a
+ * limit. */
+static double ray_of(const compliant_program *soft, const compliant_row *row) {
+  if (row->row < 0) {
+    return 0.0;
+  }
+  switch (row->kind) {
+  case COMPLIANT_EQUALITY:
+    return soft->found.dual_eq[row->row];
+  case COMPLIANT_END:
+    return row->sign * soft->found.dual[row->row];
+  default:
+    return soft->found.dual[row->row];
+  }
+}
+
+/* Multiplier of row i at x, ends of intervals aside. */
+static double force_of(const compliant_program *soft, const conic_program *source, int i) {
+  const compliant_row *row = soft->row + i;
+  double size;
+  switch (row->kind) {
+  case COMPLIANT_CONE:
+    return soft->found.dual[row->row];
+  case COMPLIANT_FORCE:
+    return row->base;
+  case COMPLIANT_SPRUNG:
+    return -compliance_slack(source, row, i, soft->found.x, 0.0, &size) / row->compliance;
+  case COMPLIANT_EQUALITY:
+    return soft->found.dual_eq[row->row];
+  default:
+    return row->base + row->sign * soft->found.dual[row->row];
+  }
+}
+
+static void leave_row(compliant_program *soft, const conic_program *source, int ray, int i,
+                      const conic_answer *out) {
+  compliant_row *row = soft->row + i;
+  row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
+  if (row->kind == COMPLIANT_CONE && !row->is_measured) {
+    out->dual[i] = row->force;
+    out->slack[i] = soft->found.slack[row->row];
+    return;
+  }
+  out->dual[i] = ray || row->kind == COMPLIANT_CONE
+                     ? row->force
+                     : compliance_within(row->force, row->lower, row->upper);
+  out->slack[i] = row->slack = compliance_slack(source, row, i, out->x, out->dual[i], &row->size);
+}
+
+static void leave(compliant_program *soft, const conic_program *source, int ray,
+                  const conic_answer *out) {
+  const int same = soft->rows_stay ? soft->first_interval : 0;
+  memcpy(out->x, soft->found.x, (size_t)soft->variables * sizeof(double));
+  memcpy(out->dual, soft->found.dual, (size_t)same * sizeof(double));
+  memcpy(out->slack, soft->found.slack, (size_t)same * sizeof(double));
+  for (int i = same; i < soft->rows; ++i) {
+    leave_row(soft, source, ray, i, out);
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    out->dual_eq[i] = soft->found.dual_eq[i];
+  }
+}
+
+/* ------------------------------------------------------------ the solve */
+
+/* A solve and what belongs to it. */
+typedef struct compliance_task {
+  qd_cone_workspace *workspace;
+  qd_cone_options options;
+  const conic_program *source;
+  const conic_answer *out;
+  qd_cone_info *info, sum; /* of all rounds */
+  rigid_solver solve;
+  const char *how; /* rows are treated, for the trace */
+} compliance_task;
+
+/* The rigid program as rows are treated now; its answer in the caller's numbers. */
+static qd_status solve_once(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  qd_cone_info *info = task->info;
+  if (!compliance_write(soft, task->source)) {
+    conic_clear_info(info);
+    conic_clear_outputs(&task->source->program, task->out);
+    return info->status = QD_OUT_OF_CAPACITY;
+  }
+  if (task->options.warm_start) {
+    enter(soft, task->source, task->out);
+  }
+  const int row = trace_open(task->options.trace, "compliance", 0, "%s", task->how);
+  info->status =
+      task->solve(task->workspace, &task->options, &soft->written.rigid, &soft->found, info);
+  trace_close_with(task->options.trace, row, info, info->status);
+  soft->as_it_is = soft->rows_stay && soft->natively;
+  soft->natively = 0;
+  task->sum.iterations += info->iterations;
+  task->sum.factorizations += info->factorizations;
+  task->sum.tries += info->tries;
+  info->iterations = task->sum.iterations;
+  info->factorizations = task->sum.factorizations;
+  info->tries = task->sum.tries;
+  leave(soft, task->source, info->status == QD_INFEASIBLE, task->out);
+  if (info->status == QD_INFEASIBLE && !compliance_proves(soft, task->source, task->out)) {
+    info->status = QD_NUMERICAL_TROUBLE;
+    leave(soft, task->source, 0, task->out);
+  }
+  if (info->status == QD_NUMERICAL_TROUBLE || info->status == QD_ITERATION_LIMIT) {
+    compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, info);
+  }
+  return info->status;
+}
+
+/* 1 if an answer with all forces in their states was found, in so many rounds. */
+static int solve_by_states(compliance_task *task, int rounds) {
+  compliant_program *soft = &task->workspace->soft;
+  const int warm = task->options.warm_start;
+  if (!compliance_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
+    return 0;
+  }
+  task->how = "springs, forces in their states";
+  for (int round = 0; round < rounds; ++round) {
+    if (solve_once(task) != QD_OK) {
+      break;
+    }
+    if (compliance_states_hold(soft, task->out->slack)) {
+      return compliance_measure(soft, task->source, task->options.tolerance, 0, task->out,
+                                task->info);
+    }
+    task->options.warm_start = 1;
+  }
+  task->options.warm_start = 0;
+  return 0;
+}
+
+/* 1 if an exact program's rows could stay what they are, and a polished answer was found, or from a
+ * guess one to the tolerance: that has its forces at ends, too. */
+static int solve_as_it_is(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  compliance_treat_rows(soft, task->source, 1);
+  if (!task->options.polish || !compliance_rows_can_stay(soft, &task->source->program) ||
+      !compliance_springs_hold(soft, task->source)) {
+    return 0;
+  }
+  task->how = "rows as they are";
+  soft->once = 1; /* states are the other way */
+  const qd_status status = solve_once(task);
+  const int polished = task->info->polished;
+  soft->once = 0;
+  task->options.warm_start = 0;
+  return status == QD_OK && (polished || task->info->method == QD_METHOD_START) &&
+         compliance_measure(soft, task->source, task->options.tolerance, !polished, task->out,
+                            task->info);
+}
+
+/* 1 if Newton's method on the envelope has led to an answer. */
+static int solve_on_envelope(compliance_task *task) {
+  static const char *const verdicts[] = {"no answer", "to the tolerance", "to rounding"};
+  qd_cone_workspace *workspace = task->workspace;
+  qd_cone_info *info = task->info;
+  if (!task->options.polish || !envelope_suits(&task->source->program)) {
+    return 0;
+  }
+  const int row = trace_open(task->options.trace, qd_cone_method_name(QD_METHOD_ENVELOPE), 0,
+                             "rows as they are");
+  const envelope_end end = envelope_solve(workspace, &task->options, task->source, task->out, info);
+  trace_effort(task->options.trace, info->iterations, info->factorizations);
+  trace_close(task->options.trace, row, info->dual_residual, verdicts[end]);
+  info->tries = 1;
+  workspace->soft.as_it_is = 1;
+  if (end == ENVELOPE_NEAR) {
+    compliance_treat_rows(&workspace->soft, task->source, 1);
+  }
+  if (end == ENVELOPE_SOLVED ||
+      (end == ENVELOPE_NEAR && compliance_measure(&workspace->soft, task->source,
+                                                  task->options.tolerance, 1, task->out, info))) {
+    return 1;
+  }
+  workspace->envelope.used = workspace->soft.as_it_is = 0;
+  task->sum = *info;
+  return 0;
+}
+
+/* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
+ * wrong, states are put right from solve to solve, by cuts as a rule; but where a force at its end
+ * leaves a column without curvature there are no cuts, and rows stay what they are: one path. */
+static int solve_exact(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  const double *dual = task->options.warm_start ? task->out->dual : NULL;
+  if (solve_on_envelope(task)) {
+    return 1;
+  }
+  compliance_treat_rows(soft, task->source, 1);
+  const int near = compliance_expects_ends(soft, &task->source->program, dual);
+  return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
+         solve_by_states(task, STATE_ROUNDS);
+}
+
+/* For derivatives, which come when the views of the matrices are gone. */
+static void keep_source(compliant_program *soft, const conic_program *source) {
+  const sparse_rows *given[3] = {source->Q, source->G, source->C};
+  const sparse_rows **own[3] = {&soft->source.Q, &soft->source.G, &soft->source.C};
+  soft->source = *source;
+  for (int k = 0; k < 3; ++k) {
+    if (given[k]) {
+      soft->source_rows[k] = *given[k];
+      *own[k] = soft->source_rows + k;
+    }
+  }
+}
+
+/* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
+static int solve_on_path(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  compliance_treat_rows(soft, task->source, 1);
+  task->how = "rows as they are";
+  const qd_status status = solve_once(task);
+  if (status == QD_OK) {
+    return compliance_measure(soft, task->source, task->options.tolerance, 0, task->out,
+                              task->info);
+  }
+  task->options.warm_start = 0;
+  return status == QD_INFEASIBLE || status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY ||
+         status == QD_NOT_FINITE;
+}
+
+/* All that forces may come to, beyond both their ends. */
+static void solve_with_slips(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  compliance_treat_rows(soft, task->source, 0);
+  task->how = "slips";
+  if (solve_once(task) == QD_OK &&
+      !compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
+    task->info->status = QD_NUMERICAL_TROUBLE;
+  }
+  task->options.warm_start = 0;
+}
+
+/* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
+ * may be one that no polish can finish. */
+static void solve_on_near_path(compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  const double tolerance = task->options.tolerance;
+  const qd_status before = task->info->status;
+  compliance_treat_rows(soft, task->source, 1);
+  task->options.tolerance = NEAR_TOLERANCE * tolerance;
+  task->how = "a path's end, unpolished";
+  const qd_status status = solve_once(task);
+  task->options.tolerance = tolerance;
+  if (status == QD_OK) {
+    const int holds = compliance_measure(soft, task->source, tolerance, 1, task->out, task->info);
+    task->info->status = holds ? QD_OK : before;
+  } else if (status != QD_INFEASIBLE && status != QD_UNBOUNDED) {
+    task->info->status = before;
+  }
+}
+
+qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
+                                const conic_program *source, const conic_answer *out,
+                                qd_cone_info *info, rigid_solver solve) {
+  compliant_program *soft = &workspace->soft;
+  keep_source(soft, source);
+  soft->as_it_is = workspace->envelope.used = 0;
+  compliance_task task = {.workspace = workspace,
+                          .options = *options,
+                          .source = source,
+                          .out = out,
+                          .info = info,
+                          .solve = solve};
+  conic_clear_info(info);
+  info->status = compliance_check(soft, source);
+  if (info->status != QD_OK) {
+    conic_clear_outputs(&source->program, out);
+    return info->status;
+  }
+  const int exact = compliance_is_exact(&source->program);
+  if (!(exact ? solve_exact(&task) : solve_on_path(&task))) {
+    solve_with_slips(&task);
+  }
+  if (exact && conic_is_undecided(info->status, options->iteration_limit)) {
+    solve_on_near_path(&task);
+  }
+  soft->used = 1;
+  if (workspace->stop.stopped) {
+    info->status = QD_STOPPED;
+  }
+  return info->status;
+}

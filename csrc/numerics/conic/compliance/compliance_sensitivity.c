@@ -1,0 +1,193 @@
+/* Derivatives of programs whose rows give way, by their rigid program. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/compliance/compliance.h"
+#include "numerics/conic/workspace.h"
+
+/* Columns first .. first + width of rows of `count` numbers, four side by side, zero behind. */
+static void gather(const double *from, int first, int width, double factor, double to[4]) {
+  for (int k = 0; k < 4; ++k) {
+    to[k] = k < width ? factor * from[first + k] : 0.0;
+  }
+}
+
+static void scatter(double *to, int first, int width, double factor, const double from[4]) {
+  for (int k = 0; k < width; ++k) {
+    to[first + k] = factor * from[k];
+  }
+}
+
+/* Where a row's perturbations and multipliers stand in the rigid program; NULL: nowhere. */
+static double *four_of(const compliant_row *row, double *rows, double *equalities) {
+  if (row->row < 0) {
+    return NULL;
+  }
+  return (row->kind == COMPLIANT_EQUALITY ? equalities : rows) + 4 * row->row;
+}
+
+/* to += row i of G times four numbers: over variables */
+static void add_spring(const compliant_program *soft, int i, const double four[4], double *to) {
+  for (row_reader row = compliance_row_of(&soft->source, i); compliance_next(&row);) {
+    for (int k = 0; k < 4; ++k) {
+      to[4 * row.column + k] += row.entry * four[k];
+    }
+  }
+}
+
+/* d_dual of a row that is a spring: -(G dx + d_slack) / R */
+static void spring_force(const compliant_program *soft, int i, const double *d_slack, int first,
+                         int width, double out[4]) {
+  const double per = 1.0 / soft->row[i].compliance;
+  for (int k = 0; k < 4; ++k) {
+    out[k] = d_slack && k < width ? -per * d_slack[first + k] : 0.0;
+  }
+  for (row_reader row = compliance_row_of(&soft->source, i); compliance_next(&row);) {
+    for (int k = 0; k < 4; ++k) {
+      out[k] -= per * row.entry * soft->four.x[4 * row.column + k];
+    }
+  }
+}
+
+static void gather_all(compliant_program *soft, int count, int first, int width,
+                       const double *d_stationarity, const double *d_slack,
+                       const double *d_equality) {
+  const qd_cone_program *rigid = &soft->written.rigid.program;
+  memset(soft->four.stationarity, 0, 4 * (size_t)rigid->variable_count * sizeof(double));
+  memset(soft->four.slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
+  memset(soft->four.equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
+  for (int j = 0; j < soft->variables; ++j) {
+    gather(d_stationarity + j * count, first, width, 1.0, soft->four.stationarity + 4 * j);
+  }
+  for (int i = 0; d_slack && i < soft->rows; ++i) {
+    double *to = four_of(soft->row + i, soft->four.slack, soft->four.equality), spring[4];
+    if (to) {
+      gather(d_slack + i * count, first, width, soft->row[i].sign, to);
+    } else if (soft->row[i].kind == COMPLIANT_SPRUNG) {
+      gather(d_slack + i * count, first, width, 1.0 / soft->row[i].compliance, spring);
+      add_spring(soft, i, spring, soft->four.stationarity);
+    }
+  }
+  for (int i = 0; d_equality && i < soft->equalities; ++i) {
+    gather(d_equality + i * count, first, width, 1.0, soft->four.equality + 4 * i);
+  }
+}
+
+static void scatter_all(compliant_program *soft, int count, int first, int width,
+                        const double *d_slack, double *dx, double *d_dual, double *d_dual_eq) {
+  static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
+  for (int j = 0; j < soft->variables; ++j) {
+    scatter(dx + j * count, first, width, 1.0, soft->four.x + 4 * j);
+  }
+  for (int i = 0; d_dual && i < soft->rows; ++i) {
+    const double *from = four_of(soft->row + i, soft->four.dual, soft->four.dual_equality);
+    double spring[4];
+    if (soft->row[i].kind == COMPLIANT_SPRUNG) {
+      spring_force(soft, i, d_slack ? d_slack + i * count : NULL, first, width, spring);
+      scatter(d_dual + i * count, first, width, 1.0, spring);
+    } else {
+      scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
+    }
+  }
+  for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
+    scatter(d_dual_eq + i * count, first, width, 1.0, soft->four.dual_equality + 4 * i);
+  }
+}
+
+void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                             const double *d_slack, const double *d_equality, double *dx,
+                             double *d_dual, double *d_dual_eq) {
+  compliant_program *soft = &workspace->soft;
+  if (!soft->used || soft->as_it_is) {
+    conic_perturb(workspace, count, d_stationarity, d_slack, d_equality, dx, d_dual, d_dual_eq);
+    return;
+  }
+  for (int first = 0; first < count; first += 4) {
+    const int width = count - first < 4 ? count - first : 4;
+    gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
+    conic_perturb(workspace, 4, soft->four.stationarity, soft->four.slack, soft->four.equality,
+                  soft->four.x, soft->four.dual, soft->four.dual_equality);
+    scatter_all(soft, count, first, width, d_slack, dx, d_dual, d_dual_eq);
+  }
+}
+
+/* Whether a row is farther from other states than what counts as nothing. */
+static int is_strict(const qd_cone_workspace *workspace, const compliant_row *row) {
+  const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
+  const double above = row->force - row->lower, below = row->upper - row->force;
+  switch (row->kind) {
+  case COMPLIANT_SPRUNG:
+    return above > force && below > force;
+  case COMPLIANT_FORCE:
+    return row->lower == row->upper || row->sign * row->slack > length;
+  case COMPLIANT_END:
+    return row->width < 0.0 || row->slips || (row->sign > 0.0 ? below : above) > force;
+  default:
+    return 1;
+  }
+}
+
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact) {
+  const compliant_program *soft = &workspace->soft;
+  const qd_status status = conic_prepare_rigid(workspace, exact);
+  for (int i = soft->first_interval;
+       soft->used && !workspace->envelope.used && workspace->program.exact && i < soft->rows; ++i) {
+    *exact &= is_strict(workspace, soft->row + i);
+  }
+  return status;
+}
+
+/* How stiff an end's pair of slack and distance is: slack / distance. */
+static double stiffness(double slack, double distance) {
+  return slack > 0.0 ? (distance > 0.0 ? slack / distance : HUGE_VAL) : 0.0;
+}
+
+/* What an interval's multiplier takes of a motion of the end that its row begins at, and of the
+ * other. */
+static void share_motion(const compliant_program *soft, const compliant_row *row, double *own,
+                         double *other) {
+  const double near = stiffness(soft->found.slack[row->row], soft->found.dual[row->row]);
+  const double far = row->slip_row >= 0 ? stiffness(soft->found.slack[row->slip_row],
+                                                    soft->found.dual[row->slip_row])
+                                        : 0.0;
+  const double all = row->compliance + near + far;
+  *own = near == HUGE_VAL ? 1.0 : all > 0.0 ? near / all : 0.0;
+  *other = far == HUGE_VAL ? 1.0 : all > 0.0 ? far / all : 0.0;
+}
+
+void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_lower,
+                              double *by_upper) {
+  const compliant_program *soft = &workspace->soft;
+  if (workspace->envelope.used) {
+    envelope_share(workspace, &soft->source.program, by_lower, by_upper);
+    return;
+  }
+  for (int i = 0; soft->used && i < soft->rows; ++i) {
+    const compliant_row *row = soft->row + i;
+    double own = 0.0, other = 0.0;
+    if (row->kind == COMPLIANT_FORCE && row->lower == row->upper) {
+      own = other = 0.5;
+    } else if (row->kind == COMPLIANT_FORCE) {
+      own = 1.0;
+    } else if (row->kind == COMPLIANT_END) {
+      share_motion(soft, row, &own, &other);
+    } else if (row->kind == COMPLIANT_LIMITED && row->is_interval) {
+      conic_ends_share(workspace, row->row, &own, &other);
+    }
+    by_lower[i] = row->sign > 0.0 ? own : other;
+    by_upper[i] = row->sign > 0.0 ? other : own;
+  }
+}
+
+int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
+  compliant_program *soft = &workspace->soft;
+  if (!soft->used) {
+    return conic_find_rigid_direction(workspace, info, out);
+  }
+  if (!conic_find_rigid_direction(workspace, info, soft->four.x)) {
+    return 0;
+  }
+  memcpy(out, soft->four.x, (size_t)soft->variables * sizeof(double));
+  return max_norm(out, soft->variables) > 0.0;
+}

@@ -1,0 +1,537 @@
+/* The rigid program of one whose rows give way (soft.h). */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/compliance/compliance.h"
+#include "numerics/conic/workspace.h"
+
+/* ------------------------------------------------------------ room */
+
+static int tile_up(int columns) { return (columns + 3) / 4 * 4; }
+
+/* Springs of one Lorentz cone have tiles of their own, slips and other springs share them. */
+conic_size compliance_rigid_size(const conic_size *size) {
+  conic_size rigid = *size;
+  const int more = size->is_dense ? size->compliant + size->intervals
+                                  : 4 * size->compliant + tile_up(2 * size->intervals) + 8;
+  if (size->compliant + size->intervals == 0) {
+    return rigid;
+  }
+  rigid.variables = (size->is_dense ? size->variables : tile_up(size->variables)) + more;
+  if (size->is_dense && rigid.variables > FEW_COLUMNS) {
+    rigid.variables = aligned_columns_capacity(rigid.variables);
+  }
+  rigid.rows += size->intervals;
+  rigid.equalities += size->intervals;
+  rigid.largest_cone = size->is_dense ? rigid.rows : rigid.largest_cone;
+  const size_t tiles = ((size_t)rigid.variables + 3) / 4, all = tiles * (tiles + 1) / 2;
+  if (size->is_dense) {
+    rigid.row_tiles = ((size_t)rigid.rows + (size_t)rigid.equalities) * tiles;
+    rigid.fill = all;
+  } else {
+    const size_t own = ((size_t)size->variables + 3) / 4;
+    rigid.row_tiles += (size_t)size->largest_cone * (size_t)size->compliant +
+                       4 * (size_t)size->intervals + 2 * (size_t)rigid.rows;
+    rigid.fill +=
+        (tiles - own) * (own < COMPLIANT_TILES ? own : COMPLIANT_TILES) + 4 * (tiles - own);
+    rigid.fill = rigid.fill < all ? rigid.fill : all;
+  }
+  return rigid;
+}
+
+static void lay_out_matrix(compliance_matrix *matrix, size_t rows, size_t columns, size_t tiles,
+                           int is_dense, arena *a) {
+  matrix->room = is_dense ? rows * columns : 4 * tiles;
+  matrix->start = arena_ints(a, rows + 1);
+  matrix->tiles = arena_ints(a, is_dense ? 0 : tiles);
+  matrix->values = arena_doubles(a, matrix->room + 4);
+}
+
+void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *a) {
+  const conic_size rigid = compliance_rigid_size(size);
+  const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
+  soft->room = *size;
+  soft->plain = 0;
+  soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(compliant_row));
+  soft->spring_eq = arena_ints(a, (size_t)size->equalities);
+  soft->diagonal = arena_doubles(a, n);
+  lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
+  lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
+  lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
+  soft->written.kind = arena_ints(a, m);
+  soft->written.dim = arena_ints(a, m);
+  double **over_columns[] = {&soft->written.b, &soft->found.x, &soft->term};
+  double **over_rows[] = {&soft->written.g,   &soft->written.target,    &soft->found.slack,
+                          &soft->found.dual,  &soft->limits.compliance, &soft->limits.lower,
+                          &soft->limits.upper};
+  double **over_equalities[] = {&soft->written.c, &soft->found.dual_eq};
+  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
+    *over_columns[k] = arena_doubles(a, n);
+  }
+  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k) {
+    *over_rows[k] = arena_doubles(a, m);
+  }
+  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
+    *over_equalities[k] = arena_doubles(a, p);
+  }
+}
+
+void compliance_lay_out_four(compliant_program *soft, const conic_size *size, arena *a) {
+  const conic_size rigid = compliance_rigid_size(size);
+  const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
+  soft->four.x = arena_doubles(a, 4 * n);
+  soft->four.stationarity = arena_doubles(a, 4 * n);
+  soft->four.slack = arena_doubles(a, 4 * m);
+  soft->four.dual = arena_doubles(a, 4 * m);
+  soft->four.equality = arena_doubles(a, 4 * p);
+  soft->four.dual_equality = arena_doubles(a, 4 * p);
+}
+
+/* ------------------------------------------------------------ rows of a matrix */
+
+static void matrix_open(compliance_matrix *matrix, int columns, int is_dense) {
+  matrix->rows = matrix->is_full = 0;
+  matrix->columns = is_dense ? columns : 0;
+  matrix->start[0] = 0;
+}
+
+static int has_room(compliance_matrix *matrix, size_t numbers) {
+  const size_t taken = matrix->columns > 0 ? (size_t)matrix->rows * (size_t)matrix->columns
+                                           : 4 * (size_t)matrix->start[matrix->rows];
+  matrix->is_full |= taken + numbers > matrix->room;
+  return !matrix->is_full;
+}
+
+/* The next row: `factor` times row i of the source, whose rows have n numbers; nothing if i < 0. */
+static void matrix_add_row(compliance_matrix *matrix, const double *dense, const sparse_rows *tiles,
+                           int n, int i, double factor) {
+  const int count = tiles && i >= 0 ? tiles->start[i + 1] - tiles->start[i] : 0;
+  if (!has_room(matrix, matrix->columns > 0 ? (size_t)matrix->columns : 4 * (size_t)count)) {
+    return;
+  }
+  double *to =
+      matrix->values + (matrix->columns > 0 ? (size_t)matrix->rows * (size_t)matrix->columns
+                                            : 4 * (size_t)matrix->start[matrix->rows]);
+  if (matrix->columns > 0) {
+    memset(to, 0, (size_t)matrix->columns * sizeof(double));
+    for (int j = 0; j < n && i >= 0; ++j) {
+      to[j] = factor * dense[(size_t)i * (size_t)n + (size_t)j];
+    }
+  }
+  for (int k = 0; k < count; ++k) {
+    const size_t at = (size_t)(tiles->start[i] + k);
+    matrix->tiles[matrix->start[matrix->rows] + k] = tiles->tiles[at];
+    for (int j = 0; j < 4; ++j) {
+      to[4 * k + j] = factor * tiles->values[4 * at + (size_t)j];
+    }
+  }
+  matrix->start[matrix->rows + 1] = matrix->start[matrix->rows] + count;
+  ++matrix->rows;
+}
+
+/* The last row gets this tile, behind those that it has, unless it is there. */
+static void matrix_add_tile(compliance_matrix *matrix, int tile) {
+  int *end = matrix->start + matrix->rows;
+  if (matrix->columns > 0 || matrix->is_full ||
+      (*end > end[-1] && matrix->tiles[*end - 1] == tile) || !has_room(matrix, 4)) {
+    return;
+  }
+  memset(matrix->values + 4 * (size_t)*end, 0, 4 * sizeof(double));
+  matrix->tiles[(*end)++] = tile;
+}
+
+/* Into the last row, behind the columns that it has. */
+static void matrix_put(compliance_matrix *matrix, int column, double value) {
+  matrix_add_tile(matrix, column / 4);
+  if (matrix->is_full) {
+    return;
+  }
+  if (matrix->columns > 0) {
+    matrix->values[(size_t)(matrix->rows - 1) * (size_t)matrix->columns + (size_t)column] = value;
+  } else {
+    matrix->values[4 * (size_t)(matrix->start[matrix->rows] - 1) + (size_t)(column % 4)] = value;
+  }
+}
+
+/* Adds to the last row's number in a column, in whatever order. */
+static void matrix_add_to(compliance_matrix *matrix, int column, double value) {
+  const int begin = matrix->start[matrix->rows - 1];
+  int at = begin;
+  if (matrix->columns > 0) {
+    matrix->values[(size_t)(matrix->rows - 1) * (size_t)matrix->columns + (size_t)column] += value;
+    return;
+  }
+  while (at < matrix->start[matrix->rows] && matrix->tiles[at] < column / 4) {
+    ++at;
+  }
+  if (at == matrix->start[matrix->rows] || matrix->tiles[at] != column / 4) {
+    const int behind = matrix->start[matrix->rows] - at;
+    if (!has_room(matrix, 4)) {
+      return;
+    }
+    memmove(matrix->tiles + at + 1, matrix->tiles + at, (size_t)behind * sizeof(int));
+    memmove(matrix->values + 4 * (size_t)(at + 1), matrix->values + 4 * (size_t)at,
+            4 * (size_t)behind * sizeof(double));
+    memset(matrix->values + 4 * (size_t)at, 0, 4 * sizeof(double));
+    matrix->tiles[at] = column / 4;
+    ++matrix->start[matrix->rows];
+  }
+  matrix->values[4 * (size_t)at + (size_t)(column % 4)] += value;
+}
+
+/* ------------------------------------------------------------ rows of the program */
+
+/* A variable behind all others. */
+static int take_variable(compliant_program *soft) { return soft->next++; }
+
+/* Springs of a Lorentz cone keep to themselves: others would be coupled with it. */
+static void close_tile(compliant_program *soft) {
+  soft->next = soft->room.is_dense ? soft->next : tile_up(soft->next);
+}
+
+/* Variables of all rows: soft->next is where they end. */
+static void take_variables(compliant_program *soft, const qd_cone_program *program) {
+  soft->plain = 0;
+  soft->next = program->variable_count;
+  close_tile(soft);
+  for (int k = 0, i = 0; k < program->cone_count; ++k) {
+    const int alone = program->cone_kind[k] == QD_LORENTZ && program->compliance;
+    if (alone) {
+      close_tile(soft);
+    }
+    for (int end = i + program->cone_dim[k]; i < end; ++i) {
+      compliant_row *row = soft->row + i;
+      const int stands = row->kind != COMPLIANT_FORCE && row->kind < COMPLIANT_SPRUNG;
+      row->row = row->slip_row = -1;
+      row->spring = stands && row->compliance > 0.0 ? take_variable(soft) : -1;
+      row->slip = row->kind == COMPLIANT_END && row->slips ? take_variable(soft) : -1;
+    }
+    if (alone) {
+      close_tile(soft);
+    }
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    soft->spring_eq[i] = row_compliance_eq(program, i) > 0.0 ? take_variable(soft) : -1;
+  }
+  close_tile(soft);
+}
+
+/* ------------------------------------------------------------ the parts */
+
+/* G_ij */
+static double entry_of(const conic_program *source, int i, int j) {
+  row_reader row = compliance_row_of(source, i);
+  while (compliance_next(&row)) {
+    if (row.column == j) {
+      return row.entry;
+    }
+  }
+  return 0.0;
+}
+
+/* Row j of Q, with what sprung rows of several entries add to it; 0 if there is none. */
+static int write_coupled_row(compliant_program *soft, const conic_program *source, int j) {
+  double *line = soft->found.x; /* no answer yet */
+  int any = 0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const compliant_row *row = soft->row + i;
+    const double entry =
+        row->kind == COMPLIANT_SPRUNG && row->single < 0 ? entry_of(source, i, j) : 0.0;
+    if (entry == 0.0) {
+      continue;
+    }
+    if (!any) {
+      memset(line, 0, (size_t)tile_up(soft->variables) * sizeof(double));
+      for (row_reader own = compliance_row_of_cost(source, j); compliance_next(&own);) {
+        line[own.column] += own.entry;
+      }
+    }
+    compliance_add_row(source, i, entry / row->compliance, line);
+    any = 1;
+  }
+  if (any) {
+    matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
+    line[j] += soft->diagonal[j];
+    for (int k = 0; k < soft->variables; ++k) {
+      if (line[k] != 0.0) {
+        matrix_put(&soft->written.Q, k, line[k]);
+      }
+    }
+  }
+  return any;
+}
+
+static void write_cost_row(compliant_program *soft, const conic_program *source, int j) {
+  const double more = soft->diagonal[j];
+  if (soft->any_coupled && write_coupled_row(soft, source, j)) {
+    return;
+  }
+  matrix_add_row(&soft->written.Q, source->program.Q, source->Q, soft->variables, j, 1.0);
+  if (more > 0.0 && !soft->written.Q.is_full) {
+    matrix_add_to(&soft->written.Q, j, more);
+  }
+}
+
+/* What sprung rows of one entry add to the diagonal, and whether there are others. */
+static void find_springs(compliant_program *soft) {
+  soft->any_coupled = 0;
+  memset(soft->diagonal, 0, (size_t)soft->variables * sizeof(double));
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const compliant_row *row = soft->row + i;
+    if (row->kind == COMPLIANT_SPRUNG && row->single >= 0) {
+      soft->diagonal[row->single] += row->entry * row->entry / row->compliance;
+    }
+    soft->any_coupled |= row->kind == COMPLIANT_SPRUNG && row->single < 0;
+  }
+}
+
+/* x's cost, with that of rows that are springs, and that of springs of their own; slips have none.
+ */
+static void write_cost(compliant_program *soft, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count;
+  double *own = soft->term, largest = 0.0;
+  find_springs(soft);
+  for (int j = 0; j < n; ++j) {
+    largest = larger(largest, compliance_curvature(source, j) + soft->diagonal[j]);
+  }
+  soft->curvature = largest > 0.0 ? largest : 1.0;
+  for (int j = n; j < soft->next; ++j) {
+    own[j] = soft->curvature;
+    soft->written.b[j] = 0.0;
+  }
+  for (int i = 0; i < program->row_count; ++i) {
+    if (soft->row[i].slip >= 0) {
+      own[soft->row[i].slip] = 0.0;
+      soft->written.b[soft->row[i].slip] = soft->row[i].width;
+    }
+  }
+  matrix_open(&soft->written.Q, soft->next, soft->room.is_dense);
+  for (int j = 0; j < n; ++j) {
+    write_cost_row(soft, source, j);
+  }
+  for (int j = n; j < soft->next; ++j) {
+    matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
+    if (own[j] > 0.0) {
+      matrix_put(&soft->written.Q, j, own[j]);
+    }
+  }
+  memcpy(soft->written.b, program->b, (size_t)n * sizeof(double));
+}
+
+/* The tiles of springs of rows first .. first + count, for each of them alike. */
+static void write_spring_tiles(compliant_program *soft, int first, int count, int of) {
+  const double spring = sqrt(soft->row[of].compliance) * sqrt(soft->curvature);
+  for (int i = first; i < first + count; ++i) {
+    if (soft->row[i].spring < 0) {
+      continue;
+    }
+    matrix_put(&soft->written.G, soft->row[i].spring, i == of ? spring : 0.0);
+  }
+}
+
+/* A row of a cone as it is. */
+static void write_cone_row(compliant_program *soft, const conic_program *source, int first,
+                           int count, int i) {
+  const qd_cone_program *program = &source->program;
+  soft->row[i].row = soft->written.G.rows;
+  soft->written.g[soft->written.G.rows] = program->g[i];
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
+  write_spring_tiles(soft, first, count, i);
+}
+
+/* sign (w + R base) + sqrt(R) v + t >= 0 */
+static void write_end(compliant_program *soft, const conic_program *source, int i) {
+  const qd_cone_program *program = &source->program;
+  compliant_row *row = soft->row + i;
+  compliance_add_row(source, i, -row->base, soft->written.b);
+  row->row = soft->written.G.rows;
+  soft->written.g[soft->written.G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, row->sign);
+  write_spring_tiles(soft, i, 1, i);
+  if (row->slip >= 0) {
+    matrix_put(&soft->written.G, row->slip, 1.0);
+  }
+}
+
+/* A row as it is. */
+static void write_limited(compliant_program *soft, const conic_program *source, int i) {
+  const qd_cone_program *program = &source->program;
+  compliant_row *row = soft->row + i;
+  row->row = soft->written.G.rows;
+  soft->natively = 1;
+  soft->written.g[row->row] = program->g[i];
+  soft->limits.compliance[row->row] = row->compliance;
+  soft->limits.lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
+  soft->limits.upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
+}
+
+static void add_cone(conic_program *rigid, const compliant_program *soft, int kind, int dim,
+                     double target) {
+  if (dim > 0) {
+    soft->written.kind[rigid->program.cone_count] = kind;
+    soft->written.dim[rigid->program.cone_count] = dim;
+    soft->written.target[rigid->program.cone_count++] = target;
+  }
+}
+
+/* Rows of a cone, one cone again; those of slips come behind. */
+static void write_cone(compliant_program *soft, const conic_program *source, int k, int first) {
+  const qd_cone_program *program = &source->program;
+  const int dim = program->cone_dim[k], kind = program->cone_kind[k], before = soft->written.G.rows;
+  const double target = program->target_mu ? program->target_mu[k] : 0.0;
+  for (int i = first; i < first + dim; ++i) {
+    const compliant_row *row = soft->row + i;
+    if (row->kind == COMPLIANT_CONE) {
+      const int alone = kind == QD_ORTHANT;
+      write_cone_row(soft, source, alone ? i : first, alone ? 1 : dim, i);
+    } else if (row->kind == COMPLIANT_END) {
+      write_end(soft, source, i);
+    } else if (row->kind == COMPLIANT_FORCE) {
+      compliance_add_row(source, i, -row->base, soft->written.b);
+    } else if (row->kind == COMPLIANT_SPRUNG) {
+      compliance_add_row(source, i, program->g[i] / row->compliance, soft->written.b);
+    }
+  }
+  add_cone(&soft->written.rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind,
+           soft->written.G.rows - before, target);
+  const int limited = soft->written.G.rows;
+  for (int i = first; i < first + dim; ++i) {
+    if (soft->row[i].kind == COMPLIANT_LIMITED) {
+      write_limited(soft, source, i);
+    }
+  }
+  add_cone(&soft->written.rigid, soft, QD_INTERVAL, soft->written.G.rows - limited, target);
+  const int slips = soft->written.G.rows;
+  for (int i = first; i < first + dim; ++i) {
+    if (soft->row[i].slip >= 0) {
+      soft->row[i].slip_row = soft->written.G.rows;
+      soft->written.g[soft->written.G.rows] = 0.0;
+      matrix_add_row(&soft->written.G, NULL, NULL, 0, -1, 1.0);
+      matrix_put(&soft->written.G, soft->row[i].slip, 1.0);
+    }
+  }
+  add_cone(&soft->written.rigid, soft, QD_ORTHANT, soft->written.G.rows - slips, target);
+}
+
+static void write_equality(compliant_program *soft, const double *dense, const sparse_rows *tiles,
+                           int n, int i, double offset, int spring, double compliance) {
+  soft->written.c[soft->written.C.rows] = offset;
+  matrix_add_row(&soft->written.C, dense, tiles, n, i, 1.0);
+  if (spring >= 0) {
+    matrix_put(&soft->written.C, spring, sqrt(compliance) * sqrt(soft->curvature));
+  }
+}
+
+static void write_equalities(compliant_program *soft, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count;
+  matrix_open(&soft->written.C, soft->next, soft->room.is_dense);
+  for (int i = 0; i < program->equality_count; ++i) {
+    write_equality(soft, program->C, source->C, n, i, program->c[i], soft->spring_eq[i],
+                   row_compliance_eq(program, i));
+  }
+  for (int i = 0; i < program->row_count; ++i) {
+    compliant_row *row = soft->row + i;
+    if (row->kind == COMPLIANT_EQUALITY) {
+      row->row = soft->written.C.rows;
+      write_equality(soft, program->G, source->G, n, i, program->g[i], row->spring,
+                     row->compliance);
+    }
+  }
+}
+
+static const sparse_rows *view(compliance_matrix *matrix, sparse_rows *rows, const double **dense) {
+  *dense = matrix->values;
+  *rows = (sparse_rows){matrix->start, matrix->tiles, matrix->values};
+  return matrix->columns > 0 ? NULL : rows;
+}
+
+int compliance_rows_can_stay(const compliant_program *soft, const qd_cone_program *program) {
+  int limited = 0, costs = 0;
+  for (int i = 0; program->compliance_eq && i < soft->equalities; ++i) {
+    if (program->compliance_eq[i] > 0.0) {
+      return 0;
+    }
+  }
+  for (int i = soft->first_interval; i < soft->rows && !soft->any_between; ++i) {
+    const compliant_row *row = soft->row + i;
+    limited += row->kind == COMPLIANT_LIMITED;
+    costs += row->kind == COMPLIANT_SPRUNG || row->kind == COMPLIANT_FORCE;
+  }
+  const int intervals = soft->rows - soft->first_interval;
+  return intervals > 0 && !soft->any_between && (limited == intervals || costs == intervals);
+}
+
+/* The program with its own rows: all of them as they are, or without those that are cost now. */
+static int write_shared(compliant_program *soft, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  qd_cone_program *rigid = &soft->written.rigid.program;
+  soft->natively = soft->row[soft->first_interval].kind == COMPLIANT_LIMITED;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    compliant_row *row = soft->row + i;
+    row->row = soft->natively ? i : -1;
+    row->spring = row->slip = row->slip_row = -1;
+    soft->limits.compliance[i] = row->compliance;
+    soft->limits.lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
+    soft->limits.upper[i] = row->has_upper ? row->upper : HUGE_VAL;
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    soft->spring_eq[i] = -1;
+  }
+  soft->next = soft->variables;
+  soft->written.Q.is_full = soft->written.G.is_full = soft->written.C.is_full = 0;
+  if (soft->natively) {
+    return 1;
+  }
+  write_cost(soft, source);
+  rigid->b = soft->written.b;
+  soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const compliant_row *row = soft->row + i;
+    compliance_add_row(source, i,
+                       row->kind == COMPLIANT_FORCE ? -row->base : program->g[i] / row->compliance,
+                       soft->written.b);
+  }
+  rigid->row_count = soft->first_interval;
+  while (rigid->cone_count > 0 && rigid->cone_kind[rigid->cone_count - 1] == QD_INTERVAL) {
+    --rigid->cone_count;
+  }
+  return !soft->written.Q.is_full;
+}
+
+int compliance_write(compliant_program *soft, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  qd_cone_program *rigid = &soft->written.rigid.program;
+  soft->written.rigid = *source;
+  rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
+  soft->natively = 0;
+  soft->rows_stay = compliance_rows_can_stay(soft, program);
+  if (soft->rows_stay) {
+    return write_shared(soft, source);
+  }
+  rigid->cone_count = 0;
+  take_variables(soft, program);
+  write_cost(soft, source);
+  matrix_open(&soft->written.G, soft->next, soft->room.is_dense);
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    write_cone(soft, source, k, row);
+  }
+  write_equalities(soft, source);
+  rigid->variable_count = soft->next;
+  rigid->row_count = soft->written.G.rows;
+  rigid->equality_count = soft->written.C.rows;
+  rigid->b = soft->written.b;
+  rigid->g = soft->written.g;
+  rigid->c = soft->written.c;
+  rigid->cone_kind = soft->written.kind;
+  rigid->cone_dim = soft->written.dim;
+  rigid->target_mu = program->target_mu ? soft->written.target : NULL;
+  soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
+  soft->written.rigid.G = view(&soft->written.G, &soft->written.G_rows, &rigid->G);
+  soft->written.rigid.C = view(&soft->written.C, &soft->written.C_rows, &rigid->C);
+  return !(soft->written.Q.is_full || soft->written.G.is_full || soft->written.C.is_full);
+}

@@ -1,0 +1,236 @@
+/* Who judges what the methods find, and what is tried where it does not hold.
+ *
+ * What the methods (conic/conic.c) leave counts if it holds in the caller's own numbers
+ * (conic/certificate/certificate.c), the only way out. Where nothing does, all is tried again in
+ * other scalings. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "base/trace.h"
+#include "numerics/conic/task.h"
+
+/* ------------------------------------------------------------ the way out */
+
+/* The answer in the caller's numbers, judged. */
+static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
+                         double tolerance, qd_status status, const conic_answer *out,
+                         qd_cone_info *info) {
+  if (status == QD_INFEASIBLE) {
+    conic_hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual,
+                   out);
+  } else if (info->polished) {
+    conic_hand_out(workspace, workspace->polished.x, workspace->polished.slack,
+                   workspace->polished.dual, out);
+  } else {
+    conic_hand_out(workspace, workspace->iterate.x, workspace->iterate.slack,
+                   workspace->iterate.dual, out);
+  }
+  status = conic_judge(workspace, program, tolerance, status, out, info);
+  if (status == QD_UNBOUNDED) {
+    conic_hand_out(workspace, workspace->newton.x, workspace->iterate.slack,
+                   workspace->iterate.dual, out);
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------ scalings */
+
+/* As given; where no answer holds, measured by the offsets of rows where the cost says too little
+ * of lengths, with all rows alike where they are far apart, and from starts in other units. */
+enum {
+  AS_GIVEN,
+  BY_OFFSETS,
+  ALIKE,
+  FIRST_OTHER_UNITS,
+  SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
+};
+
+/* For the trace. */
+static const char *name_of(int scaling) {
+  static const char *const names[] = {"as given", "lengths by offsets", "rows alike"};
+  return scaling < FIRST_OTHER_UNITS ? names[scaling] : "other units";
+}
+
+/* Loads the program again if that scaling may help: 1. */
+static int rescale(conic_task *task, const conic_program *source, int scaling) {
+  qd_cone_workspace *workspace = task->workspace;
+  task->again = 1;
+  task->guess = NULL;
+  task->strict = 0;
+  if (scaling == BY_OFFSETS) {
+    if (!conic_cost_is_weak(workspace, &source->program) ||
+        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK) {
+      return 0;
+    }
+    return workspace->units.by_offsets = 1;
+  }
+  if (scaling == ALIKE) {
+    return conic_rows_are_far_apart(workspace) &&
+           conic_load(workspace, source, ROWS_ALIKE) == QD_OK;
+  }
+  if (scaling == FIRST_OTHER_UNITS) {
+    conic_load(workspace, source, ROWS_AS_GIVEN);
+  }
+  conic_clear_rows(workspace); /* the certificate has used them */
+  task->units = scaling - FIRST_OTHER_UNITS + 1;
+  return 1;
+}
+
+/* All methods in one scaling after the other, up to a verdict that holds. */
+static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
+  const qd_cone_options *options = task->options;
+  qd_cone_info *info = task->info;
+  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT && !task->workspace->stop.stopped;
+       ++scaling) {
+    if (scaling > AS_GIVEN && (task->workspace->soft.once ||
+                               !conic_is_undecided(info->status, options->iteration_limit))) {
+      break;
+    }
+    if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
+      continue;
+    }
+    task->scaling = name_of(scaling);
+    const qd_status found = conic_run_methods(task);
+    if (task->so_far == STOPPED) {
+      info->status = found;
+      return;
+    }
+    const int row = trace_open(options->trace, "certificate", 0, "%s", task->scaling);
+    info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
+    trace_close_with(options->trace, row, info, info->status);
+  }
+}
+
+/* The best proof that paths have seen, where nothing else was found. */
+static qd_status try_ray(conic_task *task, const qd_cone_program *program,
+                         const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  qd_cone_info *info = task->info;
+  const double tolerance = task->options->tolerance;
+  const qd_status found = info->status;
+  if (workspace->stop.stopped) {
+    return QD_STOPPED;
+  }
+  if (!conic_is_undecided(found, DEFAULT_ITERATIONS) || !(workspace->path.ray_reach > 0.0)) {
+    return found;
+  }
+  memcpy(workspace->best.dual, workspace->path.ray,
+         (size_t)workspace->program.slot_count * sizeof(double));
+  info->method = QD_METHOD_PATH;
+  const int row = trace_open(task->options->trace, "certificate", 0, "the paths' best proof");
+  const qd_status proof = deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info);
+  trace_close_with(task->options->trace, row, info, proof);
+  if (proof == QD_INFEASIBLE) {
+    return QD_INFEASIBLE;
+  }
+  info->method = QD_METHOD_NONE;
+  return deliver(workspace, program, tolerance, found, out, info);
+}
+
+/* A row that no x moves and that does not hold is the answer: 1. */
+static int contradicts_itself(conic_task *task, const qd_cone_program *program,
+                              const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  if (!conic_find_contradiction(workspace, program)) {
+    return 0;
+  }
+  memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
+  memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  task->info->method = QD_METHOD_CONTRADICTION;
+  task->info->status =
+      deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
+  return 1;
+}
+
+/* Without a certificate; 0 if there is no such point. */
+static int solve_roughly(conic_task *task, const conic_answer *out) {
+  const conic_point *at = &task->workspace->iterate;
+  if (!conic_find_roughly(task)) {
+    return 0;
+  }
+  conic_hand_out(task->workspace, at->x, at->slack, at->dual, out);
+  task->info->method = QD_METHOD_PATH;
+  task->info->status = QD_OK;
+  return 1;
+}
+
+/* From the program as loaded: all scalings, then the best proof that there is no point. */
+static qd_status search(conic_task task, const conic_program *source, const conic_answer *out) {
+  run_scalings(&task, source, out);
+  return try_ray(&task, &source->program, out);
+}
+
+/* The same, where answers were turned down for their duality gap alone, with any gap: rows that
+ * contradict each other by rounding have a gap that is rounding. */
+static qd_status search_with_any_gap(conic_task task, const conic_program *source,
+                                     const conic_answer *out) {
+  certificate_work *certificate = &task.workspace->certificate;
+  task.guess = NULL; /* the answers turned down lie there */
+  certificate->any_gap = 1;
+  conic_clear_info(task.info);
+  task.info->status = conic_load(task.workspace, source, ROWS_AS_GIVEN);
+  return task.info->status == QD_OK ? search(task, source, out) : task.info->status;
+}
+
+/* A program whose rows are rigid, by whatever method in whatever scaling. */
+static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
+                             const conic_program *source, const conic_answer *out,
+                             qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  const int makes_sense = options->tolerance > 0.0 && options->iteration_limit >= 0;
+  conic_task task = {.workspace = workspace,
+                     .options = options,
+                     .guess = options->warm_start ? out : NULL,
+                     .strict = source->derivatives,
+                     .midway = source->midway,
+                     .look = source->look,
+                     .info = info};
+  workspace->settled.is_known = 0;
+  workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
+  workspace->certificate.any_gap = workspace->certificate.gap_was_large = 0;
+  if (makes_sense &&
+      conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
+    const int row = trace_open(options->trace, "separable", 0, "one by one");
+    trace_close_with(options->trace, row, info, QD_OK);
+    return QD_OK;
+  }
+  conic_clear_info(info);
+  workspace->units.resolution = options->tolerance * source->length;
+  info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
+  if (info->status != QD_OK) {
+    conic_clear_outputs(program, out);
+    return info->status;
+  }
+  if (contradicts_itself(&task, program, out)) {
+    const int row = trace_open(options->trace, "contradiction", 0, "a row without variables");
+    trace_close_with(options->trace, row, info, info->status);
+    return info->status;
+  }
+  if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
+    return QD_OK;
+  }
+  info->status = search(task, source, out);
+  if (info->status != QD_OK && workspace->certificate.gap_was_large && !workspace->stop.stopped) {
+    info->status = search_with_any_gap(task, source, out);
+  }
+  return info->status;
+}
+
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *source, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info) {
+  const qd_cone_options o = options ? *options : qd_cone_options_default();
+  const conic_answer out = {x, slack, dual, dual_eq};
+  qd_status status;
+  if (compliance_is_wanted(&source->program)) {
+    status = conic_solve_compliant(workspace, &o, source, &out, info, solve_rigid);
+  } else {
+    workspace->soft.used = workspace->envelope.used = 0;
+    status = solve_rigid(workspace, &o, source, &out, info);
+  }
+  if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {
+    conic_settle(workspace, info);
+  }
+  return status;
+}

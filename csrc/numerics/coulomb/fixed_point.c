@@ -1,0 +1,475 @@
+#include "numerics/coulomb/fixed_point.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "base/trace.h"
+
+/* Beside the tolerance: an error that more programs are not worth. */
+#define ENOUGH 1e-5
+/* An error that is such a part of the one before, within the tolerance, is rounding. */
+#define SETTLED 0.3
+/* Programs that may fail on the way. */
+#define SHIFT_PATIENCE 2
+/* The path of the law itself, in large programs: forces times slacks that end it, beside the
+ * largest force times the length; factors that it may take. */
+#define ARRIVED 1e-11
+#define PATH_FACTORS 250
+/* While more contacts may come in, from one start and no other way; of 29 programs two of those
+ * that got there at all took more, 195 and 369. */
+#define HURRIED_FACTORS 180
+/* The same where the program without shifts has no point, and there may be no end. */
+#define OPEN_FACTORS 60
+/* Where the caller wants no more than some programs: as many factors as they take. */
+#define PROGRAM_FACTORS 20
+/* Behind the law's own polish programs begin with its solution, which they find again: so near, as
+ * a part of the tolerance, is enough. The polish itself: of its own error, and within so many
+ * factors, from the path's end or from the solution with fewer contacts. */
+#define POLISHED 1e-2
+#define LAW_POLISHED 1e-3
+#define POLISH_FACTORS 12
+/* How far errors have to fall by plain slips before Newton's next step. */
+#define AGAIN 0.1
+/* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
+ * where it does not. */
+#define SHARE_FALLS 0.7
+#define SHARE_RISES 1.1
+/* Shifts that let go of everything, beside the length. */
+#define OPEN 1e6
+
+/* Ways to the fixed point, in turn. Newton's steps from the convex program's solution are that of
+ * nearly all states. They run in circles at kinks, and away in heaps, where many contacts go over
+ * from sticking to sliding: the path of the law itself leads on, for contacts that it knows. Last,
+ * from shifts that let go of everything, the slips themselves, and Newton's step wherever they have
+ * come much nearer. */
+typedef enum fixed_point_way { BY_NEWTON, BY_PATH, BY_SLIPS, WAY_COUNT } fixed_point_way;
+/* Convex programs that each may take, the first one in heaps a single one. */
+static const int PROGRAMS[WAY_COUNT] = {10, 10, 200};
+static const char *const WAY_NAMES[WAY_COUNT] = {"Newton's slips", "Newton's slips",
+                                                 "plain slips"}; /* for the trace */
+
+/* A program while shifts are tried. */
+typedef struct fixed_point_run {
+  fixed_point *s;
+  qd_cone_workspace *workspace;
+  const qd_cone_options *options;
+  const conic_program *program;
+  double *g;
+  double *x, *slack, *dual, *dual_eq;
+  qd_cone_info *info;
+  double tolerance; /* on the error */
+  int path_factors; /* that the law's own path may take */
+  int path_starts;
+  int polishes; /* 1: programs begin with the active set of the last solution */
+  int programs, iterations, factorizations, tries; /* of all programs */
+  double error, best, last;
+  int at_best; /* 1: the solution at hand is the best one */
+  fixed_point_way way, last_way;
+  int way_ends;        /* after so many programs */
+  double newton_below; /* error from which on Newton's steps are tried */
+  int regular;         /* -1: not known */
+  int slips;           /* 1: plain slips have gone before */
+  int cold;            /* 1: programs start from nothing */
+  int stale;           /* 1: the solution is not that of the program solved last */
+  int opened;          /* 1: the program without shifts has no point */
+} fixed_point_run;
+
+void fixed_point_begin(fixed_point *s, const double *g) {
+  memset(s->shift, 0, (size_t)s->block_count * sizeof(double));
+  for (int i = 0; i < s->block_count; ++i) {
+    memcpy(s->offset + s->block[i].row, g + s->block[i].row,
+           (size_t)s->block[i].count * sizeof(double));
+  }
+}
+
+void fixed_point_use(fixed_point *s, double *g, const double *shift) {
+  for (int i = 0; i < s->block_count; ++i) {
+    const fixed_point_block *block = s->block + i;
+    const double next = larger(shift[i], 0.0);
+    for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
+      g[block->row + r] = s->offset[block->row + r] + next;
+    }
+    s->shift[i] = next;
+  }
+}
+
+static int is_large(const fixed_point_run *run) {
+  return run->program->program.variable_count >= FIXED_POINT_LARGE;
+}
+
+static qd_status solve_program(fixed_point_run *run) {
+  qd_cone_options options = *run->options;
+  conic_program program = *run->program;
+  options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
+  program.midway = !run->polishes && (run->programs > 0 ? is_large(run) : program.midway);
+  const int row = trace_open(options.trace, "program", run->programs + 1, "%s",
+                             run->programs == 0 ? "first slips" : WAY_NAMES[run->way]);
+  const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
+                                       run->dual, run->dual_eq, run->info);
+  ++run->programs;
+  run->iterations += run->info->iterations;
+  run->factorizations += run->info->factorizations;
+  run->tries += run->info->tries;
+  run->last = run->error;
+  run->at_best = 0;
+  if (status == QD_OK) {
+    run->error = fixed_point_read(run->s, run->slack, run->dual, run->program->length);
+  }
+  trace_close(options.trace, row, status == QD_OK ? run->error : NAN, qd_status_name(status));
+  return status;
+}
+
+/* ---------------------------------------------------------------- the next shifts */
+
+/* next += (1 - d slip / d shift)^-1 miss of what slides under load, from the shifts at hand; 0:
+ * there is no derivative. */
+static int step_newton(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  double step[FIXED_POINT_DENSE];
+  int exact;
+  if (s->coupled_count > s->matrix_room) {
+    return 0;
+  }
+  conic_settle(run->workspace, run->info);
+  if (conic_sensitivity_prepare(run->workspace, &exact) != QD_OK ||
+      !fixed_point_factor(s, run->workspace, run->program)) {
+    return 0;
+  }
+  for (int k = 0; k < s->coupled_count; ++k) {
+    step[k] = s->miss[s->coupled[k]];
+  }
+  fixed_point_matrix_solve(s, 0, 1, step);
+  run->regular = s->rank == s->coupled_count && s->sign > 0;
+  for (int k = 0; k < s->coupled_count; ++k) {
+    s->next[s->coupled[k]] = s->shift[s->coupled[k]] + step[k];
+  }
+  return all_finite(step, s->coupled_count);
+}
+
+static void use_shifts(fixed_point_run *run, const double *shift) {
+  fixed_point_use(run->s, run->g, shift);
+}
+
+static void use_no_shifts(fixed_point_run *run) {
+  memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
+  use_shifts(run, run->s->next);
+}
+
+void fixed_point_step_to_slips(fixed_point *s, int first) {
+  for (int i = 0; i < s->block_count; ++i) {
+    const int turned = !first && s->before[i] * s->miss[i] < 0.0;
+    s->share[i] = first    ? 1.0
+                  : turned ? SHARE_FALLS * s->share[i]
+                           : smaller(SHARE_RISES * s->share[i], 1.0);
+    s->before[i] = s->miss[i];
+    s->next[i] = s->shift[i] + (s->miss[i] != 0.0 ? s->share[i] : 1.0) * (s->slip[i] - s->shift[i]);
+  }
+}
+
+/* Newton's step, on the way of slips once for each fall of the error; else the slips. */
+static void choose_next(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
+  if (run->error <= run->newton_below && step_newton(run)) {
+    run->newton_below = run->way == BY_SLIPS ? AGAIN * run->error : HUGE_VAL;
+  } else {
+    fixed_point_step_to_slips(s, !run->slips);
+    run->slips = 1;
+  }
+}
+
+/* ---------------------------------------------------------------- the way */
+
+/* The best solution's numbers, from where they are kept or to there. */
+static void copy_best(fixed_point_run *run, int keep) {
+  const qd_cone_program *sizes = &run->program->program;
+  double *const own[] = {run->x, run->slack, run->dual, run->dual_eq};
+  const int count[] = {sizes->variable_count, sizes->row_count, sizes->row_count,
+                       sizes->equality_count};
+  double *kept = run->s->best_solution;
+  for (int i = 0; i < 4; ++i) {
+    if (count[i] > 0) {
+      memcpy(keep ? kept : own[i], keep ? own[i] : kept, (size_t)count[i] * sizeof(double));
+    }
+    kept += count[i];
+  }
+}
+
+/* Notes how good the solution at hand is. */
+static void judge(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  run->at_best = run->error < run->best;
+  if (run->at_best) {
+    run->best = run->error;
+    memcpy(s->best_shift, s->shift, (size_t)s->block_count * sizeof(double));
+    copy_best(run, 1);
+  }
+}
+
+/* 1 if no more programs are worth it. */
+static int is_enough(const fixed_point_run *run, const fixed_point_options *law) {
+  return (law->stop_after > 0 && run->programs >= law->stop_after) ||
+         run->error <= (run->polishes ? POLISHED : ENOUGH) * law->tolerance ||
+         (run->best <= law->tolerance && run->error > SETTLED * run->last);
+}
+
+/* 1 if the way has come to its end. In large programs what is good enough only gets better. */
+static int way_is_over(const fixed_point_run *run, qd_status status) {
+  const int gets_better = is_large(run) && run->best <= run->tolerance;
+  return status != QD_OK || (run->programs >= run->way_ends && !gets_better);
+}
+
+/* Shifts that x shows, of contacts without force too: those that are near would else be pushed
+ * apart by what they slide. */
+static void use_slips(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  fixed_point_slack_at(s, run->program, run->x, run->g, run->slack);
+  fixed_point_read(s, run->slack, run->dual, run->program->length);
+  use_shifts(run, s->slip);
+}
+
+/* Newton's steps on the law from the point at hand of its path; 1 if they have solved it. Then
+ * programs begin there. */
+static int polish_law(fixed_point_run *run) {
+  primal_path *path = &run->s->path;
+  if (!fixed_point_fits_path(run->s)) {
+    return 0;
+  }
+  const int factored = run->factorizations;
+  const int row = trace_open(run->options->trace, "law's Newton", 0, "from the point at hand");
+  const int found = primal_polish(path, run->program, LAW_POLISHED * run->tolerance, POLISH_FACTORS,
+                                  &run->factorizations);
+  trace_effort(run->options->trace, 0, run->factorizations - factored);
+  trace_close(run->options->trace, row, NAN, found ? "solved" : "no answer");
+  if (!found) {
+    return 0;
+  }
+  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
+  run->regular = primal_is_regular(path, run->program);
+  run->polishes = 1;
+  return 1;
+}
+
+/* Shifts of the guess; of a large program, of the solution of the law that it leads to. */
+static void start_guessed(fixed_point_run *run) {
+  if (is_large(run) && fixed_point_fits_path(run->s) &&
+      primal_path_load(&run->s->path, run->program, run->x, run->dual)) {
+    polish_law(run);
+  }
+  use_slips(run);
+}
+
+/* Halfway back to the best. */
+static void step_back(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  for (int i = 0; i < s->block_count; ++i) {
+    s->next[i] = 0.5 * (s->shift[i] + s->best_shift[i]);
+  }
+  use_shifts(run, s->next);
+}
+
+/* The path's end: its shifts, from its point. 0 if it has none. */
+static int start_on_path(fixed_point_run *run) {
+  fixed_point *s = run->s;
+  if (!is_large(run) && !fixed_point_fits_path(s)) {
+    return 0;
+  }
+  if (run->best < HUGE_VAL) {
+    copy_best(run, 0); /* for what intervals do */
+  }
+  use_no_shifts(run);
+  const int factored = run->factorizations;
+  const int row = trace_open(run->options->trace, "law's path", 0, "no slips led on");
+  const int found = primal_path_follow(&s->path, run->program, ARRIVED * run->program->length,
+                                       run->path_starts, run->path_factors, &run->factorizations);
+  trace_effort(run->options->trace, 0, run->factorizations - factored);
+  trace_close(run->options->trace, row, NAN, found ? "end found" : "no answer");
+  if (!found) {
+    return 0;
+  }
+  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
+  polish_law(run);
+  use_slips(run);
+  run->polishes = 1;
+  return 1;
+}
+
+/* Shifts that a way begins at: of this one, or of the next where the path leads nowhere. */
+static void begin_way(fixed_point_run *run, fixed_point_way next) {
+  fixed_point *s = run->s;
+  run->polishes = 0;
+  run->way = next == BY_PATH && !start_on_path(run) ? BY_SLIPS : next;
+  run->way_ends = run->programs + PROGRAMS[run->way];
+  run->newton_below = run->way == BY_SLIPS ? AGAIN * run->best : HUGE_VAL;
+  run->slips = 0;
+  for (int i = 0; i < s->block_count && run->way == BY_SLIPS; ++i) {
+    s->next[i] = OPEN * run->program->length;
+  }
+  if (run->way == BY_SLIPS) {
+    use_shifts(run, s->next);
+  }
+}
+
+/* The next shifts on the way. */
+static void go_on(fixed_point_run *run) {
+  run->polishes &= run->error <= SETTLED * run->last;
+  choose_next(run);
+  use_shifts(run, run->s->next);
+}
+
+/* What comes of a program that was not solved. */
+typedef enum failure { GIVES_UP, WITHOUT_GUESS, BACK_AT_BEST, NO_FAILURE } failure;
+
+/* Nothing was solved so far: once more without the guess, if there was one. */
+static failure fail_at_first(fixed_point_run *run, const fixed_point_options *law,
+                             qd_status status) {
+  use_no_shifts(run); /* as if nothing had been tried */
+  return status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1 ? GIVES_UP
+                                                                            : WITHOUT_GUESS;
+}
+
+/* Counts the failures of a way: a few lead back to its best shifts. */
+static failure look_at(fixed_point_run *run, const fixed_point_options *law, qd_status status,
+                       int *failures) {
+  if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
+    return fail_at_first(run, law, status);
+  }
+  if (status != QD_OK && ++*failures <= SHIFT_PATIENCE) {
+    step_back(run);
+    run->slips = 0;
+    return BACK_AT_BEST;
+  }
+  return NO_FAILURE;
+}
+
+/* A program without a point may have one under Coulomb's law, which wants no room of what slides:
+ * at the end of the law's own path, the last way then. 0 if that leads nowhere. */
+static int open_up(fixed_point_run *run) {
+  run->opened = 1;
+  run->path_factors = OPEN_FACTORS;
+  run->last_way = BY_PATH;
+  if (fixed_point_fits_path(run->s)) {
+    begin_way(run, BY_PATH);
+  }
+  if (run->way != BY_PATH) {
+    use_no_shifts(run);
+  }
+  return run->way == BY_PATH;
+}
+
+/* That leads nowhere: the proof that the program without shifts has no point is found again. */
+static qd_status close_again(fixed_point_run *run) {
+  use_no_shifts(run);
+  run->cold = 1;
+  run->polishes = 0;
+  const qd_status status = solve_program(run);
+  return status == QD_OK ? QD_LAW_NOT_MET : status;
+}
+
+static qd_status find_shifts(fixed_point_run *run, const fixed_point_options *law) {
+  run->way_ends = is_large(run) ? 1 : PROGRAMS[BY_NEWTON];
+  for (int failures = 0;;) {
+    const qd_status status = solve_program(run);
+    const failure now = look_at(run, law, status, &failures);
+    run->cold = now == WITHOUT_GUESS;
+    if (now == GIVES_UP && (status != QD_INFEASIBLE || run->opened || !open_up(run))) {
+      return status;
+    }
+    if (now != NO_FAILURE) {
+      continue;
+    }
+    if (status == QD_OK) {
+      judge(run);
+    }
+    const int ends = way_is_over(run, status);
+    if ((status == QD_OK && is_enough(run, law)) || (ends && run->way == run->last_way)) {
+      return QD_OK;
+    }
+    if (!ends) {
+      go_on(run);
+      continue;
+    }
+    failures = 0;
+    begin_way(run, run->way + 1);
+    if (law->hurried && is_large(run) && !run->polishes) {
+      return QD_LAW_NOT_MET;
+    }
+  }
+}
+
+/* The best solution, and what is known of it. Derivatives want its program solved last: from where
+ * the way has ended, or from nothing. */
+static qd_status settle(fixed_point_run *run, const fixed_point_options *law) {
+  for (int cold = 0; run->program->derivatives && !run->at_best && cold < 2; ++cold) {
+    const double best = run->best;
+    run->cold = cold;
+    use_shifts(run, run->s->best_shift);
+    run->at_best = solve_program(run) == QD_OK && run->error <= larger(best, law->tolerance);
+  }
+  if (!run->at_best) {
+    run->stale = 1;
+    use_shifts(run, run->s->best_shift);
+    copy_best(run, 0);
+    run->error = fixed_point_read(run->s, run->slack, run->dual, run->program->length);
+    run->regular = run->regular < 0 ? 0 : run->regular;
+  }
+  if (run->s->coupled_count == 0) {
+    run->regular = 1;
+  } else if (run->regular < 0) {
+    step_newton(run);
+  }
+  return run->error <= law->tolerance || law->stop_after > 0 ? QD_OK : QD_LAW_NOT_MET;
+}
+
+qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
+                            const qd_cone_options *options, const fixed_point_options *law,
+                            const conic_program *program, double *g, double *x, double *slack,
+                            double *dual, double *dual_eq, qd_cone_info *info,
+                            fixed_point_report *report) {
+  fixed_point_run run = {.s = s,
+                         .workspace = workspace,
+                         .options = options,
+                         .program = program,
+                         .g = g,
+                         .x = x,
+                         .slack = slack,
+                         .dual = dual,
+                         .dual_eq = dual_eq,
+                         .info = info,
+                         .tolerance = law->tolerance,
+                         .path_factors = PATH_FACTORS,
+                         .path_starts = PRIMAL_STARTS,
+                         .error = HUGE_VAL,
+                         .best = HUGE_VAL,
+                         .newton_below = HUGE_VAL,
+                         .last_way = BY_SLIPS,
+                         .regular = -1};
+  if (law->stop_after > 0 && law->stop_after < PATH_FACTORS / PROGRAM_FACTORS) {
+    run.path_factors = PROGRAM_FACTORS * law->stop_after;
+  }
+  if (law->hurried && is_large(&run)) {
+    run.path_starts = 1;
+    run.path_factors = run.path_factors < HURRIED_FACTORS ? run.path_factors : HURRIED_FACTORS;
+  }
+  fixed_point_begin(s, g);
+  fixed_point_tell_pairs(s, program->program.row_count);
+  s->path.dual = dual;
+  s->path.dual_eq = dual_eq;
+  if (law->guessed) {
+    start_guessed(&run);
+  }
+  qd_status status = find_shifts(&run, law);
+  if (status == QD_OK) {
+    status = settle(&run, law);
+  }
+  if (run.opened && (status == QD_OK || status == QD_LAW_NOT_MET) &&
+      !(run.error <= law->tolerance)) { /* the best of some programs is none */
+    status = close_again(&run);
+  }
+  *report = (fixed_point_report){run.programs, run.error, run.regular > 0, run.stale};
+  info->iterations = run.iterations;
+  info->factorizations = run.factorizations;
+  info->tries = run.tries;
+  return info->status = status;
+}
