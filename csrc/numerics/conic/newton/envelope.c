@@ -124,14 +124,14 @@ static void read_rows(qd_cone_workspace *workspace, const qd_cone_program *progr
 /* Newton's method while it runs, on newton's x, slack (Gx + g) and dual. */
 typedef struct envelope_run {
   qd_cone_info *info;
-  double error;    /* relative; <= 0: nothing but rounding */
-  double rounding; /* relative, of stiff rows' multipliers: what error cannot tell */
+  double error; /* relative; <= 0: nothing but rounding */
   double best;
-  int idle;    /* iterations that have not halved it */
-  int moved;   /* centres of rigid rows, by more than rounding */
-  int changed; /* states, since the last factor */
-  int flat;    /* the cost alone has flat columns, which only rows may hold */
-  int held;    /* 1: those of the last factor do */
+  int idle;     /* iterations that have not halved it */
+  int moved;    /* centres of rigid rows, by more than rounding */
+  int changed;  /* states, since the last factor */
+  int flat;     /* the cost alone has flat columns, which only rows may hold */
+  int held;     /* 1: those of the last factor do */
+  int is_known; /* 1: rounding of stiff rows' multipliers is small beside the cost's forces */
 } envelope_run;
 
 LANES_INLINE double dot(const double *a, const double *b, int count) {
@@ -152,11 +152,11 @@ static void look(qd_cone_workspace *workspace, envelope_run *run) {
   conic_column_residual(workspace, workspace->newton.x, workspace->newton.dual);
   const double size = larger(workspace->units.b_size, max_norm(workspace->work.Qx, columns));
   const double gradient = max_norm_or_infinity(workspace->work.residual_x, columns);
-  const double least = larger(size, force * DBL_EPSILON);
-  run->rounding = columns * DBL_EPSILON * force / least;
-  run->error = gradient <= larger(POLISH_ROUNDING * size, columns * DBL_EPSILON * force)
+  const double rounding = columns * DBL_EPSILON * force;
+  run->error = gradient <= larger(POLISH_ROUNDING * size, rounding)
                    ? 0.0
-                   : gradient / least;
+                   : gradient / larger(size, force * DBL_EPSILON);
+  run->is_known = rounding <= SAME_FACTOR * size;
 }
 
 /* Of a cost with flat columns, what the shift of the diagonal alone holds counts as not held. */
@@ -372,13 +372,12 @@ envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options 
   if (run.flat && run.changed) {
     factor(workspace, &run);
   }
-  const double left = larger(run.error, run.rounding);
-  if (!run.held || run.moved || !(left <= SAME_FACTOR)) {
+  if (!run.held || run.moved || !run.is_known || !(run.error <= SAME_FACTOR)) {
     return ENVELOPE_NO_HELP;
   }
   hand_out(workspace, &source->program, out, info);
   info->method = QD_METHOD_ENVELOPE;
-  info->polished = left <= ACCEPTED;
+  info->polished = run.error <= ACCEPTED;
   workspace->program.definite = 1; /* beside the rows that act */
   workspace->settled = (settled_set){.is_known = 1};
   workspace->envelope.used = 1;
