@@ -186,13 +186,13 @@ def transfer(
     strokes, why = controller in ("gait", "grip"), ""
     if controller == "auto":
         strokes = isinstance(planner, GaitOptions)
-        word, why = chosen_word(task, given, strokes)
-        controller = word
-    if word in RENEWED:
-        given = dataclasses.replace(given, carry_on=True)
+        controller, why = chosen_word(task, given, strokes)
+        word = controller
     instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
     own, is_word = model_of(plan, model), isinstance(controller, str)
     by_executor, renewed = is_word and word in EXECUTED, is_word and word in RENEWED
+    if renewed:
+        given = dataclasses.replace(given, carry_on=True)
     if task is None and (by_executor or renewed):
         raise ValueError(f"controller: {word!r} needs the task in place of the model")
     total = None if by_executor or renewed else len(plan.segments)

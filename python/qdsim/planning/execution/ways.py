@@ -58,7 +58,7 @@ def word_of(controller: object) -> str:
     return str(getattr(controller, "__name__", type(controller).__name__))
 
 
-def chosen_word(task: Task | None, options: TransferOptions, strokes: bool) -> tuple[str, str]:
+def chosen_word(task: Task | None, options: TransferOptions, strokes: bool) -> tuple[Loop, str]:
     """What ``"auto"`` stands for, and why; ``"auto"`` itself is an executor's choice on the way.
 
     Args:
