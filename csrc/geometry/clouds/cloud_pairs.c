@@ -100,16 +100,17 @@ typedef struct question {
   placed_shape shape, point;
 } question;
 
-/* The nearest of a shape's contacts with a ball: height fields may have several. Room for all of
- * them; NULL: none within the margin. */
-static const contact_point *nearest_contact(const placed_shape *shape, const placed_shape *ball,
-                                            double margin, contact_point *room) {
-  const int count = SPHERE_COLUMN[shape->type].collide(shape, ball, margin, room);
-  const contact_point *nearest = room;
+/* The nearest of a shape's contacts with a ball, of which height fields may have several, in
+ * contact[0]; there is room for all of them. 0: none within the margin. */
+static int nearest_contact(const placed_shape *shape, const placed_shape *ball, double margin,
+                           contact_point *contact) {
+  const int count = SPHERE_COLUMN[shape->type].collide(shape, ball, margin, contact);
   for (int i = 1; i < count; ++i) {
-    nearest = room[i].dist < nearest->dist ? room + i : nearest;
+    if (contact[i].dist < contact->dist) {
+      *contact = contact[i];
+    }
   }
-  return count > 0 ? nearest : NULL;
+  return count > 0;
 }
 
 /* Signed distance of x and its gradient. */
@@ -122,9 +123,9 @@ static double shape_distance(question *ask, const double x[3], double gradient[3
     return vec3_dot(gradient, difference);
   }
   vec3_copy(ask->point.pos, x);
-  const contact_point *found = nearest_contact(&ask->shape, &ask->point, INFINITY, contact);
-  vec3_copy(gradient, found->normal);
-  return found->dist;
+  nearest_contact(&ask->shape, &ask->point, INFINITY, contact);
+  vec3_copy(gradient, contact->normal);
+  return contact->dist;
 }
 
 /* Of all points of a node. */
@@ -210,7 +211,8 @@ static void point_contact(const placed_shape *a, const placed_shape *b, contact_
   double x[3];
   world_point(x, b, b->cloud->place[index]);
   place_ball(&ball, b->size, x);
-  *out = *nearest_contact(a, &ball, INFINITY, found);
+  nearest_contact(a, &ball, INFINITY, found);
+  *out = *found;
 }
 
 int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
@@ -230,9 +232,8 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
     double x[3];
     world_point(x, b, n.found[i].place);
     place_ball(&ball, b->size, x);
-    const contact_point *nearest = nearest_contact(a, &ball, margin, contact);
-    if (nearest != NULL) {
-      out[count] = *nearest;
+    if (nearest_contact(a, &ball, margin, contact)) {
+      out[count] = *contact;
       out[count++].feature = cloud->index[n.found[i].place];
     }
   }
