@@ -205,23 +205,30 @@ def transfer(
                 plan, own, simulator_of(own, plan.object, given, simulator), given
             )
             execution.show = show
-            gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
-            mover_of(execution, RENEWED.get(word, controller) if is_word else controller, gaits)
-            if renewed:
-                assert task is not None
-                rrt_options = planner if isinstance(planner, RRTOptions) else task.planner
-                goal = task.towards(
-                    plan.goal,
-                    position_tolerance=plan.position_tolerance,
-                    rotation_tolerance=plan.rotation_tolerance,
-                )
-                done, plans = with_new_plans(execution, goal, rrt_options or RRTOptions())
-            else:
-                done, plans = [execution.run(s) for s in plan.segments if s.steps > 0], 1
-            told = _told(execution, done, plans)
+            loop = RENEWED[word] if renewed else controller
+            mover_of(
+                execution, loop, planner if isinstance(planner, GaitOptions) else GaitOptions()
+            )
+            told = _along(execution, task if renewed else None, planner)
             way = _way_in_words(given, told.outcome, controller, why)
             told = dataclasses.replace(told, way=way)
     return dataclasses.replace(told, controller=word, world=world_in_words(given, simulator))
+
+
+def _along(
+    execution: Execution, task: Task | None, planner: RRTOptions | GaitOptions | None
+) -> Transfer:
+    """Along the plan's segments by the clock; with a task, and new plans where the object has left them."""
+    plan = execution.plan
+    if task is None:
+        return _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0], 1)
+    settings = planner if isinstance(planner, RRTOptions) else task.planner
+    near = task.towards(
+        plan.goal,
+        position_tolerance=plan.position_tolerance,
+        rotation_tolerance=plan.rotation_tolerance,
+    )
+    return _told(execution, *with_new_plans(execution, near, settings or RRTOptions()))
 
 
 def _executed(

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from qdsim.planning.execution.controllers import can_hold
 from qdsim.planning.execution.execution import Execution
-from qdsim.planning.execution.executor_options import ROUTES
 from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import follower_of
 from qdsim.planning.execution.loops.hand import Hand
@@ -18,7 +17,7 @@ from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["EXECUTED", "RENEWED", "Loop", "mover_of", "word_of"]
+__all__ = ["EXECUTED", "RENEWED", "Loop", "chosen_word", "mover_of", "word_of"]
 
 STABILIZER_KAPPA = 300.0
 """1/J, how smooth the stabilizer's steps are."""
@@ -30,7 +29,7 @@ RENEWED = {"replan": "mpc", "renew": "open"}
 """Along the plan's segments by that loop, and new plans where the object has left them."""
 EXECUTED: dict[str, dict[str, Any]] = {
     "gait": {"controllers": ("grip",), "routes": ("strokes",)},
-    "auto": {"routes": ROUTES},
+    "auto": {},
 }
 """To the plan's goal, by an executor with these options."""
 
