@@ -131,14 +131,13 @@ def differentiate(
 
     Args:
         model: The model.
-        q: Configuration (nq,).
+        q: Configuration (nq,), m and rad.
         u: Command (nu,), in the units of the actuators.
         options, tau, wrench, mocap, warm_start: As in `step`.
 
     Returns:
         The step with `jvp` and `vjp`. It holds a workspace of the model as long as it lives, and may be used any number
-        of
-        times, for example one for each step of a trajectory. A copy, also through pickle, differentiates the same step
+        of times, for example one for each step of a trajectory. A copy, also through pickle, differentiates the same step
         again.
 
     Raises:

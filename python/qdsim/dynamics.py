@@ -263,8 +263,19 @@ def differentiate_dynamic(
 ) -> DynamicDifferential:
     """Step once, and keep what products of its derivatives with vectors need.
 
-    Arguments and errors as in `step_dynamic`. The result holds a workspace of the model until it goes, and may be used
-    any number of times.
+    Args:
+        model: The model.
+        q: Configuration (nq,), m and rad.
+        v: Velocity (nv,), m/s and rad/s.
+        u: Command (nu,), in the units of the actuators.
+        options, tau, wrench, mocap, warm_start: As in `step_dynamic`.
+
+    Returns:
+        The step with `jvp` and `vjp`. It holds a workspace of the model as long as it lives, and may be used any number
+        of times.
+
+    Raises:
+        TypeError, ValueError, SolverError: As `step_dynamic`.
     """
     native = _core._differentiate(
         model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start, v=v
@@ -298,7 +309,11 @@ def linearize_dynamic(
     """Take a second-order step, with the exact derivatives of its final active set.
 
     Args:
-        model, q, v, u, options, tau, wrench, mocap, warm_start: As in `step_dynamic`.
+        model: The model.
+        q: Configuration (nq,), m and rad.
+        v: Velocity (nv,), m/s and rad/s.
+        u: Command (nu,), in the units of the actuators.
+        options, tau, wrench, mocap, warm_start: As in `step_dynamic`.
         wrt: Names of arguments: "q", "v", "u", "tau", "wrench", "mocap", "h" and those of `model.parameters`.
 
     Raises:

@@ -98,8 +98,7 @@ def refine(
 
     Returns:
         The refined plan, which replays bit by bit with its own options and has no motions, and what became of
-        each segment. Where
-        the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
+        each segment. Where the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
 
     Raises:
         TypeError: if an argument has the wrong type.
