@@ -41,7 +41,7 @@ def _pendulum() -> DynamicSystem:
         scene.geom(
             name,
             "capsule",
-            (0.02, length / 2),
+            (0.05, length / 2),
             quat=(math.sqrt(0.5), 0, math.sqrt(0.5), 0),
             contype=0,
             conaffinity=0,
