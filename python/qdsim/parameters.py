@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,16 @@ import numpy.typing as npt
 from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import reals
 from qdsim.array_type import Array
-from qdsim.description import Description, Geom, Pair
-from qdsim.description.arrays import model_arrays
+from qdsim.description import Actuator, Description, Geom, Joint, Pair
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.references import unknown_name
 
 __all__ = ["Parameters", "frozen", "with_parameters"]
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Element = TypeVar("_Element", bound="DataclassInstance")
 
 IntArray = npt.NDArray[np.int64]
 
@@ -109,22 +113,10 @@ def with_parameters(
     geoms = iter(range(len(description.geoms)))
     bodies = []
     for i, body in enumerate(description.bodies):
-        new_joints = []
-        for joint in body.joints:
-            j = next(joints)
-            new_joints.append(
-                dataclasses.replace(
-                    joint,
-                    stiffness=float(parameters.joint_stiffness[j]),
-                    springref=float(parameters.joint_springref[j]),
-                    damping=float(parameters.joint_damping[j]),
-                    armature=float(parameters.joint_armature[j]),
-                    friction=float(parameters.joint_friction[j]),
-                )
-            )
+        new_joints = [_joint_with(joint, next(joints), parameters) for joint in body.joints]
         new_geoms = [_geom_with(geom, next(geoms), parameters) for geom in body.geoms]
         bodies.append(
-            dataclasses.replace(
+            _changed(
                 body,
                 mass=float(parameters.body_mass[i]),
                 com=tuple(parameters.body_com[i].tolist()),
@@ -134,27 +126,48 @@ def with_parameters(
             )
         )
     _check_springs(description, old, parameters)
-    actuators = [
-        dataclasses.replace(
-            actuator,
-            stiffness=float(parameters.actuator_stiffness[i]),
-            gain=float(parameters.actuator_gain[i]),
-            bias=float(parameters.actuator_bias[i]),
-            damping=float(parameters.actuator_damping[i]),
-            force_range=_range_or_none(parameters.actuator_force_range[i]),
-        )
-        for i, actuator in enumerate(description.actuators)
-    ]
-    return dataclasses.replace(
+    return _changed(
         description,
         bodies=tuple(bodies),
-        actuators=tuple(actuators),
-        tendons=tuple(
-            dataclasses.replace(tendon, stiffness=float(stiffness))
-            for tendon, stiffness in zip(description.tendons, parameters.tendon_stiffness)
+        actuators=tuple(
+            _actuator_with(actuator, i, parameters)
+            for i, actuator in enumerate(description.actuators)
         ),
-        pairs=_pairs_with_friction(description, parameters, pair_geom),
+        tendons=tuple(
+            _changed(tendon, stiffness=stiffness)
+            for tendon, stiffness in zip(description.tendons, parameters.tendon_stiffness.tolist())
+        ),
+        pairs=_pairs_with_friction(description, old, parameters, pair_geom),
         gravity=tuple(parameters.gravity.tolist()),
+    )
+
+
+def _changed(element: _Element, **values: Any) -> _Element:
+    """The element with these values; itself where it has them, so that it is not checked again."""
+    if all(getattr(element, name) == value for name, value in values.items()):
+        return element
+    return dataclasses.replace(element, **values)
+
+
+def _joint_with(joint: Joint, index: int, parameters: Parameters) -> Joint:
+    return _changed(
+        joint,
+        stiffness=float(parameters.joint_stiffness[index]),
+        springref=float(parameters.joint_springref[index]),
+        damping=float(parameters.joint_damping[index]),
+        armature=float(parameters.joint_armature[index]),
+        friction=float(parameters.joint_friction[index]),
+    )
+
+
+def _actuator_with(actuator: Actuator, index: int, parameters: Parameters) -> Actuator:
+    return _changed(
+        actuator,
+        stiffness=float(parameters.actuator_stiffness[index]),
+        gain=float(parameters.actuator_gain[index]),
+        bias=float(parameters.actuator_bias[index]),
+        damping=float(parameters.actuator_damping[index]),
+        force_range=_range_or_none(parameters.actuator_force_range[index]),
     )
 
 
@@ -162,8 +175,8 @@ def _geom_with(geom: Geom, index: int, parameters: Parameters) -> Geom:
     size, modulus = tuple(parameters.geom_size[index].tolist()), parameters.geom_modulus[index]
     if geom.soft is None and modulus != 0.0:
         raise ValueError(f"geom {geom.name!r}: geom_modulus must be zero: it is not soft")
-    soft = None if geom.soft is None else dataclasses.replace(geom.soft, modulus=float(modulus))
-    return dataclasses.replace(geom, size=size, soft=soft)
+    soft = None if geom.soft is None else _changed(geom.soft, modulus=float(modulus))
+    return _changed(geom, size=size, soft=soft)
 
 
 def _range_or_none(values: Array) -> tuple[float, float] | None:
@@ -186,23 +199,25 @@ def _check_springs(description: Description, old: Parameters, parameters: Parame
 
 
 def _pairs_with_friction(
-    description: Description, parameters: Parameters, pair_geom: IntArray
+    description: Description, old: Parameters, parameters: Parameters, pair_geom: IntArray
 ) -> tuple[Pair, ...]:
-    """The explicit pairs, and one more for every pair whose friction is not the combined one."""
+    """The explicit pairs, and one more for every pair whose friction or compliance changes."""
     if np.any(parameters.pair_compliance < 0.0):
         raise ValueError("pair_compliance must not be negative")
-    arrays, made = model_arrays(description), candidate_pairs(description)
-    old, new = arrays["pair_friction"], parameters.pair_friction
-    changed = np.any(old != new, axis=1) | (arrays["pair_compliance"] != parameters.pair_compliance)
+    changed = np.any(old.pair_friction != parameters.pair_friction, axis=1)
+    changed |= old.pair_compliance != parameters.pair_compliance
+    if not np.any(changed):
+        return description.pairs
+    made, names = candidate_pairs(description), [geom.name for geom in description.geoms]
     pairs = {frozenset((pair.geom_a, pair.geom_b)): pair for pair in description.pairs}
     for i in np.flatnonzero(changed).tolist():
-        a, b = (description.geoms[geom].name for geom in pair_geom[i])
+        a, b = (names[geom] for geom in pair_geom[i])
         pairs[frozenset((a, b))] = Pair(
             a,
             b,
-            condim=int(arrays["pair_dim"][i]),
-            friction=tuple(new[i].tolist()),
-            margin=float(arrays["pair_margin"][i]),
+            condim=int(made.dim[i]),
+            friction=tuple(parameters.pair_friction[i].tolist()),
+            margin=float(made.margin[i]),
             stiffness=1.0 / soft if (soft := float(parameters.pair_compliance[i])) else None,
             solref=tuple(made.solref[i].tolist()),
             solimp=tuple(made.solimp[i].tolist()),
