@@ -49,8 +49,8 @@ def test_patches_are_those_of_drake(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     "first, second",
     [
-        ("small cube", "stone"),
-        ("star", "small cube"),
+        pytest.param("small cube", "stone", marks=pytest.mark.long),
+        pytest.param("star", "small cube", marks=pytest.mark.long),
         ("rigid small cube", "star"),
         ("rigid stone", "cube"),
     ],

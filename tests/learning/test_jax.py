@@ -88,6 +88,11 @@ def test_gradients_are_those_of_the_core(scene: scenes.Scene) -> None:
         assert np.allclose(found[3], expected["tau"].sum(axis=0), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "scene",
+    ["box", *(pytest.param(name, marks=pytest.mark.long) for name in ("planar_hand", "pendulum"))],
+    indirect=True,
+)
 def test_forward_mode_is_the_transpose_of_reverse_mode(scene: scenes.Scene) -> None:
     """By every argument, shared parameters too; of a batch, of `vmap`, compiled, and of a scan."""
     model = scene.model

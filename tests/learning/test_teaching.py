@@ -57,7 +57,7 @@ def test_a_clone_pushes_towards_the_goal(tmp_path: Path, monkeypatch: pytest.Mon
         ppo.Run(settings, pool=64)
 
 
-@pytest.mark.parametrize("friction", [0.3, 0.7])
+@pytest.mark.parametrize("friction", [0.3, pytest.param(0.7, marks=pytest.mark.long)])
 def test_strokes_are_as_long_in_mujoco_as_in_the_model(friction: float) -> None:
     task, options = published(NAME, pool=64)
     rules, how = Rules(task, options), TransferOptions(support_friction=friction)

@@ -165,6 +165,7 @@ def test_bad_arguments_are_named():
         parallel.seed_of(-1, 0)
 
 
+@pytest.mark.long
 def test_plans_of_many_seeds_are_those_of_single_searches():
     task = next(iter(systems.load("planar_pushing").tasks.values()))
     here = planning.plan_many(task, seeds=3, seed=5)

@@ -86,8 +86,15 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["chain", "published"])
-@pytest.mark.parametrize("share", [0.2, 0.6])
+@pytest.mark.parametrize(
+    ("strategy", "share"),
+    [
+        ("chain", 0.2),
+        ("published", 0.6),
+        pytest.param("chain", 0.6, marks=pytest.mark.long),
+        pytest.param("published", 0.2, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("name", SCENES)
 def test_trees_keep_bounds_and_limits(name: str, share: float, strategy: str) -> None:
     task = tightened(SCENES[name](), share)

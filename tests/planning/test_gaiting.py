@@ -151,7 +151,9 @@ def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
     assert max(s.final[1] for s in followed.segments) < np.radians(10.0)
 
 
-@pytest.mark.parametrize("name", ["planar_hand", "iiwa_planar"])
+@pytest.mark.parametrize(
+    "name", ["planar_hand", pytest.param("iiwa_planar", marks=pytest.mark.long)]
+)
 def test_two_fingers_turn_in_mujoco(name: str) -> None:
     """What lies on a plane with friction is turned by two fingers that regrasp it: a third of the task's half turn."""
     whole = next(iter(qdsim.systems.load(name).tasks.values()))

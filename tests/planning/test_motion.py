@@ -413,7 +413,10 @@ def hand():
     raise AssertionError("no plan with all its motions")
 
 
-@pytest.mark.parametrize("name", ["planar_pushing", "allegro_sphere", "iiwa_box_push"])
+@pytest.mark.parametrize(
+    "name",
+    ["planar_pushing", pytest.param("allegro_sphere", marks=pytest.mark.long), "iiwa_box_push"],
+)
 def test_regrasps_of_plans(name):
     needs_ompl()
     task, plan = plan_of(name)

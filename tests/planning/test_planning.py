@@ -709,7 +709,10 @@ def test_a_missing_extra_is_one_line_that_names_it(monkeypatch, tmp_path, capsys
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "system",
-    ["planar_hand", "planar_pushing", pytest.param("allegro_sphere", marks=pytest.mark.long)],
+    [
+        "planar_pushing",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("planar_hand", "allegro_sphere")),
+    ],
 )
 def test_demo_plans_and_draws(system, tmp_path, capsys):
     pytest.importorskip("matplotlib")

@@ -126,7 +126,7 @@ def same(a, b):
             np.testing.assert_array_equal(a.records[name], b.records[name])
 
 
-@pytest.mark.parametrize("strategy", ["chain", "published"])
+@pytest.mark.parametrize("strategy", ["chain", pytest.param("published", marks=pytest.mark.long)])
 def test_a_resumed_search_has_the_bits_of_an_uninterrupted_one(strategy, tmp_path):
     task = task_of("allegro_sphere", "half_turn").replace(position_tolerance=1e-9)
     options = task.planner.replace(strategy=strategy, max_nodes=60)
@@ -255,6 +255,7 @@ def test_schemes_take_the_place_of_the_log_barrier(scheme):
 # -------------------------------------------------------------------- restarts, trial grasps, pressure
 
 
+@pytest.mark.long
 def test_restarts_follow_luby_and_leave_what_grew(tmp_path):
     task = task_of("planar_hand", "half_turn").replace(position_tolerance=1e-9)
     options = planning.RRTOptions(restart=10, max_nodes=250)

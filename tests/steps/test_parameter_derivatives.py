@@ -79,16 +79,21 @@ def moved(
     return qdsim.step(variant, q, at["u"], options, tau=at["tau"], wrench=at["wrench"]).q_next
 
 
-def difference(
+def differences(
     model: qdsim.Model, state: Tangents, direction: Tangents, options, eps
-) -> np.ndarray:
-    center = moved(model, state, direction, 0.0, options)
-    out = np.zeros(model.nv)
-    for width, weight in STENCIL:
-        for sign in (1.0, -1.0):
-            q_next = moved(model, state, direction, sign * width * eps, options)
-            out += sign * weight / eps * model.difference(q_next, center)
-    return out
+) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives along the direction by stencils of eps and eps / 2, which share points."""
+    center = moved(model, state, {}, 0.0, options)
+    odd = {}
+    for s in (0.5, 1.0, 2.0):
+        ends = (moved(model, state, direction, sign * s * eps, options) for sign in (1.0, -1.0))
+        ahead, behind = (model.difference(end, center) for end in ends)
+        odd[s] = ahead - behind
+    wide, narrow = (
+        sum(weight * odd[width * part] for width, weight in STENCIL) / (part * eps)
+        for part in (1.0, 0.5)
+    )
+    return wide, narrow
 
 
 def sample(scene: Scene, rng: np.random.Generator) -> Tangents:
@@ -127,20 +132,22 @@ def check_products(
     atol = tolerance * max(1.0, np.abs(lin.A).max())
     np.testing.assert_allclose(d.jvp({"q": np.eye(model.nv)}).T, lin.A, atol=atol)
     np.testing.assert_allclose(d.jvp({"u": np.eye(model.nu)}).T, lin.B, atol=atol)
-    compared, w = 0, rng.uniform(-1, 1, model.nv)
+    compared, left_out, w = 0, 0, rng.uniform(-1, 1, model.nv)
     pulled = d.vjp(w, tuple(directions))
     for name, tangent in directions.items():
         ours = d.jvp({name: tangent})
         size = max(1.0, np.abs(pulled[name] * tangent).sum())
         assert abs(w @ ours - np.sum(pulled[name] * tangent)) <= tolerance * size, name
+        if not np.any(tangent):
+            continue
         scale = max(1.0, np.abs(ours).max())
-        wide, narrow = (
-            difference(model, state, {name: tangent}, options, eps) for eps in (4e-5, 2e-5)
-        )
+        wide, narrow = differences(model, state, {name: tangent}, options, 4e-5)
         if np.abs(wide - narrow).max() <= STANDARD * scale:
             compared += 1
             assert np.abs(ours - narrow).max() <= STANDARD * scale, name
-    return compared, len(directions) - compared
+        else:
+            left_out += 1
+    return compared, left_out
 
 
 SPHERES = """<mujoco><option gravity="0 0 -9.81"/>
@@ -200,13 +207,12 @@ def test_differences(name: str, kind: str) -> None:
         state = sample(scene, rng)
         d = differential(scene, state, options)
         for argument, tangent in tangents(scene.model, rng, ARGUMENTS).items():
+            if not np.any(tangent):
+                continue  # a model without springs, say
             ours = d.jvp({argument: tangent})
             scale = max(1.0, np.abs(ours).max())
             for width in (2e-4, 4e-5):  # closer by if there is a kink in the wide stencil
-                wide, narrow = (
-                    difference(scene.model, state, {argument: tangent}, options, eps)
-                    for eps in (width, 0.5 * width)
-                )
+                wide, narrow = differences(scene.model, state, {argument: tangent}, options, width)
                 if np.abs(wide - narrow).max() <= STANDARD * scale:
                     break
             else:

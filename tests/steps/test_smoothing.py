@@ -185,7 +185,9 @@ SCHEMES = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.long] if x == "sobol" else []) for x in SCHEMES]
+)
 def test_estimates_are_unbiased_and_errors_are_honest(name: str) -> None:
     """400 independent estimates: their mean is the truth, their spread is the standard error."""
     points = 400

@@ -297,11 +297,13 @@ def test_held_is_resolved_for_each_model() -> None:
     options = qdsim.Options(held=("b",))
     swapped = FREE.replace('name="a"', 'name="c"').replace('name="b"', 'name="a"')
     swapped = swapped.replace('name="c"', 'name="b"').format(gravity=-10.0)
+    one, other = free(-10.0), qdsim.load(swapped)
     for _ in range(3):
         for _ in range(40):  # more models than the cache keeps
-            delta = qdsim.step(free(-10.0), free().default_q, [], options).delta
+            one, other = one.with_parameters(), other.with_parameters()
+            delta = qdsim.step(one, one.default_q, [], options).delta
             assert delta[2] < 0 and delta[8] == 0
-            delta = qdsim.step(qdsim.load(swapped), free().default_q, [], options).delta
+            delta = qdsim.step(other, one.default_q, [], options).delta
             assert delta[2] == 0 and delta[8] < 0
 
 
