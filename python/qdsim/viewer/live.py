@@ -70,12 +70,18 @@ class Live:
             self._said = gui.add_text("solver", "", disabled=True)
             self._commands = [
                 gui.add_slider(
-                    name, min=low, max=high, step=(high - low) / 500.0, initial_value=value
+                    name,
+                    min=low,
+                    max=high,
+                    step=10.0**-digits,
+                    initial_value=min(max(round(value, digits), low), high),
                 )
-                for name, low, high, value in zip(model.actuator_names, lower, upper, command)
+                for name, low, high, value, digits in zip(
+                    model.actuator_names, lower, upper, command, _digits(lower, upper)
+                )
             ]
         self._pull: _Pull | None = None
-        self._initial = command
+        self._initial = [slider.value for slider in self._commands]
         self._reset.on_click(lambda _: self._restart())
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="qdsim live", daemon=True)
@@ -166,3 +172,10 @@ def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
     upper = np.where(np.isfinite(upper), upper, command + _REACH)
     lower, upper = np.minimum(lower, command), np.maximum(upper, command)
     return lower.tolist(), np.maximum(upper, lower + 1e-6).tolist()
+
+
+def _digits(lower: list[float], upper: list[float]) -> list[int]:
+    """Decimals of the sliders' numbers: at least 500 steps each, and as many digits as their boxes show."""
+    return [
+        max(0, math.ceil(math.log10(500.0 / (high - low)))) for low, high in zip(lower, upper)
+    ]
