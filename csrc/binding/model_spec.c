@@ -124,6 +124,7 @@ static const spec_field spec_fields[] = {
     FIELD(tendon_springrange, NPY_DOUBLE, COUNT_TENDON, 2, 0),
     FIELD(tendon_frictionloss, NPY_DOUBLE, COUNT_TENDON, 0, 0),
     FIELD(tendon_damping, NPY_DOUBLE, COUNT_TENDON, 0, 0),
+    FIELD(tendon_part, NPY_INT32, COUNT_TENDON_POINT, 0, 0),
     FIELD(tendon_object, NPY_INT32, COUNT_TENDON_POINT, 0, 0),
     FIELD(tendon_data, NPY_DOUBLE, COUNT_TENDON_POINT, 3, 0),
     FIELD(gravity, NPY_DOUBLE, COUNT_THREE, 0, 0),

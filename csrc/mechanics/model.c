@@ -148,6 +148,7 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->constraint_is_mocap = arena_take(a, nc);
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
+  m->tendon_part = arena_ints(a, points);
   m->tendon_object = arena_ints(a, points);
   m->tendon_point_first = arena_ints(a, points);
   m->tendon_data = arena_doubles(a, 3 * points);
@@ -332,6 +333,10 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   copy_ints(m->tendon_type, spec->tendon_type, nt);
   copy_ints(m->tendon_object, spec->tendon_object, points);
+  for (size_t i = 0; i < points && spec->tendon_part != NULL; ++i) {
+    m->tendon_part[i] = spec->tendon_part[i];
+    m->tendon_wrap_count += spec->tendon_part[i] == QD_TENDON_WRAP;
+  }
   copy_doubles(m->tendon_data, spec->tendon_data, 3 * points);
   copy_doubles(m->tendon_range, spec->tendon_range, 2 * nt);
   copy_given(m->tendon_rest, spec->tendon_springrange, 2 * nt);

@@ -46,7 +46,7 @@ struct qd_model {
   int field_count, soft_pair_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
-  int tendon_count, tendon_point_total, tendon_dof_total;
+  int tendon_count, tendon_point_total, tendon_dof_total, tendon_wrap_count;
   int mocap_count;
   int compensates;         /* 1: gravity does not act in full on some body */
   int planar;              /* 1: all joints move in one plane */
@@ -148,9 +148,11 @@ struct qd_model {
 
   int *tendon_type;   /* (tendon_count) */
   int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */
-  int *tendon_object; /* (tendon_point_total) joint, or body */
+  int *tendon_part;   /* (tendon_point_total) a qd_tendon_part */
+  int *tendon_object; /* (tendon_point_total) joint, body, or geometry that it wraps around */
   int *tendon_point_first; /* (tendon_point_total) 1: the first of its tendon */
-  double *tendon_data;     /* (tendon_point_total, 3) coefficient, or point in the body's frame */
+  double
+      *tendon_data; /* (tendon_point_total, 3) coefficient, point in the body's frame, or divisor */
   double *tendon_range;    /* (tendon_count, 2) */
   double *tendon_rest;     /* (tendon_count, 2) where its spring is at rest */
   double *tendon_friction; /* (tendon_count) N */

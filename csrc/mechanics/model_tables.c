@@ -355,19 +355,30 @@ static void count_probed_pairs(qd_model *m) {
   }
 }
 
-/* Of how many of a tendon's joints or points a DOF is the cause of motion. */
-static int points_moved(const qd_model *m, int tendon, int dof) {
+/* The body of a tendon's point or geometry, -1: its row has none that counts. */
+static int tendon_row_body(const qd_model *m, int i) {
+  const int object = m->tendon_object[i], part = m->tendon_part[i];
+  return part == QD_TENDON_POINT ? object : (part == QD_TENDON_WRAP ? m->geom_body[object] : -1);
+}
+
+/* Of how many of a tendon's joints or points a DOF is the cause of motion; *all: whether of all. */
+static int points_moved(const qd_model *m, int tendon, int dof, int *all) {
   int moved = 0;
+  *all = 1;
   for (int i = m->tendon_start[tendon]; i < m->tendon_start[tendon + 1]; ++i) {
-    const int object = m->tendon_object[i];
     if (m->tendon_type[tendon] == QD_TENDON_FIXED) {
-      moved += m->joint_v[object] == dof;
+      moved += m->joint_v[m->tendon_object[i]] == dof;
       continue;
     }
-    int count;
-    const int *chain = body_chain(m, object, &count);
-    for (int c = 0; c < count; ++c) {
-      moved += chain[c] == dof;
+    const int body = tendon_row_body(m, i);
+    if (body >= 0) {
+      int count, moves = 0;
+      const int *chain = body_chain(m, body, &count);
+      for (int c = 0; c < count; ++c) {
+        moves |= chain[c] == dof;
+      }
+      moved += moves;
+      *all = *all && moves;
     }
   }
   return moved;
@@ -376,16 +387,14 @@ static int points_moved(const qd_model *m, int tendon, int dof) {
 static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
   m->tendon_dof_total = 0;
   for (int t = 0; t < m->tendon_count; ++t) {
-    const int count = spec->tendon_point_count[t];
-    m->tendon_start[t + 1] = m->tendon_start[t] + count;
+    m->tendon_start[t + 1] = m->tendon_start[t] + spec->tendon_point_count[t];
     m->tendon_point_first[m->tendon_start[t]] = 1;
     for (int dof = 0; dof < m->nv; ++dof) {
-      const int moved = points_moved(m, t, dof);
-      if (moved > 0) {
+      int all;
+      if (points_moved(m, t, dof, &all) > 0) {
         m->tendon_dof[m->tendon_dof_total] = dof;
-        m->tendon_dof_counts[m->tendon_dof_total++] = m->tendon_type[t] == QD_TENDON_FIXED ||
-                                                      m->tendon_type[t] == QD_TENDON_THRUST ||
-                                                      moved < count;
+        m->tendon_dof_counts[m->tendon_dof_total++] =
+            m->tendon_type[t] == QD_TENDON_FIXED || m->tendon_type[t] == QD_TENDON_THRUST || !all;
       }
     }
     m->tendon_dof_start[t + 1] = m->tendon_dof_total;

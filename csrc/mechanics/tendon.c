@@ -1,6 +1,7 @@
 #include "mechanics/tendon.h"
 
 #include "base/quat.h"
+#include "mechanics/tendon_path.h"
 
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   const size_t points = (size_t)model->tendon_point_total;
@@ -8,19 +9,10 @@ void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   t->slope = arena_doubles(a, (size_t)model->tendon_dof_total);
   t->rate = arena_doubles(a, (size_t)model->tendon_dof_total);
   t->point = arena_take(a, points * sizeof(tendon_point));
+  t->path_end = arena_ints(a, (size_t)model->tendon_count);
+  t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(tendon_wrap));
   t->motion = arena_take(a, points * sizeof(tendon_motion));
   t->change = arena_doubles(a, model->tendon_count > 0 ? (size_t)model->nv : 0);
-}
-
-/* 1 if a line ends at point i: it is not the first of its tendon. */
-static int has_before(const qd_model *model, int i) { return !model->tendon_point_first[i]; }
-
-/* The pull of a unit force on the body of point i: towards neither neighbour. */
-static void pull_at(double pull[3], const tendons *t, const qd_model *model, int i) {
-  vec3_scale(pull, t->point[i].along, -1.0);
-  if (has_before(model, i)) {
-    vec3_axpy(pull, 1.0, t->point[i - 1].along);
-  }
 }
 
 /* ---------------------------------------------------------------- lengths */
@@ -29,29 +21,6 @@ static double fixed_length(const qd_model *model, const double *q, int tendon) {
   double length = 0.0;
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
     length += model->tendon_data[3 * i] * q[model->joint_q[model->tendon_object[i]]];
-  }
-  return length;
-}
-
-static double spatial_length(const tendons *t, const qd_model *model, const kinematics *k,
-                             int tendon) {
-  double length = 0.0;
-  const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
-  for (int i = first; i < end; ++i) {
-    const int body = model->tendon_object[i];
-    mat3_mul_vec(t->point[i].pos, k->body_rot + 9 * body, model->tendon_data + 3 * i);
-    vec3_axpy(t->point[i].pos, 1.0, k->body_pos + 3 * body);
-  }
-  for (int i = first; i < end; ++i) {
-    tendon_point *here = t->point + i;
-    here->distance = 0.0;
-    vec3_set(here->along, 0.0, 0.0, 0.0);
-    if (i + 1 < end) {
-      vec3_sub(here->along, here[1].pos, here->pos);
-      here->distance = vec3_norm(here->along);
-      vec3_scale(here->along, here->along, here->distance > 0.0 ? 1.0 / here->distance : 0.0);
-    }
-    length += here->distance;
   }
   return length;
 }
@@ -147,21 +116,10 @@ void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, in
   vec3_axpy(W->m, 1.0, point[1].along);
 }
 
-static int on_path(const qd_model *model, int body, int dof) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  for (int c = 0; c < count; ++c) {
-    if (chain[c] == dof) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
 /* 1 if a DOF moves the first point of a reach alone, -1 the second alone, else 0. */
 static double reach_share(const qd_model *model, int tendon, int dof) {
   const int *body = model->tendon_object + model->tendon_start[tendon];
-  return on_path(model, body[0], dof) - on_path(model, body[1], dof);
+  return body_is_behind(model, body[0], dof) - body_is_behind(model, body[1], dof);
 }
 
 static double rate_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
@@ -177,16 +135,12 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
     tendon_reach_wrench(&W, t, model, tendon);
     return reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &W);
   }
+  if (model->tendon_type[tendon] == QD_TENDON_SPATIAL) {
+    return path_rate(t, model, k, tendon, dof);
+  }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    const int object = model->tendon_object[i];
-    if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
-      rate += model->joint_v[object] == dof ? model->tendon_data[3 * i] : 0.0;
-    } else if (on_path(model, object, dof)) {
-      double velocity[3], pull[3];
-      screw_point_velocity(velocity, k->dof_screw + dof, t->point[i].pos);
-      pull_at(pull, t, model, i);
-      rate += vec3_dot(pull, velocity);
-    }
+    const int joint = model->tendon_object[i];
+    rate += model->joint_v[joint] == dof ? model->tendon_data[3 * i] : 0.0;
   }
   return rate;
 }
@@ -204,6 +158,7 @@ static double slope_of(const tendons *t, const qd_model *model, const kinematics
 
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k,
                      const double *q) {
+  int wraps = 0;
   for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
     t->length[tendon] = 0.0;
     if (is_thrust(model, tendon)) {
@@ -213,7 +168,7 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
     } else {
       t->length[tendon] = model->tendon_type[tendon] == QD_TENDON_FIXED
                               ? fixed_length(model, q, tendon)
-                              : spatial_length(t, model, k, tendon);
+                              : path_place(t, model, k, tendon, &wraps);
     }
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
       const int dof = model->tendon_dof[d];
@@ -235,12 +190,6 @@ double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof)
 
 /* ---------------------------------------------------------------- forces */
 
-void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force) {
-  pull_at(W->f, t, model, i);
-  vec3_scale(W->f, W->f, force);
-  vec3_cross(W->m, t->point[i].pos, W->f);
-}
-
 void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          double force) {
   wrench on_body;
@@ -259,95 +208,13 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
     wrench_axpy(W + body[1], -force, &on_body);
     return;
   }
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
+  for (int i = model->tendon_start[tendon]; i < t->path_end[tendon]; ++i) {
     tendon_point_wrench(&on_body, t, model, i, force);
-    wrench_axpy(W + model->tendon_object[i], 1.0, &on_body);
+    wrench_axpy(W + t->point[i].body, 1.0, &on_body);
   }
 }
 
 /* ---------------------------------------------------------------- derivatives */
-
-/* out = (change of what leads from point i to the next) across the line, over its length: how much
- * the line turns */
-static void turn_of(double out[3], const tendon_point *point, const double change[3]) {
-  vec3_copy(out, change);
-  vec3_axpy(out, -vec3_dot(point->along, change), point->along);
-  vec3_scale(out, out, point->distance > 0.0 ? 1.0 / point->distance : 0.0);
-}
-
-/* d (length) and d (rate.delta) from what is known of the points' motions; fills their d_pull. */
-static void change_of(double out[2], const tendons *t, const qd_model *model, int tendon) {
-  const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
-  out[0] = out[1] = 0.0;
-  for (int i = first; i < end; ++i) {
-    vec3_set(t->motion[i].d_pull, 0.0, 0.0, 0.0);
-  }
-  for (int i = first; i + 1 < end; ++i) {
-    const tendon_point *point = t->point + i;
-    tendon_motion *here = t->motion + i, *next = here + 1;
-    double d_line[3], d_along[3], way[3], d_way[3];
-    vec3_sub(d_line, next->d_pos, here->d_pos);
-    vec3_sub(way, next->velocity, here->velocity);
-    vec3_sub(d_way, next->d_velocity, here->d_velocity);
-    turn_of(d_along, point, d_line);
-    out[0] += vec3_dot(point->along, d_line);
-    out[1] += vec3_dot(point->along, d_way) + vec3_dot(d_along, way);
-    vec3_axpy(here->d_pull, -1.0, d_along);
-    vec3_axpy(next->d_pull, 1.0, d_along);
-  }
-}
-
-/* What a motion of its body, and a change of that body's twist under delta, do to a point. */
-static void move_point(tendon_motion *m, const double pos[3], const screw *delta,
-                       const screw *motion, const screw *d_delta) {
-  double part[3];
-  screw_point_velocity(m->velocity, delta, pos);
-  screw_point_velocity(m->d_pos, motion, pos);
-  screw_point_velocity(m->d_velocity, d_delta, pos);
-  vec3_cross(part, delta->w, m->d_pos);
-  vec3_axpy(m->d_velocity, 1.0, part);
-}
-
-/* dW of the wrench that a force has on the body of point i */
-static void changed_wrench(wrench *dW, const tendons *t, const qd_model *model, int i,
-                           double force) {
-  double pull[3], part[3];
-  pull_at(pull, t, model, i);
-  vec3_scale(dW->f, t->motion[i].d_pull, force);
-  vec3_cross(dW->m, t->point[i].pos, dW->f);
-  vec3_cross(part, t->motion[i].d_pos, pull);
-  vec3_axpy(dW->m, force, part);
-}
-
-/* Points move with DOF j, which moves all that is behind it. */
-static void move_points_along(const tendons *t, const qd_model *model, const kinematics *k,
-                              const tendon_twists *twists, int tendon, int j) {
-  static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    const int body = model->tendon_object[i], moves = on_path(model, body, j);
-    screw behind = still;
-    if (moves) {
-      screw_sub(&behind, twists->body + body, twists->unmoved + j);
-      screw_bracket(&behind, k->dof_screw + j, &behind);
-    }
-    move_point(t->motion + i, t->point[i].pos, twists->body + body,
-               moves ? k->dof_screw + j : &still, &behind);
-  }
-}
-
-/* Column j of D -= what the points' motion does to the force's generalised forces */
-static void subtract_column(const dof_matrix *D, const tendons *t, const qd_model *model,
-                            const kinematics *k, int tendon, double force, int j) {
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    wrench dW;
-    int count;
-    const int *chain = body_chain(model, model->tendon_object[i], &count);
-    changed_wrench(&dW, t, model, i, force);
-    for (int c = 0; c < count; ++c) {
-      *dof_matrix_at(D, chain[c], j) -= screw_dot(k->dof_screw + chain[c], &dW);
-    }
-  }
-}
 
 /* The wrench moves with its body: by DOF j as S_j x* W, and its power of the twist behind j by
  * -W.(S_j x P_j), P_j what j does not move. */
@@ -402,7 +269,7 @@ static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_mode
     double change = 0.0;
     wrench dW;
     for (int side = 0; side < 2; ++side) {
-      with[side] = on_path(model, body[side], j) ? k->dof_screw + j : &still;
+      with[side] = body_is_behind(model, body[side], j) ? k->dof_screw + j : &still;
     }
     turn_reach(&dW, t, model, tendon, with[0], with[1]);
     for (int side = 0; side < 2; ++side) {
@@ -437,19 +304,19 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
       t->change[d - first] = 0.0;
       continue;
     }
-    move_points_along(t, model, k, twists, tendon, model->tendon_dof[d]);
     double change[2];
-    change_of(change, t, model, tendon);
+    path_move_along(t, model, k, twists, tendon, model->tendon_dof[d]);
+    path_change(change, t, model, tendon);
     t->change[d - first] = model->tendon_dof_counts[d] ? change[1] : 0.0;
     if (force != 0.0) {
-      subtract_column(D, t, model, k, tendon, force, model->tendon_dof[d]);
+      path_subtract_column(D, t, model, k, tendon, force, model->tendon_dof[d]);
     }
   }
 }
 
 static void push_reach(double out[2], wrench *W, const tendons *t, const qd_model *model,
-                       int tendon, double force, const screw *delta, const screw *motion,
-                       const screw *d_delta) {
+                       int tendon, double force, const tendon_direction *along) {
+  const screw *motion = along->motion;
   const int *body = model->tendon_object + model->tendon_start[tendon];
   wrench own, slope, dW;
   tendon_reach_wrench(&own, t, model, tendon);
@@ -459,71 +326,28 @@ static void push_reach(double out[2], wrench *W, const tendons *t, const qd_mode
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? 1.0 : -1.0;
     out[0] += sign * screw_dot(motion + body[side], &slope);
-    out[1] += sign * (screw_dot(delta + body[side], &dW) + screw_dot(d_delta + body[side], &own));
+    out[1] += sign * (screw_dot(along->delta + body[side], &dW) +
+                      screw_dot(along->d_delta + body[side], &own));
     wrench_axpy(W + body[side], sign * force, &dW);
   }
 }
 
 void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
-                 double force, const screw *delta, const screw *motion, const screw *d_delta) {
-  const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
+                 double force, const tendon_direction *along) {
+  const int first = model->tendon_start[tendon];
   if (is_thrust(model, tendon)) {
     const int body = model->tendon_object[first];
     wrench own, dW;
     tendon_thrust_wrench(&own, t, model, tendon);
-    screw_cross_wrench(&dW, motion + body, &own);
+    screw_cross_wrench(&dW, along->motion + body, &own);
     out[0] = 0.0;
-    out[1] = screw_dot(delta + body, &dW) + screw_dot(d_delta + body, &own);
+    out[1] = screw_dot(along->delta + body, &dW) + screw_dot(along->d_delta + body, &own);
     wrench_axpy(W + body, force, &dW);
     return;
   }
   if (is_reach(model, tendon)) {
-    push_reach(out, W, t, model, tendon, force, delta, motion, d_delta);
+    push_reach(out, W, t, model, tendon, force, along);
     return;
   }
-  for (int i = first; i < end; ++i) {
-    const int body = model->tendon_object[i];
-    move_point(t->motion + i, t->point[i].pos, delta + body, motion + body, d_delta + body);
-  }
-  change_of(out, t, model, tendon);
-  for (int i = first; i < end; ++i) {
-    wrench dW;
-    changed_wrench(&dW, t, model, i, force);
-    wrench_axpy(W + model->tendon_object[i], 1.0, &dW);
-  }
-}
-
-/* out += sign cotangent of the end of the line behind point i, by the line's direction */
-static void pull_line(double out[3], double sign, const tendons *t, const qd_model *model, int i,
-                      double force, double cotangent, const screw *z, const screw *delta) {
-  const tendon_point *here = t->point + i, *next = here + 1;
-  const int a = model->tendon_object[i], b = model->tendon_object[i + 1];
-  double va[3], vb[3], way[3], turned[3];
-  screw_point_velocity(va, z + a, here->pos);
-  screw_point_velocity(vb, z + b, next->pos);
-  vec3_sub(way, vb, va);
-  vec3_scale(way, way, force);
-  screw_point_velocity(va, delta + a, here->pos);
-  screw_point_velocity(vb, delta + b, next->pos);
-  vec3_axpy(way, cotangent, vb);
-  vec3_axpy(way, -cotangent, va);
-  turn_of(turned, here, way);
-  vec3_axpy(out, sign, turned);
-}
-
-void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i, double force,
-                 const double cotangent[2], const screw *z, const screw *delta) {
-  const int body = model->tendon_object[i];
-  double pull[3], turning[3];
-  pull_at(pull, t, model, i);
-  vec3_scale(turning, z[body].w, force);
-  vec3_axpy(turning, cotangent[1], delta[body].w);
-  vec3_cross(on_point, pull, turning);
-  vec3_axpy(on_point, cotangent[0], pull);
-  if (has_before(model, i)) {
-    pull_line(on_point, 1.0, t, model, i - 1, force, cotangent[1], z, delta);
-  }
-  if (t->point[i].distance > 0.0) {
-    pull_line(on_point, -1.0, t, model, i, force, cotangent[1], z, delta);
-  }
+  path_push(out, W, t, model, tendon, force, along);
 }

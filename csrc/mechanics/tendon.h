@@ -1,26 +1,40 @@
-/* Tendons: lengths that are sums over scalar joints (fixed), or of straight lines from point to
- * point of bodies (spatial), with their derivatives. A force along a tendon is positive where it
- * makes the tendon longer. */
+/* Tendons: lengths that are sums over scalar joints (fixed), or of lines from point to point of
+ * bodies and around their geometries (spatial), with their derivatives. A force along a tendon is
+ * positive where it makes the tendon longer. */
 #ifndef QD_MECHANICS_TENDON_H
 #define QD_MECHANICS_TENDON_H
 
+#include "geometry/wrap.h"
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
 enum { TURNING_POINTS = 5 }; /* of a reach that turns; of others three */
 
-/* A point of a spatial tendon in the world, and the line from it to the next one. */
+/* A point of a spatial tendon in the world, and the line from it to the next one. Where the tendon
+ * touches a geometry, two points lie on its body, at the ends of the arc between them. */
 typedef struct tendon_point {
   double pos[3];
-  double along[3]; /* unit vector; zero behind the last point, and where the next is the same */
-  double distance; /* to the next */
+  double along[3]; /* unit vector of a straight line; zero where there is none, or the next point is
+                      the same */
+  double distance; /* to the next, of a straight line */
+  double share;    /* of the tendon's force, which the line carries: a pulley divides it */
+  int body;
+  int wrap; /* index of the arc to the next point; -1: none */
 } tendon_point;
+
+typedef struct tendon_wrap {
+  int geom;
+  wrap_shape shape;
+  wrap_course course;
+  wrap_slope slope; /* by tendons_differentiate */
+} tendon_wrap;
 
 /* How a point moves: by its velocity under delta, and along some direction of q by its place, by
  * that velocity, and by the pull of a unit force on it. */
 typedef struct tendon_motion {
   double velocity[3];
   double d_pos[3], d_velocity[3];
+  double d_slide[3]; /* part of d_pos that the body does not carry */
   double d_pull[3];
 } tendon_motion;
 
@@ -29,13 +43,17 @@ typedef struct tendons {
   double *slope;         /* (DOFs of all tendons) derivative of the length */
   double *rate;          /* (the same) what a unit force along it does: the slope, but of a reach
                             that turns, whose couple keeps its axis */
-  tendon_point *point;   /* (points of all tendons), of spatial ones */
+  tendon_point *point;   /* (points of all tendons), of spatial ones those that count, in order */
+  int *path_end;         /* (tendon_count) where those of a spatial one end */
+  tendon_wrap *wrap;     /* (geometries that tendons wrap around) those that are touched */
   tendon_motion *motion; /* (points of all tendons) scratch of the derivatives */
   double *change;        /* (nv) of tendon_linearize */
 } tendons;
 
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
+/* Of the arcs: before any derivative. */
+void tendons_differentiate(const tendons *t, const qd_model *model);
 
 /* What a unit force along a tendon does to one DOF. */
 double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof);
@@ -67,14 +85,32 @@ typedef struct tendon_twists {
 void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
                       const kinematics *k, const tendon_twists *twists, int tendon, double force);
 
-/* Along a direction bodies move with `motion` (nb), and their twists `delta` (nb) change by
- * `d_delta` (nb). out = d (length) and d (rate.delta) of a spatial tendon; W (nb) += what becomes
- * of the force's wrenches by the motion of the points. */
+/* A direction: bodies move with `motion` (nb), their twists `delta` (nb) change by `d_delta` (nb),
+ * and sizes of geometries by d_size (geom_count, 3), NULL: they stay. */
+typedef struct tendon_direction {
+  const screw *delta, *motion, *d_delta;
+  const double *d_size;
+} tendon_direction;
+
+/* out = d (length) and d (rate.delta) of a spatial tendon; W (nb) += what becomes of the force's
+ * wrenches by the motion of the points. */
 void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
-                 double force, const screw *delta, const screw *motion, const screw *d_delta);
-/* on_point (3) = cotangent of the place of a spatial tendon's point i in force (rate.z) +
- * cotangent[0] length + cotangent[1] rate.delta, bodies moving with z (nb) and delta (nb). */
-void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i, double force,
-                 const double cotangent[2], const screw *z, const screw *delta);
+                 double force, const tendon_direction *along);
+
+/* L = force (rate.z) + cotangent[0] length + cotangent[1] rate.delta, bodies moving with z (nb) and
+ * delta (nb). */
+typedef struct tendon_dual {
+  double force, length, displacement;
+  const screw *z, *delta;
+} tendon_dual;
+
+/* on_point (3) = cotangent of the place of a spatial tendon's point i */
+void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i,
+                 const tendon_dual *of);
+/* Of what an arc's points i and i + 1 slide along the geometry: on_end (2, 3) = cotangents of the
+ * places of the points before and behind, as the geometry's body sees them; returns that of the
+ * radius. */
+double tendon_pull_slide(double on_end[2][3], const tendons *t, const qd_model *model, int i,
+                         const tendon_dual *of);
 
 #endif

@@ -42,8 +42,8 @@ TWO = (
 )
 
 
-ROPE = (  # over a pulley
-    '<spatial name="{}" stiffness="1"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
+ROPE = (  # over a pulley that divides by nothing
+    '<spatial name="{}" stiffness="1"><site site="s1"/><site site="s2"/><pulley divisor="0"/>'
     '<site site="s1"/><site site="s2"/></spatial>'
 )
 EVERY_JOINT = TWO + (

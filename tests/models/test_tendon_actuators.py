@@ -220,7 +220,7 @@ def test_what_is_wrong_is_named() -> None:
         scene.actuator(None, 5.0, name="a")
     pulley = GRIPPER.format(limit=1.0).replace(
         '<fixed name="split"><joint joint="left" coef=".5"/><joint joint="right" coef=".5"/></fixed>',
-        '<spatial name="split"><site site="a"/><site site="b"/><pulley divisor="2"/><site site="a"/><site site="c"/></spatial>',
+        '<spatial name="split"><site site="a"/><site site="b"/><pulley divisor="0"/><site site="a"/><site site="c"/></spatial>',
     )
     sites = "".join(f'<site name="{x}" pos="0 0 .{i}"/>' for i, x in enumerate("abc", 1))
     with pytest.raises(ValueError, match=r"tendon 'split': it has a pulley(.|\n)*'grip'"):

@@ -308,23 +308,3 @@ def test_bad_tendons_are_named(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         scene.tendon("t", **arguments)
         scene.build()
-
-
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ('<site site="a1"/><geom geom="post"/><site site="b1"/>', "cylinder that it wraps around"),
-        ('<site site="a1"/><site site="a2"/><pulley divisor="2"/><site site="b1"/><site site="b2"/>', "pulley"),
-    ],
-)  # fmt: skip
-def test_wraps_and_pulleys_are_named_and_may_be_left_out(path: str, words: str) -> None:
-    text = hand().replace(
-        '<site site="a1"/><site site="a2"/><site site="tip"/><site site="b2"/><site site="b1"/>', path
-    ).replace('<site name="anchor"', '<geom name="post" type="cylinder" size="0.01 0.1"/><site name="anchor"')  # fmt: skip
-    with pytest.raises(ValueError, match=f"tendon 'closing': it has a.*{words}"):
-        qdsim.load(text)
-    with pytest.warns(qdsim.ModelWarning, match="closing"):
-        model = qdsim.load(text, leave_out="tendons")
-    assert model.tendon_names == ("hanging", "knuckles")
-    passive = qdsim.load(text.replace('limited="true" range="0 0.75"', ""))
-    assert any("closing" in item for item in passive.ignored)

@@ -365,7 +365,7 @@ def spec() -> dict[str, Any]:
         "pair_edges": np.zeros(0, i),
         "body_gravcomp": np.zeros(2), "mocap_body": np.zeros(0, i),
         "tendon_type": np.zeros(0, i), "tendon_point_count": np.zeros(0, i),
-        "tendon_range": np.zeros((0, 2)), "tendon_object": np.zeros(0, i), "tendon_data": np.zeros((0, 3)),
+        "tendon_range": np.zeros((0, 2)), "tendon_part": np.zeros(0, i), "tendon_object": np.zeros(0, i), "tendon_data": np.zeros((0, 3)),
         "tendon_stiffness": np.zeros(0), "tendon_springrange": np.zeros((0, 2)),
         "tendon_frictionloss": np.zeros(0), "tendon_damping": np.zeros(0), "constraint_compliance": np.zeros((0, 2)),
         "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),

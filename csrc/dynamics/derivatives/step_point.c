@@ -117,6 +117,7 @@ void step_point_compute(step_point *point, const solved_step *s) {
   const qd_model *model = s->model;
   const qd_workspace *w = s->w;
   compute_masses(point, s);
+  tendons_differentiate(&w->problem.tendons, model);
   twist_field_compute(&point->delta, model, &w->kinematics, s->delta);
   compute_inertial(point, s);
   memset(point->weight, 0, sizeof(wrench));

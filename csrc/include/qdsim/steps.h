@@ -41,11 +41,21 @@ typedef enum qd_constraint_type {
 
 typedef enum qd_tendon_type {
   QD_TENDON_FIXED = 0, /* its length is a sum over hinge and slide joints */
-  QD_TENDON_SPATIAL,   /* straight lines from point to point of bodies */
+  QD_TENDON_SPATIAL,   /* lines from point to point of bodies and around their geometries */
   QD_TENDON_THRUST,    /* no length: a force on a body that moves with it */
   QD_TENDON_REACH      /* how far a point lies from one of another body, along its direction; with
                           five points, and by how much it is turned against that, about its axis */
 } qd_tendon_type;
+
+/* What a spatial tendon goes along. A geometry takes two rows, between two points. */
+typedef enum qd_tendon_part {
+  QD_TENDON_POINT = 0, /* a point of a body; also each joint or point of the other tendons */
+  QD_TENDON_WRAP,      /* a sphere, or a cylinder without ends: the tendon goes around it wherever
+                          it would pass through */
+  QD_TENDON_SIDE,      /* a point on the side where it passes, whatever is shorter; inside: it
+                          touches from within */
+  QD_TENDON_PULLEY     /* from here to the next pulley lengths, and the force, are divided */
+} qd_tendon_part;
 
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
 
@@ -204,11 +214,13 @@ typedef struct qd_model_spec {
   const double *tendon_frictionloss; /* (tendon_count) N, dry friction along it */
   const double *tendon_damping;      /* (tendon_count) Ns/m along it: counts with damping */
   int tendon_point_total;
-  const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body */
+  const int32_t *tendon_part;   /* (tendon_point_total) a qd_tendon_part; NULL: all are points */
+  const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body; wrap: a
+                                   geometry; side: a body, -1: none; pulley: not used */
   const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;
-                                   or the point, body frame; thrust: point, force and moment of a
-                                   unit force along it, all of one body, in its frame; reach: a
-                                   point, the other body's point and its direction */
+                                   or the point, body frame; pulley: its divisor; thrust: point, force
+                                   and moment of a unit force along it, all of one body, in its frame;
+                                   reach: a point, the other body's point and its direction */
 
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;

@@ -126,12 +126,66 @@ static qd_status check_tendon_ranges(const qd_model_spec *s, int t, const report
   return QD_OK;
 }
 
+static int spec_tendon_part(const qd_model_spec *s, int i) {
+  return s->tendon_part != NULL ? s->tendon_part[i] : QD_TENDON_POINT;
+}
+
+/* What is wrong with one row of a spatial tendon, from `first` to `end`; NULL: nothing. */
+static const char *part_fault(const qd_model_spec *s, int i, int first, int end) {
+  const int part = spec_tendon_part(s, i), object = s->tendon_object[i];
+  const int before = i > first ? spec_tendon_part(s, i - 1) : QD_TENDON_PULLEY;
+  const int next = i + 1 < end ? spec_tendon_part(s, i + 1) : QD_TENDON_PULLEY;
+  switch (part) {
+  case QD_TENDON_POINT:
+    return before == QD_TENDON_PULLEY && next == QD_TENDON_PULLEY ? "no line leads to or from it"
+                                                                  : NULL;
+  case QD_TENDON_WRAP:
+    if (before != QD_TENDON_POINT || next != QD_TENDON_SIDE) {
+      return "a geometry needs a point before it, and a row for its side behind it";
+    }
+    return object >= 0 && object < s->geom_count &&
+                   (s->geom_type[object] == QD_SPHERE || s->geom_type[object] == QD_CYLINDER)
+               ? NULL
+               : "must be a sphere or a cylinder";
+  case QD_TENDON_SIDE:
+    if (before != QD_TENDON_WRAP || next != QD_TENDON_POINT) {
+      return "a side needs a geometry before it, and a point behind it";
+    }
+    return object >= -1 && object < s->body_count ? NULL : "no such body";
+  case QD_TENDON_PULLEY:
+    if (next != QD_TENDON_POINT) {
+      return "a pulley needs a point behind it";
+    }
+    return s->tendon_data[3 * i] > 0.0 ? NULL : "a pulley's divisor must be positive";
+  default:
+    return "unknown part";
+  }
+}
+
+static qd_status check_tendon_parts(const qd_model_spec *s, int t, int first, const report *r) {
+  const int end = first + s->tendon_point_count[t];
+  for (int i = first; i < end; ++i) {
+    const int spatial = s->tendon_type[t] == QD_TENDON_SPATIAL;
+    const char *fault = spatial ? part_fault(s, i, first, end)
+                                : (spec_tendon_part(s, i) == QD_TENDON_POINT
+                                       ? NULL
+                                       : "only spatial tendons have other parts than points");
+    if (fault) {
+      return spec_fail(r, "tendon_part", i, fault);
+    }
+  }
+  return QD_OK;
+}
+
 /* The joints of a fixed tendon, the bodies of others. */
 static qd_status check_tendon_objects(const qd_model_spec *s, int t, int first, const report *r) {
   const int fixed = s->tendon_type[t] == QD_TENDON_FIXED;
   const int thrust = s->tendon_type[t] == QD_TENDON_THRUST;
   for (int i = first; i < first + s->tendon_point_count[t]; ++i) {
     const int object = s->tendon_object[i];
+    if (spec_tendon_part(s, i) != QD_TENDON_POINT) {
+      continue;
+    }
     if (fixed && !is_single(s, object)) {
       return spec_fail(r, "tendon_object", i, "must be a hinge or slide joint");
     }
@@ -167,6 +221,7 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
     return spec_fail(r, "tendon_point_count", t,
                      "too few joints or points, or more than there are");
   }
+  TRY(check_tendon_parts(s, t, first, r));
   TRY(check_tendon_objects(s, t, first, r));
   return check_tendon_ranges(s, t, r);
 }

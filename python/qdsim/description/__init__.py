@@ -15,7 +15,7 @@ from qdsim.description.height_fields import HeightField
 from qdsim.description.scene import Description
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import Softness
-from qdsim.description.tendons import Tendon
+from qdsim.description.tendons import Pulley, Tendon, Wrap
 
 __all__ = [
     "Actuator",
@@ -34,9 +34,11 @@ __all__ = [
     "ModelWarning",
     "Pair",
     "PointCloud",
+    "Pulley",
     "SceneBuilder",
     "Softness",
     "Tendon",
     "TendonCoupling",
     "Weld",
+    "Wrap",
 ]

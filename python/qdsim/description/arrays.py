@@ -14,7 +14,7 @@ from qdsim.description.elements import JOINT_TYPES, Elements
 from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
-from qdsim.description.tendons import Tendon
+from qdsim.description.tendons import Pulley, Tendon, Wrap
 
 Array = npt.NDArray[Any]
 
@@ -31,6 +31,7 @@ def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
 
 
 UNLIMITED = (-np.inf, np.inf)
+_POINT, _WRAP, _SIDE, _PULLEY = range(4)  # of qd_tendon_part
 
 
 def model_arrays(description: Elements) -> dict[str, Array]:
@@ -157,20 +158,25 @@ def _place(index: dict[str, int], name: str | None) -> int:
 
 
 def _tendon_arrays(
-    description: Elements, body_index: dict[str, int], joint_index: dict[str, int]
+    description: Elements,
+    body_index: dict[str, int],
+    joint_index: dict[str, int],
 ) -> dict[str, Array]:
     tendons = description.tendons
-    path = [item for tendon in tendons for item in _tendon_path(tendon, body_index, joint_index)]
+    geoms = {geom.name: i for i, geom in enumerate(description.geoms)}
+    paths = [_tendon_path(tendon, body_index, joint_index, geoms) for tendon in tendons]
+    path = [item for items in paths for item in items]
     return {
         "tendon_type": _ints([_tendon_type(tendon) for tendon in tendons]),
-        "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
+        "tendon_point_count": _ints([len(items) for items in paths]),
         "tendon_range": _floats([tendon.range or UNLIMITED for tendon in tendons], 2),
         "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
         "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
         "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
         "tendon_damping": _floats([tendon.damping for tendon in tendons]),
-        "tendon_object": _ints([place for place, _ in path]),
-        "tendon_data": _floats([data for _, data in path], 3),
+        "tendon_part": _ints([part for part, _, _ in path]),
+        "tendon_object": _ints([place for _, place, _ in path]),
+        "tendon_data": _floats([data for _, _, data in path], 3),
     }
 
 
@@ -179,11 +185,25 @@ def _tendon_type(tendon: Tendon) -> int:
 
 
 def _tendon_path(
-    tendon: Tendon, body_index: dict[str, int], joint_index: dict[str, int]
-) -> list[tuple[int, tuple[float, ...]]]:
-    """Its joints with their coefficients, or its bodies with points on them."""
-    joints = [(joint_index[name], (factor, 0.0, 0.0)) for name, factor in tendon.joints]
-    return joints + [(body_index[name], tuple(point)) for name, point in tendon.points]
+    tendon: Tendon,
+    body_index: dict[str, int],
+    joint_index: dict[str, int],
+    geom_index: dict[str, int],
+) -> list[tuple[int, int, tuple[float, ...]]]:
+    """Rows of a qd_tendon_part, an index and three numbers: its joints with their coefficients, or its bodies with
+    points on them, geometries with their sides, and pulleys."""
+    rows: list[tuple[int, int, tuple[float, ...]]]
+    rows = [(_POINT, joint_index[name], (factor, 0.0, 0.0)) for name, factor in tendon.joints]
+    for item in tendon.points:
+        if isinstance(item, Pulley):
+            rows.append((_PULLEY, 0, (item.divisor, 0.0, 0.0)))
+        elif isinstance(item, Wrap):
+            body, point = (None, (0.0, 0.0, 0.0)) if item.side is None else item.side
+            rows.append((_WRAP, geom_index[item.geom], (0.0, 0.0, 0.0)))
+            rows.append((_SIDE, _place(body_index, body), tuple(point)))
+        else:
+            rows.append((_POINT, body_index[item[0]], tuple(item[1])))
+    return rows
 
 
 def _cloud_arrays(description: Elements) -> dict[str, Array]:

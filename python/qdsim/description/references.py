@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from qdsim.description import checks
 from qdsim.description.constraints import Coupling, TendonCoupling
 from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Joint, Keyframe
+from qdsim.description.shapes import Geom
+from qdsim.description.tendons import Wrap
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
@@ -153,6 +155,7 @@ def _check_tendon_coupling(owner: str, item: TendonCoupling, tendons: list[str])
 def _check_tendons(description: Elements) -> None:
     bodies = {body.name for body in description.bodies}
     joints = {joint.name: joint for joint in description.joints}
+    geoms = {geom.name: geom for geom in description.geoms}
     for tendon in description.tendons:
         owner = f"tendon {tendon.name!r}"
         for name, _ in tendon.joints:
@@ -163,9 +166,21 @@ def _check_tendons(description: Elements) -> None:
                     f"{owner}: joint {name!r} is a {joints[name].type} joint, only hinge and slide "
                     "joints can be on a tendon"
                 )
-        for name, _ in tendon.points:
-            if name not in bodies:
-                raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
+        for item in tendon.points:
+            if isinstance(item, Wrap):
+                _check_wrap(owner, item, geoms)
+            at = item.side if isinstance(item, Wrap) else item
+            if isinstance(at, tuple) and at[0] not in bodies:
+                raise ValueError(f"{owner}: {unknown_name('body', at[0], bodies)}")
+
+
+def _check_wrap(owner: str, item: Wrap, geoms: dict[str, Geom]) -> None:
+    if item.geom not in geoms:
+        raise ValueError(f"{owner}: {unknown_name('geom', item.geom, geoms)}")
+    if geoms[item.geom].type not in ("sphere", "cylinder"):
+        raise ValueError(
+            f"{owner}: geom {item.geom!r} is a {geoms[item.geom].type}, tendons wrap around spheres and cylinders"
+        )
 
 
 def _checked_keyframe(description: Elements, keyframe: Keyframe) -> Keyframe:

@@ -2,10 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A geometry that a tendon goes around, between two of its points, wherever it would pass through.
+
+    ``geom``: name of a sphere, or of a cylinder, whose ends do not count. ``side``: None (the shorter way), or the name
+    of a body and a point (3) in its frame: the tendon passes on that side, whatever is shorter, and where the point is
+    inside the geometry, touches it from within (MuJoCo's sidesite).
+    """
+
+    geom: str
+    side: tuple[str, Vector] | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"wrap around {checks.text('wrap', 'geom', self.geom)!r}"
+        if self.side is not None:
+            ((body, point),) = checks.pairs(owner, "side", (self.side,))
+            side = checks.text(owner, "side", body), checks.vector(owner, "side", point, 3)
+            object.__setattr__(self, "side", side)
+
+
+@dataclass(frozen=True)
+class Pulley:
+    """Between two branches of a tendon, each of two points at least: lengths of the branch behind it count divided by
+    ``divisor`` > 0, and so does the force there, until the next pulley (MuJoCo's)."""
+
+    divisor: float
+
+    def __post_init__(self) -> None:
+        divisor = checks.number("pulley", "divisor", self.divisor)
+        if divisor <= 0.0:
+            raise ValueError(f"pulley: divisor must be positive, got {self.divisor!r}")
+        object.__setattr__(self, "divisor", divisor)
 
 
 @dataclass(frozen=True)
@@ -15,7 +50,8 @@ class Tendon:
     ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a
     coefficient: its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or
     ``points``, pairs of the name of a body and a point (3)
-    in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
+    in its frame, m: straight lines from each point to the next, around each ``Wrap`` between two of them, and divided
+    behind a ``Pulley`` (MuJoCo's spatial tendon).
     ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where
     the length is above ``springrange`` and pushes where it is below; within, it rests (two equal
     numbers: at one length). ``frictionloss``, N: dry friction along the tendon. ``damping``, Ns/m:
@@ -32,7 +68,7 @@ class Tendon:
 
     name: str
     joints: tuple[tuple[str, float], ...] = ()
-    points: tuple[tuple[str, Vector], ...] = ()
+    points: tuple[tuple[str, Vector] | Wrap | Pulley, ...] = ()
     range: tuple[float, float] | None = None
     stiffness: float = 0.0
     springrange: tuple[float, float] = (0.0, 0.0)
@@ -47,19 +83,20 @@ class Tendon:
             (checks.text(owner, "joints", name), checks.number(owner, "joints", value))
             for name, value in checks.pairs(owner, "joints", self.joints)
         ]
-        points = [
-            (checks.text(owner, "points", name), checks.vector(owner, "points", value, 3))
-            for name, value in checks.pairs(owner, "points", self.points)
-        ]
+        points = _points(owner, self.points)
         if bool(joints) == bool(points):
             raise ValueError(f"{owner}: give joints or points, and not both")
         if len(points) == 1:
             raise ValueError(f"{owner}: points must hold two at least, got one")
-        if self.thrust and (len(points) != 3 or len({body for body, _ in points}) != 1):
+        bodies = [item[0] for item in points if isinstance(item, tuple)]
+        if len(bodies) < len(points):
+            _check_path(owner, points)
+            if self.thrust or self.reach:
+                raise ValueError(f"{owner}: a thrust or a reach has neither wraps nor pulleys")
+        if self.thrust and (len(points) != 3 or len(set(bodies)) != 1):
             raise ValueError(f"{owner}: points of a thrust must be three of one body")
         if self.thrust and (self.range is not None or self.stiffness):
             raise ValueError(f"{owner}: a thrust has no length, and so neither range nor stiffness")
-        bodies = [body for body, _ in points]
         if self.reach and bodies[1:] not in (
             bodies[1:2] * 2,
             [*bodies[1:2] * 2, bodies[0], bodies[1]],
@@ -93,3 +130,43 @@ class Tendon:
             "range": checks.interval(owner, "range", self.range),
         }.items():
             object.__setattr__(self, field, value)
+
+    @property
+    def places(self) -> tuple[tuple[str, Vector], ...]:
+        """``points`` without wraps and pulleys."""
+        return tuple(item for item in self.points if isinstance(item, tuple))
+
+
+def _points(owner: str, value: object) -> list[tuple[str, Vector] | Wrap | Pulley]:
+    if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)):
+        items: list[object] = list(value)
+    else:
+        items = list(checks.pairs(owner, "points", value))
+    result: list[tuple[str, Vector] | Wrap | Pulley] = []
+    for item in items:
+        if isinstance(item, (Wrap, Pulley)):
+            result.append(item)
+            continue
+        ((name, point),) = checks.pairs(owner, "points", (item,))
+        result.append(
+            (checks.text(owner, "points", name), checks.vector(owner, "points", point, 3))
+        )
+    return result
+
+
+def _check_path(owner: str, points: Sequence[tuple[str, Vector] | Wrap | Pulley]) -> None:
+    """Wraps lie between points, and pulleys between branches of two points at least."""
+    for i, item in enumerate(points):
+        before, after = (points[k] if 0 <= k < len(points) else Pulley(1.0) for k in (i - 1, i + 1))
+        if isinstance(item, Wrap):
+            if not (isinstance(before, tuple) and isinstance(after, tuple)):
+                raise ValueError(
+                    f"{owner}: points[{i}], {item.geom!r}, must lie between two points of bodies"
+                )
+        elif isinstance(item, Pulley):
+            if not isinstance(after, tuple) or i + 1 == len(points):
+                raise ValueError(
+                    f"{owner}: points[{i}], a pulley, must have a point of a body behind it"
+                )
+        elif isinstance(before, Pulley) and isinstance(after, Pulley):
+            raise ValueError(f"{owner}: points[{i}] must have a neighbour that is not a pulley")

@@ -17,7 +17,7 @@ from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint, P
 from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.shapes import Geom
-from qdsim.description.tendons import Tendon
+from qdsim.description.tendons import Pulley, Tendon, Wrap
 
 Element = ElementTree.Element
 
@@ -319,17 +319,27 @@ def _write_tendons(root: Element, description: Elements) -> None:
             element.set("damping", repr(tendon.damping))
         for joint, coefficient in tendon.joints:
             ElementTree.SubElement(element, "joint", joint=joint, coef=repr(coefficient))
-        _write_sites(root, element, tendon)
+        _write_path(root, element, tendon)
 
 
-def _write_sites(root: Element, element: Element, tendon: Tendon) -> None:
+def _write_path(root: Element, element: Element, tendon: Tendon) -> None:
     owners = {body.get("name"): body for body in root.iter("body")}
-    for i, (body, point) in enumerate(tendon.points):
+
+    def site(name: str, body: str, point: Iterable[float]) -> str:
         owner = owners[body] if body != WORLD else root.find("worldbody")
         assert owner is not None
-        name = f"{tendon.name} {i}"
         ElementTree.SubElement(owner, "site", name=name, pos=_text(point))
-        ElementTree.SubElement(element, "site", site=name)
+        return name
+
+    for i, item in enumerate(tendon.points):
+        if isinstance(item, Pulley):
+            ElementTree.SubElement(element, "pulley", divisor=repr(item.divisor))
+        elif isinstance(item, Wrap):
+            wrap = ElementTree.SubElement(element, "geom", geom=item.geom)
+            if item.side is not None:
+                wrap.set("sidesite", site(f"{tendon.name} {i}", *item.side))
+        else:
+            ElementTree.SubElement(element, "site", site=site(f"{tendon.name} {i}", *item))
 
 
 def _write_actuators(root: Element, description: Elements) -> None:
@@ -355,10 +365,10 @@ def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
     """The actuator is that of a site, with force and moment as its gear; of a reach, with the other point as
     its reference site and the direction as its gear."""
     owners = {item.get("name"): item for item in root.iter("body")}
-    (body, point), (other, second), (_, third) = tendon.points[:3]
+    (body, point), (other, second), (_, third) = tendon.places[:3]
     sites = [("site", tendon.name, body, point)]
     gear = np.array((*second, *third))
-    rotation, axis = [part for _, part in tendon.points[3:]] or [(0.0, 0.0, 0.0)] * 2
+    rotation, axis = [part for _, part in tendon.places[3:]] or [(0.0, 0.0, 0.0)] * 2
     if tendon.reach:
         sites.append(("refsite", f"{tendon.name} reference", other, second))
         gear = float(element.get("gear", "1")) * np.array((*third, *axis))

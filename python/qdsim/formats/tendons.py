@@ -1,15 +1,15 @@
-"""Tendons of a compiled model: sums over joints, and straight lines through sites."""
+"""Tendons of a compiled model: sums over joints, and lines through sites and around geometries."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from qdsim.description import Tendon
+from qdsim.description import Pulley, Tendon, Wrap
 from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.formats.reading import Reading, unusual
 
-_JOINT = 1  # of mjtWrap
-_WRAPS = {2: "a pulley", 4: "a sphere that it wraps around", 5: "a cylinder that it wraps around"}
+_JOINT, _PULLEY, _SITE, _SPHERE, _CYLINDER = range(1, 6)  # of mjtWrap
+_Points = tuple[tuple[str, tuple[float, ...]] | Wrap | Pulley, ...]
 
 
 def read_tendons(r: Reading) -> tuple[Tendon, ...]:
@@ -30,10 +30,9 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
     stiffness = 0.0 if r.disabled("spring") else float(m.tendon_stiffness[i])
     friction = 0.0 if r.disabled("frictionloss") else float(m.tendon_frictionloss[i])
     damping = 0.0 if r.disabled("damper") else float(np.ravel(m.tendon_damping[i])[0])
-    obstacles = [_WRAPS[kind] for k in parts if (kind := int(m.wrap_type[k])) in _WRAPS]
-    if obstacles:
+    if any(m.wrap_type[k] == _PULLEY and m.wrap_prm[k] <= 0.0 for k in parts):
         acts = bool(stiffness or friction) or limited or _is_used(r, i)
-        _refuse_obstacle(r, owner, obstacles[0], acts)
+        _refuse_pulley(r, owner, acts)
         return None
     stiffness = _linear_stiffness(r, i, owner, stiffness)
     _note(r, i, owner, limited)
@@ -47,23 +46,33 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     return float(values[0]), float(values[1])
 
 
-def _course(
-    r: Reading, parts: range
-) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, tuple[float, ...]], ...]]:
-    """The joints that it sums up, or the points of bodies that it goes through; one is empty."""
+def _course(r: Reading, parts: range) -> tuple[tuple[tuple[str, float], ...], _Points]:
+    """The joints that it sums up, or what it goes along; one is empty."""
     m = r.m
     objects = [int(m.wrap_objid[k]) for k in parts]
     if int(m.wrap_type[parts[0]]) == _JOINT:
         names = [r.joint_names[k] for k in objects]
         return tuple(zip(names, (float(m.wrap_prm[k]) for k in parts), strict=True)), ()
-    return (), tuple((_body(r, k), tuple(map(float, m.site_pos[k]))) for k in objects)
+    points: list[tuple[str, tuple[float, ...]] | Wrap | Pulley] = []
+    for k, item in zip(parts, objects, strict=True):
+        number = float(m.wrap_prm[k])
+        if int(m.wrap_type[k]) == _PULLEY:
+            points.append(Pulley(number))
+        elif int(m.wrap_type[k]) == _SITE:
+            points.append(_site(r, item))
+        else:
+            side = None if number < 0.0 else _site(r, round(number))
+            points.append(Wrap(r.geom_names[item], side))
+    return (), tuple(points)
 
 
-def _refuse_obstacle(r: Reading, owner: str, obstacle: str, acts: bool) -> None:
+def _refuse_pulley(r: Reading, owner: str, acts: bool) -> None:
     if acts:
-        r.refusals.refuse("tendons", f"{owner}: it has {obstacle}, which is not supported")
+        r.refusals.refuse("tendons", f"{owner}: it has a pulley whose divisor is not positive")
     else:
-        r.ignored.append(f"{owner}: exerts no force, and has {obstacle}")
+        r.ignored.append(
+            f"{owner}: exerts no force, and has a pulley whose divisor is not positive"
+        )
 
 
 def _linear_stiffness(r: Reading, i: int, owner: str, stiffness: float) -> float:
@@ -75,9 +84,10 @@ def _linear_stiffness(r: Reading, i: int, owner: str, stiffness: float) -> float
     return 0.0
 
 
-def _body(r: Reading, site: int) -> str:
+def _site(r: Reading, site: int) -> tuple[str, tuple[float, ...]]:
+    """The body that it is on, and where."""
     body = int(r.m.site_bodyid[site])
-    return r.body_names[body] if body else "world"
+    return r.body_names[body] if body else "world", tuple(map(float, r.m.site_pos[site]))
 
 
 def _is_used(r: Reading, i: int) -> bool:

@@ -91,6 +91,8 @@ void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
   const differential *d = p->d;
+  const tendon_direction along = {p->point->delta.body, d->body_motion, d->d_delta,
+                                  p->tangent[QD_BY_GEOM_SIZE]};
   int row = 0;
   memset(d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
@@ -102,7 +104,7 @@ void push_tendons(const pushforward *p) {
       push_fixed_tendon(change, p, tendon);
     } else {
       tendon_push(change, d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
-                  p->point->delta.body, d->body_motion, d->d_delta);
+                  &along);
     }
     if (model->tendon_is_coupled[tendon]) {
       push_coupled_tendon(p, tendon, change);

@@ -78,12 +78,49 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
   }
 }
 
+/* Where arcs lie on their geometries goes with the points before and behind them. */
+static void pull_slide(const pullback *p, int i, const tendon_dual *of) {
+  static const int ENDS[2] = {-1, 2};
+  const tendons *t = &p->s->w->problem.tendons;
+  const tendon_point *here = t->point + i;
+  double on_end[2][3];
+  const double by_radius = tendon_pull_slide(on_end, t, p->s->model, i, of);
+  add_gradient(p, QD_BY_GEOM_SIZE, 3 * t->wrap[here->wrap].geom, by_radius);
+  for (int e = 0; e < 2; ++e) {
+    const tendon_point *end = here + ENDS[e];
+    add_pose_force(p->d->pose, end->body, end->pos, on_end[e]);
+    vec3_scale(on_end[e], on_end[e], -1.0);
+    add_pose_force(p->d->pose, here->body, end->pos, on_end[e]);
+  }
+}
+
+/* Of the points of a spatial tendon. */
+static void pull_path(const pullback *p, int tendon, const tendon_dual *of) {
+  const qd_model *model = p->s->model;
+  const tendons *t = &p->s->w->problem.tendons;
+  differential *d = p->d;
+  for (int i = model->tendon_start[tendon]; i < t->path_end[tendon]; ++i) {
+    const int body = t->point[i].body;
+    double on_point[3];
+    wrench W;
+    tendon_point_wrench(&W, t, model, i, of->force);
+    pull_twist(d->pose, &d->by_z, body, 1.0, &W);
+    tendon_point_wrench(&W, t, model, i, of->displacement);
+    pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
+    wrench_axpy(d->twist + body, 1.0, &W);
+    tendon_pull(on_point, t, model, i, of);
+    add_pose_force(d->pose, body, t->point[i].pos, on_point);
+    if (t->point[i].wrap >= 0) {
+      pull_slide(p, i, of);
+    }
+  }
+}
+
 /* The cotangents of length and of rate.delta, and the force along the tendon. */
 static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
   const tendons *t = &program->tendons;
-  const double force = program->tendon_force[tendon];
   differential *d = p->d;
   if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
     for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
@@ -102,18 +139,9 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
     pull_reach(p, tendon, cotangent);
     return;
   }
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    const int body = model->tendon_object[i];
-    double on_point[3];
-    wrench W;
-    tendon_point_wrench(&W, t, model, i, force);
-    pull_twist(d->pose, &d->by_z, body, 1.0, &W);
-    tendon_point_wrench(&W, t, model, i, cotangent[1]);
-    pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
-    wrench_axpy(d->twist + body, 1.0, &W);
-    tendon_pull(on_point, t, model, i, force, cotangent, d->by_z.body, p->point->delta.body);
-    add_pose_force(d->pose, body, t->point[i].pos, on_point);
-  }
+  const tendon_dual of = {program->tendon_force[tendon], cotangent[0], cotangent[1], d->by_z.body,
+                          p->point->delta.body};
+  pull_path(p, tendon, &of);
 }
 
 /* Of a tendon's length, by a row with the cotangent mu. */

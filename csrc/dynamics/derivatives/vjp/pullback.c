@@ -261,7 +261,11 @@ static void gather(const pullback *p) {
     pull_limits(p);
     pull_ball_limits(p);
     pull_constraints(p);
+  }
+  if (p->bodies_move || p->gradient[QD_BY_GEOM_SIZE] != NULL) {
     pull_tendons(p);
+  }
+  if (p->bodies_move) {
     sum_bodies(p);
   }
   if (p->gradient[QD_BY_Q] != NULL) {

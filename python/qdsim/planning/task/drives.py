@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.description import Coupling, Joint, TendonCoupling
+from qdsim.description import Coupling, Joint, TendonCoupling, Wrap
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 
@@ -92,7 +92,9 @@ def _along(model: Model, tendon: int) -> set[int]:
         return {model.slice_v(name).start for name, share in item.joints if share != 0.0}
     parents = {body.name: body for body in model.description.bodies[1:]}
     ways: list[set[str]] = []
-    for name, _ in item.points:
+    owners = {geom.name: body.name for body in model.description.bodies for geom in body.geoms}
+    wraps = [owners[part.geom] for part in item.points if isinstance(part, Wrap)]
+    for name in [*wraps, *(name for name, _ in item.places)]:
         way, body = [], parents.get(name)
         while body is not None:
             way += [joint.name for joint in body.joints]
