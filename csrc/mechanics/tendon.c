@@ -135,9 +135,6 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
     tendon_reach_wrench(&W, t, model, tendon);
     return reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &W);
   }
-  if (model->tendon_type[tendon] == QD_TENDON_SPATIAL) {
-    return path_rate(t, model, k, tendon, dof);
-  }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
     const int joint = model->tendon_object[i];
     rate += model->joint_v[joint] == dof ? model->tendon_data[3 * i] : 0.0;
@@ -161,14 +158,16 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
   int wraps = 0;
   for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
     t->length[tendon] = 0.0;
+    if (model->tendon_type[tendon] == QD_TENDON_SPATIAL) {
+      t->length[tendon] = path_place(t, model, k, tendon, &wraps);
+      path_rates(t, model, k, tendon);
+      continue;
+    }
     if (is_thrust(model, tendon)) {
       place_thrust(t, model, k, tendon);
-    } else if (is_reach(model, tendon)) {
-      t->length[tendon] = place_reach(t, model, k, tendon);
     } else {
-      t->length[tendon] = model->tendon_type[tendon] == QD_TENDON_FIXED
-                              ? fixed_length(model, q, tendon)
-                              : path_place(t, model, k, tendon, &wraps);
+      t->length[tendon] = is_reach(model, tendon) ? place_reach(t, model, k, tendon)
+                                                  : fixed_length(model, q, tendon);
     }
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
       const int dof = model->tendon_dof[d];

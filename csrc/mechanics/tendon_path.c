@@ -124,18 +124,46 @@ double path_place(const tendons *t, const qd_model *model, const kinematics *k, 
   return length;
 }
 
-double path_rate(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
-                 int dof) {
-  double rate = 0.0;
-  for (int i = model->tendon_start[tendon]; i < t->path_end[tendon]; ++i) {
-    if (body_is_behind(model, t->point[i].body, dof)) {
-      double velocity[3], pull[3];
-      screw_point_velocity(velocity, k->dof_screw + dof, t->point[i].pos);
-      pull_at(pull, t, model, i);
-      rate += vec3_dot(pull, velocity);
+/* 1 if the ascending list from *at on holds x; *at moves up to there. */
+static int comes_to(const int *list, int count, int *at, int x) {
+  while (*at < count && list[*at] < x) {
+    ++*at;
+  }
+  return *at < count && list[*at] == x;
+}
+
+/* Adds a line's part. DOFs that move it as a whole, or not at all, have none, to the last digit. */
+static void add_line_rates(double *rate, const qd_model *model, const kinematics *k, int tendon,
+                           const tendon_point *here) {
+  const tendon_point *next = here + 1;
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  int counts[2], at[2] = {0, 0};
+  const int *chain = body_chain(model, here->body, counts);
+  const int *next_chain = body_chain(model, next->body, counts + 1);
+  for (int d = first; d < end; ++d) {
+    const int dof = model->tendon_dof[d];
+    const int before = comes_to(chain, counts[0], at, dof);
+    const int after = comes_to(next_chain, counts[1], at + 1, dof);
+    if (before != after) {
+      double velocity[3];
+      screw_point_velocity(velocity, k->dof_screw + dof, after ? next->pos : here->pos);
+      rate[d] += (after - before) * here->share * vec3_dot(here->along, velocity);
     }
   }
-  return rate;
+}
+
+void path_rates(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    t->rate[d] = 0.0;
+  }
+  for (int i = model->tendon_start[tendon]; i + 1 < t->path_end[tendon]; ++i) {
+    if (t->point[i].distance > 0.0 && t->point[i].body != t->point[i + 1].body) {
+      add_line_rates(t->rate, model, k, tendon, t->point + i);
+    }
+  }
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    t->slope[d] = t->rate[d];
+  }
 }
 
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force) {

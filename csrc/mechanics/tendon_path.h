@@ -11,7 +11,8 @@ int body_is_behind(const qd_model *model, int body, int dof);
 /* Fills a tendon's points and arcs, the first of which is *wraps; returns its length. */
 double path_place(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                   int *wraps);
-double path_rate(const tendons *t, const qd_model *model, const kinematics *k, int tendon, int dof);
+/* t->rate and t->slope of all of its DOFs */
+void path_rates(const tendons *t, const qd_model *model, const kinematics *k, int tendon);
 
 /* t->motion of the points as they move with DOF j, which moves all that is behind it */
 void path_move_along(const tendons *t, const qd_model *model, const kinematics *k,

@@ -208,7 +208,7 @@ class SceneBuilder:
         damping: float = 0.0,
     ) -> str:
         """Adds a tendon along ``joints``, a mapping from their names to coefficients, or through ``points``, pairs
-        of the name of a body and a point in its frame; see ``Tendon``."""
+        of the name of a body and a point in its frame, with a ``Wrap`` or ``Pulley`` between some; see ``Tendon``."""
         self._tendons.append(
             Tendon(name, joints, points, range, stiffness, springrange, frictionloss, damping)
         )
