@@ -150,7 +150,6 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->tendon_start = arena_ints(a, nt + 1);
   m->tendon_part = arena_ints(a, points);
   m->tendon_object = arena_ints(a, points);
-  m->tendon_point_first = arena_ints(a, points);
   m->tendon_data = arena_doubles(a, 3 * points);
   m->tendon_range = arena_doubles(a, 2 * nt);
   m->tendon_rest = arena_doubles(a, 2 * nt);

@@ -150,7 +150,6 @@ struct qd_model {
   int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */
   int *tendon_part;   /* (tendon_point_total) a qd_tendon_part */
   int *tendon_object; /* (tendon_point_total) joint, body, or geometry that it wraps around */
-  int *tendon_point_first; /* (tendon_point_total) 1: the first of its tendon */
   double
       *tendon_data; /* (tendon_point_total, 3) coefficient, point in the body's frame, or divisor */
   double *tendon_range;    /* (tendon_count, 2) */

@@ -388,7 +388,6 @@ static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
   m->tendon_dof_total = 0;
   for (int t = 0; t < m->tendon_count; ++t) {
     m->tendon_start[t + 1] = m->tendon_start[t] + spec->tendon_point_count[t];
-    m->tendon_point_first[m->tendon_start[t]] = 1;
     for (int dof = 0; dof < m->nv; ++dof) {
       int all;
       if (points_moved(m, t, dof, &all) > 0) {

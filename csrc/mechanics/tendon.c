@@ -8,10 +8,10 @@ void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   t->length = arena_doubles(a, (size_t)model->tendon_count);
   t->slope = arena_doubles(a, (size_t)model->tendon_dof_total);
   t->rate = arena_doubles(a, (size_t)model->tendon_dof_total);
-  t->point = arena_take(a, points * sizeof(tendon_point));
-  t->path_end = arena_ints(a, (size_t)model->tendon_count);
-  t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(tendon_wrap));
-  t->motion = arena_take(a, points * sizeof(tendon_motion));
+  t->point = arena_take(a, points * sizeof(strand_point));
+  t->path_count = arena_ints(a, (size_t)model->tendon_count);
+  t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(strand_wrap));
+  t->motion = arena_take(a, points * sizeof(strand_motion));
   t->change = arena_doubles(a, model->tendon_count > 0 ? (size_t)model->nv : 0);
 }
 
@@ -78,7 +78,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
   const int first = model->tendon_start[tendon];
   const int *body = model->tendon_object + first;
   const double *data = model->tendon_data + 3 * first;
-  tendon_point *point = t->point + first;
+  strand_point *point = t->point + first;
   double way[3];
   for (int i = 0; i < 2; ++i) {
     mat3_mul_vec(point[i].pos, k->body_rot + 9 * body[i], data + 3 * i);
@@ -93,7 +93,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
 /* Its force, and one of the couples of a reach that turns. */
 static void reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          int couple) {
-  const tendon_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon_start[tendon];
   vec3_copy(W->f, point->along);
   vec3_cross(W->m, point->pos, W->f);
   if (tendon_reach_turns(model, tendon)) {
@@ -110,7 +110,7 @@ void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int 
 }
 
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
-  const tendon_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon_start[tendon];
   vec3_copy(W->f, point->along);
   vec3_cross(W->m, point->pos, W->f);
   vec3_axpy(W->m, 1.0, point[1].along);
@@ -207,9 +207,10 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
     wrench_axpy(W + body[1], -force, &on_body);
     return;
   }
-  for (int i = model->tendon_start[tendon]; i < t->path_end[tendon]; ++i) {
-    tendon_point_wrench(&on_body, t, model, i, force);
-    wrench_axpy(W + t->point[i].body, 1.0, &on_body);
+  const strand path = tendon_strand(t, model, tendon);
+  for (int i = 0; i < path.count; ++i) {
+    strand_wrench(&on_body, &path, i, force);
+    wrench_axpy(W + path.point[i].body, 1.0, &on_body);
   }
 }
 
@@ -240,7 +241,7 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
 /* dW as the point of a reach moves with one screw, and its direction and axis with another one. */
 static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int tendon,
                        const screw *with_point, const screw *with_direction) {
-  const tendon_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon_start[tendon];
   double d_pos[3], part[3];
   vec3_cross(dW->f, with_direction->w, point->along);
   vec3_cross(dW->m, point->pos, dW->f);
@@ -304,11 +305,12 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
       continue;
     }
     double change[2];
-    path_move_along(t, model, k, twists, tendon, model->tendon_dof[d]);
-    path_change(change, t, model, tendon);
+    const strand path = tendon_strand(t, model, tendon);
+    path_move_along(&path, model, k, twists, model->tendon_dof[d]);
+    strand_change(change, &path);
     t->change[d - first] = model->tendon_dof_counts[d] ? change[1] : 0.0;
     if (force != 0.0) {
-      path_subtract_column(D, t, model, k, tendon, force, model->tendon_dof[d]);
+      path_subtract_column(D, &path, model, k, force, model->tendon_dof[d]);
     }
   }
 }
@@ -348,5 +350,6 @@ void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *mod
     push_reach(out, W, t, model, tendon, force, along);
     return;
   }
-  path_push(out, W, t, model, tendon, force, along);
+  const strand path = tendon_strand(t, model, tendon);
+  path_push(out, W, &path, force, along);
 }

@@ -4,54 +4,31 @@
 #ifndef QD_MECHANICS_TENDON_H
 #define QD_MECHANICS_TENDON_H
 
-#include "geometry/wrap.h"
+#include "geometry/strand.h"
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
 enum { TURNING_POINTS = 5 }; /* of a reach that turns; of others three */
-
-/* A point of a spatial tendon in the world, and the line from it to the next one. Where the tendon
- * touches a geometry, two points lie on its body, at the ends of the arc between them. */
-typedef struct tendon_point {
-  double pos[3];
-  double along[3]; /* unit vector of a straight line; zero where there is none, or the next point is
-                      the same */
-  double distance; /* to the next, of a straight line */
-  double share;    /* of the tendon's force, which the line carries: a pulley divides it */
-  int body;
-  int wrap; /* index of the arc to the next point; -1: none */
-} tendon_point;
-
-typedef struct tendon_wrap {
-  int geom;
-  wrap_shape shape;
-  wrap_course course;
-  wrap_slope slope; /* by tendons_differentiate */
-} tendon_wrap;
-
-/* How a point moves: by its velocity under delta, and along some direction of q by its place, by
- * that velocity, and by the pull of a unit force on it. */
-typedef struct tendon_motion {
-  double velocity[3];
-  double d_pos[3], d_velocity[3];
-  double d_slide[3]; /* part of d_pos that the body does not carry */
-  double d_pull[3];
-} tendon_motion;
 
 typedef struct tendons {
   double *length;        /* (tendon_count) */
   double *slope;         /* (DOFs of all tendons) derivative of the length */
   double *rate;          /* (the same) what a unit force along it does: the slope, but of a reach
                             that turns, whose couple keeps its axis */
-  tendon_point *point;   /* (points of all tendons), of spatial ones those that count, in order */
-  int *path_end;         /* (tendon_count) where those of a spatial one end */
-  tendon_wrap *wrap;     /* (geometries that tendons wrap around) those that are touched */
-  tendon_motion *motion; /* (points of all tendons) scratch of the derivatives */
+  strand_point *point;   /* (points of all tendons), of spatial ones those that count, in order */
+  int *path_count;       /* (tendon_count) how many those of a spatial one are */
+  strand_wrap *wrap;     /* (geometries that tendons wrap around) those that are touched */
+  strand_motion *motion; /* (points of all tendons) scratch of the derivatives */
   double *change;        /* (nv) of tendon_linearize */
 } tendons;
 
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
+/* The string of a spatial tendon. */
+static inline strand tendon_strand(const tendons *t, const qd_model *model, int tendon) {
+  const int first = model->tendon_start[tendon];
+  return (strand){t->point + first, t->motion + first, t->wrap, t->path_count[tendon]};
+}
 /* Of the arcs: before any derivative. */
 void tendons_differentiate(const tendons *t, const qd_model *model);
 
@@ -67,9 +44,8 @@ int tendon_reach_turns(const qd_model *model, int tendon);
 void tendon_reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
 /* The same with that couple along which the length of one that turns changes. */
 void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int tendon);
-/* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
- */
-void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);
+/* W = wrench about the world origin of a force along a string on the body of its point i */
+void strand_wrench(wrench *W, const strand *s, int i, double force);
 /* W (nb) += those of all points of a tendon; of a fixed one nothing */
 void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          double force);
@@ -104,13 +80,11 @@ typedef struct tendon_dual {
   const screw *z, *delta;
 } tendon_dual;
 
-/* on_point (3) = cotangent of the place of a spatial tendon's point i */
-void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i,
-                 const tendon_dual *of);
+/* on_point (3) = cotangent of the place of a string's point i */
+void strand_pull_back(double on_point[3], const strand *s, int i, const tendon_dual *of);
 /* Of what an arc's points i and i + 1 slide along the geometry: on_end (2, 3) = cotangents of the
  * places of the points before and behind, as the geometry's body sees them; returns that of the
  * radius. */
-double tendon_pull_slide(double on_end[2][3], const tendons *t, const qd_model *model, int i,
-                         const tendon_dual *of);
+double strand_pull_slide(double on_end[2][3], const strand *s, int i, const tendon_dual *of);
 
 #endif

@@ -47,7 +47,7 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
   const problem *program = &p->s->w->problem;
   const double force = program->tendon_force[tendon];
   const int first = model->tendon_start[tendon];
-  const tendon_point *point = program->tendons.point + first;
+  const strand_point *point = program->tendons.point + first;
   const int *body = model->tendon_object + first;
   differential *d = p->d;
   double relative[3] = {0.0}, moving[3] = {0.0}, part[3];
@@ -79,15 +79,14 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
 }
 
 /* Where arcs lie on their geometries goes with the points before and behind them. */
-static void pull_slide(const pullback *p, int i, const tendon_dual *of) {
+static void pull_slide(const pullback *p, const strand *s, int i, const tendon_dual *of) {
   static const int ENDS[2] = {-1, 2};
-  const tendons *t = &p->s->w->problem.tendons;
-  const tendon_point *here = t->point + i;
+  const strand_point *here = s->point + i;
   double on_end[2][3];
-  const double by_radius = tendon_pull_slide(on_end, t, p->s->model, i, of);
-  add_gradient(p, QD_BY_GEOM_SIZE, 3 * t->wrap[here->wrap].geom, by_radius);
+  const double by_radius = strand_pull_slide(on_end, s, i, of);
+  add_gradient(p, QD_BY_GEOM_SIZE, 3 * s->wrap[here->wrap].geom, by_radius);
   for (int e = 0; e < 2; ++e) {
-    const tendon_point *end = here + ENDS[e];
+    const strand_point *end = here + ENDS[e];
     add_pose_force(p->d->pose, end->body, end->pos, on_end[e]);
     vec3_scale(on_end[e], on_end[e], -1.0);
     add_pose_force(p->d->pose, here->body, end->pos, on_end[e]);
@@ -95,23 +94,21 @@ static void pull_slide(const pullback *p, int i, const tendon_dual *of) {
 }
 
 /* Of the points of a spatial tendon. */
-static void pull_path(const pullback *p, int tendon, const tendon_dual *of) {
-  const qd_model *model = p->s->model;
-  const tendons *t = &p->s->w->problem.tendons;
+static void pull_strand(const pullback *p, const strand *s, const tendon_dual *of) {
   differential *d = p->d;
-  for (int i = model->tendon_start[tendon]; i < t->path_end[tendon]; ++i) {
-    const int body = t->point[i].body;
+  for (int i = 0; i < s->count; ++i) {
+    const int body = s->point[i].body;
     double on_point[3];
     wrench W;
-    tendon_point_wrench(&W, t, model, i, of->force);
+    strand_wrench(&W, s, i, of->force);
     pull_twist(d->pose, &d->by_z, body, 1.0, &W);
-    tendon_point_wrench(&W, t, model, i, of->displacement);
+    strand_wrench(&W, s, i, of->displacement);
     pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
     wrench_axpy(d->twist + body, 1.0, &W);
-    tendon_pull(on_point, t, model, i, of);
-    add_pose_force(d->pose, body, t->point[i].pos, on_point);
-    if (t->point[i].wrap >= 0) {
-      pull_slide(p, i, of);
+    strand_pull_back(on_point, s, i, of);
+    add_pose_force(d->pose, body, s->point[i].pos, on_point);
+    if (s->point[i].wrap >= 0) {
+      pull_slide(p, s, i, of);
     }
   }
 }
@@ -141,7 +138,8 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
   }
   const tendon_dual of = {program->tendon_force[tendon], cotangent[0], cotangent[1], d->by_z.body,
                           p->point->delta.body};
-  pull_path(p, tendon, &of);
+  const strand path = tendon_strand(t, model, tendon);
+  pull_strand(p, &path, &of);
 }
 
 /* Of a tendon's length, by a row with the cotangent mu. */
