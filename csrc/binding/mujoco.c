@@ -34,6 +34,10 @@ static const field MODEL_FIELDS[] = {
     FIELD(ten_J_rownnz, NPY_INT32),
     FIELD(ten_J_rowadr, NPY_INT32),
     FIELD(ten_J_colind, NPY_INT32),
+    FIELD(tendon_adr, NPY_INT32),
+    FIELD(tendon_num, NPY_INT32),
+    FIELD(wrap_type, NPY_INT32),
+    FIELD(wrap_objid, NPY_INT32),
     FIELD(actuator_trntype, NPY_INT32),
     FIELD(actuator_dyntype, NPY_INT32),
     FIELD(actuator_gaintype, NPY_INT32),
@@ -52,6 +56,7 @@ static const field MODEL_FIELDS[] = {
     FIELD(qpos0, NPY_DOUBLE),
     FIELD(qpos_spring, NPY_DOUBLE),
     FIELD(geom_size, NPY_DOUBLE),
+    FIELD(wrap_prm, NPY_DOUBLE),
     FIELD(tendon_stiffness, NPY_DOUBLE),
     FIELD(tendon_damping, NPY_DOUBLE),
     FIELD(tendon_lengthspring, NPY_DOUBLE),
@@ -201,9 +206,9 @@ static int model_read(PyObject *model, qd_mj *mj) {
   const struct {
     const char *name;
     int64_t *out;
-  } sizes[] = {{"nq", &mj->nq},        {"nv", &mj->nv},          {"nu", &mj->nu},
-               {"na", &mj->na},        {"nbody", &mj->nbody},    {"ngeom", &mj->ngeom},
-               {"nu", &mj->nactuator}, {"ntendon", &mj->ntendon}};
+  } sizes[] = {{"nq", &mj->nq},        {"nv", &mj->nv},           {"nu", &mj->nu},
+               {"na", &mj->na},        {"nbody", &mj->nbody},     {"ngeom", &mj->ngeom},
+               {"nu", &mj->nactuator}, {"ntendon", &mj->ntendon}, {"nwrap", &mj->nwrap}};
   for (int i = 0; i < COUNT(sizes); i++) {
     if (integer_read(model, sizes[i].name, sizes[i].out) < 0) {
       return -1;

@@ -45,7 +45,7 @@ static void joint_spring(const qd_mj *mj, qd_mj_workspace *w, int dof) {
   row_of(w, dof)[dof] -= stiffness;
 }
 
-/* to += s J J' of a fixed tendon; columns from `at` on */
+/* to += s J J' of a tendon; columns from `at` on */
 static void add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double s) {
   const int from = mj->ten_J_rowadr[tendon], end = from + mj->ten_J_rownnz[tendon];
   for (int p = from; p < end; ++p) {
@@ -317,6 +317,11 @@ static int are_kin(const qd_mj_workspace *w, int i, int j) {
     deep = w->dof[deep].parent;
   }
   return deep == up;
+}
+
+double mj_drive_damping(const qd_mj *mj, int i) {
+  drive d;
+  return read_drive(mj, i, &d) ? d.by_velocity : 0.0;
 }
 
 static void add_implicit_actuator(const qd_mj *mj, qd_mj_workspace *w, int i) {

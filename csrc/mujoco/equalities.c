@@ -39,6 +39,12 @@ static double leader_offset(const qd_mj *mj, int type, int object) {
   return mj->qpos[at] - mj->qpos0[at];
 }
 
+double mj_follower_slope(const qd_mj *mj, int eq) {
+  const double *c = mj->eq_data + (size_t)eq * (size_t)mj->eqdata_count;
+  const double off = leader_offset(mj, mj->eq_type[eq], mj->eq_obj2id[eq]);
+  return c[1] + off * (2.0 * c[2] + off * (3.0 * c[3] + off * 4.0 * c[4]));
+}
+
 static void follower_by_position(const qd_mj *mj, qd_mj_workspace *w, int row, int type) {
   const int eq = mj->efc_id[row], nv = (int)mj->nv, leader = mj->eq_obj2id[eq];
   const double *c = mj->eq_data + (size_t)eq * (size_t)mj->eqdata_count;

@@ -86,6 +86,9 @@ static void lay_out(const qd_mj *mj, qd_mj_workspace *w, arena *a) {
   w->change = arena_doubles(a, 6 * nv);
   w->column = arena_ints(a, nv);
   w->moves = arena_ints(a, nv);
+  w->point = arena_take(a, 2 * (size_t)mj->nwrap * sizeof *w->point);
+  w->motion = arena_take(a, 2 * (size_t)mj->nwrap * sizeof *w->motion);
+  w->arc = arena_take(a, (size_t)mj->nwrap * sizeof *w->arc);
 }
 
 static int reserve(const qd_mj *mj, qd_mj_workspace *w) {
@@ -328,6 +331,7 @@ qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int chang
   mj_drives(mj, w);
   mj_rows_by_velocity(mj, w);
   mj_rows_by_position(mj, w);
+  mj_tendons_by_position(mj, w);
   mj_contacts_by_position(mj, meshes, change_count, changes, w, info);
   if (info->unknown_count > 0) {
     return QD_BAD_ARGUMENT;

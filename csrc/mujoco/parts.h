@@ -10,6 +10,7 @@
 #define QD_MUJOCO_PARTS_H
 
 #include "geometry/meshes/mesh.h"
+#include "geometry/strand.h"
 #include "mujoco/spatial.h"
 #include "qdsim.h"
 
@@ -83,6 +84,9 @@ struct qd_mj_workspace {
   double *wide;     /* (6, nv) */
   double *change;   /* (nv, 6) wrench on the second body by q, of one contact */
   int *moves;       /* (nv) 1: the first body, 2: the second, 3: both */
+  strand_point *point; /* (2 nwrap) of one tendon, likewise the next two */
+  strand_motion *motion;
+  strand_wrap *arc;
   int columns;
   int spins;  /* whether bodies are alone on free joints of implicitfast: P is not symmetric */
   int damped; /* whether P differs from M */
@@ -127,14 +131,23 @@ void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
 /* 1: dof is the first of the turns of such a body */
 int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
+/* an actuator's force by its velocity, where it changes */
+double mj_drive_damping(const qd_mj *mj, int i);
 /* next activations, by act and ctrl: rows 2 nv .. of A and B */
 void mj_activations(const qd_mj *mj, double *A, double *B);
+
+/* tendons.c: rhs by q of what pulls along spatial tendons, and looks at them, by the change of
+ * their Jacobians; and the wrenches on bodies */
+void mj_tendons_by_position(const qd_mj *mj, qd_mj_workspace *w);
 
 /* limits.c: rhs by q, of all rows but contacts */
 void mj_rows_by_position(const qd_mj *mj, qd_mj_workspace *w);
 
 /* equalities.c: rhs by q, and of d(dJ/dt v) by v, of the rows of one constraint, from `row` on */
 void mj_equality_by_position(const qd_mj *mj, qd_mj_workspace *w, int row);
+
+/* The slope of the polynomial by which a joint or tendon follows the other one. */
+double mj_follower_slope(const qd_mj *mj, int eq);
 
 /* Dofs that move either of two bodies, in w->column and, by which they do, w->moves; their count.
  */

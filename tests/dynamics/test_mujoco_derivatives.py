@@ -13,6 +13,8 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+from test_wrapping_tendons import FINGER
+from test_wrapping_tendons import KINDS as WRAPPING
 
 import qdsim.mujoco
 
@@ -261,10 +263,56 @@ def test_one_data_serves_state_after_state_and_model_after_model() -> None:
         np.testing.assert_array_equal(found.A, first.A)
 
 
+ALL_AT_ONCE = {
+    "flexor": 'stiffness="30" springlength="1.2" damping="0.8" limited="true" range="0.2 1.53" frictionloss="0.2"',
+    "guy": 'stiffness="20" springlength="0.2 0.6" frictionloss="0.3" limited="true" range="0.775 2"',
+    "equality": WRAPPING["equalities"]["equality"],
+    "actuators": WRAPPING["actuators"]["actuators"],
+}
+TENDONS = {**WRAPPING, "all": ALL_AT_ONCE}
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", list(TENDONS))
+def test_spatial_tendons(kind: str, jacobian: str) -> None:
+    """Around spheres and cylinders, from inside, over pulleys, with all that acts on tendons."""
+    fields = {"flexor": "", "guy": "", "equality": "", "actuators": "", **TENDONS[kind]}
+    text = FINGER.format(**fields).replace(
+        "<option ", f'<option timestep="0.005" jacobian="{jacobian}" '
+    )
+    model = mujoco.MjModel.from_xml_string(text)
+    assert qdsim.mujoco.refusals(model) == []
+    rows = 0
+    for seed in range(3):
+        data = random_state(model, seed, far=0.05, fast=0.5)
+        check(model, data)
+        rows += sum(data.efc_type == mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+    assert rows > 0 or kind not in ("limits", "all")
+
+
+def test_refusals_of_spatial_tendons() -> None:
+    text = FINGER.format(**{**ALL_AT_ONCE, "equality": "", "actuators": ""})
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    qdsim.mujoco.linearize(model, data)
+    model.opt.integrator = 3
+    with pytest.raises(ValueError, match="tendon 'flexor': damping of a spatial tendon"):
+        qdsim.mujoco.linearize(model, data)
+    model.tendon_damping[:] = 0.0
+    check(model, random_state(model, 0, far=0.05, fast=0.5))
+    model = mujoco.MjModel.from_xml_string(text.replace('divisor="2.5"', 'divisor="0"'))
+    (found,) = qdsim.mujoco.refusals(model)
+    assert found == "tendon 'flexor': a pulley without a positive divisor"
+    pulled = FINGER.format(**{**ALL_AT_ONCE, "equality": ""})
+    limited = pulled.replace('name="j1"', 'name="j1" actuatorfrcrange="-1 1"')
+    model = mujoco.MjModel.from_xml_string(limited)
+    assert any("beside limits of joints" in item for item in qdsim.mujoco.refusals(model))
+
+
 def test_refusals_are_named() -> None:
     text = """<mujoco><option integrator="RK4" density="1.2" noslip_iterations="3"/><worldbody><site name="w"/>
     <body><joint name="j"/><geom size="0.1"/><site name="s" pos="0 0 1"/></body></worldbody>
-    <tendon><spatial name="rope" stiffness="3"><site site="w"/><site site="s"/></spatial></tendon>
+    <tendon><spatial name="rope" stiffness="3" armature="0.1"><site site="w"/><site site="s"/></spatial></tendon>
     <actuator><muscle name="arm" joint="j" lengthrange="0 1"/></actuator></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
     words = ("RK4", "noslip", "density", "tendon 'rope'", "actuator 'arm'")

@@ -274,7 +274,7 @@ qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_bat
  * (their documentation), booleans bytes. */
 
 typedef struct qd_mj {
-  int64_t nq, nv, nu, na, nbody, ngeom, nactuator, ntendon;
+  int64_t nq, nv, nu, na, nbody, ngeom, nactuator, ntendon, nwrap;
   /* mjModel */
   const int32_t *body_parentid, *body_rootid, *body_dofnum, *body_dofadr;
   const int32_t *jnt_type, *jnt_qposadr, *jnt_dofadr, *jnt_bodyid;
@@ -282,11 +282,12 @@ typedef struct qd_mj {
   const int32_t *geom_type, *geom_bodyid, *geom_dataid, *site_bodyid;
   const int32_t *M_rownnz, *M_rowadr, *M_colind;
   const int32_t *ten_J_rownnz, *ten_J_rowadr, *ten_J_colind;
+  const int32_t *tendon_adr, *tendon_num, *wrap_type, *wrap_objid;
   const int32_t *actuator_trntype, *actuator_dyntype, *actuator_gaintype, *actuator_biastype;
   const int32_t *actuator_trnid, *actuator_actadr, *actuator_group;
   const int32_t *eq_type, *eq_obj1id, *eq_obj2id, *eq_objtype;
   const double *body_mass, *body_gravcomp, *jnt_stiffness, *dof_damping, *qpos0, *qpos_spring;
-  const double *geom_size, *tendon_stiffness, *tendon_damping, *tendon_lengthspring;
+  const double *geom_size, *wrap_prm, *tendon_stiffness, *tendon_damping, *tendon_lengthspring;
   const double *tendon_length0, *actuator_dynprm, *actuator_gainprm, *actuator_biasprm;
   const double *actuator_actrange, *actuator_forcerange, *actuator_ctrlrange, *actuator_gear;
   const double *jnt_actfrcrange, *eq_data;

@@ -77,7 +77,7 @@ def linearize(
 
     They are those of the step that MuJoCo takes, with its own contacts, solved to rounding whatever the solver's tolerance:
     integrators Euler and implicitfast, both cones, every condim, limits, dry friction, equalities (connect, weld, joint,
-    tendon), springs and dampers, fixed tendons, and actuators with affine gains and biases and any linear activation. Calls
+    tendon), springs and dampers, tendons, and actuators with affine gains and biases and any linear activation. Calls
     ``mj_forward(model, data)``: what `data` derives from its state is renewed, the state stays. At kinks (a contact that
     just touches, a control at its limit) they are those of one side.
 
@@ -128,7 +128,7 @@ def plan_of(model: Any) -> object:
     """What is kept of a model: addresses of its arrays, which live as long as it does, and its meshes."""
     _check("model", model, mujoco.MjModel)
     plan = _plans.get(model)
-    refused = what_is_refused(model) if plan is None or options_refused(model.opt) else []
+    refused = what_is_refused(model) if plan is None or options_refused(model) else []
     if refused:
         raise ValueError("model: no derivatives of " + "; ".join(refused))
     if plan is None:

@@ -18,6 +18,7 @@ FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 ENABLED = {16: "sleep", 32: "diagexact", 64: "ipc"}
 EQUALITIES = {4: "flex", 5: "flexvert", 6: "flexstrain", 7: "distance"}
 WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
+WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
 
 
 def what_is_refused(m: Any) -> list[str]:
@@ -28,10 +29,12 @@ def what_is_refused(m: Any) -> list[str]:
     return found
 
 
-def options_refused(options: Any) -> bool:
+def options_refused(m: Any) -> bool:
     """Whether `what_is_refused` would name one of the options, which may change from call to call."""
+    options = m.opt
     return bool(
         options.integrator not in (0, 3)
+        or (options.integrator == 3 and _spatial(m).any() and any(_of_tendons(m)))
         or options.noslip_iterations > 0
         or options.density > 0
         or options.viscosity > 0
@@ -83,24 +86,38 @@ def _of_the_whole(m: Any) -> Iterator[str]:
         yield "actuators of several controls or forces"
 
 
+def _spatial(m: Any) -> Any:
+    """(ntendon) Which tendons are."""
+    return np.asarray(m.wrap_type)[np.asarray(m.tendon_adr, dtype=int)] != WRAP_JOINT
+
+
 def _of_tendons(m: Any) -> Iterator[str]:
+    on = {i: [k for k in range(m.nu) if _pulls(m, k, i)] for i in range(m.ntendon)}
+    spatial = _spatial(m)
     for i in range(m.ntendon):
-        if m.wrap_type[m.tendon_adr[i]] == WRAP_JOINT:
-            if getattr(m, "tendon_actfrclimited", np.zeros(m.ntendon))[i]:
-                yield f"tendon {_name(m.tendon(i), i)}: limit of its actuators' total force"
+        owner = f"tendon {_name(m.tendon(i), i)}"
+        if getattr(m, "tendon_actfrclimited", np.zeros(m.ntendon))[i]:
+            yield f"{owner}: limit of its actuators' total force"
+        if not spatial[i]:
             continue
-        used = (
-            m.tendon_limited[i]
-            or m.tendon_stiffness[i]
-            or m.tendon_damping[i]
-            or m.tendon_frictionloss[i]
-            or m.tendon_armature[i]
+        if m.tendon_armature[i]:
+            yield f"{owner}: armature (of a spatial tendon)"
+        parts = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
+        if np.any((m.wrap_type[parts] == WRAP_PULLEY) & (m.wrap_prm[parts] <= 0.0)):
+            yield f"{owner}: a pulley without a positive divisor"
+        if on[i] and np.any(m.jnt_actfrclimited):
+            yield f"{owner}: actuators of a spatial tendon beside limits of joints' actuator forces"
+        damped = np.any(m.tendon_damping[i]) or any(
+            (m.actuator_gaintype[k] == 1 and m.actuator_gainprm[k, 2])
+            or (m.actuator_biastype[k] == 1 and m.actuator_biasprm[k, 2])
+            for k in on[i]
         )
-        pulled = any(
-            m.actuator_trntype[k] == TENDON and m.actuator_trnid[k, 0] == i for k in range(m.nu)
-        )
-        if used or pulled or any(m.eq_type[k] == 3 for k in range(m.neq)):
-            yield f"tendon {_name(m.tendon(i), i)}: spatial (fixed ones have derivatives)"
+        if damped and m.opt.integrator == 3:
+            yield f"{owner}: damping of a spatial tendon under the integrator 'implicitfast'"
+
+
+def _pulls(m: Any, actuator: int, tendon: int) -> bool:
+    return bool(m.actuator_trntype[actuator] == TENDON and m.actuator_trnid[actuator, 0] == tendon)
 
 
 def _of_equalities(m: Any) -> Iterator[str]:
