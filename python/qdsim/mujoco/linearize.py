@@ -79,7 +79,8 @@ def linearize(
     integrators Euler and implicitfast, both cones, every condim, limits, dry friction, equalities (connect, weld, joint,
     tendon), springs and dampers, tendons, and actuators with affine gains and biases and any linear activation. Calls
     ``mj_forward(model, data)``: what `data` derives from its state is renewed, the state stays. At kinks (a contact that
-    just touches, a control at its limit) they are those of one side.
+    just touches, a control at its limit) they are those of one side. Where a tendon touches a geometry from inside,
+    MuJoCo finds the point to 1e-6 of an angle; derivatives are those of the exact one.
 
     Args:
         model: A ``mujoco.MjModel``.
