@@ -12,20 +12,24 @@ static int contacts_give(const qd_model *model, const qd_step_options *settings)
   return found;
 }
 
-/* MuJoCo's contacts creep against their damping. */
-static int damping_check(const step_call *call) {
+/* MuJoCo's contacts of quasi-dynamic steps creep against their damping; those of second-order steps
+ * do not bounce. */
+static int pairs_check(const step_call *call) {
+  static const char *const messages[2] = {
+      "contacts: 'mujoco' needs damping in solref (and solreffriction): contacts of "
+      "%R with %R have none, and would creep without end",
+      "contacts: 'mujoco' knows no restitution, which contacts of %R with %R have"};
   int geom[2];
-  if (!qd_model_undamped_pair(call->model->model, geom)) {
+  const int dynamic = call->settings.dynamic;
+  const qd_model *model = call->model->model;
+  if (!(dynamic ? qd_model_bouncing_pair : qd_model_undamped_pair)(model, geom)) {
     return 0;
   }
   PyObject *names = PyObject_GetAttrString((PyObject *)call->model, "geom_names");
   PyObject *a = names ? PySequence_GetItem(names, geom[0]) : NULL;
   PyObject *b = a ? PySequence_GetItem(names, geom[1]) : NULL;
   if (b) {
-    PyErr_Format(PyExc_ValueError,
-                 "contacts: 'mujoco' needs damping in solref (and solreffriction): contacts of "
-                 "%R with %R have none, and would creep without end",
-                 a, b);
+    PyErr_Format(PyExc_ValueError, messages[dynamic], a, b);
   }
   Py_XDECREF(b);
   Py_XDECREF(a);
@@ -48,7 +52,7 @@ static int settings_check(const step_call *call) {
                     "the planar law, rays=2)");
     return -1;
   }
-  if (settings->contacts == QD_CONTACTS_MUJOCO && damping_check(call) < 0) {
+  if (settings->contacts == QD_CONTACTS_MUJOCO && pairs_check(call) < 0) {
     return -1;
   }
   if (settings->mass_ratio > 0 && call->model->nu == 0) {

@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "dynamics/find_contacts.h"
 #include "dynamics/pressure_newton.h"
+#include "dynamics/problem/yield.h"
 #include "dynamics/workspace.h"
 #include "mechanics/pairs/missed_pairs.h"
 
@@ -164,7 +165,7 @@ qd_status attempts_solve(const step_call *s, const char *reason) {
     }
     before = s->w->collision.count;
     report(s);
-    const int missed = find_missed(s, add);
+    const int missed = contacts_yield_in_time(s->options) ? 0 : find_missed(s, add);
     s->result->missed_pairs += missed;
     if (missed == 0 || !add) {
       settle_soft(s);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "dynamics/problem/yield.h"
 #include "dynamics/warm_start.h"
 
 /* Which contacts and limits a step begins with; a barrier acts at any distance. */
@@ -23,9 +24,32 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
   }
 }
 
+/* 1 if no contact has a law that looks ahead. */
+static int all_yield(const qd_model *model) {
+  return !model->pairs_give && model->soft_pair_count == 0;
+}
+
+/* MuJoCo's contacts act from their margin on, and not before. */
+static void drop_apart(const qd_model *model, const qd_step_options *options, collision *c) {
+  int kept = 0;
+  for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {
+    const int pair = c->contact[i].pair;
+    if (!contact_yields(model, options, pair) || c->contact[i].dist < model->pair_margin[pair]) {
+      c->contact[kept] = c->contact[i];
+      c->feature[kept++] = c->feature[i];
+    }
+  }
+  c->count = c->count <= c->capacity ? kept : c->count;
+}
+
 void begin_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                     const qd_step_input *input) {
   w->collision.by_edges = options->contacts == QD_CONTACTS_MUJOCO;
-  collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  const int in_time = contacts_yield_in_time(options);
+  const double margin = in_time && all_yield(model) ? 0.0 : options->margin;
+  collision_compute(model, &w->kinematics, margin, &w->collision);
+  if (in_time) {
+    drop_apart(model, options, &w->collision);
+  }
   set_begin(model, w, options, input);
 }

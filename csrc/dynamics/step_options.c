@@ -41,11 +41,14 @@ static int compliance_fits(const qd_step_options *o, const qd_model *model) {
   return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
 }
 
-/* MuJoCo's contacts at rest are a cone with compliances, and creep as damping lets them. */
+/* MuJoCo's contacts are a cone with compliances; at rest they creep as damping lets them, in time
+ * they neither bounce nor act at a distance. */
 static int contacts_fit(const qd_step_options *o, const qd_model *model) {
   return o->contacts == QD_CONTACTS_RIGID ||
-         (o->contacts == QD_CONTACTS_MUJOCO && !o->dynamic && o->friction_model == QD_CONE &&
-          o->law == QD_LAW_CONVEX && o->contact_compliance == 0.0 && model->undamped_pair < 0);
+         (o->contacts == QD_CONTACTS_MUJOCO && o->friction_model == QD_CONE &&
+          o->law == QD_LAW_CONVEX && o->contact_compliance == 0.0 &&
+          (o->dynamic ? o->restitution == 0.0 && isinf(o->kappa) && model->bouncing_pair < 0
+                      : model->undamped_pair < 0));
 }
 
 static int bounces_fit(const qd_step_options *o) {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/lanes.h"
+#include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
@@ -141,8 +142,10 @@ static double limit_gap(const qd_model *model, const double *q, int dof, int upp
   return upper ? bound - position : position - bound;
 }
 
+/* 1 if a DOF has limits that may be left out. */
 static int has_limits(const qd_model *model, const qd_step_options *o, int dof) {
-  return o->joint_limits && model->dof_q[dof] >= 0 && (o->held == NULL || !o->held[dof]);
+  return o->joint_limits && !contacts_yield_in_time(o) && model->dof_q[dof] >= 0 &&
+         (o->held == NULL || !o->held[dof]);
 }
 
 static void choose_limits(working_set *s, const qd_model *model, const qd_step_options *o,
@@ -235,7 +238,7 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   }
   choose_limits(s, model, options, input->q);
   choose_forces(s, model, options, input);
-  if (options->contacts == QD_CONTACTS_MUJOCO && model->pairs_act_apart) {
+  if (options->contacts == QD_CONTACTS_MUJOCO && (options->dynamic || model->pairs_act_apart)) {
     return;
   }
   const double reach = SHARE_OF_MOTION * fastest_contact(s, c);

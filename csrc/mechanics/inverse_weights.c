@@ -56,18 +56,9 @@ static void factor(double *L, int n) {
   }
 }
 
-/* |L^-1 row|^2 of a body's motion along one axis. */
-static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
-                       const double centre[3], int axis) {
-  int count;
-  const int *chain = body_chain(m, body, &count);
+/* |L^-1 row|^2 of what f->row holds. */
+static double squared_response(tree_factor *f, int n) {
   double squared = 0.0;
-  memset(f->row, 0, (size_t)n * sizeof(double));
-  for (int c = 0; c < count; ++c) {
-    double velocity[3];
-    screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
-    f->row[f->place[chain[c]]] = velocity[axis];
-  }
   for (int i = 0; i < n; ++i) {
     for (int c = 0; c < i; ++c) {
       f->row[i] -= f->L[i * n + c] * f->row[c];
@@ -76,6 +67,20 @@ static double response(tree_factor *f, const qd_model *m, const kinematics *k, i
     squared += f->row[i] * f->row[i];
   }
   return squared;
+}
+
+/* That of a body's motion along one axis. */
+static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
+                       const double centre[3], int axis) {
+  int count;
+  const int *chain = body_chain(m, body, &count);
+  memset(f->row, 0, (size_t)n * sizeof(double));
+  for (int c = 0; c < count; ++c) {
+    double velocity[3];
+    screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
+    f->row[f->place[chain[c]]] = velocity[axis];
+  }
+  return squared_response(f, n);
 }
 
 static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n) {
@@ -88,10 +93,40 @@ static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k
   return sum / 3.0;
 }
 
+/* Diagonal of M^-1; of the turns of a ball joint their mean, of a free one of both threes. */
+static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *dofs, int n,
+                             tree_factor *f) {
+  for (int i = 0; i < n; ++i) {
+    memset(f->row, 0, (size_t)n * sizeof(double));
+    f->row[i] = 1.0;
+    m->dof_invweight[dofs[i]] = squared_response(f, n);
+  }
+  for (int i = 0; i < n; ++i) {
+    const int joint = m->dof_joint[dofs[i]], type = m->joint_type[joint];
+    if ((type == QD_BALL || type == QD_FREE) && (dofs[i] - m->joint_v[joint]) % 3 == 0) {
+      double *three = m->dof_invweight + dofs[i];
+      three[0] = three[1] = three[2] = (three[0] + three[1] + three[2]) / 3.0;
+    }
+  }
+  for (int i = 0; i < n && spec->joint_invweight != NULL; ++i) {
+    const int joint = m->dof_joint[dofs[i]];
+    if (m->joint_type[joint] != QD_FREE && spec->joint_invweight[joint] >= 0.0) {
+      m->dof_invweight[dofs[i]] = spec->joint_invweight[joint];
+    }
+  }
+}
+
 /* Bodies of one tree mostly stand together, so that each tree is factored once. */
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
                          const inertia *I, tree_factor *f) {
   int factored = -1, n = 0;
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    const int *dofs = m->tree_dofs + m->tree_dof_start[tree];
+    n = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
+    fill_mass(f, m, k, I, dofs, n);
+    factor(f->L, n);
+    fill_dof_weights(m, spec, dofs, n, f);
+  }
   for (int body = 0; body < m->body_count; ++body) {
     const int tree = m->body_tree[body];
     if (spec->body_invweight != NULL && spec->body_invweight[body] >= 0.0) {

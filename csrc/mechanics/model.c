@@ -99,12 +99,15 @@ static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
   m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
   m->body_invweight = arena_doubles(a, nb);
+  m->dof_invweight = arena_doubles(a, (size_t)m->nv);
   m->body_arm = arena_doubles(a, nb);
 }
 
 static void lay_out_joints(qd_model *m, arena *a) {
   const size_t nj = (size_t)m->joint_count, nv = (size_t)m->nv;
   m->joint_type = arena_ints(a, nj);
+  m->joint_limit_solver = arena_doubles(a, 9 * nj);
+  m->joint_friction_solver = arena_doubles(a, 8 * nj);
   m->joint_body = arena_ints(a, nj);
   m->joint_q = arena_ints(a, nj);
   m->joint_v = arena_ints(a, nj);
@@ -145,6 +148,7 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
   m->constraint_compliance = arena_doubles(a, 2 * nc);
+  m->constraint_solver = arena_doubles(a, 8 * nc);
   m->constraint_is_mocap = arena_take(a, nc);
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
@@ -189,7 +193,7 @@ static void lay_out_pairs(qd_model *m, arena *a) {
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
   m->pair_restitution = arena_doubles(a, np);
-  m->pair_reference = arena_doubles(a, 3 * np);
+  m->pair_reference = arena_doubles(a, 4 * np);
   m->pair_impedance = arena_doubles(a, 5 * np);
   m->pair_impratio = arena_doubles(a, np);
   m->pair_edges = arena_ints(a, np);
@@ -256,21 +260,41 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
 
 /* MuJoCo's defaults where nothing is given: of solref 0.02 s and 1, as K and B under the solimp's
  * largest impedance. */
+#define DEFAULT_K (2500.0 / (0.95 * 0.95))
+#define DEFAULT_B (100.0 / 0.95)
+#define DEFAULT_SOLIMP 0.9, 0.95, 0.001, 0.5, 2.0
+
+static void copy_row_solvers(qd_model *m, const qd_model_spec *spec) {
+  static const double law[9] = {DEFAULT_K, DEFAULT_B, QD_REFERENCE_TIMES, DEFAULT_SOLIMP, 0.0};
+  const double *limit = spec->joint_limit_solver, *friction = spec->joint_friction_solver;
+  for (int i = 0; i < m->joint_count; ++i) {
+    copy_doubles(m->joint_limit_solver + 9 * i, limit != NULL ? limit + 9 * i : law, 9);
+    copy_doubles(m->joint_friction_solver + 8 * i, friction != NULL ? friction + 8 * i : law, 8);
+  }
+  for (int i = 0; i < m->constraint_count; ++i) {
+    const double *own = spec->constraint_solver;
+    copy_doubles(m->constraint_solver + 8 * i, own != NULL ? own + 8 * i : law, 8);
+  }
+}
+
 static void copy_contact_solver(qd_model *m, const qd_model_spec *spec) {
-  static const double impedance[5] = {0.9, 0.95, 0.001, 0.5, 2.0};
-  static const double reference[3] = {2500.0 / (0.95 * 0.95), 100.0 / 0.95, 100.0 / 0.95};
-  m->undamped_pair = -1;
+  static const double impedance[5] = {DEFAULT_SOLIMP};
+  static const double reference[4] = {DEFAULT_K, DEFAULT_B, DEFAULT_B, QD_REFERENCE_TIMES};
+  m->undamped_pair = m->bouncing_pair = -1;
   for (int i = 0; i < m->pair_count; ++i) {
-    const double *of = spec->pair_reference != NULL ? spec->pair_reference + 3 * i : reference;
-    copy_doubles(m->pair_reference + 3 * i, of, 3);
+    const double *of = spec->pair_reference != NULL ? spec->pair_reference + 4 * i : reference;
+    copy_doubles(m->pair_reference + 4 * i, of, 4);
     of = spec->pair_impedance != NULL ? spec->pair_impedance + 5 * i : impedance;
     copy_doubles(m->pair_impedance + 5 * i, of, 5);
     m->pair_impratio[i] = spec->pair_impratio != NULL ? spec->pair_impratio[i] : 1.0;
     m->pair_edges[i] = spec->pair_edges != NULL ? spec->pair_edges[i] : 2 * (m->pair_dim[i] - 1);
     m->pairs_act_apart |= m->pair_margin[i] > 0.0;
-    of = m->pair_reference + 3 * i;
+    of = m->pair_reference + 4 * i;
     if (m->undamped_pair < 0 && !(of[1] > 0.0 && of[2] > 0.0)) {
       m->undamped_pair = i;
+    }
+    if (m->bouncing_pair < 0 && m->pair_restitution[i] > 0.0) {
+      m->bouncing_pair = i;
     }
   }
 }
@@ -318,6 +342,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   for (size_t i = 0; i < np; ++i) {
     m->pair_restitution[i] = spec->pair_restitution != NULL ? spec->pair_restitution[i] : -1.0;
   }
+  copy_row_solvers(m, spec);
   copy_contact_solver(m, spec);
   const size_t nc = (size_t)m->constraint_count;
   copy_ints(m->constraint_type, spec->constraint_type, nc);
@@ -508,11 +533,20 @@ int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
 int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
 const double *qd_model_body_invweights(const qd_model *model) { return model->body_invweight; }
-int qd_model_undamped_pair(const qd_model *model, int geom[2]) {
-  if (model->undamped_pair >= 0) {
-    memcpy(geom, model->pair_geom + 2 * model->undamped_pair, 2 * sizeof(int));
+
+/* Its geometries, if there is such a pair. */
+static int read_pair(const qd_model *model, int pair, int geom[2]) {
+  if (pair >= 0) {
+    memcpy(geom, model->pair_geom + 2 * pair, 2 * sizeof(int));
   }
-  return model->undamped_pair >= 0;
+  return pair >= 0;
+}
+
+int qd_model_undamped_pair(const qd_model *model, int geom[2]) {
+  return read_pair(model, model->undamped_pair, geom);
+}
+int qd_model_bouncing_pair(const qd_model *model, int geom[2]) {
+  return read_pair(model, model->bouncing_pair, geom);
 }
 int qd_model_soft_pair_count(const qd_model *model) { return model->soft_pair_count; }
 

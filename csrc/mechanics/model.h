@@ -112,6 +112,9 @@ struct qd_model {
                                * (without one: to the body's origin) */
   double *joint_arm;          /* (joint_count) from a joint that turns its body to the one before it
                                * on the same body; 0: there is none */
+  double *joint_limit_solver; /* (joint_count, 9) of MuJoCo's rows: K, B, kind, solimp, margin */
+  double *joint_friction_solver; /* (joint_count, 8) */
+  double *dof_invweight;         /* (nv) MuJoCo's inverse weight of a DOF, 1/kg or 1/(kg m^2) */
   double *body_invweight; /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
   double *body_arm;       /* (nb) from the first joint that turns it (or the origin) to the last
                            * one that turns its parent (or its origin) */
@@ -131,12 +134,13 @@ struct qd_model {
   int *pair_dim;            /* (pair_count) */
   double *pair_margin;      /* (pair_count) */
   double *pair_restitution; /* (pair_count) negative: the option's */
-  double *pair_reference;   /* (pair_count, 3) MuJoCo's contacts: K, B, and B across the normal */
+  double *pair_reference;   /* (pair_count, 4) MuJoCo's contacts: K, B, B across the normal, kind */
   double *pair_impedance;   /* (pair_count, 5) solimp */
   double *pair_impratio;    /* (pair_count) */
   int *pair_edges;          /* (pair_count) of MuJoCo's pyramid; 0: elliptic */
   double *pair_weight;      /* (pair_count) inverse weights of both bodies, 1/kg */
   int undamped_pair;        /* the first without damping in its reference, -1: none */
+  int bouncing_pair;        /* the first with a restitution of its own, -1: none */
   int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair begin at a distance */
   pair_table pair_table;
 
@@ -144,6 +148,7 @@ struct qd_model {
   int *constraint_object;        /* (constraint_count, 2) */
   double *constraint_data;       /* (constraint_count, 10) */
   double *constraint_compliance; /* (constraint_count, 2) */
+  double *constraint_solver;     /* (constraint_count, 8) of MuJoCo's rows: K, B, kind, solimp */
   uint8_t *constraint_is_mocap;  /* (constraint_count) 1: on a mocap body */
 
   int *tendon_type;   /* (tendon_count) */

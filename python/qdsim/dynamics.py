@@ -34,6 +34,7 @@ __all__ = [
 
 
 _GYROSCOPIC = {"implicit": 0, "explicit": 1}
+_GYROSCOPIC_OF = {"rigid": "implicit", "mujoco": "explicit"}
 
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
@@ -49,6 +50,12 @@ class DynamicOptions(CommonOptions):
 
     Attributes:
         friction, law, kappa and others: As in `CommonOptions`.
+        contacts: Under "mujoco" one step is MuJoCo's `mj_step` (formulation 7): contacts, limits of hinges and slides, dry
+            friction and couplings of joints follow its law, all other rows are as with rigid contacts. They act beyond
+            their margin, not before: `margin`, `add_missed_pairs`, `recovery_speed` and `soft_constraints` have no
+            effect on them. Exact steps (kappa=None) without restitution. Of files with MuJoCo's integrator "discrete"
+            springs and dampers of solref are those of the end of the step, and where springs of joints change the
+            weight of a row that acts, derivatives leave that out (`info.derivative_exact` is False).
         h: Length of the step in s, > 0; by default a tenth of that of `Options`.
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
         patch_law: Of `CommonOptions`, or "regularized" (Elandt et al. 2019):
@@ -71,7 +78,8 @@ class DynamicOptions(CommonOptions):
             energy and the magnitude of the angular momentum at any spin (its direction is of first order).
             "explicit": the gyroscopic force at the beginning of the step, which adds energy, without bound beyond
             about half a radian per step. In trees of several joints Coriolis and centrifugal forces are those of
-            the beginning of the step.
+            the beginning of the step. None (default): "implicit" with contacts="rigid", "explicit" with "mujoco",
+            whose step has it so.
         slip_speed: m/s, > 0, of "regularized".
         bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction per metre of stretch and newton of normal force.
         bristle_time: s, >= 0, of "bristle".
@@ -84,7 +92,7 @@ class DynamicOptions(CommonOptions):
     gravity_on_actuated: bool = True
     restitution: float = 0.0
     bounce_speed: float | None = None
-    gyroscopic: Literal["implicit", "explicit"] = "implicit"
+    gyroscopic: Literal["implicit", "explicit"] | None = None
     slip_speed: float = 0.01
     bristle_stiffness: float = 1e4
     bristle_time: float = 0.05
@@ -92,17 +100,19 @@ class DynamicOptions(CommonOptions):
     def _check_own(self) -> None:
         fields(self, number, "restitution", least=0, most=1)
         fields(self, number, "bounce_speed", least=0, or_none=True)
-        fields(self, one_of, "gyroscopic", allowed=tuple(_GYROSCOPIC))
+        if self.gyroscopic is not None:
+            fields(self, one_of, "gyroscopic", allowed=tuple(_GYROSCOPIC))
         fields(self, one_of, "patch_law", allowed=tuple(PATCH_LAWS))
         fields(self, number, "slip_speed", "bristle_stiffness", above=0)
         fields(self, number, "bristle_time", least=0)
+        self._check_contacts({"kappa": None, "restitution": 0.0})
 
     def _own_settings(self) -> dict[str, Any]:
         return {
             "dynamic": True,
             "restitution": self.restitution,
             "bounce_speed": -1.0 if self.bounce_speed is None else self.bounce_speed,
-            "gyroscopic": _GYROSCOPIC[self.gyroscopic],
+            "gyroscopic": _GYROSCOPIC[self.gyroscopic or _GYROSCOPIC_OF[self.contacts]],
             "slip_speed": self.slip_speed,
             "bristle_stiffness": self.bristle_stiffness,
             "bristle_time": self.bristle_time,

@@ -87,6 +87,11 @@ class CommonOptions:
         contact_stiffness: N/m along the normal of contacts whose geometries have no stiffness of their own; None:
             rigid. A force f presses a contact in by f / stiffness. Sticking friction stays rigid: the step has no
             memory, so a tangential spring would creep. Needs cones, or two rays. Compliant contacts do not bounce.
+        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own have MuJoCo's compliant law,
+            from the file's solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
+            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. With friction="cone" and law="convex",
+            which is MuJoCo's; contacts of a file with pyramidal cones, MuJoCo's default, are pyramids. What the two
+            steps make of it stands in their own classes.
         patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", which gives
             torsional friction, or on the patch as a whole, with an "ellipsoid" of the same extent as limit surface
             of force and torque, which is faster and slightly too strong between its axes.
@@ -132,6 +137,7 @@ class CommonOptions:
     gravity_on_actuated: bool = False
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
+    contacts: Literal["rigid", "mujoco"] = "rigid"
     patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
     patch_law: Literal["disc", "elastic", "regularized", "bristle"] = "disc"
     recovery_speed: float | None = None
@@ -152,6 +158,7 @@ class CommonOptions:
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "trace")
         fields(self, _soft_word, "soft_constraints")
+        fields(self, one_of, "contacts", allowed=tuple(CONTACTS))
         fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
         fields(self, number, "recovery_speed", least=0, or_none=True)
         fields(self, _names, "held")
@@ -172,6 +179,7 @@ class CommonOptions:
             raise ValueError(
                 f"patch_friction: expected 'polygons' under patch_law='elastic', got {self.patch_friction!r}"
             )
+        self._check_contacts({"friction": "cone", "law": "convex", "contact_stiffness": None})
         if self.kappa is None:
             return
         if self.law == "coulomb":
@@ -184,6 +192,14 @@ class CommonOptions:
             f"kappa: expected None under {exact}, whose steps are exact, got {self.kappa!r}"
         )
 
+    def _check_contacts(self, allowed: dict[str, Any]) -> None:
+        """Only these go with MuJoCo's contacts."""
+        for name, only in allowed.items():
+            if self.contacts != "rigid" and getattr(self, name) != only:
+                raise ValueError(
+                    f"{name}: expected {only!r} with contacts={self.contacts!r}, got {getattr(self, name)!r}"
+                )
+
     def _settings(self) -> dict[str, Any]:
         """Keywords of the core's options."""
         return {
@@ -194,6 +210,7 @@ class CommonOptions:
             "kappa": math.inf if self.kappa is None else self.kappa,
             "soft_constraints": _SOFT_CONSTRAINTS[self.soft_constraints],
             "contact_compliance": 1.0 / (self.contact_stiffness or math.inf),
+            "contacts": CONTACTS[self.contacts],
             "patch_friction": PATCH_FRICTIONS[self.patch_friction],
             "patch_law": PATCH_LAWS[self.patch_law],
             "recovery_speed": math.inf if self.recovery_speed is None else self.recovery_speed,
@@ -257,14 +274,10 @@ class Options(CommonOptions):
         damping: Whether the dampers of joints, of objects (a door) and of actuators (`Actuator.damping`) act
             (False): each is its coefficient times displacement over h. A velocity actuator then moves its joint
             by h times the commanded speed.
-        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own yield along their normal,
-            and creep across it for as long as friction is loaded, as those of MuJoCo do at rest, from the file's
-            solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
-            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. Exact and smoothed steps, with
-            friction="cone" and law="convex", which is MuJoCo's. Contacts of a file with pyramidal cones, MuJoCo's
-            default, are its pyramids: sums of planar cones, one for each tangent (formulation 2). A contact that is
-            penetrated beyond what its load asks for comes out at MuJoCo's speed, whatever `recovery_speed` is. The
-            step's derivative jumps where two bodies begin to touch.
+        contacts: Under "mujoco" contacts yield along their normal, and creep across it for as long as friction is
+            loaded, as those of MuJoCo do at rest, in exact and smoothed steps. Pyramids are sums of planar cones, one
+            for each tangent (formulation 2). A contact that is penetrated beyond what its load asks for comes out at
+            MuJoCo's speed, whatever `recovery_speed` is. The step's derivative jumps where two bodies begin to touch.
         force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
             from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
             motion if nothing else does. In a smoothed step limits act before they are reached.
@@ -276,21 +289,12 @@ class Options(CommonOptions):
     epsilon: float | None = None
     mass_ratio: float | None = None
     damping: bool = False
-    contacts: Literal["rigid", "mujoco"] = "rigid"
     force_limits: bool = True
 
     def _check_own(self) -> None:
         self._settle_mass()
         fields(self, flag, "damping", "force_limits")
-        fields(self, one_of, "contacts", allowed=tuple(CONTACTS))
         fields(self, one_of, "patch_law", allowed=("disc", "elastic"))
-        if self.contacts == "rigid":
-            return
-        for name, only in (("friction", "cone"), ("law", "convex"), ("contact_stiffness", None)):
-            if getattr(self, name) != only:
-                raise ValueError(
-                    f"{name}: expected {only!r} with contacts={self.contacts!r}, got {getattr(self, name)!r}"
-                )
 
     def _settle_mass(self) -> None:
         if self.mass_ratio is None:
@@ -307,7 +311,6 @@ class Options(CommonOptions):
             "epsilon": self.epsilon or 0.0,
             "mass_ratio": self.mass_ratio or 0.0,
             "damping": self.damping,
-            "contacts": CONTACTS[self.contacts],
             "force_limits": self.force_limits,
         }
 

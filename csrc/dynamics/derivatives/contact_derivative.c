@@ -5,8 +5,8 @@
  * part of them that j does not move, the relative twist of A and B turns by
  *   S_j x (on_b (T_b - P_j) - on_a (T_a - P_j)),
  * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
- * 0, which makes everything zero. Offsets of contacts that bounce are those of the normal velocity
- * under v, of which the same holds. */
+ * 0, which makes everything zero. Offsets of contacts that bounce, or yield in the second-order
+ * step, know the velocity under v, of which the same holds. */
 #include "dynamics/derivatives/contact_derivative.h"
 
 #include "dynamics/derivatives/lanes3.h"
@@ -27,8 +27,10 @@ typedef struct contact_state {
   const contact_block *block;
   contact_point_derivative derivative;
   contact_twists delta, time;
-  double gap, bounce; /* of the offset: by the distance, by the normal velocity under v */
-  int yields;         /* 1: the distance changes all rows, by these numbers */
+  double gap;        /* of the offset by the distance */
+  double in_time[2]; /* of the block */
+  int knows_time;    /* 1: they are not zero */
+  int yields;        /* 1: the distance changes all rows, by these numbers */
   double yield[YIELD_ROWS_MAX];
   double force[3];
   double axis[3]; /* that tangent 1 is made from, */
@@ -45,17 +47,22 @@ static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
 }
 
 /* of each row, by the distance */
-static void yield_slopes(double out[YIELD_ROWS_MAX], const qd_model *model,
-                         const qd_contact *contact, const contact_block *block, const double *dual,
-                         double h) {
+static void yield_slopes(double out[YIELD_ROWS_MAX], const qd_model *model, const contact_state *cs,
+                         const double *dual, const qd_step_options *o) {
+  double speed[MOTION_MAX] = {0.0};
   contact_yield now;
   contact_yield_change change;
-  contact_yield_compute(&now, &change, model, contact, h);
-  contact_yield_rows(out, &change.by_distance, &block->rows, dual);
+  for (int axis = 0; axis < 3 && cs->knows_time; ++axis) {
+    const double *along = cs->contact->frame + 3 * axis;
+    speed[axis] = vec3_dot(along, cs->time.velocity);
+    speed[3 + axis] = vec3_dot(along, cs->time.relative.w);
+  }
+  contact_yield_compute(&now, &change, model, cs->contact, cs->block->weight_share, o);
+  contact_yield_rows(out, &change.by_distance, &cs->block->rows, dual, speed);
 }
 
 static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
-                               int index, double h) {
+                               int index, const qd_step_options *o) {
   const qd_contact *contact = w->collision.contact + index;
   double y[3];
   cs->contact = contact;
@@ -63,14 +70,14 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   contact_derivative_compute(&cs->derivative, &w->collision, index);
   contact_twists_fill(&cs->delta, contact, &w->point.delta, w->sensitivity.unmoved);
   cs->gap = cs->block->offset == OFFSET_GAP ? 1.0 : 0.0;
-  cs->bounce = 0.0;
-  if (cs->block->offset == OFFSET_BOUNCE) {
+  memcpy(cs->in_time, cs->block->in_time, sizeof cs->in_time);
+  cs->knows_time = cs->in_time[0] != 0.0 || cs->in_time[1] != 0.0;
+  if (cs->knows_time) {
     contact_twists_fill(&cs->time, contact, &w->problem.velocity, w->sensitivity.unmoved_in_time);
-    cs->bounce = cs->block->restitution * h;
   }
   cs->yields = cs->block->offset == OFFSET_YIELD;
   if (cs->yields) {
-    yield_slopes(cs->yield, model, contact, cs->block, w->problem.dual + cs->block->row, h);
+    yield_slopes(cs->yield, model, cs, w->problem.dual + cs->block->row, o);
   }
   vec3_set(cs->force, 0.0, 0.0, 0.0);
   for (int axis = 0; axis < 3; ++axis) {
@@ -174,8 +181,8 @@ LANES_INLINE void add_motion_change(lanes d_motion[MOTION_MAX], const contact_st
   }
 }
 
-/* d (J delta + offset e1) / dq_j; what the contact does under v as it moves by q comes in through
- * m, which is that under delta again behind it. */
+/* d (J delta + offsets) / dq_j; what the contact does under v as it moves by q comes in through m,
+ * which is that under delta again behind it. */
 LANES_INLINE void rows_change(lanes d_motion[MOTION_MAX], const contact_state *cs,
                               const column_screws *tile, int index, const lanes *on_a,
                               const lanes *on_b, four_motions *m) {
@@ -183,32 +190,34 @@ LANES_INLINE void rows_change(lanes d_motion[MOTION_MAX], const contact_state *c
   for (int c = 0; c < MOTION_MAX; ++c) {
     d_motion[c] = none;
   }
-  if (cs->bounce > 0.0) {
+  if (cs->knows_time) {
     turn_twists(m, &cs->time, tile, cs->time.unmoved + index, on_a, on_b);
     add_motion_change(d_motion, cs, &cs->time, m);
-    const lanes offset = cs->bounce * d_motion[0];
     for (int c = 0; c < MOTION_MAX; ++c) {
-      d_motion[c] = none;
+      d_motion[c] = cs->in_time[c > 0] * d_motion[c];
     }
-    d_motion[0] = offset;
   }
   turn_twists(m, &cs->delta, tile, cs->delta.unmoved + index, on_a, on_b);
   add_motion_change(d_motion, cs, &cs->delta, m);
   d_motion[0] += cs->gap * m->dist;
 }
 
-/* n . velocity of B relative to A under unit rates of four DOFs */
-LANES_INLINE void normal_rates(lanes *out, const contact_state *cs, const column_screws *tile,
-                               const lanes *on_a, const lanes *on_b) {
+/* Offsets by unit rates of four DOFs: those of B relative to A, along the axes of the contact. */
+LANES_INLINE void offset_rates(lanes out[MOTION_MAX], const contact_state *cs,
+                               const column_screws *tile, const lanes *on_a, const lanes *on_b) {
+  const lanes either = *on_b - *on_a;
   lanes w[3], velocity[3];
   for (int i = 0; i < 3; ++i) {
     w[i] = LANES_OF(tile->w[i]);
     velocity[i] = LANES_OF(tile->v[i]);
   }
   lanes3_add_cross(velocity, w, cs->contact->pos);
-  *out = (lanes){0.0, 0.0, 0.0, 0.0};
-  lanes3_add_dot(out, cs->contact->frame, velocity);
-  *out *= *on_b - *on_a;
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    const double *axis = cs->contact->frame + 3 * (c % 3);
+    out[c] = (lanes){0.0, 0.0, 0.0, 0.0};
+    lanes3_add_dot(out + c, axis, c < 3 ? velocity : w);
+    out[c] *= either * cs->in_time[c > 0];
+  }
 }
 
 /* d W / dq_j at fixed contact-frame forces: moment about the world origin, force */
@@ -235,6 +244,14 @@ LANES_INLINE void store(double *to, const lanes *values, int width) {
   for (int k = 0; k < width; ++k) {
     to[k] = (*values)[k];
   }
+}
+
+/* friction_row_of along four DOFs */
+LANES_INLINE void store_row(double *to, const friction_row *row, const lanes motion[MOTION_MAX],
+                            int width) {
+  const lanes value = (row->normal * motion[0] + row->weight[0] * motion[row->component[0]]) +
+                      row->weight[1] * motion[row->component[1]];
+  store(to, &value, width);
 }
 
 LANES_INLINE void subtract(double *from, const lanes *values, int width) {
@@ -279,20 +296,18 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
   const column_screws *screws = s->column_screws + tile;
   const lanes on_a = LANES_OF(s->on_a + column), on_b = LANES_OF(s->on_b + column);
   four_motions m;
-  lanes d_motion[MOTION_MAX], moment[3], force[3];
+  lanes d_motion[MOTION_MAX], rates[MOTION_MAX], moment[3], force[3];
+  const int by_v = cs->knows_time && s->v_count > 0;
   double *rows = d_slack + column;
   move_contact(&m, cs, screws, &on_a, &on_b);
   rows_change(d_motion, cs, screws, tile, &on_a, &on_b, &m);
+  if (by_v) {
+    offset_rates(rates, cs, screws, &on_a, &on_b);
+  }
   for (int r = 0; r < cs->block->rows.count; ++r, d_slack += s->columns) {
-    const friction_row *row = cs->block->rows.row + r;
-    const lanes value = (row->normal * d_motion[0] + row->weight[0] * d_motion[row->component[0]]) +
-                        row->weight[1] * d_motion[row->component[1]];
-    store(d_slack + column, &value, width);
-    if (cs->bounce > 0.0 && s->v_count > 0) {
-      lanes rate;
-      normal_rates(&rate, cs, screws, &on_a, &on_b);
-      rate *= cs->bounce * row->normal;
-      store(d_slack + s->q_count + column, &rate, width);
+    store_row(d_slack + column, cs->block->rows.row + r, d_motion, width);
+    if (by_v) {
+      store_row(d_slack + s->q_count + column, cs->block->rows.row + r, rates, width);
     }
   }
   if (cs->yields) {
@@ -323,10 +338,10 @@ static int mark_path(sensitivity *s, const qd_model *model, int body, double *on
 }
 
 void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
-                            const island *one, int index, double h) {
+                            const island *one, int index, const qd_step_options *o) {
   contact_state cs;
   contact_dofs dofs;
-  contact_state_fill(&cs, model, w, index, h);
+  contact_state_fill(&cs, model, w, index, o);
   contact_dofs_find(&dofs, model, cs.contact);
   double *d_slack = s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)s->columns;
   int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);
@@ -359,7 +374,7 @@ void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
   memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
   gather(s->column_screws, s, w->kinematics.dof_screw);
   gather(s->unmoved, s, w->point.delta.unmoved);
-  if (w->problem.bounce_count > 0) {
+  if (w->problem.timed_count > 0) {
     gather(s->unmoved_in_time, s, w->problem.velocity.unmoved);
   }
 }

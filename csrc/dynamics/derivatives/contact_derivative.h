@@ -6,9 +6,8 @@
 
 /* The screws of the island's columns, four side by side; twists of bodies are known. */
 void contact_derivative_prepare(const qd_workspace *w, sensitivity *s);
-/* Adds one contact to D, and writes its rows of d_slack, whose first row is the island's. h: of the
- * step. */
+/* Adds one contact to D, and writes its rows of d_slack, whose first row is the island's. */
 void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
-                            const island *one, int index, double h);
+                            const island *one, int index, const qd_step_options *o);
 
 #endif

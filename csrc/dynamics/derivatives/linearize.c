@@ -175,16 +175,16 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
       if (w->differential.counts[index]) {
-        contact_derivative_add(model, w, s, one, index, options->h);
+        contact_derivative_add(model, w, s, one, index, options);
       }
     }
     add_cost_derivative(model, w, options, input, one, delta);
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
-    add_limit_derivative(&w->problem, one, s);
+    add_dof_row_derivative(model, &w->problem, options, one, s);
     add_ball_limit_derivative(&w->problem, one, s, delta);
-    add_constraint_derivative(model, w, one, delta);
+    add_constraint_derivative(model, w, options, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
     const solved_step solved = {model, w, options, input, delta};
     pressure_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
@@ -208,15 +208,15 @@ LANES_INLINE void add_products(lanes sum[4], double sign, const double *coeffici
  * e_k, dx_k = -z'd_stationarity + mu'd_slack + nu'd_equality (conic.h). That takes as many solves
  * as there are variables, where columns are up to twice as many, and of the second-order step three
  * times. Four columns at a time, the last ones reach into those by u. Rows move by v only where
- * something bounces. */
+ * offsets know it. */
 QD_MULTIVERSION
-static void combine_responses(sensitivity *s, const island *one, int bounces, size_t loads) {
+static void combine_responses(sensitivity *s, const island *one, int knows_v, size_t loads) {
   const size_t n = (size_t)one->variable_count, columns = (size_t)s->columns;
   const size_t width = (size_t)(s->q_count + s->v_count);
   for (size_t k = 0; k < n; k += 4) {
     const size_t rows = n - k < 4 ? n - k : 4;
     for (size_t c = 0; c < width; c += 4) {
-      const int moving = c < (size_t)s->q_count || bounces ? one->row_count : 0;
+      const int moving = c < (size_t)s->q_count || knows_v ? one->row_count : 0;
       lanes sum[4] = {{0.0}, {0.0}, {0.0}, {0.0}};
       add_products(sum, -1.0, s->response + k, loads, s->d_stationarity + c, columns, (int)n);
       add_products(sum, 1.0, s->slack_response + k, loads, s->d_slack + c, columns, moving);
@@ -276,7 +276,7 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
   }
   law_sensitivity_solve(p, one, 1, loads, s->unit, NULL, NULL, s->response, s->slack_response,
                         s->equality_response);
-  combine_responses(s, one, p->bounce_count > 0, (size_t)loads);
+  combine_responses(s, one, p->timed_count > 0, (size_t)loads);
   combine_inputs(model, p, s, one, (size_t)loads);
 }
 

@@ -72,10 +72,27 @@ void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_o
   }
 }
 
-void add_limit_derivative(const problem *p, const island *one, const sensitivity *s) {
+/* A row along one DOF, by its q and by its v. */
+static void set_dof_row(const sensitivity *s, double *row, int dof, const double change[3]) {
+  row[s->place[dof]] += change[0];
+  if (s->v_count > 0 && change[1] != 0.0) {
+    row[s->q_count + s->place[dof]] = change[1];
+  }
+}
+
+void add_dof_row_derivative(const qd_model *model, const problem *p, const qd_step_options *options,
+                            const island *one, const sensitivity *s) {
+  double change[3];
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    d_slack_row(s, one, p->limit[i].row)[s->place[p->limit[i].dof]] =
-        p->limit[i].capped ? 0.0 : p->limit[i].sign;
+    problem_limit_change(change, p, model, options, p->limit + i);
+    set_dof_row(s, d_slack_row(s, one, p->limit[i].row), p->limit[i].dof, change);
+  }
+  for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
+    const force_row *row = p->force_row + i;
+    if (row->actuator < 0) {
+      problem_friction_change(change, p, model, options, row);
+      set_dof_row(s, d_slack_row(s, one, row->row), row->dof, change);
+    }
   }
 }
 
@@ -113,7 +130,22 @@ static void constraint_row_derivative(double *row, const qd_model *model, const 
   }
 }
 
-void add_constraint_derivative(const qd_model *model, qd_workspace *w, const island *one,
+/* That of a coupling by MuJoCo's law: by what its violation and its rate do, and by its slope. */
+static void add_coupling_row(const sensitivity *s, double *row, const problem *p,
+                             const constraint_state *state, const double change[3],
+                             const double *delta) {
+  const int first = state->dof[0], second = state->dof[1];
+  const double one[3] = {change[0], change[1], 0.0};
+  set_dof_row(s, row, first, one);
+  if (second >= 0) {
+    const double bend = state->curvature * (delta[second] + change[1] * p->v[second]);
+    const double other[3] = {-state->slope * change[0] - bend, -state->slope * change[1], 0.0};
+    set_dof_row(s, row, second, other);
+  }
+}
+
+void add_constraint_derivative(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const island *one,
                                const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
@@ -124,6 +156,12 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w, const isl
     double *row = s->d_equality + (size_t)i * (size_t)s->columns;
     if (state->tendon[0] >= 0) {
       continue; /* with its tendons */
+    }
+    if (equality->weight > 0.0) {
+      double change[3];
+      problem_coupling_change(change, p, model, options, one->equality + i);
+      add_coupling_row(s, row, p, state, change, delta);
+      continue;
     }
     if (state->rows == 1) {
       constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);

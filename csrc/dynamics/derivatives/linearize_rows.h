@@ -15,12 +15,14 @@ double *d_slack_row(const sensitivity *s, const island *one, int row);
 void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                          const qd_step_input *input, const island *one, const double *delta);
 
-void add_limit_derivative(const problem *p, const island *one, const sensitivity *s);
+void add_dof_row_derivative(const qd_model *model, const problem *p, const qd_step_options *options,
+                            const island *one, const sensitivity *s);
 
 void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
                                const double *delta);
 
-void add_constraint_derivative(const qd_model *model, qd_workspace *w, const island *one,
+void add_constraint_derivative(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const island *one,
                                const double *delta);
 
 void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,

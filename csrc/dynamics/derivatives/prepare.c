@@ -11,12 +11,40 @@ static int has_plain_offsets(const qd_step_result *result) {
   return result->relaxed_contacts == 0 && result->softened == 0 && result->bounce_share == 1.0;
 }
 
+/* 1 if the weight of a row along one DOF is not that of the model. */
+static int is_shared(const qd_model *model, int dof, double weight) {
+  return weight > 0.0 && weight != model->dof_invweight[dof];
+}
+
+/* 1 if an inverse weight that counts moves with what the metric is made of (metric_share.h), which
+ * derivatives do not know. */
+static int weights_move(const solved_step *s) {
+  const problem *p = &s->w->problem;
+  int found = 0;
+  for (int i = 0; i < s->w->collision.count && !found; ++i) {
+    found = p->block[i].weight_share != 1.0 && problem_contact_counts(p, i, 1);
+  }
+  for (int i = 0; i < p->limit_count && !found; ++i) {
+    found =
+        is_shared(s->model, p->limit[i].dof, p->limit[i].weight) && p->dual[p->limit[i].row] > 0.0;
+  }
+  for (int i = 0; i < p->force_row_count && !found; ++i) {
+    const force_row *row = p->force_row + i;
+    found = is_shared(s->model, row->dof, row->weight) && p->dual[row->row] > p->lower[row->row] &&
+            p->dual[row->row] < p->upper[row->row];
+  }
+  for (int i = 0; i < p->equality_count && !found; ++i) {
+    found = p->equality[i].shares;
+  }
+  return found;
+}
+
 qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
   qd_workspace *w = s->w;
   problem *p = &w->problem;
   const int plain = has_plain_offsets(result);
   qd_status status = QD_OK;
-  result->derivative_exact = plain;
+  result->derivative_exact = plain && !weights_move(s);
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
   pressure_derivative_begin(s);
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {

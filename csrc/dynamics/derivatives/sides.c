@@ -210,8 +210,10 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
     w[i] += row_along(p, one, &one->G, i, d->by_delta);
   }
   for (int i = 0; i < one->equality_count; ++i) {
-    size = fmax(size, fabs(e[i]));
-    most = fmax(most, fabs(e[i] + row_along(p, one, &one->C, i, d->by_delta)));
+    if (one->compliant == 0 || p->compliance_eq[one->equality + i] == 0.0) {
+      size = fmax(size, fabs(e[i]));
+      most = fmax(most, fabs(e[i] + row_along(p, one, &one->C, i, d->by_delta)));
+    }
   }
   for (int k = one->cone, row = 0; k < one->cone + one->cone_count; row += p->cone_dim[k++]) {
     const double miss =

@@ -1,4 +1,6 @@
 /* Bilateral constraints: equations over the DOFs of both sides. */
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 
 /* Adds the tiles of the DOFs given to the list. */
@@ -73,8 +75,8 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
       memmove(C->values + 4 * (size_t)C->start[row++], from, width * sizeof(double));
       ++one->equality_count;
       p->c[p->equality_count] = s->violation[component];
-      p->equality[p->equality_count].constraint = constraint;
-      p->equality[p->equality_count++].component = component;
+      p->equality[p->equality_count++] =
+          (equality_row){.constraint = constraint, .component = component};
     }
   }
   C->count = row;
@@ -95,4 +97,51 @@ void constraint_rows_assemble(problem *p, const qd_model *model, const kinematic
     write_constraint_columns(p, one, rows, s, model, k, dofs, count);
   }
   keep_equalities(p, one, s, index);
+}
+
+/* ---------------------------------------------------------------- MuJoCo's law of couplings */
+
+/* C v of a coupling. */
+static double coupling_speed(const problem *p, const constraint_state *s) {
+  return p->v[s->dof[0]] - (s->dof[1] >= 0 ? s->slope * p->v[s->dof[1]] : 0.0);
+}
+
+void coupling_yield(problem *p, const qd_model *model, const qd_step_options *o, const island *one,
+                    int i, const double *q) {
+  equality_row *row = p->equality + one->equality + i;
+  const constraint_state *s = p->constraint + row->constraint;
+  mujoco_reference of = mujoco_reference_of(model->constraint_solver + 8 * row->constraint, 0.0);
+  mujoco_row law;
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  }
+  for (int side = 0; side < 2; ++side) {
+    const int dof = s->dof[side];
+    of.weight += dof >= 0 ? model->dof_invweight[dof] : 0.0;
+    if ((of.kind & QD_REFERENCE_IMPLICIT) && dof >= 0 && p->variable_of_dof[dof] >= 0) {
+      p->scratch[column_of(p, one, dof)] = side == 0 ? 1.0 : -s->slope;
+    }
+  }
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    const double share = metric_share(p, model, one, q);
+    row->shares = share != 1.0;
+    of.weight *= share;
+  }
+  row->weight = of.weight;
+  mujoco_row_compute(&law, NULL, NULL, &of, -fabs(s->violation[0]), o->h);
+  p->c[one->equality + i] = law.in_time * coupling_speed(p, s) + law.spring * s->violation[0];
+  p->compliance_eq[one->equality + i] = law.compliance;
+  ++p->timed_count;
+}
+
+void problem_coupling_change(double change[3], const problem *p, const qd_model *model,
+                             const qd_step_options *o, int row) {
+  const equality_row *equality = p->equality + row;
+  const constraint_state *s = p->constraint + equality->constraint;
+  const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* the row as of a depth */
+  const mujoco_reference of =
+      mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
+  mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, s),
+                    side * p->dual_eq[row]);
+  change[2] *= side;
 }

@@ -1,5 +1,6 @@
 /* A contact as a cone: the rows of its friction law times the relative motion, and the distance. */
 #include "base/lanes.h"
+#include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
@@ -36,14 +37,17 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
   return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
 }
 
-/* Normal velocity of B relative to A at the contact. */
-static double normal_velocity(const problem *p, const qd_contact *contact) {
+/* Relative motion under v at the contact. */
+static void motion_in_time(double out[MOTION_MAX], const problem *p, const qd_contact *contact) {
   const screw *twist = p->velocity.body;
   screw relative;
   double velocity[3];
   screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
   screw_point_velocity(velocity, &relative, contact->pos);
-  return vec3_dot(contact->frame, velocity);
+  for (int axis = 0; axis < 3; ++axis) {
+    out[axis] = vec3_dot(contact->frame + 3 * axis, velocity);
+    out[3 + axis] = vec3_dot(contact->frame + 3 * axis, relative.w);
+  }
 }
 
 /* Of its bounce: that of the island that it is in. */
@@ -64,17 +68,20 @@ static double offset_in_time(problem *p, const qd_model *model, const qd_step_op
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
   p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(model, contact);
   if (o->dynamic && restitution > 0.0) {
-    const double approach = o->h * normal_velocity(p, contact);
+    double motion[MOTION_MAX];
+    motion_in_time(motion, p, contact);
+    const double approach = o->h * motion[0];
     const double slowest =
         o->bounce_speed < 0.0 ? 2.0 * o->h * vec3_norm(model->parameters.gravity) : o->bounce_speed;
     if (approach < -o->h * slowest && contact->dist + approach < 0.0 &&
         restitution * approach < offset) {
       offset = restitution * approach;
       block->offset = OFFSET_BOUNCE;
-      block->restitution = restitution;
+      block->in_time[0] = restitution * o->h;
     }
   }
   p->bounce_count += block->offset == OFFSET_BOUNCE;
+  p->timed_count += block->offset == OFFSET_BOUNCE;
   return offset;
 }
 
@@ -138,8 +145,43 @@ static void add_cones(problem *p, island *one, const friction_rows *rows, double
   }
 }
 
+/* MuJoCo's contacts have some friction along each component. */
+static void fill_rows_in_time(friction_rows *rows, const qd_model *model, const qd_step_options *o,
+                              const qd_contact *contact, const int present[MOTION_MAX]) {
+  double friction[MOTION_MAX - 1];
+  for (int c = 1; c < MOTION_MAX; ++c) {
+    friction[c - 1] = fmax(contact->friction[c - 1], LEAST_FRICTION);
+  }
+  if (contact_yields_by_edges(model, o, contact)) {
+    friction_rows_fill_edges(rows, friction, contact->dim);
+  } else {
+    friction_rows_fill_cone(rows, friction, contact->dim, present);
+  }
+}
+
+/* Offsets and compliances of a contact that yields. */
+static void write_yield(problem *p, island *one, const qd_contact *contact,
+                        const contact_yield *yield, contact_block *block) {
+  double moved[MOTION_MAX] = {0.0};
+  memcpy(block->in_time, yield->in_time, sizeof block->in_time);
+  if (block->in_time[0] != 0.0 || block->in_time[1] != 0.0) {
+    motion_in_time(moved, p, contact);
+    ++p->timed_count;
+  }
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    moved[c] *= block->in_time[c > 0];
+  }
+  for (int r = 0; r < block->rows.count; ++r) {
+    double *offset = p->g + block->row + r;
+    contact_yield_row(offset, p->compliance + block->row + r, yield, &block->rows, r);
+    *offset += friction_row_of(block->rows.row + r, moved);
+  }
+  one->compliant += block->rows.count;
+}
+
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                           const kinematics *k, const collision *c, island *one, int index) {
+                           const kinematics *k, const collision *c, const double *q, island *one,
+                           int index) {
   const qd_contact *contact = c->contact + index;
   contact_block *block = p->block + index;
   double squared[MOTION_MAX] = {0.0};
@@ -165,12 +207,17 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   contact_yield yield;
   block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
   if (yields) {
-    contact_yield_compute(&yield, NULL, model, contact, o->h);
+    if (contact_yield_is_implicit(model, o, contact->pair)) {
+      block->weight_share = metric_share_of_contact(p, model, one, contact, q);
+    }
+    contact_yield_compute(&yield, NULL, model, contact, block->weight_share, o);
     block->offset = OFFSET_YIELD;
     block->compliance = yield.whole.normal;
   }
   if (is_soft) {
     friction_rows_fill(&block->rows, contact->friction, 1, present, QD_CONE, 0, NULL);
+  } else if (yields && o->dynamic) {
+    fill_rows_in_time(&block->rows, model, o, contact, present);
   } else if (contact_yields_by_edges(model, o, contact)) {
     friction_rows_fill_halves(&block->rows, contact->friction, contact->dim, present);
   } else if (block->compliance > 0.0) {
@@ -193,11 +240,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
     p->g[block->row + r] = block->rows.row[r].normal * offset;
   }
   if (yields) {
-    for (int r = 0; r < rows; ++r) {
-      contact_yield_row(p->g + block->row + r, p->compliance + block->row + r, &yield, &block->rows,
-                        r);
-    }
-    one->compliant += rows;
+    write_yield(p, one, contact, &yield, block);
   } else if (block->compliance > 0.0) {
     p->compliance[block->row] = block->compliance;
     ++one->compliant;

@@ -146,8 +146,10 @@ LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_opt
     }
     p->b[one->variable + i] = -force_at_rest(p, model, o, dof);
     fill_mass_row(p, model, o, k, I, one, i);
+    const double mass = *cost_entry(one, i, i);
     add_springs(p, model, o, one, i, input, rate, clamps);
     if (moves) {
+      p->spring[one->variable + i] = *cost_entry(one, i, i) - mass;
       add_velocity(p, model, one, i, o->h);
     }
   }

@@ -1,6 +1,9 @@
 /* Forces with limits along DOFs: dry friction of joints, and actuators that pull no harder than
  * they can. A row each, together one cone of an island: the multiplier is the force. */
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
 /* So near to a limit, relative to it, that a force is said to be there. */
@@ -33,12 +36,50 @@ static void add_force_row(problem *p, island *one, const force_row *row, double 
   ++one->force_row_count;
 }
 
+/* MuJoCo's law of a DOF's dry friction, without a spring. */
+static mujoco_reference friction_law(const qd_model *model, int dof, double weight) {
+  const double *solver = model->joint_friction_solver + 8 * model->dof_joint[dof];
+  mujoco_reference of = mujoco_reference_of(solver, weight);
+  of.K = 0.0;
+  return of;
+}
+
+static void yield_at_friction(problem *p, const qd_model *model, const qd_step_options *o,
+                              island *one, force_row *row) {
+  mujoco_reference of = friction_law(model, row->dof, model->dof_invweight[row->dof]);
+  mujoco_row law;
+  if ((of.kind & QD_REFERENCE_IMPLICIT) && model->dof_q[row->dof] >= 0) {
+    of.weight *= metric_share_of_dof(p, one, column_of(p, one, row->dof));
+  }
+  row->weight = of.weight;
+  mujoco_row_compute(&law, NULL, NULL, &of, 0.0, o->h);
+  p->g[row->row] = law.in_time * p->v[row->dof];
+  p->compliance[row->row] = law.compliance;
+  ++one->compliant;
+  ++p->timed_count;
+}
+
+void problem_friction_change(double change[3], const problem *p, const qd_model *model,
+                             const qd_step_options *o, const force_row *row) {
+  change[0] = change[1] = change[2] = 0.0;
+  if (row->weight > 0.0) {
+    const mujoco_reference of = friction_law(model, row->dof, row->weight);
+    mujoco_row_change(change, &of, 0.0, o->h, p->v[row->dof], p->dual[row->row]);
+    change[0] = 0.0;
+  }
+}
+
 /* d = 0, by at most so much force */
-static void add_friction(problem *p, const qd_model *model, island *one, int dof) {
+static void add_friction(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                         int dof) {
   const double most = model->parameters.joint_friction[model->dof_joint[dof]];
   const force_row row = {.dof = dof, .actuator = -1};
-  if (most > 0.0) {
-    add_force_row(p, one, &row, 0.0, -most, most);
+  if (!(most > 0.0)) {
+    return;
+  }
+  add_force_row(p, one, &row, 0.0, -most, most);
+  if (contacts_yield_in_time(o)) {
+    yield_at_friction(p, model, o, one, p->force_row + p->force_row_count - 1);
   }
 }
 
@@ -64,7 +105,7 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
   for (int i = 0; model->bounded_forces > 0 && i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (dof >= 0) {
-      add_friction(p, model, one, dof);
+      add_friction(p, model, o, one, dof);
       add_actuators(p, model, o, one, input, dof);
     }
   }

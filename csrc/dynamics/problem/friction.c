@@ -120,6 +120,16 @@ void friction_rows_fill_halves(friction_rows *out, const double *friction, int d
   }
 }
 
+void friction_rows_fill_edges(friction_rows *out, const double *friction, int dim) {
+  out->count = out->halves = out->flat = 0;
+  out->law = QD_CONE;
+  out->log_count = 1;
+  out->kind = QD_ORTHANT;
+  for (int c = 1; c < dim; ++c) {
+    add_opposite_rows(out, c, coefficient(friction, c));
+  }
+}
+
 void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
                          int dim, int ray_count, const double *rays) {
   coefficient[0] = coefficient[1] = -1;

@@ -46,6 +46,10 @@ void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim
 void friction_rows_fill_halves(friction_rows *out, const double *friction, int dim,
                                const int present[MOTION_MAX]);
 
+/* The edges n +- mu_c t_c of MuJoCo's pyramid as they are, one after the other for each component
+ * c: rows of an orthant. */
+void friction_rows_fill_edges(friction_rows *out, const double *friction, int dim);
+
 /* How the weights of row r follow from the pair's five coefficients: weight[i] grows by slope[i]
  * per coefficient[i]; -1 where it is constant. Coefficients that are zero leave no row in a cone.
  */

@@ -89,7 +89,7 @@ double contact_compliance(const qd_model *model, const qd_step_options *o, int p
 }
 
 static int gives_way(const qd_model *model, const qd_step_options *o, int constraint) {
-  return o->soft_constraints == QD_SOFT_ALL ||
+  return coupling_yields(model, o, constraint) || o->soft_constraints == QD_SOFT_ALL ||
          (o->soft_constraints == QD_SOFT_MOCAP && model->constraint_is_mocap[constraint]);
 }
 
@@ -198,7 +198,9 @@ static int contact_row_bound(const qd_model *model, const qd_contact *contact,
   if (o->friction_model == QD_PYRAMID) {
     return o->ray_count + 2 * (contact->dim > 3 ? contact->dim - 3 : 0);
   }
-  return contact_yields_by_edges(model, o, contact) ? 4 * (contact->dim - 1) : contact->dim;
+  const int per_tangent = o->dynamic ? 2 : 4;
+  return contact_yields_by_edges(model, o, contact) ? per_tangent * (contact->dim - 1)
+                                                    : contact->dim;
 }
 
 static int limit_rows(const qd_model *model, int dof) {
@@ -255,6 +257,7 @@ static void count_variables(islands *s, const qd_model *model, const qd_step_opt
       island *one = s->island + s->parent[model->dof_tree[dof]];
       ++one->variable_count;
       one->size.rows += limits;
+      one->size.compliant += contacts_yield_in_time(o) ? limits : 0;
       one->G_tiles += (size_t)limits;
     }
   }
@@ -277,7 +280,8 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       island *one = s->island + index;
       const int rows = contact_row_bound(model, contact, o);
       ++one->contact_count;
-      one->contact_cones += contact_yields_by_edges(model, o, contact) ? 2 * (contact->dim - 1) : 1;
+      one->contact_cones +=
+          contact_yields_by_edges(model, o, contact) && !o->dynamic ? 2 * (contact->dim - 1) : 1;
       one->size.rows += rows;
       one->size.compliant += contact_yields(model, o, contact->pair)
                                  ? rows
@@ -354,7 +358,7 @@ static void count_force_rows(islands *s, const qd_model *model, const qd_step_op
       island *one = s->island + index;
       one->size.rows += rows;
       one->size.intervals += rows;
-      one->size.compliant += rows - rigid;
+      one->size.compliant += contacts_yield_in_time(o) ? rows : rows - rigid;
       one->G_tiles += (size_t)rows;
     }
   }

@@ -1,18 +1,64 @@
 /* Joint limits: a row each, together one cone of an island; of ball joints a cone each. */
 #include "base/quat.h"
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 
-static void add_limit(problem *p, const qd_step_options *o, island *one, int dof, double sign,
-                      double gap) {
-  const int column = column_of(p, one, dof), tile = column / 4;
+/* MuJoCo's law of a limit beyond its margin: offset and compliance of its row. */
+static void yield_at_limit(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                           limit_row *limit) {
+  const double *solver = model->joint_limit_solver + 9 * model->dof_joint[limit->dof];
+  mujoco_row row;
+  limit->weight = model->dof_invweight[limit->dof];
+  mujoco_reference of = mujoco_reference_of(solver, limit->weight);
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    limit->weight *= metric_share_of_dof(p, one, column_of(p, one, limit->dof));
+    of.weight = limit->weight;
+  }
+  mujoco_row_compute(&row, NULL, NULL, &of, limit->beyond, o->h);
+  p->g[limit->row] = row.in_time * limit->sign * p->v[limit->dof] + row.spring * limit->beyond;
+  p->compliance[limit->row] = row.compliance;
+  ++one->compliant;
+  ++p->timed_count;
+}
+
+static void add_limit(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                      int dof, double sign, double gap) {
+  const int column = column_of(p, one, dof), tile = column / 4, yields = contacts_yield_in_time(o);
   const tile_list list = {1, (int *)&tile};
+  limit_row *limit = p->limit + p->limit_count;
+  const double beyond = gap - model->joint_limit_solver[9 * model->dof_joint[dof] + 8];
+  if (yields && !(beyond < 0.0)) {
+    return;
+  }
+  *limit = (limit_row){.dof = dof, .row = p->row_count, .sign = sign, .beyond = beyond};
   tile_rows_append(&one->G, &list)[column % 4] = sign;
+  ++p->limit_count;
+  ++p->row_count;
   ++one->row_count;
-  p->g[p->row_count] = gap_to_undo(p, o, gap, &p->limit[p->limit_count].capped);
-  p->limit[p->limit_count].dof = dof;
-  p->limit[p->limit_count].row = p->row_count++;
-  p->limit[p->limit_count++].sign = sign;
   ++one->limit_count;
+  if (yields) {
+    yield_at_limit(p, model, o, one, limit);
+  } else {
+    p->g[limit->row] = gap_to_undo(p, o, gap, &limit->capped);
+  }
+}
+
+void problem_limit_change(double change[3], const problem *p, const qd_model *model,
+                          const qd_step_options *o, const limit_row *limit) {
+  if (limit->weight > 0.0) {
+    const double *solver = model->joint_limit_solver + 9 * model->dof_joint[limit->dof];
+    const mujoco_reference of = mujoco_reference_of(solver, limit->weight);
+    mujoco_row_change(change, &of, limit->beyond, o->h, limit->sign * p->v[limit->dof],
+                      p->dual[limit->row]);
+    change[0] *= limit->sign;
+    change[1] *= limit->sign;
+    return;
+  }
+  change[0] = limit->capped ? 0.0 : limit->sign;
+  change[1] = 0.0;
+  change[2] = limit->capped ? -o->recovery_speed : 0.0;
 }
 
 void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
@@ -26,10 +72,10 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
     const double *range = model->joint_range + 2 * model->dof_joint[dof];
     const double position = q[model->dof_q[dof]];
     if (isfinite(range[0]) && set->limit[2 * dof]) {
-      add_limit(p, o, one, dof, 1.0, position - range[0]);
+      add_limit(p, model, o, one, dof, 1.0, position - range[0]);
     }
     if (isfinite(range[1]) && set->limit[2 * dof + 1]) {
-      add_limit(p, o, one, dof, -1.0, range[1] - position);
+      add_limit(p, model, o, one, dof, -1.0, range[1] - position);
     }
   }
   if (one->limit_count > 0) {

@@ -25,7 +25,8 @@ void contact_motions_compute(problem *p, const island *one, const qd_contact *co
 
 /* contact_rows.c: the cone of one contact, if anything free moves it. */
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                           const kinematics *k, const collision *c, island *one, int index);
+                           const kinematics *k, const collision *c, const double *q, island *one,
+                           int index);
 
 /* pressure_rows.c: energy and friction of the island's soft pairs. */
 void pressure_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
@@ -53,6 +54,10 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 /* constraint_rows.c: one bilateral constraint. */
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);
+
+/* constraint_rows.c: MuJoCo's law of equality i of the island, a coupling of joints. */
+void coupling_yield(problem *p, const qd_model *model, const qd_step_options *options,
+                    const island *one, int i, const double *q);
 
 /* redundant_rows.c: rows of the island's constraints that others imply go. */
 void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
   const size_t nv = (size_t)model->nv;
@@ -23,6 +24,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->inertial = arena_doubles(a, nv);
   body_motion_lay_out(&p->motion_in_time, model, a);
   p->b = arena_doubles(a, n);
+  p->spring = arena_doubles(a, n);
   p->x = arena_doubles(a, n);
   p->c = arena_doubles(a, equalities);
   p->saved_equalities = arena_doubles(a, 2 * equalities);
@@ -162,7 +164,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    contact_rows_assemble(p, model, options, k, c, one, index);
+    contact_rows_assemble(p, model, options, k, c, input->q, one, index);
   }
   if (one->soft_pairs > 0) {
     pressure_rows_assemble(p, model, options, k, c, one);
@@ -180,7 +182,10 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     const equality_row *row = p->equality + one->equality + i;
     const double R = constraint_row_compliance(model, options, row->constraint, row->component);
     p->compliance_eq[one->equality + i] = R;
-    one->compliant += R > 0.0;
+    if (coupling_yields(model, options, row->constraint)) {
+      coupling_yield(p, model, options, one, i, input->q);
+    }
+    one->compliant += p->compliance_eq[one->equality + i] > 0.0;
   }
   if (p->recovery & RECOVER_SOFTEN) {
     bound_rows_assemble(p, k, one);
@@ -198,6 +203,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
     p->row_of_actuator[i] = -1;
   }
   p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = p->deep_count = 0;
+  p->timed_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
   }
@@ -205,12 +211,16 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   for (int i = 0; i < c->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
     p->block[i].held_force = p->block[i].compliance = 0.0;
+    p->block[i].in_time[0] = p->block[i].in_time[1] = 0.0;
+    p->block[i].weight_share = 1.0;
     p->block[i].offset = OFFSET_GAP;
   }
   tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i);
-    p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
+    if (!coupling_yields(model, options, i)) {
+      p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
+    }
   }
   for (int i = 0; i < p->islands.count; ++i) {
     assemble_rows(p, model, options, k, c, set, input, p->islands.island + i);

@@ -34,10 +34,12 @@ typedef enum offset_kind {
 typedef struct contact_block {
   int row;
   offset_kind offset; /* relaxed ones are none of these */
-  double restitution; /* of a bounce */
+  double in_time[2];  /* s: the relative motion under v times that is an offset; of its normal
+                         component and of the others */
   friction_rows rows;
   double held_force; /* the barrier's normal force where all rows vanish, which are left out then */
   double compliance; /* m/N of its first row, along the normal; 0: rigid */
+  double weight_share; /* of its inverse weight (metric_share.h) */
 } contact_block;
 
 /* Four variables of an island side by side: their screws, zero behind the last. */
@@ -57,6 +59,8 @@ typedef struct column_table {
 typedef struct equality_row {
   int constraint;
   int component;
+  double weight; /* of MuJoCo's law, its inverse weight; 0: another */
+  int shares;    /* 1: a share of that of the model (metric_share.h) */
 } equality_row;
 
 /* A joint limit: one row, sign (q - bound) + sign d >= 0. */
@@ -65,6 +69,8 @@ typedef struct limit_row {
   int row;
   int capped; /* 1: its offset is what a step may undo */
   double sign;
+  double beyond; /* MuJoCo's law: where it is beyond its margin, < 0, */
+  double weight; /* and its inverse weight; 0: rigid */
 } limit_row;
 
 /* The limit of a ball joint: |turn + inverse d| <= most, a Lorentz cone of four rows of which the
@@ -109,6 +115,7 @@ typedef struct force_row {
   double stiffness;    /* K - m, 0 of dry friction */
   double resistance;   /* m */
   double by_stiffness; /* derivative of m by K; 0: m is that of the inertia, epsilon I / h^2 */
+  double weight;       /* of dry friction by MuJoCo's law, its inverse weight; 0: rigid */
 } force_row;
 
 /* Rows of constraints of one island, at most, among which implied ones are looked for: of n rows
@@ -140,22 +147,23 @@ typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
   islands islands;
-  int *variable_of_dof;        /* (nv) -1: held */
-  int *dof_of_variable;        /* (n) -1: padding in front of a block (tree_order.h) */
-  double *epsilon;             /* (nv) mass factor of each DOF's tree */
-  double *scratch;             /* (n) of whoever needs a vector of all variables */
-  double *gravity;             /* (nv) generalised force of gravity */
-  double *applied;             /* (nv) that of tau and the wrenches */
-  double *v;                   /* (nv) velocity, of the second-order step, with what follows */
-  twist_field velocity;        /* of the bodies under it */
-  double *coasting;            /* (nv) v, or of what coasts (coasting.h) its velocity after h */
-  double *stirred;             /* (nv) v, or of what coasts 0: what bias forces are of */
-  double *rate;                /* (nv) acceleration, -coasting / h */
-  body_motion motion_in_time;  /* under stirred and rate */
-  double *inertial;            /* (nv) force that these need */
-  double *b;                   /* (n) */
-  double *g;                   /* (row_count) */
-  double *compliance;          /* (row_count) of rows that give way, else 0 */
+  int *variable_of_dof;       /* (nv) -1: held */
+  int *dof_of_variable;       /* (n) -1: padding in front of a block (tree_order.h) */
+  double *epsilon;            /* (nv) mass factor of each DOF's tree */
+  double *scratch;            /* (n) of whoever needs a vector of all variables */
+  double *gravity;            /* (nv) generalised force of gravity */
+  double *applied;            /* (nv) that of tau and the wrenches */
+  double *v;                  /* (nv) velocity, of the second-order step, with what follows */
+  twist_field velocity;       /* of the bodies under it */
+  double *coasting;           /* (nv) v, or of what coasts (coasting.h) its velocity after h */
+  double *stirred;            /* (nv) v, or of what coasts 0: what bias forces are of */
+  double *rate;               /* (nv) acceleration, -coasting / h */
+  body_motion motion_in_time; /* under stirred and rate */
+  double *inertial;           /* (nv) force that these need */
+  double *b;                  /* (n) */
+  double *spring;     /* (n) springs and dampers on the diagonal of Q, of the second-order step */
+  double *g;          /* (row_count) */
+  double *compliance; /* (row_count) of rows that give way, else 0 */
   double *lower, *upper;       /* (row_count) of intervals */
   double *by_lower, *by_upper; /* (row_count) of derivatives: how forces move with limits */
   double *four_w;              /* (row_count, 4) scratch of differentiate.c */
@@ -206,6 +214,7 @@ typedef struct problem {
   effort effort;        /* of the step so far: all attempts, rounds and islands */
   int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
   int deep_count;                 /* deep penetrations that the step undoes at once */
+  int timed_count;                /* rows, or contacts, whose offset knows v */
 } problem;
 
 /* 1 if a DOF has its mass in the step. */
@@ -233,6 +242,17 @@ static inline double tendon_displacement(const problem *p, const qd_model *model
   }
   return sum;
 }
+
+/* limit_rows.c, force_rows.c: how a limit's row, or that of dry friction, changes by q, by v and by
+ * h under its force. */
+void problem_limit_change(double change[3], const problem *p, const qd_model *model,
+                          const qd_step_options *o, const limit_row *limit);
+void problem_friction_change(double change[3], const problem *p, const qd_model *model,
+                             const qd_step_options *o, const force_row *row);
+
+/* constraint_rows.c: the same of MuJoCo's law of a coupling, by its violation, its rate and h. */
+void problem_coupling_change(double change[3], const problem *p, const qd_model *model,
+                             const qd_step_options *o, int row);
 
 /* 1 if a row of a tendon knows its length, not how it changes alone. */
 static inline int tendon_row_has_length(const tendon_row *row) { return row->kind <= TENDON_REST; }

@@ -9,6 +9,7 @@
  * its offset agrees with what the others make of it. */
 #include "base/lanes.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 
 /* Of the longest row of a point or turn. More would leave out what holds a mechanism near its dead
  * centre, where it gives way by this share of a motion; less: contradictions of files that have
@@ -227,7 +228,8 @@ static int any_gives_way(const problem *p, const qd_model *model, const qd_step_
   int any = 0;
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *row = p->equality + one->equality + i;
-    any |= constraint_row_compliance(model, options, row->constraint, row->component) > 0.0;
+    any |= constraint_row_compliance(model, options, row->constraint, row->component) > 0.0 ||
+           coupling_yields(model, options, row->constraint);
   }
   return any;
 }

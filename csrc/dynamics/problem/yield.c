@@ -2,38 +2,7 @@
 
 #include <math.h>
 
-/* MuJoCo's bounds of impedances, frictions and R. */
-#define LEAST_IMPEDANCE 1e-4
-#define MOST_IMPEDANCE 0.9999
-#define LEAST_FRICTION 1e-5
-#define LEAST_R 1e-15
-
-static double clip(double x) { return fmin(fmax(x, LEAST_IMPEDANCE), MOST_IMPEDANCE); }
-
-/* d at depth -r, and its slope by r, of solimp: two powers that meet at the midpoint. */
-static double impedance(double *slope, const double solimp[5], double r) {
-  const double least = clip(solimp[0]), most = clip(solimp[1]), middle = clip(solimp[3]);
-  const double width = fmax(solimp[2], 0.0), power = fmax(solimp[4], 1.0);
-  *slope = 0.0;
-  if (width <= LEAST_R || least == most) {
-    return 0.5 * (least + most);
-  }
-  const double x = fmax(-r, 0.0) / width;
-  if (x >= 1.0) {
-    return most;
-  }
-  double y = x, by_x = 1.0;
-  if (power > 1.0 && x <= middle) {
-    y = x * pow(x / middle, power - 1.0);
-    by_x = power * pow(x / middle, power - 1.0);
-  } else if (power > 1.0) {
-    const double left = (1.0 - x) / (1.0 - middle);
-    y = 1.0 - (1.0 - x) * pow(left, power - 1.0);
-    by_x = power * pow(left, power - 1.0);
-  }
-  *slope = r < 0.0 ? -by_x * (most - least) / width : 0.0;
-  return least + y * (most - least);
-}
+#include "dynamics/problem/mujoco_row.h"
 
 /* R of the normal row, of the others and of a pyramid's edge, for one unit of (1 - d) / d times the
  * inverse weights, and their slopes by the friction coefficient. */
@@ -86,25 +55,67 @@ static void compute_halves(yield_part half[2], double r, double x, double e, dou
   }
 }
 
-void contact_yield_compute(contact_yield *out, contact_yield_change *change, const qd_model *model,
-                           const qd_contact *contact, double h) {
-  const int pair = contact->pair;
-  const double *reference = model->pair_reference + 3 * pair;
-  const double K = reference[0], B = reference[1], across = h / reference[2], e = h / B;
-  const double r = contact->dist - model->pair_margin[pair], weight = model->pair_weight[pair];
-  double by_r, share[3], by_mu[3];
-  const double d = impedance(&by_r, model->pair_impedance + 5 * pair, r);
+/* Those of the second-order step: a row along the normal, or an edge, and what is across it. */
+static void compute_in_time(contact_yield *out, contact_yield_change *change, const qd_model *model,
+                            const qd_contact *contact, double weight_share, double h) {
+  const int pair = contact->pair, by_edges = model->pair_edges[pair] > 0 && contact->dim > 1;
+  const double *reference = model->pair_reference + 4 * pair;
+  const double r = contact->dist - model->pair_margin[pair];
+  mujoco_reference of = {.K = reference[0],
+                         .B = reference[1],
+                         .kind = (int)reference[3],
+                         .weight = weight_share * model->pair_weight[pair],
+                         .solimp = model->pair_impedance + 5 * pair};
+  mujoco_row n, t, n_by_r, t_by_r, n_by_h, t_by_h;
+  double share[3], by_mu[3];
   shares(share, by_mu, model, contact);
-  const double unit = fmax((1.0 - d) / d * weight, LEAST_R);
+  const int own = by_edges ? 2 : 0;
+  mujoco_row_compute(&n, &n_by_r, &n_by_h, &of, r, h);
+  of.K = 0.0;
+  of.B = reference[2];
+  mujoco_row_compute(&t, &t_by_r, &t_by_h, &of, r, h);
+  if (by_edges) {
+    t = n;
+    t_by_r = n_by_r;
+    t_by_h = n_by_h;
+  }
+  *out =
+      (contact_yield){.whole = {n.spring * r, n.compliance * share[own], n.compliance * share[1]},
+                      .in_time = {n.in_time, t.in_time}};
+  if (change == NULL) {
+    return;
+  }
+  change->by_distance =
+      (contact_yield){.whole = {n.spring + n_by_r.spring * r, n_by_r.compliance * share[own],
+                                n_by_r.compliance * share[1]},
+                      .in_time = {n_by_r.in_time, t_by_r.in_time}};
+  change->by_h = (contact_yield){
+      .whole = {n_by_h.spring * r, n_by_h.compliance * share[own], n_by_h.compliance * share[1]},
+      .in_time = {n_by_h.in_time, t_by_h.in_time}};
+  change->by_friction =
+      (contact_yield){.whole = {0.0, n.compliance * by_mu[own], n.compliance * by_mu[1]}};
+}
+
+/* Those at rest. */
+static void compute_at_rest(contact_yield *out, contact_yield_change *change, const qd_model *model,
+                            const qd_contact *contact, double h) {
+  const int pair = contact->pair;
+  const double *reference = model->pair_reference + 4 * pair;
+  const double K = reference[0], B = reference[1], across = h / reference[2], e = h / B;
+  const double r = contact->dist - model->pair_margin[pair];
+  double by_r, unit_by_r, share[3], by_mu[3];
+  const double d = mujoco_impedance(&by_r, model->pair_impedance + 5 * pair, r);
+  const double unit = mujoco_regularisation(&unit_by_r, d, by_r, model->pair_weight[pair]);
+  shares(share, by_mu, model, contact);
   const double rate = B + h * K * d, along = h / rate, undone = along * K * d;
   const double still = r > 0.0 ? 1.0 : undone; /* of r */
   const double x = e * K * d, R = unit * share[2];
-  out->whole = (yield_part){still * r, along * unit * share[0], across * unit * share[1]};
+  *out = (contact_yield){.whole = {still * r, along * unit * share[0], across * unit * share[1]}};
   compute_halves(out->half, r, x, e, R, NULL);
   if (change == NULL) {
     return;
   }
-  const double unit_by_r = unit > LEAST_R ? -by_r / (d * d) * weight : 0.0;
+  *change = (contact_yield_change){0};
   const double along_by_r = -along * h * K * by_r / rate;
   const double undone_by_r = along * K * by_r + along_by_r * K * d;
   change->by_distance.whole = (yield_part){r > 0.0 ? 1.0 : undone + undone_by_r * r,
@@ -120,4 +131,14 @@ void contact_yield_compute(contact_yield *out, contact_yield_change *change, con
   compute_halves(change->by_distance.half, r, x, e, R, &by_distance);
   compute_halves(change->by_h.half, r, x, e, R, &by_h);
   compute_halves(change->by_friction.half, r, x, e, R, &by_friction);
+}
+
+void contact_yield_compute(contact_yield *out, contact_yield_change *change, const qd_model *model,
+                           const qd_contact *contact, double weight_share,
+                           const qd_step_options *o) {
+  if (o->dynamic) {
+    compute_in_time(out, change, model, contact, weight_share, o->h);
+  } else {
+    compute_at_rest(out, change, model, contact, o->h);
+  }
 }

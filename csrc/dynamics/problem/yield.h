@@ -1,8 +1,12 @@
-/* MuJoCo's contacts at rest. MuJoCo's rows of a contact,
+/* MuJoCo's contacts. MuJoCo's rows of a contact,
  *   J a + B J v + K d r + R f in the dual of the friction cone,   r: distance beyond the margin,
- * are with no acceleration a law of velocities: a contact yields along its normal until its spring
- * carries the load, and creeps across it for as long as friction is loaded. With the spring at the
- * end of the step, r + J delta, and J v = J delta / h, rows divided by what multiplies delta are
+ * are those of the second-order step (mujoco_row.h), where r < 0: K d r along the normal alone, or
+ * of each of a pyramid's edges n +- mu t.
+ *
+ * With no acceleration they are a law of velocities, that of the quasi-dynamic step: a contact
+ * yields along its normal until its spring carries the load, and creeps across it for as long as
+ * friction is loaded. With the spring at the end of the step, r + J delta, and J v = J delta / h,
+ * rows divided by what multiplies delta are
  *   normal  J delta + h K d / (B + h K d) r + h / (B + h K d) R_n f,
  *   across  J delta + h / B_t R_t f,
  * which creep as MuJoCo's do whatever h is, and never overshoot. What is apart yields from where it
@@ -23,7 +27,8 @@
 #include "dynamics/problem/friction.h"
 #include "mechanics/model.h"
 
-#define YIELD_ROWS_MAX 20 /* of a contact */
+#define YIELD_ROWS_MAX 20   /* of a contact */
+#define LEAST_FRICTION 1e-5 /* MuJoCo's bound of each coefficient */
 
 /* Of one kind of rows. */
 typedef struct yield_part {
@@ -35,6 +40,9 @@ typedef struct yield_part {
 typedef struct contact_yield {
   yield_part whole;   /* of the cone, of one row too; of all tangents of a pyramid */
   yield_part half[2]; /* of the two cones of a tangent */
+  /* s, of the second-order step: the relative motion under v times that is an offset; of its normal
+   * component and of the others */
+  double in_time[2];
 } contact_yield;
 
 typedef struct contact_yield_change {
@@ -49,11 +57,28 @@ static inline int contact_yields(const qd_model *model, const qd_step_options *o
          model->pair_soft[pair] < 0;
 }
 
-/* change: NULL, or filled too. */
+/* change: NULL, or filled too. weight_share: of the second-order step, of the inverse weight. */
 void contact_yield_compute(contact_yield *out, contact_yield_change *change, const qd_model *model,
-                           const qd_contact *contact, double h);
+                           const qd_contact *contact, double weight_share,
+                           const qd_step_options *o);
 
-/* 1 if its rows are those of a pyramid. */
+/* 1 if contacts are those of the second-order step: what is apart does not act, now or later. */
+static inline int contacts_yield_in_time(const qd_step_options *o) {
+  return o->dynamic && o->contacts == QD_CONTACTS_MUJOCO;
+}
+
+/* 1 if a constraint is a coupling of joints by MuJoCo's law. */
+static inline int coupling_yields(const qd_model *model, const qd_step_options *o, int constraint) {
+  return contacts_yield_in_time(o) && model->constraint_type[constraint] == QD_COUPLING;
+}
+
+/* 1 if rows of the pair are those of MuJoCo's integrator "discrete". */
+static inline int contact_yield_is_implicit(const qd_model *model, const qd_step_options *o,
+                                            int pair) {
+  return o->dynamic && ((int)model->pair_reference[4 * pair + 3] & QD_REFERENCE_IMPLICIT) != 0;
+}
+
+/* 1 if its rows are those of a pyramid: planar cones, or of the second-order step its edges. */
 static inline int contact_yields_by_edges(const qd_model *model, const qd_step_options *o,
                                           const qd_contact *contact) {
   return contact_yields(model, o, contact->pair) && model->pair_edges[contact->pair] > 0 &&
@@ -65,7 +90,7 @@ static inline void contact_yield_row(double *offset, double *compliance, const c
                                      const friction_rows *rows, int r) {
   const int is_half = r < 2 * rows->halves;
   const yield_part *part = is_half ? of->half + r / 2 % 2 : &of->whole;
-  const int is_normal = is_half ? r % 2 == 0 : r == 2 * rows->halves;
+  const int is_normal = rows->row[r].normal != 0.0;
   *offset = is_normal ? part->offset : 0.0;
   *compliance = is_normal ? part->normal : part->across;
   if (!is_half && rows->flat > 0) { /* of some tangents only */
@@ -73,14 +98,19 @@ static inline void contact_yield_row(double *offset, double *compliance, const c
   }
 }
 
-/* out (rows) = what a change of both offset and compliance does to a contact's rows under these
- * multipliers. */
+/* out (rows) = what a change of offset, compliance and in_time does to a contact's rows under these
+ * multipliers and this relative motion under v. */
 static inline void contact_yield_rows(double *out, const contact_yield *change,
-                                      const friction_rows *rows, const double *dual) {
+                                      const friction_rows *rows, const double *dual,
+                                      const double speed[MOTION_MAX]) {
+  double moved[MOTION_MAX];
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    moved[c] = change->in_time[c > 0] * speed[c];
+  }
   for (int r = 0; r < rows->count; ++r) {
     double offset, compliance;
     contact_yield_row(&offset, &compliance, change, rows, r);
-    out[r] = offset + compliance * dual[r];
+    out[r] = offset + compliance * dual[r] + friction_row_of(rows->row + r, moved);
   }
 }
 

@@ -59,6 +59,12 @@ typedef enum qd_tendon_part {
 
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
 
+/* How the second-order step takes MuJoCo's K and B. */
+typedef enum qd_reference_kind {
+  QD_REFERENCE_TIMES = 1,   /* solref gives times, which count as no shorter than the step allows */
+  QD_REFERENCE_IMPLICIT = 2 /* as MuJoCo's integrator "discrete" does, of the end of the step */
+} qd_reference_kind;
+
 /* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
  * Joints are listed in q order: sorted by body, and in their order on the body. */
 typedef struct qd_model_spec {
@@ -97,7 +103,15 @@ typedef struct qd_model_spec {
                                    joint, for the second-order step only; NULL: none */
   const double *joint_friction; /* (joint_count) N or Nm of dry friction along each of its DOFs:
                                    holds up to that, then slips; NULL: none */
-  const double *default_q;      /* (nq) configuration at which mass_ratio is evaluated */
+  /* MuJoCo's law of limits and dry friction of the second-order step with QD_CONTACTS_MUJOCO; NULL:
+   * its defaults. K, B and a sum of qd_reference_kind, as in pair_reference, then solimp */
+  const double *joint_limit_solver;    /* (joint_count, 9) the last: margin, m or rad */
+  const double *joint_friction_solver; /* (joint_count, 8) */
+  const double *joint_invweight; /* (joint_count) 1/kg or 1/(kg m^2), of hinges, slides and ball
+                                    joints: inverse weight of a DOF (dof_invweight0), a constant
+                                    whatever masses are; negative: computed at reference_q; NULL:
+                                    all are */
+  const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
 
   /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
    * damping qdot, N or Nm. Joints that some actuator holds with k > 0 have no mass in the program;
@@ -181,8 +195,9 @@ typedef struct qd_model_spec {
                                      option's; NULL: all */
   /* MuJoCo's contacts (QD_CONTACTS_MUJOCO); NULL: its defaults. They act from
    * pair_margin on. */
-  const double *pair_reference; /* (pair_count, 3) stiffness K 1/s^2, damping B 1/s, and damping
-                                   across the normal, as solref and solimp give them, >= 0 */
+  const double *pair_reference; /* (pair_count, 4) stiffness K 1/s^2, damping B 1/s, and damping
+                                   across the normal, as solref and solimp give them, >= 0; then a
+                                   sum of qd_reference_kind */
   const double *pair_impedance; /* (pair_count, 5) solimp */
   const double *pair_impratio;  /* (pair_count) > 0 */
   const int32_t *pair_edges;    /* (pair_count) of a pyramid that stands for the cone, 2 (dim - 1);
@@ -202,6 +217,8 @@ typedef struct qd_model_spec {
   const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
                                           hinges), and of a weld's moments, rad/Nm; counts with
                                           qd_step_options.soft_constraints. NULL: all are rigid */
+  const double *constraint_solver; /* (constraint_count, 8) as joint_friction_solver, of couplings
+                                      of joints; NULL: MuJoCo's defaults */
 
   int tendon_count;
   const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */
@@ -241,6 +258,9 @@ int qd_model_mocap_count(const qd_model *model);
 /* 1 if contacts of some pair have no damping in pair_reference, which QD_CONTACTS_MUJOCO asks for,
  * since they would creep without end; geom: the first such pair. */
 int qd_model_undamped_pair(const qd_model *model, int geom[2]);
+/* 1 if some pair has a restitution, which second-order steps with QD_CONTACTS_MUJOCO do not know;
+ * geom: the first such pair. */
+int qd_model_bouncing_pair(const qd_model *model, int geom[2]);
 /* (body_count) body_invweight as given or computed. */
 const double *qd_model_body_invweights(const qd_model *model);
 int qd_model_body_count(const qd_model *model);

@@ -48,6 +48,9 @@ static qd_status check_pair_law(const qd_model_spec *s, int i, const report *r) 
   if (s->pair_edges != NULL && s->pair_edges[i] != 0 && s->pair_edges[i] != 2 * (dim - 1)) {
     return spec_fail(r, "pair_edges", i, "must be 0 or 2 (dim - 1)");
   }
+  if (s->pair_reference != NULL && s->pair_reference[4 * i + 3] > 3.0) {
+    return spec_fail(r, "pair_reference", i, "no such kind");
+  }
   const char *fault = pair_friction_fault(dim, s->pair_friction + 5 * i);
   return fault ? spec_fail(r, "pair_friction", i, fault) : QD_OK;
 }
@@ -56,7 +59,7 @@ qd_status spec_check_pairs(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(spec_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
   TRY(spec_not_negative(r, "pair_compliance", s->pair_compliance, s->pair_count));
-  TRY(spec_not_negative(r, "pair_reference", s->pair_reference, 3 * s->pair_count));
+  TRY(spec_not_negative(r, "pair_reference", s->pair_reference, 4 * s->pair_count));
   TRY(spec_finite(r, "pair_impedance", s->pair_impedance, s->pair_count, 5));
   TRY(spec_finite(r, "pair_impratio", s->pair_impratio, s->pair_count, 1));
   for (int i = 0; i < s->pair_count; ++i) {

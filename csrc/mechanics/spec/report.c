@@ -42,6 +42,21 @@ qd_status spec_not_negative(const report *r, const char *array, const double *va
   return QD_OK;
 }
 
+qd_status spec_row_solver(const report *r, const char *array, const double *values, int count,
+                          int width) {
+  TRY(spec_finite(r, array, values, count, width));
+  for (int i = 0; values && i < count; ++i) {
+    const double *row = values + (size_t)width * (size_t)i;
+    if (row[0] < 0.0 || row[1] < 0.0) {
+      return spec_fail(r, array, i, "negative");
+    }
+    if (row[2] != 0.0 && row[2] != 1.0 && row[2] != 2.0 && row[2] != 3.0) {
+      return spec_fail(r, array, i, "no such kind");
+    }
+  }
+  return QD_OK;
+}
+
 int spec_index(const int32_t *values, int i) { return values ? values[i] : -1; }
 
 double spec_value(const double *values, int i) { return values ? values[i] : 0.0; }

@@ -19,6 +19,9 @@ qd_status spec_finite(const report *r, const char *array, const double *values, 
                       int columns);
 qd_status spec_quats(const report *r, const char *array, const double *quats, int count);
 qd_status spec_not_negative(const report *r, const char *array, const double *values, int count);
+/* Rows of `width` numbers, the first K, B and a sum of qd_reference_kind. */
+qd_status spec_row_solver(const report *r, const char *array, const double *values, int count,
+                          int width);
 
 /* Optional arrays of one value an element, -1 and 0 where they are not given. */
 int spec_index(const int32_t *values, int i);

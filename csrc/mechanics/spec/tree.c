@@ -117,6 +117,9 @@ static qd_status check_joint_numbers(const qd_model_spec *s, const report *r) {
   TRY(spec_not_negative(r, "joint_stiffness", s->joint_stiffness, count));
   TRY(spec_not_negative(r, "joint_damping", s->joint_damping, count));
   TRY(spec_not_negative(r, "joint_friction", s->joint_friction, count));
+  TRY(spec_row_solver(r, "joint_limit_solver", s->joint_limit_solver, count, 9));
+  TRY(spec_row_solver(r, "joint_friction_solver", s->joint_friction_solver, count, 8));
+  TRY(spec_finite(r, "joint_invweight", s->joint_invweight, count, 1));
   return spec_not_negative(r, "joint_armature", s->joint_armature, count);
 }
 

@@ -9,7 +9,13 @@ import numpy.typing as npt
 
 from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
-from qdsim.description.contact_solver import ContactSolver, reference
+from qdsim.description.contact_solver import (
+    SOLIMP,
+    SOLREF,
+    ContactSolver,
+    contact_reference,
+    row_solver,
+)
 from qdsim.description.elements import JOINT_TYPES, Elements
 from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
@@ -77,6 +83,11 @@ def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str,
 def _joint_arrays(description: Elements) -> dict[str, Array]:
     joints = description.joints
     places = [i for i, body in enumerate(description.bodies) for _ in body.joints]
+    limits = row_solver(
+        [joint.solreflimit for joint in joints],
+        [joint.solimplimit for joint in joints],
+        description.contact_solver,
+    )
     return {
         "joint_type": _ints([JOINT_TYPES.index(joint.type) for joint in joints]),
         "joint_body": _ints(places),
@@ -89,6 +100,15 @@ def _joint_arrays(description: Elements) -> dict[str, Array]:
         "joint_damping": _floats([joint.damping for joint in joints]),
         "joint_friction": _floats([joint.friction for joint in joints]),
         "joint_armature": _floats([joint.armature for joint in joints]),
+        "joint_limit_solver": np.column_stack((limits, [joint.margin for joint in joints])),
+        "joint_invweight": _floats(
+            [-1.0 if joint.invweight is None else joint.invweight for joint in joints]
+        ),
+        "joint_friction_solver": row_solver(
+            [joint.solreffriction for joint in joints],
+            [joint.solimpfriction for joint in joints],
+            description.contact_solver,
+        ),
     }
 
 
@@ -135,6 +155,11 @@ def _constraint_arrays(
         "constraint_object": objects.reshape(len(rows), 2),
         "constraint_data": _floats([data for _, _, data in rows], 10),
         "constraint_compliance": _floats([item.compliance for item in items], 2),
+        "constraint_solver": row_solver(
+            [getattr(item, "solref", SOLREF) for item in items],
+            [getattr(item, "solimp", SOLIMP) for item in items],
+            description.contact_solver,
+        ),
     }
 
 
@@ -143,8 +168,8 @@ def _pair_arrays(pairs: CandidatePairs, solver: ContactSolver) -> dict[str, Arra
     edges = 2 * (pairs.dim - 1) if solver.cone == "pyramidal" else np.zeros_like(pairs.dim)
     return {
         **{f"pair_{name}": np.ascontiguousarray(getattr(pairs, name)) for name in names},
-        "pair_reference": reference(
-            pairs.solref, pairs.solreffriction, pairs.solimp, solver.timestep
+        "pair_reference": contact_reference(
+            pairs.solref, pairs.solreffriction, pairs.solimp, solver
         ),
         "pair_impedance": np.ascontiguousarray(pairs.solimp),
         "pair_impratio": np.full(len(pairs.dim), solver.impratio),

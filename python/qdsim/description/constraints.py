@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
+from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,16 @@ class Coupling:
     from their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad
     or m); names of hinge and slide joints. ``name``: unique among constraints. ``compliance``:
     rad/Nm (m/N) of the force on ``joint``, by which it gives way where ``Options.soft_constraints``
-    says so (two numbers, of which this reads the first)."""
+    says so (two numbers, of which this reads the first). ``solref``, ``solimp``: MuJoCo's law of it, where
+    ``DynamicOptions.contacts`` is "mujoco"."""
 
     name: str
     joint: str
     follows: str | None = None
     coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
     compliance: Vector = (0.0, 0.0)
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
 
     def __post_init__(self) -> None:
         owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
@@ -82,6 +86,8 @@ class Coupling:
             self,
             coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
             compliance=checks.compliance(owner, "compliance", self.compliance),
+            solref=solref(owner, "solref", self.solref),
+            solimp=solimp(owner, "solimp", self.solimp),
         )
 
 

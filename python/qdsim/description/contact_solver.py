@@ -7,8 +7,9 @@ them where ``Options.contacts`` is "mujoco".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,16 @@ from qdsim.description import checks
 from qdsim.description.checks import Vector
 
 Cone = Literal["pyramidal", "elliptic"]
+Integrator = Literal["Euler", "RK4", "implicit", "implicitfast", "discrete"]
+INTEGRATORS: tuple[Integrator, ...] = get_args(Integrator)
+"""In MuJoCo's order."""
 
 SOLREF: Vector = (0.02, 1.0)
 SOLIMP: Vector = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's defaults."""
 
 _LEAST = 1e-15
+_TIMES, _IMPLICIT = 1, 2  # qd_reference_kind
 _IMPEDANCE = (1e-4, 0.9999)
 
 
@@ -31,16 +36,23 @@ _IMPEDANCE = (1e-4, 0.9999)
 class ContactSolver:
     """MuJoCo's solver options (``<option>``) for all contacts: ``cone`` and ``impratio``, which set their stiffness along and
     across the normal, and ``timestep``, s, since time constants of ``solref`` are at least twice that. ``timestep``
-    None: they are as given (the flag refsafe is off). The defaults are MuJoCo's."""
+    None: they are as given (the flag refsafe is off). ``integrator``: with "discrete" springs and dampers of ``solref``
+    are those of the end of a step, and their times as given. The defaults are MuJoCo's."""
 
     cone: Cone = "pyramidal"
     impratio: float = 1.0
     timestep: float | None = 0.002
+    integrator: Integrator = "Euler"
 
     def __post_init__(self) -> None:
         owner = "contact_solver"
         if self.cone not in ("pyramidal", "elliptic"):
             raise ValueError(f"{owner}: cone must be 'pyramidal' or 'elliptic', got {self.cone!r}")
+        if self.integrator not in INTEGRATORS:
+            allowed = ", ".join(map(repr, INTEGRATORS))
+            raise ValueError(
+                f"{owner}: integrator must be one of {allowed}, got {self.integrator!r}"
+            )
         impratio = checks.stiffness(owner, "impratio", self.impratio)
         if impratio is None:
             raise TypeError(f"{owner}: impratio must be a number, got None")
@@ -93,21 +105,34 @@ def combined(
     return np.asarray(result, dtype=np.float64)
 
 
-def reference(ref: Array, friction_ref: Array, imp: Array, timestep: float | None) -> Array:
-    """(n, 3) K (1/s²) and B (1/s) along the normal and B across it, of solref, solreffriction (zero: as solref) and
-    solimp (n, ...)."""
+def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
+    """(n, 3) K (1/s²), B (1/s) and the core's kind of reference, of solref (n, 2) and solimp (n, ...)."""
     most = np.clip(imp[:, 1], *_IMPEDANCE)
-    stiffness, damping = _stiffness_and_damping(ref, most, timestep)
-    across = np.where((friction_ref != 0.0).any(axis=1)[:, None], friction_ref, ref)
-    return np.column_stack((stiffness, damping, _stiffness_and_damping(across, most, timestep)[1]))
-
-
-def _stiffness_and_damping(ref: Array, most: Array, timestep: float | None) -> tuple[Array, Array]:
-    is_standard = ref[:, 0] > 0.0
-    time = np.maximum(ref[:, 0], 0.0 if timestep is None else 2.0 * timestep)
+    is_time, implicit = ref[:, 0] > 0.0, solver.integrator == "discrete"
+    least = 0.0 if implicit or solver.timestep is None else 2.0 * solver.timestep
+    time = np.maximum(ref[:, 0], least)
     stiffness = 1.0 / np.maximum(_LEAST, (most * time * ref[:, 1]) ** 2)
     damping = 2.0 / np.maximum(_LEAST, most * time)
-    return (
-        np.where(is_standard, stiffness, -ref[:, 0] / most**2),
-        np.where(is_standard, damping, -ref[:, 1] / most),
+    bounded = is_time & (solver.timestep is not None)
+    return np.column_stack(
+        (
+            np.where(is_time, stiffness, -ref[:, 0] / most**2),
+            np.where(is_time, damping, -ref[:, 1] / most),
+            bounded * _TIMES + implicit * _IMPLICIT,
+        )
     )
+
+
+def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSolver) -> Array:
+    """(n, 8) K, B, kind and solimp of rows that are no contacts."""
+    ref, imp = (
+        np.array(rows, dtype=np.float64).reshape(len(rows), width)
+        for rows, width in ((refs, 2), (imps, 5))
+    )
+    return np.column_stack((reference(ref, imp, solver), imp))
+
+
+def contact_reference(ref: Array, friction_ref: Array, imp: Array, solver: ContactSolver) -> Array:
+    """(n, 4) the same of contacts, with B across the normal third: of solreffriction, zero: as solref."""
+    across = np.where((friction_ref != 0.0).any(axis=1)[:, None], friction_ref, ref)
+    return np.insert(reference(ref, imp, solver), 2, reference(across, imp, solver)[:, 1], axis=1)

@@ -51,7 +51,10 @@ class Joint:
     Nms/rad or Ns/m, along each of its freedoms; counts with ``Options.damping``. ``armature`` (kg
     m^2 or kg, the inertia of a rotor behind its gear): of each DOF of the joint, for the
     second-order step. ``friction``: dry friction along each of its freedoms, Nm or
-    N: it holds up to that, then slips.
+    N: it holds up to that, then slips. ``margin`` (rad or m), ``solreflimit``, ``solimplimit``, ``solreffriction``,
+    ``solimpfriction``: MuJoCo's law of limits and dry friction, where ``DynamicOptions.contacts`` is "mujoco";
+    ``invweight``, 1/kg or 1/(kg m^2): the inverse weight of a DOF (``dof_invweight0``) that it takes, a constant
+    whatever masses become; None: computed at the reference configuration.
     """
 
     name: str
@@ -65,6 +68,12 @@ class Joint:
     damping: float = 0.0
     armature: float = 0.0
     friction: float = 0.0
+    margin: float = 0.0
+    solreflimit: Vector = SOLREF
+    solimplimit: Vector = SOLIMP
+    solreffriction: Vector = SOLREF
+    solimpfriction: Vector = SOLIMP
+    invweight: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         owner = f"joint {checks.text('joint', 'name', self.name)!r}"
@@ -81,6 +90,14 @@ class Joint:
             damping=checks.non_negative(owner, "damping", self.damping),
             armature=checks.non_negative(owner, "armature", self.armature),
             friction=checks.non_negative(owner, "friction", self.friction),
+            margin=checks.number(owner, "margin", self.margin),
+            solreflimit=solref(owner, "solreflimit", self.solreflimit),
+            solimplimit=solimp(owner, "solimplimit", self.solimplimit),
+            solreffriction=solref(owner, "solreffriction", self.solreffriction),
+            solimpfriction=solimp(owner, "solimpfriction", self.solimpfriction),
+            invweight=None
+            if self.invweight is None
+            else checks.non_negative(owner, "invweight", self.invweight),
         )
         if self.type == "free" and self.range is not None:
             raise ValueError(f"{owner}: a free joint has no limits")

@@ -69,6 +69,7 @@ def _write_option(root: Element, description: Elements) -> None:
     if solver != ContactSolver():
         option.set("cone", solver.cone)
         option.set("impratio", repr(solver.impratio))
+        option.set("integrator", solver.integrator)
     if solver.timestep is None:
         flags["refsafe"] = "disable"
     elif solver.timestep != ContactSolver().timestep:
@@ -79,12 +80,17 @@ def _write_option(root: Element, description: Elements) -> None:
         ElementTree.SubElement(option, "flag", flags)
 
 
-def _write_solver(element: Element, item: Geom | Pair) -> None:
+_SOLVER = ("solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
+
+
+def _write_solver(element: Element, item: Geom | Pair | Joint | Coupling) -> None:
     """Solver parameters, where they are not MuJoCo's defaults."""
     default = {field.name: field.default for field in fields(item)}
-    for name in ("solref", "solimp", "solreffriction"):
+    for name in _SOLVER:
         if name in default and getattr(item, name) != default[name]:
             element.set(name, _text(getattr(item, name)))
+    if isinstance(item, Joint) and item.margin:
+        element.set("margin", repr(item.margin))
     if isinstance(item, Geom) and item.solmix != default["solmix"]:
         element.set("solmix", repr(item.solmix))
 
@@ -171,6 +177,7 @@ def _write_joint(parent: Element, joint: Joint) -> None:
     element.set("armature", repr(joint.armature))
     element.set("frictionloss", repr(joint.friction))
     element.set("stiffness", repr(joint.stiffness))
+    _write_solver(element, joint)
     if joint.scalar:
         element.set("axis", _text(joint.axis))
         element.set("ref", repr(joint.ref))
@@ -272,6 +279,7 @@ def _write_constraints(root: Element, description: Elements) -> None:
             )
             if item.follows is not None:
                 element.set("joint2", item.follows)
+            _write_solver(element, item)
             continue
         kind = "weld" if isinstance(item, Weld) else "connect"
         element = ElementTree.SubElement(parent, kind, name=item.name)

@@ -23,7 +23,6 @@ from qdsim.description import (
     PointCloud,
 )
 from qdsim.description.arrays import rotation_matrix
-from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.description.elements import HOME
 from qdsim.description.references import unknown_name
 from qdsim.description.tendons import Tendon
@@ -31,7 +30,7 @@ from qdsim.formats.actuation import Actuation, Plan
 from qdsim.formats.actuators import joint_force_ranges, read_actuators, read_thrusts
 from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
-from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar, unusual
+from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar
 from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.tendons import read_tendons
 
@@ -246,6 +245,7 @@ class _Reader(Reading):
                 damping=self._damping(j),
                 friction=self._friction(j),
                 armature=float(m.dof_armature[m.jnt_dofadr[j]]),
+                **self._laws(j),
             )
         return Joint(
             name,
@@ -259,7 +259,20 @@ class _Reader(Reading):
             damping=self._damping(j),
             friction=self._friction(j),
             armature=float(m.dof_armature[m.jnt_dofadr[j]]),
+            **self._laws(j),
         )
+
+    def _laws(self, j: int) -> dict[str, Any]:
+        """MuJoCo's law of its limits and dry friction."""
+        m, dof = self.m, int(self.m.jnt_dofadr[j])
+        return {
+            "margin": float(m.jnt_margin[j]),
+            "solreflimit": m.jnt_solref[j],
+            "solimplimit": m.jnt_solimp[j],
+            "solreffriction": m.dof_solref[dof],
+            "solimpfriction": m.dof_solimp[dof],
+            "invweight": float(m.dof_invweight0[dof]),
+        }
 
     def _friction(self, j: int) -> float:
         off = self.disabled("frictionloss")
@@ -285,11 +298,6 @@ class _Reader(Reading):
             self.ignored.append(f"{owner}: damping that is not linear")
         if limited and scalar(int(m.jnt_type[j])):
             self._note_reference(j)
-        if limited and m.jnt_margin[j]:
-            self.ignored.append(f"{owner}: margin {m.jnt_margin[j]:g} of its limits")
-        solver = self.field("jnt_solref", SOLREF), self.field("jnt_solimp", SOLIMP)
-        if limited and unusual(solver[0], SOLREF, j) + unusual(solver[1], SOLIMP, j):
-            self.ignored.append(f"{owner}: solver parameters of its limits")
         if self.field("jnt_actfrclimited", np.zeros(m.njnt))[j] and name not in self.driven:
             self.ignored.append(f"{owner}: effort limit {m.jnt_actfrcrange[j][1]:g}")
 

@@ -61,6 +61,8 @@ def _coupling(m: Any, i: int, label: str, names: Names) -> Coupling:
         follows=names.joints[other] if other >= 0 else None,
         coefficients=tuple(map(float, m.eq_data[i][:5])),
         compliance=(_softness(m, i, _of_joints(m, i)),) * 2,
+        solref=m.eq_solref[i],
+        solimp=m.eq_solimp[i],
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.description.contact_solver import Cone, ContactSolver
+from qdsim.description.contact_solver import INTEGRATORS, Cone, ContactSolver
 from qdsim.formats.refusals import Refusals
 
 JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
@@ -110,7 +110,8 @@ class Reading:
     def contact_solver(self) -> ContactSolver:
         opt = self.m.opt
         timestep = None if self.disabled("refsafe") else float(opt.timestep)
-        return ContactSolver(CONES[int(opt.cone)], float(opt.impratio), timestep)
+        integrator = INTEGRATORS[int(opt.integrator)]
+        return ContactSolver(CONES[int(opt.cone)], float(opt.impratio), timestep, integrator)
 
     def gravity(self) -> Any:
         return (0.0, 0.0, 0.0) if self.disabled("gravity") else tuple(self.m.opt.gravity)

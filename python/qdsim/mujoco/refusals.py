@@ -8,7 +8,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
+from qdsim.description.contact_solver import INTEGRATORS
+
 TRANSMISSIONS = {1: "joint in parent", 2: "slider-crank", 5: "body (adhesion)", 6: "SO(3)"}
 JOINT, JOINT_IN_PARENT, TENDON, SITE = (
     int(getattr(mujoco.mjtTrn, f"mjTRN_{name}"))

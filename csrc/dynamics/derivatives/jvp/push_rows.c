@@ -45,15 +45,13 @@ static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], con
   }
 }
 
-/* The change of the offset of a contact's normal row. */
+/* The change of the offset of a contact's normal row; speed: relative motion under v. */
 static double offset_change(const pushforward *p, const contact_block *block,
-                            const qd_contact *contact, const contact_motion *m) {
-  const double dh = tangent_at(p, QD_BY_H, 0), h = p->s->options->h;
-  double motion[MOTION_MAX], change[MOTION_MAX];
+                            const contact_motion *m, const double speed[MOTION_MAX]) {
+  const double dh = tangent_at(p, QD_BY_H, 0);
   switch (block->offset) {
-  case OFFSET_BOUNCE:
-    motion_change(change, motion, p->s->w->problem.velocity.body, p->d->d_velocity, contact, m);
-    return block->restitution * (h * change[0] + dh * motion[0]);
+  case OFFSET_BOUNCE: /* the rest in time */
+    return block->in_time[0] / p->s->options->h * dh * speed[0];
   case OFFSET_CAPPED:
     return -p->s->options->recovery_speed * dh;
   case OFFSET_HELD:
@@ -64,19 +62,36 @@ static double offset_change(const pushforward *p, const contact_block *block,
   }
 }
 
+/* Offsets that know v, as the relative motion that they are: adds them, and their changes. Fills
+ * speed. */
+static void add_in_time(double change[MOTION_MAX], double motion[MOTION_MAX],
+                        double speed[MOTION_MAX], const pushforward *p, const contact_block *block,
+                        const qd_contact *contact, const contact_motion *m) {
+  double d_speed[MOTION_MAX];
+  if (block->in_time[0] == 0.0 && block->in_time[1] == 0.0) {
+    memset(speed, 0, MOTION_MAX * sizeof(double));
+    return;
+  }
+  motion_change(d_speed, speed, p->s->w->problem.velocity.body, p->d->d_velocity, contact, m);
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    change[c] += block->in_time[c > 0] * d_speed[c];
+    motion[c] += block->in_time[c > 0] * speed[c];
+  }
+}
+
 /* Rows of a contact that yields, by its distance, h and friction. */
 static void push_yield(const pushforward *p, const contact_block *block, const qd_contact *contact,
-                       double d_dist) {
+                       double d_dist, const double speed[MOTION_MAX]) {
   const double *dual = p->s->w->problem.dual + block->row;
   const double dh = tangent_at(p, QD_BY_H, 0);
   const double d_friction = tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair);
   double by_dist[YIELD_ROWS_MAX], by_h[YIELD_ROWS_MAX], by_friction[YIELD_ROWS_MAX];
   contact_yield now;
   contact_yield_change change;
-  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
-  contact_yield_rows(by_dist, &change.by_distance, &block->rows, dual);
-  contact_yield_rows(by_h, &change.by_h, &block->rows, dual);
-  contact_yield_rows(by_friction, &change.by_friction, &block->rows, dual);
+  contact_yield_compute(&now, &change, p->s->model, contact, block->weight_share, p->s->options);
+  contact_yield_rows(by_dist, &change.by_distance, &block->rows, dual, speed);
+  contact_yield_rows(by_h, &change.by_h, &block->rows, dual, speed);
+  contact_yield_rows(by_friction, &change.by_friction, &block->rows, dual, speed);
   for (int r = 0; r < block->rows.count; ++r) {
     p->w[(block->row + r) * p->stride] +=
         by_dist[r] * d_dist + by_h[r] * dh + by_friction[r] * d_friction;
@@ -87,14 +102,15 @@ void push_contact(const pushforward *p, int index) {
   const problem *program = &p->s->w->problem;
   const qd_contact *contact = p->s->w->collision.contact + index;
   const contact_block *block = program->block + index;
-  double motion[MOTION_MAX], change[MOTION_MAX], d_force[MOTION_MAX] = {0.0}, slope[2];
-  double force[3], moment[3], part[3];
+  double motion[MOTION_MAX], change[MOTION_MAX], speed[MOTION_MAX];
+  double d_force[MOTION_MAX] = {0.0}, slope[2], force[3], moment[3], part[3];
   int coefficient[2];
   contact_motion m;
   wrench dW;
   contact_moves(&m, p, index);
   motion_change(change, motion, p->point->delta.body, p->d->d_delta, contact, &m);
-  change[0] += offset_change(p, block, contact, &m);
+  add_in_time(change, motion, speed, p, block, contact, &m);
+  change[0] += offset_change(p, block, &m, speed);
   for (int r = 0; r < block->rows.count; ++r) {
     const friction_row *row = block->rows.row + r;
     double *out = p->w + (block->row + r) * p->stride;
@@ -114,7 +130,7 @@ void push_contact(const pushforward *p, int index) {
     }
   }
   if (block->offset == OFFSET_YIELD) {
-    push_yield(p, block, contact, m.dist);
+    push_yield(p, block, contact, m.dist, speed);
   }
   contact_world_force(dW.f, dW.m, contact, d_force);
   for (int axis = 0; axis < 3; ++axis) {
@@ -181,12 +197,37 @@ static void push_constraint(const pushforward *p, int index, const double *force
   vec3_axpy(change, 1.0, d_violation);
 }
 
+/* A coupling by MuJoCo's law. */
+static double push_coupling(const pushforward *p, int row) {
+  const problem *program = &p->s->w->problem;
+  const constraint_state *state = program->constraint + program->equality[row].constraint;
+  double change[3];
+  problem_coupling_change(change, program, p->s->model, p->s->options, row);
+  double sum = change[2] * tangent_at(p, QD_BY_H, 0);
+  for (int side = 0; side < 2; ++side) {
+    const int dof = state->dof[side];
+    if (dof >= 0) {
+      const double share = side == 0 ? 1.0 : -state->slope;
+      const double bend =
+          side == 0 ? 0.0 : state->curvature * (p->s->delta[dof] + change[1] * program->v[dof]);
+      sum += (share * change[0] - bend) * tangent_at(p, QD_BY_Q, dof) +
+             share * change[1] * tangent_at(p, QD_BY_V, dof);
+    }
+  }
+  return sum;
+}
+
 void push_constraints(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
   while (row < program->equality_count) {
     const int index = program->equality[row].constraint;
     double change[CONSTRAINT_ROWS_MAX];
+    if (program->equality[row].weight > 0.0) {
+      p->e[row * p->stride] = push_coupling(p, row);
+      ++row;
+      continue;
+    }
     push_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, change);
     for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
       p->e[row * p->stride] = change[program->equality[row].component];

@@ -45,12 +45,21 @@ static double actuator_change(const pushforward *p, int j) {
   return sum;
 }
 
+/* A row along one DOF, by its q, its v and h. */
+static double along_dof(const pushforward *p, const double change[3], int dof) {
+  return change[0] * tangent_at(p, QD_BY_Q, dof) + change[1] * tangent_at(p, QD_BY_V, dof) +
+         change[2] * tangent_at(p, QD_BY_H, 0);
+}
+
 /* Of dry friction, whose limits move with it. */
 static void push_friction_loss(const pushforward *p, double *r) {
   const problem *program = &p->s->w->problem;
   for (int i = 0; i < program->force_row_count; ++i) {
     const force_row *row = program->force_row + i;
     if (row->actuator < 0) {
+      double change[3];
+      problem_friction_change(change, program, p->s->model, p->s->options, row);
+      p->w[row->row * p->stride] = along_dof(p, change, row->dof);
       const int joint = p->s->model->dof_joint[row->dof];
       r[program->variable_of_dof[row->dof] * p->stride] -=
           (program->by_upper[row->row] - program->by_lower[row->row]) *
@@ -152,9 +161,9 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   }
   for (int i = 0; i < program->limit_count; ++i) {
     const limit_row *limit = program->limit + i;
-    w[limit->row * stride] = limit->capped
-                                 ? -s->options->recovery_speed * tangent_at(&p, QD_BY_H, 0)
-                                 : limit->sign * tangent_at(&p, QD_BY_Q, limit->dof);
+    double change[3];
+    problem_limit_change(change, program, model, s->options, limit);
+    w[limit->row * stride] = along_dof(&p, change, limit->dof);
   }
   push_constraints(&p);
   push_tendons(&p);

@@ -42,22 +42,33 @@ static void pull_contact_twist(wrench *pose, wrench *twist, const twist_field *f
 }
 
 /* What the offset of the normal row, with this cotangent, is made of. */
-static void pull_offset(const pullback *p, const contact_block *block, const qd_contact *contact,
-                        double cotangent, contact_motion *out) {
-  const double h = p->s->options->h;
+static void pull_offset(const pullback *p, const contact_block *block, double cotangent,
+                        contact_motion *out) {
   if (block->offset == OFFSET_GAP) {
     out->dist = cotangent;
   } else if (block->offset == OFFSET_CAPPED) {
     add_gradient(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
-  } else if (block->offset == OFFSET_BOUNCE) {
-    const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
-    const twist_field *field = &p->s->w->problem.velocity;
-    relative_motion x;
-    relative_motion_of(&x, field, contact);
-    add_gradient(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
-    pull_contact_twist(p->d->pose, p->d->bounce, field, contact, bounce);
-    add_contact_cotangent(out, bounce, contact, &x);
   }
+}
+
+/* What offsets that know v, with the cotangents m along the contact's axes, are made of. */
+static void pull_in_time(const pullback *p, const contact_block *block, const qd_contact *contact,
+                         const double m[MOTION_MAX], contact_motion *out) {
+  const twist_field *field = &p->s->w->problem.velocity;
+  double f[MOTION_MAX];
+  relative_motion x;
+  if (block->in_time[0] == 0.0 && block->in_time[1] == 0.0) {
+    return;
+  }
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    f[c] = block->in_time[c > 0] * m[c];
+  }
+  relative_motion_of(&x, field, contact);
+  if (block->offset == OFFSET_BOUNCE) {
+    add_gradient(p, QD_BY_H, 0, f[0] / p->s->options->h * vec3_dot(contact->frame, x.velocity));
+  }
+  pull_contact_twist(p->d->pose, p->d->bounce, field, contact, f);
+  add_contact_cotangent(out, f, contact, &x);
 }
 
 static void frame_motion_of(double motion[MOTION_MAX], const qd_contact *contact,
@@ -68,16 +79,31 @@ static void frame_motion_of(double motion[MOTION_MAX], const qd_contact *contact
   }
 }
 
+/* Relative motion under v, zero where no offset knows it. */
+static void speed_of(double speed[MOTION_MAX], const pullback *p, const contact_block *block,
+                     const qd_contact *contact) {
+  relative_motion x;
+  memset(speed, 0, MOTION_MAX * sizeof(double));
+  if (block->in_time[0] != 0.0 || block->in_time[1] != 0.0) {
+    relative_motion_of(&x, &p->s->w->problem.velocity, contact);
+    frame_motion_of(speed, contact, &x);
+  }
+}
+
 static void pull_friction(const pullback *p, int index, const relative_motion *z,
                           const relative_motion *x) {
   const problem *program = &p->s->w->problem;
   const qd_contact *contact = p->s->w->collision.contact + index;
   const contact_block *block = program->block + index;
   double *out = p->gradient[QD_BY_PAIR_FRICTION] + 5 * contact->pair;
-  double along_z[MOTION_MAX], along_x[MOTION_MAX], slope[2];
+  double along_z[MOTION_MAX], along_x[MOTION_MAX], speed[MOTION_MAX], slope[2];
   int coefficient[2];
   frame_motion_of(along_z, contact, z);
   frame_motion_of(along_x, contact, x);
+  speed_of(speed, p, block, contact);
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    along_x[c] += block->in_time[c > 0] * speed[c];
+  }
   for (int r = 0; r < block->rows.count; ++r) {
     const double lambda = program->dual[block->row + r];
     const double mu = p->mu[(block->row + r) * p->stride];
@@ -93,9 +119,9 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
 }
 
 static double yield_power(const pullback *p, const contact_block *block,
-                          const contact_yield *change) {
+                          const contact_yield *change, const double speed[MOTION_MAX]) {
   double rows[YIELD_ROWS_MAX], sum = 0.0;
-  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.dual + block->row);
+  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.dual + block->row, speed);
   for (int r = 0; r < block->rows.count; ++r) {
     sum += rows[r] * p->mu[(block->row + r) * p->stride];
   }
@@ -108,12 +134,14 @@ static double pull_yield(const pullback *p, const contact_block *block, const qd
   double *by_friction = p->gradient[QD_BY_PAIR_FRICTION];
   contact_yield now;
   contact_yield_change change;
-  contact_yield_compute(&now, &change, p->s->model, contact, p->s->options->h);
-  add_gradient(p, QD_BY_H, 0, yield_power(p, block, &change.by_h));
+  double speed[MOTION_MAX];
+  contact_yield_compute(&now, &change, p->s->model, contact, block->weight_share, p->s->options);
+  speed_of(speed, p, block, contact);
+  add_gradient(p, QD_BY_H, 0, yield_power(p, block, &change.by_h, speed));
   if (by_friction != NULL) {
-    by_friction[5 * contact->pair] += yield_power(p, block, &change.by_friction);
+    by_friction[5 * contact->pair] += yield_power(p, block, &change.by_friction, speed);
   }
-  return yield_power(p, block, &change.by_distance);
+  return yield_power(p, block, &change.by_distance, speed);
 }
 
 void pull_contact(const pullback *p, int index) {
@@ -149,7 +177,8 @@ void pull_contact(const pullback *p, int index) {
   memset(&cotangent, 0, sizeof cotangent);
   add_contact_cotangent(&cotangent, contact->force, contact, &z);
   add_contact_cotangent(&cotangent, m, contact, &x);
-  pull_offset(p, block, contact, m[0], &cotangent);
+  pull_offset(p, block, m[0], &cotangent);
+  pull_in_time(p, block, contact, m, &cotangent);
   cotangent.dist += by_yield;
   contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
                       d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
@@ -225,12 +254,38 @@ static void pull_constraint(const pullback *p, int index, const double *force,
   }
 }
 
+/* By MuJoCo's law. */
+static void pull_coupling_in_time(const pullback *p, int row) {
+  const problem *program = &p->s->w->problem;
+  const constraint_state *state = program->constraint + program->equality[row].constraint;
+  const double cotangent = p->nu[row * p->stride], force = program->dual_eq[row];
+  double change[3];
+  problem_coupling_change(change, program, p->s->model, p->s->options, row);
+  add_gradient(p, QD_BY_H, 0, change[2] * cotangent);
+  for (int side = 0; side < 2; ++side) {
+    const int dof = state->dof[side];
+    if (dof >= 0) {
+      const double share = side == 0 ? 1.0 : -state->slope;
+      const double bend = side == 0 ? 0.0 : state->curvature;
+      const double moved = p->s->delta[dof] + change[1] * program->v[dof];
+      add_gradient(p, QD_BY_Q, dof,
+                   share * change[0] * cotangent -
+                       bend * (moved * cotangent + force * p->d->z[dof]));
+      add_gradient(p, QD_BY_V, dof, share * change[1] * cotangent);
+    }
+  }
+}
+
 void pull_constraints(const pullback *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
   while (row < program->equality_count) { /* rows of one constraint stand together */
     const int index = program->equality[row].constraint;
     double cotangent[CONSTRAINT_ROWS_MAX] = {0.0};
+    if (program->equality[row].weight > 0.0) {
+      pull_coupling_in_time(p, row++);
+      continue;
+    }
     for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
       cotangent[program->equality[row].component] = p->nu[row * p->stride];
     }

@@ -155,12 +155,22 @@ static void pull_actuators(const pullback *p, int j) {
   }
 }
 
+/* A row along one DOF, by its q, its v and h. */
+static void pull_along_dof(const pullback *p, const double change[3], int dof, double cotangent) {
+  add_gradient(p, QD_BY_Q, dof, change[0] * cotangent);
+  add_gradient(p, QD_BY_V, dof, change[1] * cotangent);
+  add_gradient(p, QD_BY_H, 0, change[2] * cotangent);
+}
+
 /* Dry friction, whose limits move with it. */
 static void pull_friction_loss(const pullback *p) {
   const problem *program = &p->s->w->problem;
   for (int i = 0; i < program->force_row_count; ++i) {
     const force_row *row = program->force_row + i;
     if (row->actuator < 0) {
+      double change[3];
+      problem_friction_change(change, program, p->s->model, p->s->options, row);
+      pull_along_dof(p, change, row->dof, p->mu[row->row * p->stride]);
       const double share = program->by_upper[row->row] - program->by_lower[row->row];
       add_gradient(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof],
                    p->d->z[row->dof] * share);
@@ -185,12 +195,9 @@ static void pull_limits(const pullback *p) {
   const problem *program = &p->s->w->problem;
   for (int i = 0; i < program->limit_count; ++i) {
     const limit_row *limit = program->limit + i;
-    const double cotangent = p->mu[limit->row * p->stride];
-    if (limit->capped) {
-      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * cotangent);
-    } else {
-      add_gradient(p, QD_BY_Q, limit->dof, limit->sign * cotangent);
-    }
+    double change[3];
+    problem_limit_change(change, program, p->s->model, p->s->options, limit);
+    pull_along_dof(p, change, limit->dof, p->mu[limit->row * p->stride]);
   }
 }
 

@@ -1,0 +1,104 @@
+#include "dynamics/problem/metric_share.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/quat.h"
+#include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
+
+/* The two sums. */
+typedef struct sums {
+  double by_metric, by_mass;
+} sums;
+
+static void add_entry(sums *s, double entry, double mass, double spring) {
+  if (mass > 0.0) {
+    s->by_metric += entry * entry / (mass + spring);
+    s->by_mass += entry * entry / mass;
+  }
+}
+
+/* Three turns from variable i on, along the axes of their body. */
+static void add_turns(sums *s, const problem *p, const island *one, int i, const double quat[4]) {
+  double R[9], mass[9], along[3], turned[3];
+  const double *row = p->scratch + i, *spring = p->spring + one->variable + i;
+  quat_to_mat3(R, quat);
+  for (int a = 0; a < 3; ++a) {
+    for (int b = 0; b < 3; ++b) {
+      mass[3 * a + b] = *cost_entry(one, i + a, i + b) - (a == b ? spring[a] : 0.0);
+    }
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    mat3_column(along, R, axis);
+    mat3_mul_vec(turned, mass, along);
+    add_entry(s, vec3_dot(row, along), vec3_dot(along, turned), spring[axis]);
+  }
+}
+
+double metric_share(const problem *p, const qd_model *model, const island *one, const double *q) {
+  sums s = {0.0, 0.0};
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    if (dof < 0) {
+      continue;
+    }
+    const int joint = model->dof_joint[dof], type = model->joint_type[joint];
+    const int first = model->joint_v[joint] + (type == QD_FREE ? 3 : 0);
+    if ((type == QD_BALL || type == QD_FREE) && dof >= first) {
+      if (dof == first) {
+        add_turns(&s, p, one, i, q + model->joint_q[joint] + (type == QD_FREE ? 3 : 0));
+      }
+      continue;
+    }
+    const double spring = p->spring[one->variable + i];
+    add_entry(&s, p->scratch[i], *cost_entry(one, i, i) - spring, spring);
+  }
+  return s.by_mass > 0.0 ? s.by_metric / s.by_mass : 1.0;
+}
+
+double metric_share_of_dof(const problem *p, const island *one, int variable) {
+  const double whole = *cost_entry(one, variable, variable);
+  return 1.0 - p->spring[one->variable + variable] / whole;
+}
+
+/* MuJoCo's order of shapes, by which it turns a contact's normal. */
+static int rank_of(int shape) {
+  static const int rank[QD_SHAPE_TYPE_COUNT] = {0, 2, 3, 6, 5, 4, 7, 8, 1};
+  return rank[shape];
+}
+
+/* mu t_1 of MuJoCo's contact, along our tangents. */
+static void first_edge(double out[2], const qd_model *model, const qd_contact *contact) {
+  const double *n = contact->frame;
+  const int y_is_far = fabs(n[1]) < 0.5;
+  const int turned =
+      rank_of(model->geom_type[contact->geom_a]) > rank_of(model->geom_type[contact->geom_b]);
+  double t[3] = {0.0, y_is_far, !y_is_far};
+  vec3_axpy(t, -vec3_dot(t, n), n);
+  const double scale =
+      (turned ? -1.0 : 1.0) * fmax(contact->friction[0], LEAST_FRICTION) / vec3_norm(t);
+  out[0] = scale * vec3_dot(t, n + 3);
+  out[1] = scale * vec3_dot(t, n + 6);
+}
+
+double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
+                               const qd_contact *contact, const double *q) {
+  double edge[2] = {0.0, 0.0};
+  if (model->pair_edges[contact->pair] > 0 && contact->dim > 1) {
+    first_edge(edge, model, contact);
+  }
+  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  for (int k = 0; k < p->list.count; ++k) {
+    const double *motion = p->motion + 4 * MOTION_MAX * k;
+    for (int lane = 0; lane < 4; ++lane) {
+      const int i = 4 * p->list.tiles[k] + lane;
+      if (i < one->variable_count) {
+        const double across =
+            contact->dim > 1 ? edge[0] * motion[4 + lane] + edge[1] * motion[8 + lane] : 0.0;
+        p->scratch[i] = motion[lane] + across;
+      }
+    }
+  }
+  return metric_share(p, model, one, q);
+}

@@ -1,0 +1,22 @@
+/* What MuJoCo's integrator "discrete" makes of the inverse weight of a row J: there the program's
+ * metric is A = M + h D + h^2 K, and weights count with
+ *   sum_j J_j^2 / A_jj over sum_j J_j^2 / M_jj,
+ * in MuJoCo's coordinates, where ball and free joints turn along the axes of their bodies. That of
+ * a contact is of its normal, of a pyramid of its first edge, n + mu t_1. Springs of tendons, which
+ * stand in rows of their own, do not count. Floor: dynamics. */
+#ifndef QD_DYNAMICS_METRIC_SHARE_H
+#define QD_DYNAMICS_METRIC_SHARE_H
+
+#include "dynamics/problem/problem.h"
+
+/* Of a row of the island, given in p->scratch (variables of the island). */
+double metric_share(const problem *p, const qd_model *model, const island *one, const double *q);
+
+/* Of a row along one DOF of a hinge or slide, a variable of the island. */
+double metric_share_of_dof(const problem *p, const island *one, int variable);
+
+/* Of a contact, whose motion and tiles are at hand. */
+double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
+                               const qd_contact *contact, const double *q);
+
+#endif

@@ -1,0 +1,339 @@
+"""Steps with contacts="mujoco" against MuJoCo's own: `mj_step`, and the equation of motion that it solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import qdsim
+from qdsim import DynamicOptions, step_dynamic, systems
+from qdsim.velocities import from_mujoco_velocity, to_mujoco_velocity
+
+Vector = npt.NDArray[np.float64]
+
+EULER, IMPLICITFAST, DISCRETE = 0, 3, 4
+INTEGRATORS = [EULER, DISCRETE][: 1 + hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE")]
+needs_discrete = pytest.mark.skipif(len(INTEGRATORS) < 2, reason="a MuJoCo without 'discrete'")
+
+FALLING = """<mujoco><option cone="{cone}" impratio="{impratio}"/><worldbody>
+<geom type="plane" size="1 1 1" condim="{condim}" {geom}/>
+<body pos="0 0 {z}"><freejoint/>
+<geom type="{shape}" mass="0.8" condim="{condim}" friction="0.8 0.02 0.003" {geom}/></body></worldbody></mujoco>"""
+SHAPES = {
+    "sphere": ('sphere" size="0.05', 0.049),
+    "capsule": ('capsule" size="0.03 0.06', 0.029),
+    "box": ('box" size="0.04 0.05 0.03', 0.029),
+}
+
+LIMITS = """<mujoco><option cone="elliptic"/><worldbody>
+<body pos="0 0 1"><joint name="a" axis="0 1 0" range="-0.2 0.3" limited="true" frictionloss="0.3" {law}/>
+<geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+<body pos="0.3 0 0"><joint name="b" type="slide" axis="0 0 1" range="-0.01 0.02" limited="true" {law}/>
+<geom size="0.05" mass="0.3"/>
+<body pos="0 0.2 0"><joint name="c" axis="1 0 0" armature="0.01" frictionloss="0.05" damping="{damping}"/>
+<geom size="0.04" pos="0 0.1 0" mass="0.2"/></body></body></body></worldbody>
+<actuator>{actuator}</actuator></mujoco>"""
+LAWS = {
+    "defaults": "",
+    "margins": 'margin="0.05"',
+    "soft and slow": 'solreflimit="0.05 0.7" solimplimit="0.5 0.8 0.05" solreffriction="0.04 1" solimpfriction="0.4 0.9"',
+    "direct": 'solreflimit="-3000 -40" solreffriction="-100 -30"',
+    "shorter than a step allows": 'solreflimit="0.001 1" solreffriction="0.001 1"',
+}
+
+
+def compiled(source: str, integrator: int, **changes: Any) -> mujoco.MjModel:
+    model = mujoco.MjModel.from_xml_string(source)
+    model.opt.integrator = integrator
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 1e-15, 300, 200
+    model.opt.ls_tolerance = 1e-12
+    for name, value in changes.items():
+        setattr(model.opt, name, value)
+    return model
+
+
+def perturb(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    rng: np.random.Generator,
+    spread: float,
+    speed: float,
+) -> None:
+    """A random state near the first keyframe, or the reference."""
+    mujoco.mj_resetData(model, data)
+    if model.nkey:
+        data.qpos[:] = model.key_qpos[0]
+    mujoco.mj_integratePos(model, data.qpos, spread * rng.normal(size=model.nv), 1.0)
+    data.qvel[:] = speed * rng.normal(size=model.nv)
+    data.ctrl[:] = 0.3 * rng.normal(size=model.nu)
+
+
+def same_points(data: mujoco.MjData, step: qdsim.DynamicStep) -> bool:
+    """Whether both have the same contacts, at the same points."""
+    if len(step.contacts) != data.ncon:
+        return False
+    theirs = np.array([[*contact.pos, contact.dist] for contact in data.contact]).reshape(-1, 4)
+    ours = np.column_stack((step.contacts["pos"], step.contacts["dist"]))
+    return all(np.abs(theirs - row).max(axis=1).min() < 1e-9 for row in ours)
+
+
+def residual(model: mujoco.MjModel, data: mujoco.MjData, acceleration: Vector) -> float:
+    """Of M a - qfrc_smooth - J' f(J a - aref), beside the largest force, where data is at the state."""
+    J = np.zeros((data.nefc, model.nv))
+    if mujoco.mj_isSparse(model):
+        rows = data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind
+        mujoco.mju_sparse2dense(J, data.efc_J, *rows)
+    else:
+        J = data.efc_J.reshape(J.shape)
+    mujoco.mj_constraintUpdate(model, data, J @ acceleration - data.efc_aref, None, 0)
+    force = J.T @ data.efc_force
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    error = M @ acceleration - data.qfrc_smooth - force
+    return float(np.abs(error).max() / max(1.0, np.abs(force).max()))
+
+
+def compare(mj: mujoco.MjModel, seed: int, count: int, spread: float, speed: float) -> int:
+    """One step each from random states; how many had contacts or other rows at the same points.
+
+    MuJoCo's solver stops at about 1e-9 of the forces now and then: under Euler our answer is held against the equation
+    that it solves.
+    """
+    model, data, rng = qdsim.load(mj), mujoco.MjData(mj), np.random.default_rng(seed)
+    options = DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
+    compared = 0
+    for _ in range(count):
+        perturb(mj, data, rng, spread, speed)
+        mujoco.mj_forward(mj, data)
+        q, qvel = data.qpos.copy(), data.qvel.copy()
+        step = step_dynamic(model, q, from_mujoco_velocity(model, q, qvel), data.ctrl, options)
+        if not same_points(data, step) or data.nefc == 0:
+            continue
+        compared += 1
+        found = to_mujoco_velocity(model, step.q_next, step.v_next)
+        size = max(1.0, np.abs(qvel).max())
+        if mj.opt.integrator == EULER:
+            rounding = 1e-14 * data.efc_D.max() * np.abs(data.efc_aref).max()
+            assert residual(mj, data, (found - qvel) / options.h) < 1e-9 + rounding
+        mujoco.mj_step(mj, data)
+        np.testing.assert_allclose(found, data.qvel, atol=1e-8 * size)
+        np.testing.assert_allclose(step.q_next, data.qpos, atol=1e-8 * size * options.h)
+    return compared
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_on_a_plane(shape: str, cone: str, integrator: int) -> None:
+    """Every condim, impratio 1 and 10. Edges of a pyramid between plane and capsule lie along the capsule in MuJoCo."""
+    size, z = SHAPES[shape]
+    compared = 0
+    for condim in (1, 3, 4, 6):
+        if (shape, cone) == ("capsule", "pyramidal") and condim > 1:
+            continue
+        for impratio in (1, 10):
+            source = FALLING.format(
+                shape=size, z=z, cone=cone, condim=condim, impratio=impratio, geom=""
+            )
+            compared += compare(compiled(source, integrator), condim, 8, 0.003, 1.0)
+    assert compared >= 6
+
+
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, IMPLICITFAST])
+@pytest.mark.parametrize(
+    "geom",
+    [
+        'margin="0.01"',
+        'solref="0.05 0.6" solimp="0.4 0.8 0.02 0.3 3"',
+        'solref="-3000 -60"',
+        'solref="-400000 -60"',
+        'solref="0.001 1"',
+        'friction="0 0 0"',
+    ],
+)
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_solver_parameters(cone: str, geom: str, integrator: int) -> None:
+    size, z = SHAPES[
+        "sphere" if integrator == IMPLICITFAST else "box"
+    ]  # implicitfast: implicit spins
+    source = FALLING.format(shape=size, z=z, cone=cone, condim=4, impratio=2, geom=geom)
+    if "friction" in geom:
+        source = source.replace('friction="0.8 0.02 0.003" ', "")
+    assert compare(compiled(source, integrator), 3, 12, 0.003, 1.0) >= 4
+
+
+def test_friction_across_has_its_own_damping() -> None:
+    source = FALLING.format(
+        shape='sphere" name="s" size="0.05', z=0.049, cone="elliptic", condim=3, impratio=1, geom=""
+    ).replace('type="plane"', 'type="plane" name="p"')
+    pair = '<contact><pair geom1="p" geom2="s" condim="3" solreffriction="0.05 1"/></contact>'
+    source = source.replace("</mujoco>", f"{pair}</mujoco>")
+    for integrator in INTEGRATORS:
+        assert compare(compiled(source, integrator), 4, 15, 0.003, 1.0) >= 5
+
+
+@needs_discrete
+@pytest.mark.parametrize("cone", [0, 1])
+@pytest.mark.parametrize("name", ["allegro_sphere", "allegro_cube", "iiwa_bimanual_box"])
+def test_hands_and_arms(name: str, cone: int) -> None:
+    """Springs of actuators in the metric: the integrator "discrete"."""
+    path = systems.load(name).model.description.to_mjcf()
+    mj = compiled(path, DISCRETE, cone=cone, impratio=3.0, timestep=0.002)
+    assert compare(mj, 5, 12, 0.02, 0.3) >= 6
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("law", LAWS)
+def test_limits_and_dry_friction(law: str, integrator: int) -> None:
+    discrete = integrator == DISCRETE
+    actuator = '<position joint="a" kp="20"/>' if discrete else '<motor joint="a"/>'
+    source = LIMITS.format(law=LAWS[law], actuator=actuator, damping=0.2 * discrete)
+    assert compare(compiled(source, integrator), 6, 20, 0.1, 1.0) == 20
+
+
+COUPLED = """<mujoco><worldbody>
+<body pos="0 0 1"><joint name="a" axis="0 1 0"/><geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0" mass="0.5"/></body>
+<body pos="0 1 1"><joint name="b" type="slide" axis="0 0 1" {spring}/><geom size="0.05" mass="0.3"/></body>
+<body pos="1 1 1"><joint name="c" axis="1 0 0" {spring}/><geom size="0.05" pos="0 0.2 0" mass="0.3"/></body></worldbody>
+<equality><joint joint1="a" joint2="b" polycoef="0.01 0.8 0.3 0.1 0" {law}/><joint joint1="c" polycoef="0.1 0 0 0 0" {law}/>
+</equality></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize(
+    "law", ["", 'solref="0.05 0.7" solimp="0.5 0.8 0.05"', 'solref="-900 -20"']
+)
+def test_couplings_of_joints(law: str, integrator: int) -> None:
+    spring = 'stiffness="30" damping="0.4"' if integrator == DISCRETE else ""
+    mj = compiled(COUPLED.format(law=law, spring=spring), integrator)
+    assert compare(mj, 7, 20, 0.1, 1.0) == 20
+
+
+def test_a_motion_is_mujocos() -> None:
+    """A box that is thrown, slides and comes to rest: 400 steps."""
+    size, z = SHAPES["box"]
+    source = FALLING.format(shape=size, z=z + 0.05, cone="elliptic", condim=4, impratio=2, geom="")
+    mj = compiled(source, EULER)
+    model, data = qdsim.load(mj), mujoco.MjData(mj)
+    data.qvel[:] = 0.6, 0.2, 0.0, 0.3, -0.2, 0.5
+    q, v = data.qpos.copy(), from_mujoco_velocity(model, data.qpos, data.qvel)
+    options = DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
+    rolled = qdsim.rollout_dynamic(model, q, v, np.zeros((400, 0)), options)
+    for k in range(400):
+        mujoco.mj_step(mj, data)
+        np.testing.assert_allclose(rolled.q[k + 1], data.qpos, atol=1e-6)
+    assert np.abs(data.qvel).max() < 1e-2
+
+
+def box(cone: str = "elliptic") -> tuple[qdsim.Model, Vector, Vector]:
+    size, z = SHAPES["box"]
+    model = qdsim.load(FALLING.format(shape=size, z=z, cone=cone, condim=4, impratio=2, geom=""))
+    v = np.array((0.5, 0.1, -0.3, 0.2, 0.1, 0.4))
+    return model, np.asarray(model.default_q), v
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_batches_rollouts_and_motions_are_the_same_step(cone: str) -> None:
+    model, q, v = box(cone)
+    options = DynamicOptions(h=0.002, contacts="mujoco")
+    one = step_dynamic(model, q, v, [], options)
+    assert one.contacts["force"][:, 0].sum() > 1.0
+    batch = qdsim.step_dynamic_batch(model, np.tile(q, (3, 1)), v, np.zeros(0), options, threads=2)
+    assert np.array_equal(batch.v_next[2], one.v_next)
+    warm = step_dynamic(model, q, v, [], options, warm_start=one)
+    np.testing.assert_allclose(warm.v_next, one.v_next, atol=1e-9)
+    motion = qdsim.simulate(model, q, v, [], 0.02, options)
+    rolled = qdsim.rollout_dynamic(model, q, v, np.zeros((10, 0)), options)
+    np.testing.assert_allclose(motion.q[-1], rolled.q[-1], atol=1e-9)
+    lin = qdsim.linearize_dynamic(model, q, v, [], options)
+    assert lin.step.info.derivative_exact
+    turn = np.array((0.1, -0.2, 0.0, 1.0, 0.5, 0.2))
+    pushed = qdsim.rollout_dynamic_jvp(
+        model, q, v, np.zeros((10, 0)), options, tangents={"q": np.zeros(6), "v": turn}
+    )
+    ends = [
+        qdsim.rollout_dynamic(model, q, v + s * 1e-6 * turn, np.zeros((10, 0)), options).v[-1]
+        for s in (1, -1)
+    ]
+    slope = (ends[0] - ends[1]) / 2e-6
+    np.testing.assert_allclose(pushed.v_tangent[-1], slope, atol=1e-6 * np.abs(slope).max())
+
+
+# ---------------------------------------------------------------- options, files and bad input
+
+
+def test_what_does_not_touch_does_not_act() -> None:
+    """No look-ahead: what falls towards the floor is not stopped before it is in it."""
+    model, q, v = box()
+    q = q + np.array((0, 0, 0.002, 0, 0, 0, 0))
+    q[2] = 0.0301
+    v = np.array((0, 0, -1.0, 0, 0, 0))
+    step = step_dynamic(model, q, v, [], DynamicOptions(h=0.002, contacts="mujoco"))
+    assert len(step.contacts) == 0
+    assert step.v_next[2] == pytest.approx(-1.0 - 9.81 * 0.002, rel=1e-12)
+    assert step.info.missed_pairs == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"contacts": "soft"}, "contacts: expected 'rigid' or 'mujoco', got 'soft'"),
+        ({"kappa": 100.0}, "kappa: expected None with contacts='mujoco', got 100.0"),
+        ({"restitution": 0.5}, "restitution: expected 0.0 with contacts='mujoco', got 0.5"),
+        ({"law": "coulomb"}, "law: expected 'convex' with contacts='mujoco'"),
+        ({"friction": "pyramid"}, "friction: expected 'cone' with contacts='mujoco'"),
+        ({"contact_stiffness": 1e3}, "contact_stiffness: expected None with contacts='mujoco'"),
+        ({"gyroscopic": "none"}, "gyroscopic: expected 'implicit' or 'explicit'"),
+    ],
+)
+def test_bad_options_are_named(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        DynamicOptions(**{"contacts": "mujoco", **arguments})
+
+
+def test_restitution_of_geometries_is_named() -> None:
+    scene = qdsim.SceneBuilder()
+    scene.geom("world", "plane", name="floor", restitution=0.5)
+    scene.body("ball", pos=(0, 0, 0.1), mass=1.0)
+    scene.joint("ball", "free")
+    scene.geom("ball", "sphere", 0.1, name="ball", restitution=0.5)
+    model = qdsim.build(scene.build())
+    with pytest.raises(
+        ValueError, match="contacts: 'mujoco' knows no restitution, which contacts of 'floor'"
+    ):
+        step_dynamic(model, model.default_q, np.zeros(6), [], DynamicOptions(contacts="mujoco"))
+
+
+def test_spins_are_explicit_unless_told() -> None:
+    model, _, _ = box()
+    q, v = np.array((0, 0, 1.0, 1, 0, 0, 0)), np.array((0, 0, 0, 1.0, 2.0, -3.0))
+
+    def turned(**options: Any) -> Vector:
+        return np.asarray(step_dynamic(model, q, v, [], DynamicOptions(h=0.01, **options)).v_next)
+
+    assert np.array_equal(turned(contacts="mujoco"), turned(gyroscopic="explicit"))
+    assert np.array_equal(turned(), turned(gyroscopic="implicit"))
+    assert np.array_equal(
+        turned(contacts="mujoco", gyroscopic="implicit"), turned(gyroscopic="implicit")
+    )
+
+
+@needs_discrete
+def test_files_carry_the_law_along() -> None:
+    actuator = '<position joint="a" kp="20"/>'
+    source = LIMITS.format(
+        law=LAWS["soft and slow"] + ' margin="0.05"', actuator=actuator, damping=0.2
+    ).replace("<option", '<option integrator="discrete"')
+    model = qdsim.load(source)
+    again = qdsim.load(model.description.to_mjcf())
+    assert again.description.contact_solver == model.description.contact_solver
+    assert [joint.margin for joint in again.description.joints] == [0.05, 0.05, 0.0]
+    v = np.array((1.0, -0.5, 0.3))
+    options = DynamicOptions(h=0.002, contacts="mujoco")
+    q = np.array((0.29, -0.02, 0.1))
+    steps = [step_dynamic(each, q, v, [0.1], options).v_next for each in (model, again)]
+    np.testing.assert_allclose(steps[0], steps[1], rtol=1e-12)
