@@ -83,8 +83,7 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
   qd_cone_info *info = task->info;
   for (int scaling = AS_GIVEN; scaling < SCALING_COUNT && !task->workspace->stop.stopped;
        ++scaling) {
-    if (scaling > AS_GIVEN && (task->workspace->soft.once ||
-                               !conic_is_undecided(info->status, options->iteration_limit))) {
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
       break;
     }
     if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {

@@ -103,14 +103,9 @@
  * only sharpen a start. */
 #define END_STEPS 6
 
-/* Rounds in which forces of intervals may be found at their limits, or within. A few are enough
- * where it converges at all; more only put off the program that says all. */
+/* Times that rigid rows beside springs may be renewed about the multipliers found. More only put
+ * off other methods. */
 #define STATE_ROUNDS 6
-
-/* Of the tolerance: where the last path of an exact program with intervals ends, which has to do
- * without a polish. More: forces that hold up to a limit are off it by too much for the
- * certificate; less: paths that rounding ends before. */
-#define NEAR_TOLERANCE 1e-3
 
 /* Of the tolerance: where an exact path measured by offsets ends, if rounding does not end it
  * before. More: small contacts beside large ones are still too far off for a polish; less only adds
@@ -122,14 +117,9 @@
  * are reached are found in a second solve. */
 #define FAR_END 1e7
 
-/* Stiffness of a row of several entries beside the curvature of its columns, up to which it is
- * written into the cost. More would drown what it leaves free in rounding; less: rows that could be
- * part of the cost keep multipliers. */
+/* Stiffness of a row beside the curvature of its columns, up to which it counts as theirs: more
+ * would drown what is left. */
 #define STIFFEST_SPRING 1e6
-
-/* The same of a row of one entry: stiffness only makes the force, a difference over R, less
- * certain, by a digit for each ten times more. */
-#define STIFFEST_SINGLE 1e9
 
 /* Powers of two between held and free directions at which the path stops for a polish, and by which
  * they are to be farther apart for the next one. A guess counts only with its certificate, so an

@@ -255,8 +255,7 @@ typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_op
 qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const conic_program *source, const conic_answer *out,
                                 qd_cone_info *info, rigid_solver solve);
-/* conic_sensitivity_prepare, _solve and conic_find_free_direction of the rigid program. */
-qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact);
+/* conic_sensitivity_solve and conic_find_free_direction of the rigid program. */
 void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                    const double *d_slack, const double *d_equality, double *dx, double *d_dual,
                    double *d_dual_eq);

@@ -65,17 +65,13 @@ static double ray_of(const compliant_program *soft, const compliant_row *row) {
   }
 }
 
-/* Multiplier of row i at x, ends of intervals aside. */
-static double force_of(const compliant_program *soft, const conic_program *source, int i) {
-  const compliant_row *row = soft->row + i;
-  double size;
+/* Its multiplier, ends of intervals aside. */
+static double force_of(const compliant_program *soft, const compliant_row *row) {
   switch (row->kind) {
   case COMPLIANT_CONE:
     return soft->found.dual[row->row];
   case COMPLIANT_FORCE:
     return row->base;
-  case COMPLIANT_SPRUNG:
-    return -compliance_slack(source, row, i, soft->found.x, 0.0, &size) / row->compliance;
   case COMPLIANT_EQUALITY:
     return soft->found.dual_eq[row->row];
   default:
@@ -86,7 +82,7 @@ static double force_of(const compliant_program *soft, const conic_program *sourc
 static void leave_row(compliant_program *soft, const conic_program *source, int ray, int i,
                       const conic_answer *out) {
   compliant_row *row = soft->row + i;
-  row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
+  row->force = ray ? ray_of(soft, row) : force_of(soft, row);
   if (row->kind == COMPLIANT_CONE && !row->is_measured) {
     out->dual[i] = row->force;
     out->slack[i] = soft->found.slack[row->row];
@@ -95,12 +91,12 @@ static void leave_row(compliant_program *soft, const conic_program *source, int 
   out->dual[i] = ray || row->kind == COMPLIANT_CONE
                      ? row->force
                      : compliance_within(row->force, row->lower, row->upper);
-  out->slack[i] = row->slack = compliance_slack(source, row, i, out->x, out->dual[i], &row->size);
+  out->slack[i] = compliance_slack(source, row, i, out->x, out->dual[i], &row->size);
 }
 
 static void leave(compliant_program *soft, const conic_program *source, int ray,
                   const conic_answer *out) {
-  const int same = soft->rows_stay ? soft->first_interval : 0;
+  const int same = soft->as_it_is ? soft->first_interval : 0;
   memcpy(out->x, soft->found.x, (size_t)soft->variables * sizeof(double));
   memcpy(out->dual, soft->found.dual, (size_t)same * sizeof(double));
   memcpy(out->slack, soft->found.slack, (size_t)same * sizeof(double));
@@ -141,7 +137,6 @@ static qd_status solve_once(compliance_task *task) {
   info->status =
       task->solve(task->workspace, &task->options, &soft->written.rigid, &soft->found, info);
   trace_close_with(task->options.trace, row, info, info->status);
-  soft->as_it_is = soft->rows_stay && soft->natively;
   soft->natively = 0;
   task->sum.iterations += info->iterations;
   task->sum.factorizations += info->factorizations;
@@ -158,48 +153,6 @@ static qd_status solve_once(compliance_task *task) {
     compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, info);
   }
   return info->status;
-}
-
-/* 1 if an answer with all forces in their states was found, in so many rounds. */
-static int solve_by_states(compliance_task *task, int rounds) {
-  compliant_program *soft = &task->workspace->soft;
-  const int warm = task->options.warm_start;
-  if (!compliance_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
-    return 0;
-  }
-  task->how = "springs, forces in their states";
-  for (int round = 0; round < rounds; ++round) {
-    if (solve_once(task) != QD_OK) {
-      break;
-    }
-    if (compliance_states_hold(soft, task->out->slack)) {
-      return compliance_measure(soft, task->source, task->options.tolerance, 0, task->out,
-                                task->info);
-    }
-    task->options.warm_start = 1;
-  }
-  task->options.warm_start = 0;
-  return 0;
-}
-
-/* 1 if an exact program's rows could stay what they are, and a polished answer was found, or from a
- * guess one to the tolerance: that has its forces at ends, too. */
-static int solve_as_it_is(compliance_task *task) {
-  compliant_program *soft = &task->workspace->soft;
-  compliance_treat_rows(soft, task->source, 1);
-  if (!task->options.polish || !compliance_rows_can_stay(soft, &task->source->program) ||
-      !compliance_springs_hold(soft, task->source)) {
-    return 0;
-  }
-  task->how = "rows as they are";
-  soft->once = 1; /* states are the other way */
-  const qd_status status = solve_once(task);
-  const int polished = task->info->polished;
-  soft->once = 0;
-  task->options.warm_start = 0;
-  return status == QD_OK && (polished || task->info->method == QD_METHOD_START) &&
-         compliance_measure(soft, task->source, task->options.tolerance, !polished, task->out,
-                            task->info);
 }
 
 /* 1 if Newton's method on the envelope has led to an answer. */
@@ -230,21 +183,6 @@ static int solve_on_envelope(compliance_task *task) {
   return 0;
 }
 
-/* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
- * wrong, states are put right from solve to solve, by cuts as a rule; but where a force at its end
- * leaves a column without curvature there are no cuts, and rows stay what they are: one path. */
-static int solve_exact(compliance_task *task) {
-  compliant_program *soft = &task->workspace->soft;
-  const double *dual = task->options.warm_start ? task->out->dual : NULL;
-  if (solve_on_envelope(task)) {
-    return 1;
-  }
-  compliance_treat_rows(soft, task->source, 1);
-  const int near = compliance_expects_ends(soft, &task->source->program, dual);
-  return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
-         solve_by_states(task, STATE_ROUNDS);
-}
-
 /* For derivatives, which come when the views of the matrices are gone. */
 static void keep_source(compliant_program *soft, const conic_program *source) {
   const sparse_rows *given[3] = {source->Q, source->G, source->C};
@@ -258,19 +196,21 @@ static void keep_source(compliant_program *soft, const conic_program *source) {
   }
 }
 
-/* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
-static int solve_on_path(compliance_task *task) {
+/* 1 if a path with the rows as they are has led to an answer, or to a verdict that counts: of an
+ * exact program, directions along which the cost falls for ever are not sharp enough. */
+static int solve_as_it_is(compliance_task *task, int exact) {
   compliant_program *soft = &task->workspace->soft;
   compliance_treat_rows(soft, task->source, 1);
   task->how = "rows as they are";
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
-    return compliance_measure(soft, task->source, task->options.tolerance, 0, task->out,
-                              task->info);
+    return compliance_measure(soft, task->source, task->options.tolerance,
+                              exact && !task->info->polished, task->out, task->info);
   }
   task->options.warm_start = 0;
-  return status == QD_INFEASIBLE || status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY ||
-         status == QD_NOT_FINITE;
+  return status == QD_INFEASIBLE ||
+         (!exact &&
+          (status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE));
 }
 
 /* All that forces may come to, beyond both their ends. */
@@ -283,25 +223,6 @@ static void solve_with_slips(compliance_task *task) {
     task->info->status = QD_NUMERICAL_TROUBLE;
   }
   task->options.warm_start = 0;
-}
-
-/* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
- * may be one that no polish can finish. */
-static void solve_on_near_path(compliance_task *task) {
-  compliant_program *soft = &task->workspace->soft;
-  const double tolerance = task->options.tolerance;
-  const qd_status before = task->info->status;
-  compliance_treat_rows(soft, task->source, 1);
-  task->options.tolerance = NEAR_TOLERANCE * tolerance;
-  task->how = "a path's end, unpolished";
-  const qd_status status = solve_once(task);
-  task->options.tolerance = tolerance;
-  if (status == QD_OK) {
-    const int holds = compliance_measure(soft, task->source, tolerance, 1, task->out, task->info);
-    task->info->status = holds ? QD_OK : before;
-  } else if (status != QD_INFEASIBLE && status != QD_UNBOUNDED) {
-    task->info->status = before;
-  }
 }
 
 qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
@@ -322,12 +243,16 @@ qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_opti
     conic_clear_outputs(&source->program, out);
     return info->status;
   }
+  compliance_treat_rows(soft, source, 1);
   const int exact = compliance_is_exact(&source->program);
-  if (!(exact ? solve_exact(&task) : solve_on_path(&task))) {
+  const int stays = !exact || compliance_rows_can_stay(soft, &source->program);
+  if (!(exact && solve_on_envelope(&task)) && !(stays && solve_as_it_is(&task, exact))) {
     solve_with_slips(&task);
   }
-  if (exact && conic_is_undecided(info->status, options->iteration_limit)) {
-    solve_on_near_path(&task);
+  const qd_status found = info->status;
+  if (!stays && conic_is_undecided(found, options->iteration_limit) &&
+      !solve_as_it_is(&task, exact)) {
+    info->status = found;
   }
   soft->used = 1;
   if (workspace->stop.stopped) {

@@ -7,10 +7,7 @@
  *                  multiplier is width - z. Without a width: no slip. With no end: an equality.
  *
  * A barrier's path has rows of one entry in its scaling as they are (conic/path/box_cone.h), and
- * needs this for Lorentz cones and equalities alone, or where it has failed.
- *
- * An exact program is first tried without slips: each row of an interval is what it would be far
- * from its ends, or at one of them (conic/compliance/compliance_states.c). */
+ * needs this for Lorentz cones and equalities alone, or where it has failed. */
 #ifndef QD_NUMERICS_CONIC_COMPLIANCE_H
 #define QD_NUMERICS_CONIC_COMPLIANCE_H
 
@@ -32,8 +29,7 @@ typedef enum compliance_kind {
   COMPLIANT_CONE,     /* as it was; its compliance, if any, by a spring */
   COMPLIANT_END,      /* an interval, from one end */
   COMPLIANT_EQUALITY, /* an interval without ends */
-  COMPLIANT_FORCE,    /* at an end of an interval: its force, y = base */
-  COMPLIANT_SPRUNG,   /* between the ends, y = -w / R: part of the cost */
+  COMPLIANT_FORCE,    /* an interval of one number: its force, y = base */
   COMPLIANT_LIMITED   /* as it is, for a barrier's path (conic/path/box_cone.h) */
 } compliance_kind;
 
@@ -43,15 +39,10 @@ typedef struct compliant_row {
   double sign, base, width; /* width < 0: there is no other end */
   double lower, upper;      /* of its multiplier */
   int has_lower, has_upper; /* ends that forces may come near */
-  double force, slack;      /* of the answer, ends aside */
+  double force;             /* of the answer, ends aside */
   double size;              /* of what the slack is a sum of */
   int is_interval;
   int is_measured;  /* some row of its cone has a compliance: its slack is worked out */
-  int slips;        /* 1: beyond the other end */
-  int turned;       /* 1: a force beyond the other end has turned it round */
-  int single;       /* the only column of its entries, -1: several */
-  double entry;     /* there */
-  int holds;        /* a spring on a column without curvature of its own */
   int row;          /* or equality; -1: it has none */
   int spring, slip; /* variables, -1: none */
   int slip_row;
@@ -80,18 +71,15 @@ typedef struct compliance_four {
 typedef struct compliant_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
-  int rows_stay;   /* its rows are the caller's */
-  int as_it_is;    /* all of them, forces too: the program was solved without being written anew */
+  int as_it_is;    /* without being written anew */
   int natively;    /* the rigid program at hand has rows of intervals */
-  int once;        /* it is solved in one scaling alone: there are other ways to an answer */
   int variables, rows, equalities;
   compliant_row *row;   /* (rows) */
   int *spring_eq;       /* (equalities) variables, -1: none */
   int first_interval;   /* row */
   int plain;            /* rows from the first on that are known to be rigid and as they were */
   int any_between;      /* rows that are no intervals stand behind some, or give way */
-  int any_coupled;      /* rows that are part of the cost and have several entries */
-  double *diagonal;     /* (variables) what others add to Q */
+  double *largest;      /* (variables) terms of a column's sum */
   double curvature;     /* of springs */
   int next;             /* the first variable that is not taken */
   double *term;         /* (variables) */
@@ -233,21 +221,7 @@ qd_status compliance_check(const compliant_program *soft, const conic_program *s
  * of intervals and with a compliance stay what they are. Ends that are far beyond all forces count
  * as none but on a barrier's path, which measures forces from both. */
 void compliance_treat_rows(compliant_program *soft, const conic_program *source, int natively);
-/* 1 if the forces of a guess (rows), or without one those at x = 0, reach ends of intervals. */
-int compliance_expects_ends(const compliant_program *soft, const qd_cone_program *program,
-                            const double *dual);
-/* 1 if some interval's row is all that holds a column as long as it is a spring, and none so stiff
- * that it drowns the rest of the cost. */
-int compliance_springs_hold(const compliant_program *soft, const conic_program *source);
-/* Or what it most likely is, by the forces of a guess (rows; NULL: there is none); 0 if the rigid
- * program says all anyway. */
-int compliance_guess_states(compliant_program *soft, const conic_program *source,
-                            const double *dual);
-/* After the answer (slack: of all rows): 1 if no row is in another state than was guessed, 0 if
- * some are now. */
-int compliance_states_hold(compliant_program *soft, const double *slack);
-/* 1 if rows of intervals stand behind all others, which are rigid, and need nothing that x has not:
- * those that are treated natively, or those that are part of the cost. */
+/* 1 if rows of intervals stand behind all others, which are rigid, and are treated natively. */
 int compliance_rows_can_stay(const compliant_program *soft, const qd_cone_program *program);
 /* Writes the rigid program; 0 if there is no room. */
 int compliance_write(compliant_program *soft, const conic_program *source);

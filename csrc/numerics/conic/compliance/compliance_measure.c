@@ -163,44 +163,6 @@ void compliance_measure_rows(const qd_cone_program *program, const conic_answer 
   info->complementarity = finite_or_infinite(found.gap);
 }
 
-/* The force of a spring with one entry is a small difference over R: what its column misses by that
- * rounding, it carries. */
-static void settle_springs(compliant_program *soft, const conic_program *source,
-                           const conic_answer *out, double *left) {
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    double size;
-    if (row->kind != COMPLIANT_SPRUNG || row->single < 0) {
-      continue;
-    }
-    compliance_slack(source, row, i, out->x, 0.0, &size);
-    const double more = left[row->single] / row->entry;
-    if (fabs(more) <= LAST_DIGITS * size / row->compliance) {
-      const double dual = compliance_within(out->dual[i] + more, row->lower, row->upper);
-      left[row->single] -= row->entry * (dual - out->dual[i]);
-      out->dual[i] = dual;
-      out->slack[i] = compliance_slack(source, row, i, out->x, dual, &size);
-    }
-  }
-}
-
-/* What the cost of a rigid program with springs and forces in it is more than x's own. */
-static double cost_of_rows(const compliant_program *soft, const conic_program *source,
-                           const conic_answer *out) {
-  double cost = 0.0;
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    const double offset = source->program.g[i];
-    const double moved = out->slack[i] - offset - row->compliance * out->dual[i];
-    if (row->kind == COMPLIANT_SPRUNG) {
-      cost += (0.5 * moved + offset) * moved / row->compliance;
-    } else if (row->kind == COMPLIANT_FORCE) {
-      cost -= row->base * moved;
-    }
-  }
-  return cost;
-}
-
 /* Rounding in the forces of springs, small differences over R, beside the largest force. */
 static double rounding_of_springs(const compliant_program *soft, const conic_program *source,
                                   int exact, const conic_answer *out) {
@@ -208,8 +170,7 @@ static double rounding_of_springs(const compliant_program *soft, const conic_pro
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const compliant_row *row = soft->row + i;
     force = larger(force, fabs(out->dual[i]));
-    if (row->kind == COMPLIANT_SPRUNG ||
-        (row->kind == COMPLIANT_LIMITED && exact && row->compliance > 0.0)) {
+    if (row->kind == COMPLIANT_LIMITED && exact && row->compliance > 0.0) {
       rounding = larger(rounding, LAST_DIGITS * fabs(source->program.g[i]) / row->compliance);
     }
   }
@@ -265,7 +226,6 @@ static int measure_shared(compliant_program *soft, const conic_program *source, 
     const double force = soft->row[i].force; /* what the rigid program was judged by */
     found.hold &= fabs(force - out->dual[i]) <= 2.0 * PLAIN * fabs(force);
   }
-  info->objective -= cost_of_rows(soft, source, out);
   info->primal_residual = finite_or_infinite(found.primal);
   info->complementarity = finite_or_infinite(found.gap);
   return found.hold && isfinite(info->objective + found.primal + found.gap);
@@ -428,8 +388,8 @@ int compliance_measure(compliant_program *soft, const conic_program *source, dou
   const int n = program->variable_count;
   const double share = (thoroughly ? THOROUGH : 1.0) * larger(CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
-  double *left = soft->term, *terms = soft->diagonal;
-  if (soft->rows_stay && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
+  double *left = soft->term, *terms = soft->largest;
+  if (soft->as_it_is && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
       rounding_of_springs(soft, source, compliance_is_exact(program), out) <= PLAIN) {
     return measure_shared(soft, source, share, zero, out, info);
   }
@@ -448,7 +408,6 @@ int compliance_measure(compliant_program *soft, const conic_program *source, dou
     found.primal = larger(
         found.primal, measure_equality(source, i, unit, share, zero, from.reach, out, &found.hold));
   }
-  settle_springs(soft, source, out, left);
   const int no_cost = max_norm(program->b, n) == 0.0;
   found.hold &= no_cost || zero > 0.0 || max_norm(left, n) <= share * max_norm(terms, n);
   found.hold &=

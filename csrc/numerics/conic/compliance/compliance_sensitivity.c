@@ -27,29 +27,6 @@ static double *four_of(const compliant_row *row, double *rows, double *equalitie
   return (row->kind == COMPLIANT_EQUALITY ? equalities : rows) + 4 * row->row;
 }
 
-/* to += row i of G times four numbers: over variables */
-static void add_spring(const compliant_program *soft, int i, const double four[4], double *to) {
-  for (row_reader row = compliance_row_of(&soft->source, i); compliance_next(&row);) {
-    for (int k = 0; k < 4; ++k) {
-      to[4 * row.column + k] += row.entry * four[k];
-    }
-  }
-}
-
-/* d_dual of a row that is a spring: -(G dx + d_slack) / R */
-static void spring_force(const compliant_program *soft, int i, const double *d_slack, int first,
-                         int width, double out[4]) {
-  const double per = 1.0 / soft->row[i].compliance;
-  for (int k = 0; k < 4; ++k) {
-    out[k] = d_slack && k < width ? -per * d_slack[first + k] : 0.0;
-  }
-  for (row_reader row = compliance_row_of(&soft->source, i); compliance_next(&row);) {
-    for (int k = 0; k < 4; ++k) {
-      out[k] -= per * row.entry * soft->four.x[4 * row.column + k];
-    }
-  }
-}
-
 static void gather_all(compliant_program *soft, int count, int first, int width,
                        const double *d_stationarity, const double *d_slack,
                        const double *d_equality) {
@@ -61,12 +38,9 @@ static void gather_all(compliant_program *soft, int count, int first, int width,
     gather(d_stationarity + j * count, first, width, 1.0, soft->four.stationarity + 4 * j);
   }
   for (int i = 0; d_slack && i < soft->rows; ++i) {
-    double *to = four_of(soft->row + i, soft->four.slack, soft->four.equality), spring[4];
+    double *to = four_of(soft->row + i, soft->four.slack, soft->four.equality);
     if (to) {
       gather(d_slack + i * count, first, width, soft->row[i].sign, to);
-    } else if (soft->row[i].kind == COMPLIANT_SPRUNG) {
-      gather(d_slack + i * count, first, width, 1.0 / soft->row[i].compliance, spring);
-      add_spring(soft, i, spring, soft->four.stationarity);
     }
   }
   for (int i = 0; d_equality && i < soft->equalities; ++i) {
@@ -74,21 +48,15 @@ static void gather_all(compliant_program *soft, int count, int first, int width,
   }
 }
 
-static void scatter_all(compliant_program *soft, int count, int first, int width,
-                        const double *d_slack, double *dx, double *d_dual, double *d_dual_eq) {
+static void scatter_all(compliant_program *soft, int count, int first, int width, double *dx,
+                        double *d_dual, double *d_dual_eq) {
   static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
   for (int j = 0; j < soft->variables; ++j) {
     scatter(dx + j * count, first, width, 1.0, soft->four.x + 4 * j);
   }
   for (int i = 0; d_dual && i < soft->rows; ++i) {
     const double *from = four_of(soft->row + i, soft->four.dual, soft->four.dual_equality);
-    double spring[4];
-    if (soft->row[i].kind == COMPLIANT_SPRUNG) {
-      spring_force(soft, i, d_slack ? d_slack + i * count : NULL, first, width, spring);
-      scatter(d_dual + i * count, first, width, 1.0, spring);
-    } else {
-      scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
-    }
+    scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
   }
   for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
     scatter(d_dual_eq + i * count, first, width, 1.0, soft->four.dual_equality + 4 * i);
@@ -108,34 +76,8 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
     gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
     conic_perturb(workspace, 4, soft->four.stationarity, soft->four.slack, soft->four.equality,
                   soft->four.x, soft->four.dual, soft->four.dual_equality);
-    scatter_all(soft, count, first, width, d_slack, dx, d_dual, d_dual_eq);
+    scatter_all(soft, count, first, width, dx, d_dual, d_dual_eq);
   }
-}
-
-/* Whether a row is farther from other states than what counts as nothing. */
-static int is_strict(const qd_cone_workspace *workspace, const compliant_row *row) {
-  const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
-  const double above = row->force - row->lower, below = row->upper - row->force;
-  switch (row->kind) {
-  case COMPLIANT_SPRUNG:
-    return above > force && below > force;
-  case COMPLIANT_FORCE:
-    return row->lower == row->upper || row->sign * row->slack > length;
-  case COMPLIANT_END:
-    return row->width < 0.0 || row->slips || (row->sign > 0.0 ? below : above) > force;
-  default:
-    return 1;
-  }
-}
-
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact) {
-  const compliant_program *soft = &workspace->soft;
-  const qd_status status = conic_prepare_rigid(workspace, exact);
-  for (int i = soft->first_interval;
-       soft->used && !workspace->envelope.used && workspace->program.exact && i < soft->rows; ++i) {
-    *exact &= is_strict(workspace, soft->row + i);
-  }
-  return status;
 }
 
 /* How stiff an end's pair of slack and distance is: slack / distance. */
@@ -166,10 +108,8 @@ void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_low
   for (int i = 0; soft->used && i < soft->rows; ++i) {
     const compliant_row *row = soft->row + i;
     double own = 0.0, other = 0.0;
-    if (row->kind == COMPLIANT_FORCE && row->lower == row->upper) {
+    if (row->kind == COMPLIANT_FORCE) {
       own = other = 0.5;
-    } else if (row->kind == COMPLIANT_FORCE) {
-      own = 1.0;
     } else if (row->kind == COMPLIANT_END) {
       share_motion(soft, row, &own, &other);
     } else if (row->kind == COMPLIANT_LIMITED && row->is_interval) {

@@ -1,11 +1,4 @@
-/* What rows that give way stand for in the rigid program.
- *
- * Exact programs need no slips once it is known which forces are at their limits: then an interval
- * is a spring between its ends (part of the cost, R > 0), or a force at one of them, or a row of an
- * orthant from one end that does not reach the other (R = 0, or so little that a spring would drown
- * the rest of the cost in rounding). So states are guessed and put right by the answer until none
- * changes: Newton's method on the ends, with an exact solve as its step. Where it goes round in
- * circles, slips say all. */
+/* What rows that give way stand for in the rigid program. */
 #include <math.h>
 #include <string.h>
 
@@ -13,46 +6,20 @@
 #include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/tuning.h"
 
-/* ------------------------------------------------------------ entries */
-
-/* What a row's entries are like: the only one, if so, and the largest stiffness that the row has as
- * a spring, beside the curvature of a column. */
-static double measure_entries(const conic_program *source, compliant_row *row, int i) {
-  double stiffest = 0.0;
-  int count = 0;
-  for (row_reader at = compliance_row_of(source, i); compliance_next(&at); ++count) {
-    const double own = compliance_curvature(source, at.column);
-    stiffest = larger(stiffest, own > 0.0 ? at.entry * at.entry / row->compliance / own : 0.0);
-    row->holds |= !(own > 0.0);
-    row->single = at.column;
-    row->entry = at.entry;
-  }
-  row->single = count == 1 ? row->single : -1;
-  return stiffest;
-}
-
 /* ------------------------------------------------------------ ends */
-
-/* From one end: the lower one (sign 1) or the upper. */
-static void begin_at(compliant_row *row, double sign) {
-  row->kind = COMPLIANT_END;
-  row->sign = sign;
-  row->base = sign > 0.0 ? row->lower : row->upper;
-}
 
 /* From the nearer end, which takes the fewest digits from the multiplier. */
 static void choose_end(compliant_row *row) {
-  if (!row->has_lower && !row->has_upper) {
-    row->kind = COMPLIANT_EQUALITY;
-    return;
+  const int both = row->has_lower && row->has_upper;
+  const int at_lower = both ? fabs(row->lower) <= fabs(row->upper) : row->has_lower;
+  row->kind = !row->has_lower && !row->has_upper ? COMPLIANT_EQUALITY
+              : row->lower == row->upper         ? COMPLIANT_FORCE
+                                                 : COMPLIANT_END;
+  if (row->kind != COMPLIANT_EQUALITY) {
+    row->sign = at_lower ? 1.0 : -1.0;
+    row->base = at_lower ? row->lower : row->upper;
   }
-  begin_at(row, row->has_lower && (!row->has_upper || fabs(row->lower) <= fabs(row->upper)) ? 1.0
-                                                                                            : -1.0);
-  row->slips = row->has_lower && row->has_upper;
-  row->width = row->slips ? row->upper - row->lower : -1.0;
-  if (row->lower == row->upper) {
-    row->kind = COMPLIANT_FORCE;
-  }
+  row->width = both ? row->upper - row->lower : -1.0;
 }
 
 /* ------------------------------------------------------------ ends that no force comes near */
@@ -154,7 +121,6 @@ static void read_rows(compliant_program *soft, const qd_cone_program *program) {
                                  .upper = HUGE_VAL,
                                  .has_lower = 1,
                                  .width = -1.0,
-                                 .single = -1,
                                  .spring = -1,
                                  .slip = -1,
                                  .slip_row = -1};
@@ -196,104 +162,4 @@ void compliance_treat_rows(compliant_program *soft, const conic_program *source,
       }
     }
   }
-}
-
-/* ------------------------------------------------------------ states */
-
-static void hold_at(compliant_row *row, double sign) {
-  begin_at(row, sign);
-  row->kind = COMPLIANT_FORCE;
-}
-
-/* The state of a row whose force is guessed. */
-static void guess_state(compliant_row *row, double force) {
-  if (row->has_lower && force <= row->lower) {
-    hold_at(row, 1.0);
-  } else if (row->has_upper && force >= row->upper) {
-    hold_at(row, -1.0);
-  }
-}
-
-int compliance_expects_ends(const compliant_program *soft, const qd_cone_program *program,
-                            const double *dual) {
-  int any = 0;
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    const double force = dual ? dual[i] : -program->g[i] / row->compliance;
-    any |= !(row->compliance > 0.0) || force <= row->lower || force >= row->upper;
-  }
-  return any;
-}
-
-int compliance_springs_hold(const compliant_program *soft, const conic_program *source) {
-  int mild = 1, hold = 0;
-  for (int i = soft->first_interval; i < soft->rows && mild; ++i) {
-    compliant_row *row = soft->row + i;
-    mild = !(row->compliance > 0.0) || measure_entries(source, row, i) <= STIFFEST_SPRING;
-    hold |= row->holds;
-  }
-  return mild && hold;
-}
-
-int compliance_guess_states(compliant_program *soft, const conic_program *source,
-                            const double *dual) {
-  int any = 0;
-  compliance_treat_rows(soft, source, 0);
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    compliant_row *row = soft->row + i;
-    if (row->kind == COMPLIANT_CONE || row->lower == row->upper) {
-      continue;
-    }
-    const double stiffest = row->compliance > 0.0 ? measure_entries(source, row, i) : HUGE_VAL;
-    any |= row->slips;
-    row->slips = 0;
-    if (stiffest <= (row->single >= 0 ? STIFFEST_SINGLE : STIFFEST_SPRING)) {
-      any = 1;
-      row->kind = COMPLIANT_SPRUNG;
-      if (dual) {
-        guess_state(row, dual[i]);
-      }
-    } else if (dual && row->kind == COMPLIANT_END && row->width >= 0.0) {
-      begin_at(row, dual[i] - row->lower <= row->upper - dual[i] ? 1.0 : -1.0);
-    }
-  }
-  return any;
-}
-
-/* Into the state that the answer shows: 1 if that is another one. */
-static int change_state(compliant_row *row, double slack) {
-  const double rounding = PLAIN * fabs(row->force);
-  switch (row->kind) {
-  case COMPLIANT_SPRUNG:
-    if (row->force < row->lower - rounding) {
-      hold_at(row, 1.0);
-    } else if (row->force > row->upper + rounding) {
-      hold_at(row, -1.0);
-    }
-    return row->kind != COMPLIANT_SPRUNG;
-  case COMPLIANT_FORCE:
-    if (row->lower < row->upper && row->sign * slack < -PLAIN * fabs(row->compliance * row->base)) {
-      row->kind = COMPLIANT_SPRUNG;
-    }
-    return row->kind != COMPLIANT_FORCE;
-  case COMPLIANT_END:
-    if (row->slips || row->width < 0.0 ||
-        row->sign * (row->force - row->base) <= row->width + rounding) {
-      return 0;
-    }
-    begin_at(row, -row->sign);
-    row->slips = row->turned; /* forces that hold the same turn each other round for ever */
-    row->turned = 1;
-    return 1;
-  default:
-    return 0;
-  }
-}
-
-int compliance_states_hold(compliant_program *soft, const double *slack) {
-  int changed = 0;
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    changed |= change_state(soft->row + i, slack[i]);
-  }
-  return !changed;
 }

@@ -56,7 +56,7 @@ void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *
   soft->plain = 0;
   soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(compliant_row));
   soft->spring_eq = arena_ints(a, (size_t)size->equalities);
-  soft->diagonal = arena_doubles(a, n);
+  soft->largest = arena_doubles(a, n);
   lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
   lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
   lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
@@ -155,32 +155,6 @@ static void matrix_put(compliance_matrix *matrix, int column, double value) {
   }
 }
 
-/* Adds to the last row's number in a column, in whatever order. */
-static void matrix_add_to(compliance_matrix *matrix, int column, double value) {
-  const int begin = matrix->start[matrix->rows - 1];
-  int at = begin;
-  if (matrix->columns > 0) {
-    matrix->values[(size_t)(matrix->rows - 1) * (size_t)matrix->columns + (size_t)column] += value;
-    return;
-  }
-  while (at < matrix->start[matrix->rows] && matrix->tiles[at] < column / 4) {
-    ++at;
-  }
-  if (at == matrix->start[matrix->rows] || matrix->tiles[at] != column / 4) {
-    const int behind = matrix->start[matrix->rows] - at;
-    if (!has_room(matrix, 4)) {
-      return;
-    }
-    memmove(matrix->tiles + at + 1, matrix->tiles + at, (size_t)behind * sizeof(int));
-    memmove(matrix->values + 4 * (size_t)(at + 1), matrix->values + 4 * (size_t)at,
-            4 * (size_t)behind * sizeof(double));
-    memset(matrix->values + 4 * (size_t)at, 0, 4 * sizeof(double));
-    matrix->tiles[at] = column / 4;
-    ++matrix->start[matrix->rows];
-  }
-  matrix->values[4 * (size_t)at + (size_t)(column % 4)] += value;
-}
-
 /* ------------------------------------------------------------ rows of the program */
 
 /* A variable behind all others. */
@@ -203,10 +177,10 @@ static void take_variables(compliant_program *soft, const qd_cone_program *progr
     }
     for (int end = i + program->cone_dim[k]; i < end; ++i) {
       compliant_row *row = soft->row + i;
-      const int stands = row->kind != COMPLIANT_FORCE && row->kind < COMPLIANT_SPRUNG;
+      const int stands = row->kind < COMPLIANT_FORCE;
       row->row = row->slip_row = -1;
       row->spring = stands && row->compliance > 0.0 ? take_variable(soft) : -1;
-      row->slip = row->kind == COMPLIANT_END && row->slips ? take_variable(soft) : -1;
+      row->slip = row->kind == COMPLIANT_END && row->width >= 0.0 ? take_variable(soft) : -1;
     }
     if (alone) {
       close_tile(soft);
@@ -220,82 +194,13 @@ static void take_variables(compliant_program *soft, const qd_cone_program *progr
 
 /* ------------------------------------------------------------ the parts */
 
-/* G_ij */
-static double entry_of(const conic_program *source, int i, int j) {
-  row_reader row = compliance_row_of(source, i);
-  while (compliance_next(&row)) {
-    if (row.column == j) {
-      return row.entry;
-    }
-  }
-  return 0.0;
-}
-
-/* Row j of Q, with what sprung rows of several entries add to it; 0 if there is none. */
-static int write_coupled_row(compliant_program *soft, const conic_program *source, int j) {
-  double *line = soft->found.x; /* no answer yet */
-  int any = 0;
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    const double entry =
-        row->kind == COMPLIANT_SPRUNG && row->single < 0 ? entry_of(source, i, j) : 0.0;
-    if (entry == 0.0) {
-      continue;
-    }
-    if (!any) {
-      memset(line, 0, (size_t)tile_up(soft->variables) * sizeof(double));
-      for (row_reader own = compliance_row_of_cost(source, j); compliance_next(&own);) {
-        line[own.column] += own.entry;
-      }
-    }
-    compliance_add_row(source, i, entry / row->compliance, line);
-    any = 1;
-  }
-  if (any) {
-    matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
-    line[j] += soft->diagonal[j];
-    for (int k = 0; k < soft->variables; ++k) {
-      if (line[k] != 0.0) {
-        matrix_put(&soft->written.Q, k, line[k]);
-      }
-    }
-  }
-  return any;
-}
-
-static void write_cost_row(compliant_program *soft, const conic_program *source, int j) {
-  const double more = soft->diagonal[j];
-  if (soft->any_coupled && write_coupled_row(soft, source, j)) {
-    return;
-  }
-  matrix_add_row(&soft->written.Q, source->program.Q, source->Q, soft->variables, j, 1.0);
-  if (more > 0.0 && !soft->written.Q.is_full) {
-    matrix_add_to(&soft->written.Q, j, more);
-  }
-}
-
-/* What sprung rows of one entry add to the diagonal, and whether there are others. */
-static void find_springs(compliant_program *soft) {
-  soft->any_coupled = 0;
-  memset(soft->diagonal, 0, (size_t)soft->variables * sizeof(double));
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    if (row->kind == COMPLIANT_SPRUNG && row->single >= 0) {
-      soft->diagonal[row->single] += row->entry * row->entry / row->compliance;
-    }
-    soft->any_coupled |= row->kind == COMPLIANT_SPRUNG && row->single < 0;
-  }
-}
-
-/* x's cost, with that of rows that are springs, and that of springs of their own; slips have none.
- */
+/* x's cost, and that of springs; slips have none. */
 static void write_cost(compliant_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
   double *own = soft->term, largest = 0.0;
-  find_springs(soft);
   for (int j = 0; j < n; ++j) {
-    largest = larger(largest, compliance_curvature(source, j) + soft->diagonal[j]);
+    largest = larger(largest, compliance_curvature(source, j));
   }
   soft->curvature = largest > 0.0 ? largest : 1.0;
   for (int j = n; j < soft->next; ++j) {
@@ -310,7 +215,7 @@ static void write_cost(compliant_program *soft, const conic_program *source) {
   }
   matrix_open(&soft->written.Q, soft->next, soft->room.is_dense);
   for (int j = 0; j < n; ++j) {
-    write_cost_row(soft, source, j);
+    matrix_add_row(&soft->written.Q, program->Q, source->Q, n, j, 1.0);
   }
   for (int j = n; j < soft->next; ++j) {
     matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
@@ -356,16 +261,21 @@ static void write_end(compliant_program *soft, const conic_program *source, int 
   }
 }
 
+/* What a path has to know of a row as it is. */
+static void note_limits(compliant_program *soft, const compliant_row *row) {
+  soft->natively = 1;
+  soft->limits.compliance[row->row] = row->compliance;
+  soft->limits.lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
+  soft->limits.upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
+}
+
 /* A row as it is. */
 static void write_limited(compliant_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   compliant_row *row = soft->row + i;
   row->row = soft->written.G.rows;
-  soft->natively = 1;
   soft->written.g[row->row] = program->g[i];
-  soft->limits.compliance[row->row] = row->compliance;
-  soft->limits.lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
-  soft->limits.upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
+  note_limits(soft, row);
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
 }
 
@@ -392,8 +302,6 @@ static void write_cone(compliant_program *soft, const conic_program *source, int
       write_end(soft, source, i);
     } else if (row->kind == COMPLIANT_FORCE) {
       compliance_add_row(source, i, -row->base, soft->written.b);
-    } else if (row->kind == COMPLIANT_SPRUNG) {
-      compliance_add_row(source, i, program->g[i] / row->compliance, soft->written.b);
     }
   }
   add_cone(&soft->written.rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind,
@@ -451,56 +359,30 @@ static const sparse_rows *view(compliance_matrix *matrix, sparse_rows *rows, con
 }
 
 int compliance_rows_can_stay(const compliant_program *soft, const qd_cone_program *program) {
-  int limited = 0, costs = 0;
+  int limited = 0;
   for (int i = 0; program->compliance_eq && i < soft->equalities; ++i) {
     if (program->compliance_eq[i] > 0.0) {
       return 0;
     }
   }
-  for (int i = soft->first_interval; i < soft->rows && !soft->any_between; ++i) {
-    const compliant_row *row = soft->row + i;
-    limited += row->kind == COMPLIANT_LIMITED;
-    costs += row->kind == COMPLIANT_SPRUNG || row->kind == COMPLIANT_FORCE;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    limited += soft->row[i].kind == COMPLIANT_LIMITED;
   }
-  const int intervals = soft->rows - soft->first_interval;
-  return intervals > 0 && !soft->any_between && (limited == intervals || costs == intervals);
+  return limited > 0 && !soft->any_between && limited == soft->rows - soft->first_interval;
 }
 
-/* The program with its own rows: all of them as they are, or without those that are cost now. */
-static int write_shared(compliant_program *soft, const conic_program *source) {
-  const qd_cone_program *program = &source->program;
-  qd_cone_program *rigid = &soft->written.rigid.program;
-  soft->natively = soft->row[soft->first_interval].kind == COMPLIANT_LIMITED;
+/* The program with its own rows. */
+static void write_limits(compliant_program *soft) {
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     compliant_row *row = soft->row + i;
-    row->row = soft->natively ? i : -1;
+    row->row = i;
     row->spring = row->slip = row->slip_row = -1;
-    soft->limits.compliance[i] = row->compliance;
-    soft->limits.lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
-    soft->limits.upper[i] = row->has_upper ? row->upper : HUGE_VAL;
+    note_limits(soft, row);
   }
   for (int i = 0; i < soft->equalities; ++i) {
     soft->spring_eq[i] = -1;
   }
   soft->next = soft->variables;
-  soft->written.Q.is_full = soft->written.G.is_full = soft->written.C.is_full = 0;
-  if (soft->natively) {
-    return 1;
-  }
-  write_cost(soft, source);
-  rigid->b = soft->written.b;
-  soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
-  for (int i = soft->first_interval; i < soft->rows; ++i) {
-    const compliant_row *row = soft->row + i;
-    compliance_add_row(source, i,
-                       row->kind == COMPLIANT_FORCE ? -row->base : program->g[i] / row->compliance,
-                       soft->written.b);
-  }
-  rigid->row_count = soft->first_interval;
-  while (rigid->cone_count > 0 && rigid->cone_kind[rigid->cone_count - 1] == QD_INTERVAL) {
-    --rigid->cone_count;
-  }
-  return !soft->written.Q.is_full;
 }
 
 int compliance_write(compliant_program *soft, const conic_program *source) {
@@ -509,9 +391,10 @@ int compliance_write(compliant_program *soft, const conic_program *source) {
   soft->written.rigid = *source;
   rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
   soft->natively = 0;
-  soft->rows_stay = compliance_rows_can_stay(soft, program);
-  if (soft->rows_stay) {
-    return write_shared(soft, source);
+  soft->as_it_is = compliance_rows_can_stay(soft, program);
+  if (soft->as_it_is) {
+    write_limits(soft);
+    return 1;
   }
   rigid->cone_count = 0;
   take_variables(soft, program);

@@ -10,7 +10,9 @@ static double reach_of_cost(const qd_cone_workspace *workspace) {
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] >= 0 &&
         conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
-      reach = larger(reach, fabs(workspace->program.b[k]));
+      const double b = workspace->program.b[k];
+      const double push = workspace->ends.count > 0 ? workspace->ends.push[k] : 0.0;
+      reach = larger(reach, larger(fabs(b), fabs(b - push)));
     }
   }
   return reach;
@@ -26,22 +28,24 @@ static double leak_of(const qd_cone_workspace *workspace, const double *Gd) {
              : leak;
 }
 
-/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: x itself, when it is far out. */
+/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0, what limits of forces cost as they slip
+ * included: x itself, when it is far out. */
 static int falls_for_ever(qd_cone_workspace *workspace, double reach) {
   double *Gd = workspace->work.rhs;
   double fall = 0.0, bend = 0.0;
+  if (workspace->ends.count > 0 && !workspace->program.exact) {
+    return 0;
+  }
   for (int i = 0; i < workspace->program.column_count; ++i) {
     fall -= workspace->program.b[i] * workspace->iterate.x[i];
     bend = larger(bend, fabs(workspace->work.Qx[i]));
   }
-  if (fall <= 0.0 || workspace->ends.count > 0) {
-    return 0;
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->iterate.x, Gd);
+  double leak = leak_of(workspace, Gd), opening = 0.0;
+  if (workspace->ends.count > 0) {
+    fall -= conic_ends_rise(workspace, Gd, &opening, &leak);
   }
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    Gd[i] = workspace->work.residual_row[i] + workspace->iterate.slack[i] - workspace->program.g[i];
-  }
-  return fall >
-         CERTIFICATE_SCALE * (bend * reach + leak_of(workspace, Gd) * workspace->units.force);
+  return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->units.force);
 }
 
 /* The products of all cones, as they are to be. */

@@ -127,7 +127,7 @@ static void factor(qd_cone_workspace *workspace, int hard) {
   workspace->sensitivity.rounds = hard || !definite ? ROUNDS : compliance_rounds;
 }
 
-qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact) {
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact) {
   const settled_set *set = &workspace->settled;
   assert(set->is_known);
   conic_begin_stage(workspace);
