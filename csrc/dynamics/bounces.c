@@ -2,11 +2,10 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "dynamics/attempts.h"
 #include "dynamics/workspace.h"
 
-/* Of the sum of what each contact takes and gives: work below it is rounding. */
-#define WORK_ROUNDING 1e-9
 /* Programs to find the shares with, after those with all of the bounces and with none. */
 #define SHARE_TRIES 8
 /* Of the work that bounces may add: a share that leaves no more of it unused is good. */
@@ -127,7 +126,7 @@ static int open_groups(const step_call *s) {
   int count = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
-    if (!group->open && group->count > 0 && group->work > WORK_ROUNDING * group->scale) {
+    if (!group->open && group->count > 0 && group->work > CALLERS_ROUNDING * group->scale) {
       group->open = 1;
       group->with_all = group->work;
     }

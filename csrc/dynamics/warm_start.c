@@ -1,15 +1,9 @@
 #include "dynamics/warm_start.h"
+#include "base/rounding.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* Room of a ray's slack beside what it is a sum of, and beside the shapes: less is rest. */
-#define REST_OF_SUM 1e-9
-#define REST_OF_SIZE 1e-12
-/* Of a diagonal entry: what elimination has left of it is rounding. */
-#define NO_PIVOT 1e-14
-/* Of a contact's normal force: a ray pulls by less than rounding. */
-#define NO_LOAD 1e-12
 #define SHARE_ROUNDS 4
 /* Contacts of one pair that are told apart. */
 #define RUN_MAX 64
@@ -157,7 +151,7 @@ static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b
     x[k] = b[k];
   }
   for (int k = 0; k < MOTION_MAX; ++k) {
-    const int any = A[k][k] > NO_PIVOT * pivot[k];
+    const int any = A[k][k] > SUM_ROUNDING * pivot[k];
     for (int i = k + 1; i < MOTION_MAX; ++i) {
       const double factor = any ? A[i][k] / A[k][k] : 0.0;
       for (int j = k + 1; j < MOTION_MAX; ++j) {
@@ -180,10 +174,10 @@ static void weigh_rays(const problem *p, const qd_model *model, const island *on
                        const contact_block *block, const qd_contact *contact, double *weight) {
   const double radius =
       fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
-  double rest = REST_OF_SIZE * (isfinite(radius) ? radius : 1.0), size;
+  double rest = NEGLIGIBLE * (isfinite(radius) ? radius : 1.0), size;
   for (int r = 0; r < block->rows.count; ++r) {
     weight[r] = fmax(row_slack(p, one, block->row + r, &size), 0.0);
-    rest = fmax(rest, REST_OF_SUM * size);
+    rest = fmax(rest, CALLERS_ROUNDING * size);
   }
   for (int r = 0; r < block->rows.count; ++r) {
     weight[r] = 1.0 / (weight[r] / rest + 1.0);
@@ -208,7 +202,7 @@ static int share_force(const friction_rows *rows, const double force[MOTION_MAX]
   int pull = 0;
   for (int r = 0; r < rows->count; ++r) {
     load[r] = weight[r] * friction_row_of(rows->row + r, solution);
-    if (load[r] < -NO_LOAD * force[0]) {
+    if (load[r] < -NEGLIGIBLE * force[0]) {
       weight[r] = 0.0;
       ++pull;
     }

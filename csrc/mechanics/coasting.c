@@ -3,11 +3,11 @@
 #include <math.h>
 
 #include "base/quat.h"
+#include "base/rounding.h"
 
 /* Newton's method takes 3 to 5 of them up to a turn of half a radian a step. */
 #define ITERATIONS_MOST 40
 #define HALVINGS_MOST 20
-#define ROUNDING 1e-15
 
 int tree_coasts(const qd_model *model, int tree) {
   const int first = model->tree_dof_start[tree];
@@ -82,7 +82,7 @@ static int advance(coasting *c, double x[3], double h, int *stuck) {
     return 0;
   }
   mat3_mul_vec(step, inverse, G);
-  if (vec3_norm(step) <= ROUNDING * vec3_norm(x)) {
+  if (vec3_norm(step) <= LAST_DIGITS * vec3_norm(x)) {
     return 1;
   }
   double share = 1.0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "mechanics/actuator.h"
 #include "mechanics/inertia.h"
 #include "mechanics/kinematics.h"
@@ -430,8 +431,6 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
 
 /* ------------------------------------------------------------ the plane of planar models */
 
-#define PLANAR_TOLERANCE 1e-9
-
 /* A normal that every hinge axis is parallel to, or that all slides are orthogonal to. */
 static int find_normal(const qd_model *m, const kinematics *k, double normal[3]) {
   const double *first_slide = NULL;
@@ -448,7 +447,7 @@ static int find_normal(const qd_model *m, const kinematics *k, double normal[3])
       continue;
     }
     vec3_cross(normal, first_slide, axis);
-    if (vec3_normalize(normal) > PLANAR_TOLERANCE) {
+    if (vec3_normalize(normal) > CALLERS_ROUNDING) {
       return 1;
     }
   }
@@ -483,7 +482,7 @@ static void fill_planar(qd_model *m, const kinematics *k) {
     double off[3];
     vec3_cross(off, s->w, normal);
     const double error = hinge ? vec3_norm(off) : fabs(vec3_dot(s->v, normal));
-    if (error > PLANAR_TOLERANCE) {
+    if (error > CALLERS_ROUNDING) {
       return;
     }
   }

@@ -3,10 +3,9 @@
 #include <math.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 
-#define EDGE 1e-16    /* smallest relative distance to the boundary that is taken for real */
-#define OUTSIDE 1e-13 /* farther out than this is not rounding */
-#define PRODUCT_ROUNDING 1e-15 /* of the heads' product: what slack o dual is not known to */
+#define EDGE 1e-16 /* smallest relative distance to the boundary that is taken for real */
 
 /* Four cones side by side, one per lane: what a kernel needs of them stays in registers. Kernels of
  * Lorentz cones have the dimension apart from the group: the common ones are constants, whose loops
@@ -71,7 +70,7 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
     tail_dot(&sz, s, z, dim, n, c);
     const lanes det_s = s2 - ss, det_z = z2 - zz, edge_s = EDGE * s2, edge_z = EDGE * z2;
     /* steps may round a point onto the boundary, hence the floors */
-    inside &= (s0 > 0.0) & (z0 > 0.0) & (det_s > -OUTSIDE * s2) & (det_z > -OUTSIDE * z2);
+    inside &= (s0 > 0.0) & (z0 > 0.0) & (det_s > -CANCELLED * s2) & (det_z > -CANCELLED * z2);
     lanes_larger(&root_s, &det_s, &edge_s);
     lanes_larger(&root_z, &det_z, &edge_z);
     lanes_sqrt(&root_s, &root_s);
@@ -359,7 +358,7 @@ LANES_INLINE void deviation(const cone_product *product, const cone_group *group
       head += si * zi;
       rest += t * t;
     }
-    const lanes rounding = PRODUCT_ROUNDING * (s0 * z0);
+    const lanes rounding = LAST_DIGITS * (s0 * z0);
     rest += head * head;
     lanes_sqrt(&size, &rest);
     lanes_larger(&scale, &wanted, &least);
@@ -423,7 +422,7 @@ int cones_hold(const cone_product *product, const double *w) {
       lanes size;
       tail_dot(&size, x, x, group->dim, n, c);
       const lanes square = ROW(x, 0) * ROW(x, 0);
-      const lane_bits inside = (ROW(x, 0) >= 0.0) & (square - size >= -OUTSIDE * square);
+      const lane_bits inside = (ROW(x, 0) >= 0.0) & (square - size >= -CANCELLED * square);
       for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane) {
         held &= inside[lane] != 0;
       }

@@ -3,10 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/rounding.h"
 #include "numerics/tiles/blas.h"
-
-/* The smallest pivot beside the largest. */
-#define SINGULAR 1e-12
 
 int dense_lu_factor(double *A, int n, int *pivots) {
   double least = INFINITY, most = 0.0;
@@ -18,7 +16,7 @@ int dense_lu_factor(double *A, int n, int *pivots) {
     least = fmin(least, pivot);
     most = fmax(most, pivot);
   }
-  return least > SINGULAR * most;
+  return least > NEGLIGIBLE * most;
 }
 
 void dense_lu_solve(const double *factors, int n, const int *pivots, int transposed, double *x) {

@@ -1,11 +1,9 @@
 #include "dynamics/derivatives/pressure_change.h"
 
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "dynamics/problem/pressure_friction.h"
 #include "dynamics/workspace.h"
-
-/* Beside a pair's length: what has slid by less sticks. */
-#define STICKS 1e-12
 
 void pressure_changes_lay_out(pressure_changes *c, const qd_model *model, int element_capacity,
                               arena *a) {
@@ -171,7 +169,7 @@ static double change_lift(polygon_state *out, const direction *d, const qd_patch
   vec3_axpy(slip, -up, out->normal);
   const double rise = pressure_friction_rise(d->s->model, d->pair, at), slid = vec3_norm(slip);
   out->d_force = rise * slid * d->d_friction;
-  if (slid > STICKS * d->pair->length) {
+  if (slid > NEGLIGIBLE * d->pair->length) {
     out->d_force += rise * vec3_dot(slip, d_slip) / slid;
   }
   return rise * slid;
@@ -236,7 +234,7 @@ static void change_radius(const direction *d, const pressure_element *at, double
   const double of_slip = d->d_length; /* of what regularised friction holds, and of its give */
   double along = 0.0, squared = lambda[0] * lambda[0];
   rows[0] = -p->compliance[at->row] * lambda[0] * (of_force + d->d_friction);
-  if (at->slid > STICKS * d->pair->length) {
+  if (at->slid > NEGLIGIBLE * d->pair->length) {
     for (int k = 1; k < count; ++k) {
       along += slip[k - 1] * rows[k];
     }

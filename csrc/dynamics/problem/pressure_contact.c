@@ -1,12 +1,10 @@
 #include "dynamics/problem/pressure_contact.h"
 
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "dynamics/problem/contact_dofs.h"
 #include "dynamics/problem/pressure_energy.h"
 #include "dynamics/problem/pressure_friction.h"
-
-/* Polygons with less than this share of the pair's force have no friction. */
-#define FORCE_LEAST 1e-9
 
 void pressure_contact_lay_out(pressure_contact *s, const qd_model *model, int element_capacity,
                               arena *a) {
@@ -229,7 +227,7 @@ static void fill_elements(pressure_contact *s, soft_pair *pair, const qd_model *
   for (int i = 0; i < polygons && o->patch_friction == QD_FRICTION_POLYGONS; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     const double force = polygon_force(s, i);
-    if (force > FORCE_LEAST * pair->pressed) {
+    if (force > CALLERS_ROUNDING * pair->pressed) {
       fill_element(out + pair->count++, pair, model, o, at->centre, at->normal, force, 0.0, i);
     }
   }

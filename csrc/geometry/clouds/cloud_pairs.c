@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/clouds/cloud.h"
 #include "geometry/pairs/pairs.h"
@@ -25,7 +26,6 @@
 
 /* Relative to the cloud: differences of distance that count as none, and room for rounding. */
 static const double TIE = 1e-11;
-static const double ROUNDING = 1e-14;
 
 enum { DEPTH_MAX = 64 }; /* of the tree, which halves 2^31 points at most */
 
@@ -51,7 +51,7 @@ static void nearest_init(nearest *n, int wanted, double range, double extent) {
   n->count = 0;
   n->wanted = wanted < CONTACTS_PER_PAIR_MAX ? wanted : CONTACTS_PER_PAIR_MAX;
   n->per_tie = 1.0 / (TIE * size);
-  n->rounding = ROUNDING * size;
+  n->rounding = SUM_ROUNDING * size;
   n->range = range + n->rounding;
 }
 

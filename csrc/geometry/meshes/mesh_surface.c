@@ -2,10 +2,8 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
-
-/* Normals this far out of a feature's cone, in radians, still belong to it: rounding. */
-static const double CONE = 1e-14;
 
 static double edge_slack(const convex_mesh *m, int edge) {
   const int *pair = m->edge_polygon + 2 * edge;
@@ -84,7 +82,7 @@ void mesh_retract(const convex_mesh *m, int feature, double x[3], double n[3]) {
 
 /* From an edge to the polygon that n leans over, if any. */
 static int leave_edge(const convex_mesh *m, int edge, const double n[3]) {
-  double inward[3], most = CONE;
+  double inward[3], most = SUM_ROUNDING;
   int polygon = -1;
   const double *along = m->edge_axis + 3 * edge;
   for (int k = 0; k < 2; ++k) {
@@ -101,7 +99,7 @@ static int leave_edge(const convex_mesh *m, int edge, const double n[3]) {
 
 /* From a vertex to the edge that n leans over most, if any. */
 static int leave_vertex(const convex_mesh *m, int vertex, const double n[3]) {
-  double most = CONE;
+  double most = SUM_ROUNDING;
   int edge = -1;
   for (int k = m->fan_start[vertex]; k < m->fan_start[vertex + 1]; ++k) {
     const int e = m->fan[k];

@@ -9,6 +9,7 @@
  * in a point where no face's normal is determined: the direction of the largest bound. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/pairs/face_manifold.h"
 #include "geometry/pairs/pairs.h"
@@ -20,8 +21,6 @@
 static const double EDGE_SINE = 1e-8;
 /* An edge must beat the faces by this, relative to the shapes. */
 static const double EDGE_GAIN = 1e-13;
-/* Points this close to a bound realise it. */
-static const double REALISED = 1e-12;
 static const double COVERED = 1e-10;
 
 static const int PLACE[3] = {1, 3, 9};
@@ -164,7 +163,7 @@ static int edge_contact(core_contact *out, const block_pair *pair, const bound *
   vec3_axpy(out->x[1], t, w);
   vec3_sub(r, out->x[1], out->x[0]);
   vec3_axpy(r, -best->gap, best->n);
-  return vec3_norm(r) <= REALISED * pair->size;
+  return vec3_norm(r) <= NEGLIGIBLE * pair->size;
 }
 
 /* Distance of the vertex x (from the centre) of another core from this one. */
@@ -274,7 +273,7 @@ static int cores_closest(core_contact *out, const block_pair *pair, double range
   }
   core_contact at_bound = *out;
   nearest_vertices(out, pair);
-  if (out->gap > faces.gap + REALISED * pair->size && face_realises(pair, &faces)) {
+  if (out->gap > faces.gap + NEGLIGIBLE * pair->size && face_realises(pair, &faces)) {
     face_contact(out, pair, &faces); /* an edge may be ahead of it by a tilt next to nothing */
   } else if (out->gap <= core_touch_distance(pair->size)) {
     if (best.face >= 0) {

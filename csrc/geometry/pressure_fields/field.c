@@ -1,16 +1,12 @@
 /* Fields out of vertices, tetrahedra and pressures; rigid surfaces out of triangles. */
 #include "geometry/pressure_fields/field.h"
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Of six times the volume beside the cube of the longest edge: below it a tetrahedron is flat. */
-#define FLAT 1e-12
-/* Pressures below this share of the largest one are zero: that of a surface, but for rounding. */
-#define PRESSURE_ZERO 1e-14
 
 typedef struct complaint {
   char *message;
@@ -121,7 +117,7 @@ static qd_status cell_fill(field_cell *cell, const qd_field_spec *spec, int elem
     cell->most = fmax(cell->most, pressure[i]);
   }
   const double volumes = six_volumes_of(cell->corner), edge = longest_edge(cell->corner);
-  if (!(fabs(volumes) > FLAT * edge * edge * edge)) {
+  if (!(fabs(volumes) > NEGLIGIBLE * edge * edge * edge)) {
     return complain(to, "elements: tetrahedron %d is flat", element);
   }
   if (volumes < 0.0) {
@@ -144,7 +140,7 @@ static qd_status soft_fill(qd_field *field, const qd_field_spec *spec, const com
   field->element_count = 0;
   for (int i = 0; i < spec->element_count; ++i) {
     field_cell *cell = field->cell + field->element_count;
-    const qd_status status = cell_fill(cell, spec, i, PRESSURE_ZERO * most, to);
+    const qd_status status = cell_fill(cell, spec, i, SUM_ROUNDING * most, to);
     if (status != QD_OK) {
       return status;
     }
@@ -165,7 +161,7 @@ static qd_status rigid_fill(qd_field *field, const qd_field_spec *spec, const co
     vec3_sub(b, t->corner[2], t->corner[0]);
     vec3_cross(t->normal, a, b);
     const double size = fmax(vec3_dot(a, a), vec3_dot(b, b));
-    if (!(vec3_normalize(t->normal) > FLAT * size)) {
+    if (!(vec3_normalize(t->normal) > NEGLIGIBLE * size)) {
       return complain(to, "elements: triangle %d has no area", i);
     }
   }

@@ -1,11 +1,9 @@
 /* The parts of a field's elements and the tree of their boxes: split at the middle of the longest
  * axis of their centres. */
+#include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
 #include "base/vec3.h"
-
-/* What a box grows by, beside the coordinates of its field: more than rounding moves it. */
-#define ROOM 1e-12
 
 /* ---------------------------------------------------------------- parts */
 
@@ -133,12 +131,12 @@ static double ball_radius(const qd_field *field, const double centre[3]) {
     vec3_sub(way, corner_at(field, i), centre);
     radius = fmax(radius, vec3_norm(way));
   }
-  return radius + ROOM * field->reach;
+  return radius + NEGLIGIBLE * field->reach;
 }
 
 static void parts_fill(qd_field *field) {
   field->reach = largest_coordinate(field);
-  const double room = ROOM * field->reach;
+  const double room = NEGLIGIBLE * field->reach;
   field->part_count = 0;
   for (int e = 0; e < field->element_count; ++e) {
     const int count = field_part_number(field, e);

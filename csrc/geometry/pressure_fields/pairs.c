@@ -1,5 +1,6 @@
 /* Which elements of two bodies may meet: those of the first that may meet the second at all, each
  * against the second one's tree. */
+#include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
 #include "base/vec3.h"
@@ -8,10 +9,6 @@
 #define STACK 64
 /* Of a tetrahedron 4; of a triangle its own, that of its other side, and one for each edge. */
 #define PLANES 5
-/* Cosine between a triangle's normal and the way it is swept: below it, it sweeps nothing. */
-#define EDGE_ON 1e-14
-/* Boxes that are apart by less than this share of their size may overlap. */
-#define ROOM 1e-12
 
 /* 1: as given; -1: exchanged; 0: no surface between such bodies. */
 static int sides(qd_field_kind a, qd_field_kind b) {
@@ -135,7 +132,7 @@ static void region_plane_here(region *r, const field_plane *plane) {
   const int i = r->plane_count++;
   vec3_copy(r->normal[i], plane->normal);
   for (int k = 0; k < 3; ++k) {
-    r->size[i][k] = fabs(plane->normal[k]) * (1.0 + ROOM);
+    r->size[i][k] = fabs(plane->normal[k]) * (1.0 + NEGLIGIBLE);
   }
   r->offset[i] = plane->offset;
 }
@@ -170,11 +167,11 @@ static void region_of_cell(region *r, const search *s, int element, field_moved 
   vec3_copy(r->gradient, moved->gradient);
   r->at_origin = moved->offset;
   for (int k = 0; k < 3; ++k) {
-    r->steepness[k] = fabs(r->gradient[k]) * (1.0 + ROOM);
+    r->steepness[k] = fabs(r->gradient[k]) * (1.0 + NEGLIGIBLE);
   }
   r->least = cell->least * pair->scale[0];
   r->most = cell->most * pair->scale[0];
-  const double room = ROOM * r->most;
+  const double room = NEGLIGIBLE * r->most;
   r->least -= room;
   r->most += room;
 }
@@ -227,7 +224,7 @@ QD_MULTIVERSION static void boxes_outside(const region *r, const field_node *nod
 int field_sweep_planes(field_plane plane[4], const field_moved *moved, const double way[3]) {
   const double along = vec3_dot(moved->normal, way);
   const double ahead = along > 0.0 ? 1.0 : -1.0;
-  if (!(fabs(along) > EDGE_ON)) {
+  if (!(fabs(along) > SUM_ROUNDING)) {
     return 0;
   }
   vec3_scale(plane[0].normal, moved->normal, -ahead);
@@ -352,7 +349,7 @@ void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, 
     return;
   }
   for (int k = 0; k < 9; ++k) {
-    s.reach[k] = fabs(pair->R[k]) + ROOM;
+    s.reach[k] = fabs(pair->R[k]) + NEGLIGIBLE;
   }
   int stack[STACK], count = 1;
   stack[0] = 0;

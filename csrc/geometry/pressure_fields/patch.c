@@ -4,6 +4,7 @@
  * Elements of the first body are moved into the frame of the second. What is computed there is
  * turned round at the end if the bodies were exchanged. Cells are cut into parts for the search;
  * a polygon counts where the parts are met that have the pressure of its middle. */
+#include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
 #include <math.h>
@@ -16,9 +17,6 @@
 /* Where equal fields lie on each other, the surface has thickness: the first one counts as so much
  * stiffer. */
 #define TIE 1e-9
-/* Corners are in a plane if they are this near, beside what coordinates there are: rounding alone
- * would decide on which side they lie. */
-#define COPLANAR 1e-13
 /* Components that differ by less than this share are equal. */
 #define EQUAL 1e-9
 
@@ -404,7 +402,7 @@ qd_status field_patch_placed(const field_placed *a, const field_placed *b,
   if (status != QD_OK) {
     return status;
   }
-  q.near = COPLANAR * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
+  q.near = CANCELLED * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
   run(&q);
   if (q.ties > 0) {
     q.pair.scale[stiffer(&q.pair, EQUAL * q.pair.first->reach)] *= 1.0 + TIE;

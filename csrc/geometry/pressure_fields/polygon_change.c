@@ -5,6 +5,7 @@
  * All is linear on the polygon, so that the rules below are exact. */
 #include "geometry/pressure_fields/polygon_change.h"
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 
 /* Relative motions of the first body, and what its modulus does. */
@@ -14,8 +15,6 @@
 /* Beside a polygon's size: planes this near hold an edge; edges that are shorter hardly count. */
 #define ON_FACE 1e-9
 #define SHORT 1e-4
-/* Edges without pressure, beside the largest, do not count. */
-#define NO_PRESSURE 1e-12
 
 typedef struct face {
   double normal[3], offset;
@@ -196,7 +195,7 @@ static int add_edge(state *s, const double *a, const double *b, double turn) {
   vec3_sub(edge, b, a);
   const double length = vec3_norm(edge);
   const double p = fmax(fabs(pressure_at(s, a)), fabs(pressure_at(s, b)));
-  if (!(length > 0.0) || p <= NO_PRESSURE * s->most) {
+  if (!(length > 0.0) || p <= NEGLIGIBLE * s->most) {
     return 1;
   }
   const int counts = length > SHORT * s->size;

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/bounds.h"
 
-/* Relative room for rounding: boxes may be larger than the shapes, never smaller. */
-#define SLACK 1e-9
 /* Comparisons of boxes per pair of the model after which testing each pair is as fast. */
 #define WORK_PER_PAIR 1
 
@@ -193,7 +192,7 @@ LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, cons
   const lanes zero = {0.0, 0.0, 0.0, 0.0}, minus = -*range;
   lanes size, reach;
   lanes_larger(&size, range, &minus);
-  reach = (apart[3] + *range) + SLACK * (apart[3] + size);
+  reach = (apart[3] + *range) + CALLERS_ROUNDING * (apart[3] + size);
   lanes_larger(&reach, &reach, &zero);
   const lanes squared = (apart[0] * apart[0] + apart[1] * apart[1]) + apart[2] * apart[2];
   const lane_bits far = squared > reach * reach, bits = ~far & place;
@@ -257,7 +256,7 @@ LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
   share = one - back; /* within 0 and 1 */
   const lanes a = from[0] + share * x, b = from[1] + share * y, c = from[2] + share * z;
   const lanes reach = from[3] * from[3];
-  const lane_bits far = ((a * a + b * b) + c * c) > reach + SLACK * (reach + size);
+  const lane_bits far = ((a * a + b * b) + c * c) > reach + CALLERS_ROUNDING * (reach + size);
   const lane_bits bits = ~far & place;
   return (uint64_t)((bits[0] | bits[1]) | (bits[2] | bits[3]));
 }
@@ -307,7 +306,8 @@ void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_sh
     double half[3] = {radius, radius, radius};
     shape_half_extents(s, half);
     for (int k = 0; k < 3; ++k) {
-      const double reach = half[k] + 0.5 * range + SLACK * (fabs(s->pos[k]) + radius + fabs(range));
+      const double reach =
+          half[k] + 0.5 * range + CALLERS_ROUNDING * (fabs(s->pos[k]) + radius + fabs(range));
       b->box[i].low[k] = s->pos[k] - reach;
       b->box[i].high[k] = s->pos[k] + reach;
     }
@@ -326,7 +326,7 @@ void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_
     const int g = table->swept[i];
     const double *from = shape[g].pos, *to = next[g].pos, radius = model->geom_radius[g];
     for (int k = 0; k < 3; ++k) {
-      const double reach = radius + SLACK * (fabs(from[k]) + fabs(to[k]) + radius);
+      const double reach = radius + CALLERS_ROUNDING * (fabs(from[k]) + fabs(to[k]) + radius);
       b->box[i].low[k] = fmin(from[k], to[k]) - reach;
       b->box[i].high[k] = fmax(from[k], to[k]) + reach;
     }

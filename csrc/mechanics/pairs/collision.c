@@ -1,4 +1,5 @@
 #include "mechanics/pairs/collision.h"
+#include "base/rounding.h"
 
 #include <math.h>
 
@@ -39,16 +40,13 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
   }
 }
 
-/* Relative room for rounding: a pair is ruled out only where its distance is safely larger. */
-#define SLACK 1e-12
-
 /* The other shape lies above a plane, farther than the margin. */
 static int above_plane(const placed_shape *plane, const placed_shape *other, double radius,
                        double margin) {
   double up[3], d[3];
   vec3_sub(d, other->pos, plane->pos);
   mat3_column(up, plane->rot, 2);
-  const double slack = SLACK * (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) + radius + fabs(margin));
+  const double slack = NEGLIGIBLE * (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) + radius + fabs(margin));
   return vec3_dot(up, d) - radius > margin + slack;
 }
 
@@ -57,7 +55,7 @@ static inline int out_of_range(const collision *c, const qd_model *model, int a,
                                double margin) {
   const placed_shape *A = c->shape + a, *B = c->shape + b;
   const double radii = model->geom_radius[a] + model->geom_radius[b];
-  const double reach = radii + margin + SLACK * (radii + fabs(margin));
+  const double reach = radii + margin + NEGLIGIBLE * (radii + fabs(margin));
   double d[3];
   vec3_sub(d, B->pos, A->pos);
   if (radii < INFINITY) {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "geometry/height_fields/height_field.h"
 #include "geometry/relative.h"
 
@@ -155,9 +156,6 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
 
 /* ---------------------------------------------------------------- who can be missed at all */
 
-/* Relative room for rounding. */
-#define TRAVEL_SLACK 1e-9
-
 /* How far from its joint's anchor any point may come that the joint carries (of a sphere, its
  * centre), on the way from q by delta: arms and slides, one after the other. A free joint turns its
  * body about the origin. */
@@ -205,7 +203,7 @@ static void find_travel(collision *c, const qd_model *model, const double *delta
   for (int b = 1; b < model->body_count; ++b) {
     double travel = c->travel[model->body_parent[b]];
     for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
-      travel += joint_travel(c, model, j, delta) * (1.0 + TRAVEL_SLACK);
+      travel += joint_travel(c, model, j, delta) * (1.0 + CALLERS_ROUNDING);
     }
     c->travel[b] = travel;
   }

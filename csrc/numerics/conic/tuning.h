@@ -10,24 +10,9 @@
 #ifndef QD_NUMERICS_CONIC_TUNING_H
 #define QD_NUMERICS_CONIC_TUNING_H
 
+#include "base/rounding.h"
+
 /* ------------------------------------------------------------ rounding */
-
-/* Of a number: what its last digits may be off by, and what a difference of such numbers may leave.
- * More: answers that miss something; less: rounding counts as missed. */
-#define LAST_DIGITS 1e-15
-
-/* Of the numbers that a sum is made of, or of a natural size: less is rounding of the sum. More:
- * small slacks and forces beside large ones are lost; less: rounding is followed to the limit of
- * iterations. */
-#define SUM_ROUNDING 1e-14
-
-/* Of the largest numbers of all: where no more is missed, none of their places matters. More: what
- * is small beside them is not looked at; less: rounding is looked at again and again. */
-#define PLAIN 1e-12
-
-/* Of numbers that callers have worked out, and hold to so much. More: programs are solved that are
- * none; less: rounding of the caller's is refused. */
-#define CALLERS_ROUNDING 1e-9
 
 /* Of the largest curvature: less is none. */
 #define NO_COST 1e-20

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-
-/* A pivot below this share of its tile's largest entry is rounding: this share stands in. */
-#define SMALLEST_PIVOT 1e-15
+#include "base/rounding.h"
 
 void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
   const size_t words = block_words((int)count);
@@ -214,8 +212,8 @@ static void invert(double *A, double *weakest, int *sign) {
     const int exchanged = exchange_rows(work, k);
     double pivot = work[k][k];
     *weakest = smaller(fabs(pivot) / size, *weakest);
-    if (!(fabs(pivot) > SMALLEST_PIVOT * size)) {
-      pivot = SMALLEST_PIVOT * size;
+    if (!(fabs(pivot) > LAST_DIGITS * size)) {
+      pivot = LAST_DIGITS * size;
     }
     *sign *= (pivot < 0.0) == exchanged ? 1 : -1;
     const double per = 1.0 / pivot;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/coulomb/fixed_point.h"
 
 /* Beside the length: contacts that slide by less stick. A box that settles on four corners slides
@@ -10,8 +11,6 @@
  * through the least of these slips, ratios of roundings, were wrong by up to 5 %; without all of
  * them 0.4 % would be missing. */
 #define SLIDES 1e-10
-/* Beside the largest force of all: less is none. */
-#define LOADED 1e-12
 /* Pivots of less, beside the largest entry, are none. */
 #define SINGULAR 1e-6
 
@@ -122,7 +121,7 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
     s->slip[i] = slip_of(block, own);
     s->miss[i] = 0.0;
     const double closing = s->shift[i] - normal_part(block, own);
-    if (!(force_of(block, dual + block->row) > LOADED * most) && !(closing > 0.0)) {
+    if (!(force_of(block, dual + block->row) > NEGLIGIBLE * most) && !(closing > 0.0)) {
       continue;
     }
     s->miss[i] = s->slip[i] - s->shift[i];

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 
-/* W counts as symmetric up to this share of its largest entry. */
-#define SYMMETRY 1e-9
 /* Of two: what W and q are divided by, whose inverse is a number. */
 #define MOST_POWER 1000
 
@@ -191,7 +190,7 @@ static int row_at(const qd_coulomb_workspace *work, int place) {
 /* 1 if W is symmetric but for rounding, which is taken out. */
 static int make_symmetric(qd_coulomb_workspace *work, int *row, int *other) {
   const double largest = max_norm(work->W.value, 16 * work->W.row_start[work->tile_count]);
-  double worst = SYMMETRY * largest;
+  double worst = CALLERS_ROUNDING * largest;
   *row = *other = -1;
   for (int i = 0; i < work->tile_count; ++i) {
     for (int e = work->W.row_start[i]; e < work->W.row_start[i + 1]; ++e) {

@@ -10,16 +10,13 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/coulomb/work.h"
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 /* Steps of a run, and rises of the error that end it. */
 #define STEPS 15
 #define RISES 3
-/* Errors that count as rounding: nothing more is gained; and below which a step that gains less
- * than a factor of ten is the last: what is redundant moves on for long. */
-#define MAP_ROUNDING 1e-15
-#define FINE 1e-12
 /* of W's diagonal */
 #define NEWTON_PROXIMAL 1e-11
 /* A pivot beside its tile below which forces are not unique, */
@@ -119,13 +116,13 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     const int better = error < work->best_error;
     coulomb_keep_best(work, error);
     rises += !(error < last);
-    const int settled = error <= FINE && error > 0.1 * last;
+    const int settled = error <= NEGLIGIBLE && error > 0.1 * last; /* redundant forces move on */
     last = error;
     coulomb_set_newton(work, 0.0, NULL);
     if (better || step == 0) {
       *regular = work->strict && step > 0 && work->lu.weakest > WEAKEST_PIVOT && work->lu.sign > 0;
     }
-    if (error <= MAP_ROUNDING || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS ||
+    if (error <= LAST_DIGITS || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS ||
         work->stopped) {
       return;
     }

@@ -1,12 +1,11 @@
 /* Rows of the program that are no contacts, on the path of Coulomb's law. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "numerics/coulomb/primal_rows.h"
 
 /* Of what the path has to hold, beside the largest entry of Q's diagonal. */
 #define HOLDS 1e5
-/* A multiplier that is so near its limit, beside its interval, is at it. */
-#define AT_LIMIT 1e-9
 
 static double spring_force(const primal_path *p, const primal_spring *one) {
   return one->load - one->stiffness * (primal_row_product(one->rows, one->row, p->x) + one->offset);
@@ -15,7 +14,7 @@ static double spring_force(const primal_path *p, const primal_spring *one) {
 /* From the multiplier that it would have without limits, and the one that it has. */
 static void set_state(const primal_path *p, primal_spring *one, double wanted, double force) {
   const double near =
-      one->upper - one->lower < HUGE_VAL ? AT_LIMIT * (one->upper - one->lower) : 0.0;
+      one->upper - one->lower < HUGE_VAL ? CALLERS_ROUNDING * (one->upper - one->lower) : 0.0;
   one->holds = 0;
   one->stiffness = 0.0;
   if (wanted <= one->lower + near || wanted >= one->upper - near) {

@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/tiles/blas.h"
 
-/* Entries of a scaled column below it are zero. */
-#define PIVOT_ZERO 1e-9
 /* What may be left of a value, beside the larger of it and one, when a row that ties leaves. */
 #define TIE 1e-11
 /* A value this far below zero, beside the largest and one, has no place in a basis. */
@@ -106,7 +105,7 @@ static int choose_tied(const lemke *work, int count, const double *weight) {
 /* The row that leaves as the entering variable grows; -1: none, a ray. */
 static int ratio_test(lemke *work) {
   const double *column = work->column;
-  const double zero = PIVOT_ZERO * larger(1.0, max_norm(column, work->n));
+  const double zero = CALLERS_ROUNDING * larger(1.0, max_norm(column, work->n));
   double least = HUGE_VAL;
   int count = 0;
   for (int i = 0; i < work->n; ++i) {

@@ -14,14 +14,12 @@
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "qdsim/solvers.h"
 
-/* A pivot below this share of the scaled matrix is rounding. */
-#define RANK 1e-12
 #define SCALING_SWEEPS 4
 /* What is left of two numbers that cancel to less than this share is zero: else scaling of the
  * problem that is left would take rows of rounding for rows. */
-#define CANCELLED 1e-13
 
 struct qd_mlcp_workspace {
   int equalities, free_count, n;
@@ -119,7 +117,7 @@ static void equilibrate(qd_mlcp_workspace *work) {
 
 /* The largest entry of rows and columns that are left; 0 if that is rounding. */
 static int find_pivot(const qd_mlcp_workspace *work, size_t *row, size_t *column) {
-  double most = RANK;
+  double most = NEGLIGIBLE;
   int found = 0;
   for (size_t i = 0; i < (size_t)work->equalities; ++i) {
     for (size_t j = 0; work->row_pivot[i] < 0 && j < (size_t)work->free_count; ++j) {
@@ -201,7 +199,7 @@ static void exchange(qd_mlcp_workspace *work, size_t e, size_t i, size_t f) {
 /* The equality, pair and free variable that are left whose smaller pivot is largest. */
 static int find_exchange(const qd_mlcp_workspace *work, size_t *e, size_t *i, size_t *f) {
   const size_t columns = (size_t)work->free_count, p = (size_t)work->equalities;
-  double most = RANK;
+  double most = NEGLIGIBLE;
   int found = 0;
   for (size_t k = 0; k < p; ++k) {
     for (size_t j = 0; work->row_pivot[k] < 0 && j < (size_t)work->n; ++j) {
@@ -324,7 +322,7 @@ static int find_only_point(qd_mlcp_workspace *work) {
     for (size_t j = f; j < f + n; ++j) {
       at = fabs(row[j]) > fabs(row[at]) ? j : at;
     }
-    if (n == 0 || !(fabs(row[at]) > RANK)) {
+    if (n == 0 || !(fabs(row[at]) > NEGLIGIBLE)) {
       continue;
     }
     const double per = 1.0 / row[at];

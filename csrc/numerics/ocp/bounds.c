@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/ocp/qp.h"
-
-/* Of a bound, what its equation may miss by rounding alone. */
-#define ROUNDED 1e-14
 
 /* One side of one kind that has a bound, as ocp_bounds has it; sign is e. */
 typedef struct bound_side {
@@ -204,7 +202,7 @@ QD_MULTIVERSION ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
       gap.largest = larger(product, gap.largest);
       const double residual = fabs(residual_of(&s, i));
       gap.residual = larger(residual, gap.residual);
-      gap.beyond_rounding = larger(residual - ROUNDED * fabs(s.bound[i]), gap.beyond_rounding);
+      gap.beyond_rounding = larger(residual - SUM_ROUNDING * fabs(s.bound[i]), gap.beyond_rounding);
       gap.largest_dual = larger(s.dual[i], gap.largest_dual);
       count += s.has[i];
     }

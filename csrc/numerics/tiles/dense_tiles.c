@@ -2,10 +2,8 @@
 
 #include <string.h>
 
+#include "base/rounding.h"
 #include "numerics/tiles/blas.h"
-
-/* A pivot below this fraction of its diagonal entry: leave it to the tiles, which drop columns. */
-#define SAFE_PIVOT 1e-12
 
 size_t dense_tiles_scratch(size_t columns, size_t rows, size_t fill) {
   const size_t tiles = columns / 4, triangle = tiles * (tiles + 1) / 2;
@@ -137,7 +135,7 @@ int dense_tiles_factor(tile_system *system) {
     return 0;
   }
   const double weakest = weakest_pivot(system);
-  if (!(weakest > SAFE_PIVOT)) {
+  if (!(weakest > NEGLIGIBLE)) {
     return 0; /* NaN ends here, too */
   }
   system->weakest_pivot = weakest;

@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/tiles/block_kernel.h"
 #include "numerics/tiles/dense_tiles.h"
 
-/* A pivot below this fraction of its diagonal entry before elimination is rounding. */
-#define PIVOT_FLOOR 1e-15
 /* Columns with the same tiles that are taken together, at most: what they take from others is
  * summed before it meets memory. */
 #define PANEL 8
@@ -205,7 +204,7 @@ LANES_INLINE double pivot_reciprocal(double pivot, double before, double whole, 
   if (pivot < *weakest * whole) {
     *weakest = pivot / whole;
   }
-  if (pivot > PIVOT_FLOOR * before) {
+  if (pivot > LAST_DIGITS * before) {
     return 1.0 / pivot;
   }
   ++*dropped;

@@ -417,7 +417,7 @@ static int start_limit(const qd_cone_workspace *workspace) {
 }
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
-  return polyhedral ? -larger(PLAIN * workspace->units.length,
+  return polyhedral ? -larger(NEGLIGIBLE * workspace->units.length,
                               CUTS_ROUNDING * workspace->units.near_length)
                     : -NEAR_ENOUGH * workspace->units.near_length;
 }

@@ -398,14 +398,15 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
   if (workspace->ends.count > 0 && !workspace->program.exact) {
     raise_to_pull(workspace, at->dual, &asked, &b);
   }
-  const double plain = PLAIN * asked;
+  const double plain = NEGLIGIBLE * asked;
   const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
   const double reach = larger(s.reach, looked);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
   const int is_step = zero > 0.0, has_gap = workspace->program.exact && workspace->ends.count == 0;
   const int judges_gap = !is_step && has_gap;
   if (product_is_safe(share, s.b_scaled, reach) &&
-      scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * b &&
+      scaled_norm(workspace, workspace->work.x, 0) <= plain &&
+      info->dual_residual <= NEGLIGIBLE * b &&
       gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
       info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
       duals_hold(program, at->dual)) {
@@ -418,6 +419,7 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
   if (!holds_in_detail(workspace, program, share, &s, at, info)) {
     return 0;
   }
-  return !judges_gap || gap_is_small(workspace, program, share,
-                                     PLAIN * natural_gap(workspace, program), at, info->objective);
+  return !judges_gap ||
+         gap_is_small(workspace, program, share, NEGLIGIBLE * natural_gap(workspace, program), at,
+                      info->objective);
 }

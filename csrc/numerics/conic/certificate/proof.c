@@ -128,7 +128,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   }
   const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
   const double far = larger(s.free, rows), reach = EXCLUDED * (far > 0.0 ? far : 1.0);
-  keep_strong(workspace, program, PLAIN * p.force, dual);
+  keep_strong(workspace, program, NEGLIGIBLE * p.force, dual);
   const proof_sums all = sum_proof(workspace, program, dual, dual_eq, reach);
   if (all.sum + all.leak < 0.0 || workspace->program.exact) {
     return all.sum + all.leak < 0.0;

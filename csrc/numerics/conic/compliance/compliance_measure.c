@@ -198,7 +198,7 @@ static int stationarity_holds(const compliant_program *soft, const conic_program
   const qd_cone_program *program = &source->program;
   return info->dual_residual <= share * max_norm(program->b, program->variable_count) ||
          (!compliance_is_exact(program) &&
-          info->dual_residual <= PLAIN * largest_pull(soft, source, dual));
+          info->dual_residual <= NEGLIGIBLE * largest_pull(soft, source, dual));
 }
 
 /* Slacks of intervals whose terms are all but zero are compared with `least`, but not those that a
@@ -224,7 +224,7 @@ static int measure_shared(compliant_program *soft, const conic_program *source, 
   }
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const double force = soft->row[i].force; /* what the rigid program was judged by */
-    found.hold &= fabs(force - out->dual[i]) <= 2.0 * PLAIN * fabs(force);
+    found.hold &= fabs(force - out->dual[i]) <= 2.0 * NEGLIGIBLE * fabs(force);
   }
   info->primal_residual = finite_or_infinite(found.primal);
   info->complementarity = finite_or_infinite(found.gap);
@@ -390,7 +390,7 @@ int compliance_measure(compliant_program *soft, const conic_program *source, dou
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->largest;
   if (soft->as_it_is && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
-      rounding_of_springs(soft, source, compliance_is_exact(program), out) <= PLAIN) {
+      rounding_of_springs(soft, source, compliance_is_exact(program), out) <= NEGLIGIBLE) {
     return measure_shared(soft, source, share, zero, out, info);
   }
   double *unit = soft->four.x;

@@ -275,7 +275,7 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     }
     /* the rounds contract geometrically: enough if the next step would hardly be seen */
     const double now = largest(step, columns);
-    if (round > 0 && now * now <= PLAIN * before * largest(dx, columns)) {
+    if (round > 0 && now * now <= NEGLIGIBLE * before * largest(dx, columns)) {
       break;
     }
     before = now;
