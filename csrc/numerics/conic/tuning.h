@@ -97,11 +97,6 @@
  * iterations. */
 #define FARTHER 1e-6
 
-/* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
- * to measure a force from it would take its digits, one for each ten times more. Less: ends that
- * are reached are found in a second solve. */
-#define FAR_END 1e7
-
 /* Stiffness of a row beside the curvature of its columns, up to which it counts as theirs: more
  * would drown what is left. */
 #define STIFFEST_SPRING 1e6

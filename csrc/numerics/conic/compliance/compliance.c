@@ -171,7 +171,7 @@ static int solve_on_envelope(compliance_task *task) {
   info->tries = 1;
   workspace->soft.as_it_is = 1;
   if (end == ENVELOPE_NEAR) {
-    compliance_treat_rows(&workspace->soft, task->source, 1);
+    compliance_treat_rows(&workspace->soft, &task->source->program, 1);
   }
   if (end == ENVELOPE_SOLVED ||
       (end == ENVELOPE_NEAR && compliance_measure(&workspace->soft, task->source,
@@ -200,7 +200,7 @@ static void keep_source(compliant_program *soft, const conic_program *source) {
  * exact program, directions along which the cost falls for ever are not sharp enough. */
 static int solve_as_it_is(compliance_task *task, int exact) {
   compliant_program *soft = &task->workspace->soft;
-  compliance_treat_rows(soft, task->source, 1);
+  compliance_treat_rows(soft, &task->source->program, 1);
   task->how = "rows as they are";
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
@@ -216,7 +216,7 @@ static int solve_as_it_is(compliance_task *task, int exact) {
 /* All that forces may come to, beyond both their ends. */
 static void solve_with_slips(compliance_task *task) {
   compliant_program *soft = &task->workspace->soft;
-  compliance_treat_rows(soft, task->source, 0);
+  compliance_treat_rows(soft, &task->source->program, 0);
   task->how = "slips";
   if (solve_once(task) == QD_OK &&
       !compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
@@ -243,7 +243,7 @@ qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_opti
     conic_clear_outputs(&source->program, out);
     return info->status;
   }
-  compliance_treat_rows(soft, source, 1);
+  compliance_treat_rows(soft, &source->program, 1);
   const int exact = compliance_is_exact(&source->program);
   const int stays = !exact || compliance_rows_can_stay(soft, &source->program);
   if (!(exact && solve_on_envelope(&task)) && !(stays && solve_as_it_is(&task, exact))) {

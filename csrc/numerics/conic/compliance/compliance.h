@@ -38,7 +38,6 @@ typedef struct compliant_row {
   double compliance;
   double sign, base, width; /* width < 0: there is no other end */
   double lower, upper;      /* of its multiplier */
-  int has_lower, has_upper; /* ends that forces may come near */
   double force;             /* of the answer, ends aside */
   double size;              /* of what the slack is a sum of */
   int is_interval;
@@ -218,9 +217,8 @@ void compliance_measure_rows(const qd_cone_program *program, const conic_answer 
 /* Whether the program makes sense and fits. */
 qd_status compliance_check(const compliant_program *soft, const conic_program *source);
 /* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows
- * of intervals and with a compliance stay what they are. Ends that are far beyond all forces count
- * as none but on a barrier's path, which measures forces from both. */
-void compliance_treat_rows(compliant_program *soft, const conic_program *source, int natively);
+ * of intervals and with a compliance stay what they are. */
+void compliance_treat_rows(compliant_program *soft, const qd_cone_program *program, int natively);
 /* 1 if rows of intervals stand behind all others, which are rigid, and are treated natively. */
 int compliance_rows_can_stay(const compliant_program *soft, const qd_cone_program *program);
 /* Writes the rigid program; 0 if there is no room. */

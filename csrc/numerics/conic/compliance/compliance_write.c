@@ -265,8 +265,8 @@ static void write_end(compliant_program *soft, const conic_program *source, int 
 static void note_limits(compliant_program *soft, const compliant_row *row) {
   soft->natively = 1;
   soft->limits.compliance[row->row] = row->compliance;
-  soft->limits.lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
-  soft->limits.upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
+  soft->limits.lower[row->row] = row->lower;
+  soft->limits.upper[row->row] = row->upper;
 }
 
 /* A row as it is. */
