@@ -30,6 +30,7 @@ int coulomb_find_scaling(coulomb_cone *cone) {
     cone->middle[k] = per * (cone->slack[k] / dv + (k == 0 ? force : -force));
   }
   cone->eta = sqrt(dv / dl);
+  coulomb_scale(cone, cone->force, 1.0, cone->point);
   return 1;
 }
 
@@ -62,7 +63,7 @@ static void divide(const coulomb_cone *cone, double *b) {
   b[0] = first;
 }
 
-void coulomb_aim(coulomb_cone *cone, double target, int corrected) {
+static void aim_at(coulomb_cone *cone, double target, int corrected) {
   double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
   if (corrected) {
     coulomb_scale(cone, cone->dslack, -1.0, slack);
@@ -76,6 +77,22 @@ void coulomb_aim(coulomb_cone *cone, double target, int corrected) {
   for (int k = 0; k <= cone->tails; ++k) {
     cone->aim[k] = aim[k] - cone->point[k];
   }
+}
+
+void coulomb_aim(coulomb_cone *cone, int count, double target, int corrected) {
+  for (int c = 0; c < count; ++c) {
+    aim_at(cone + c, target, corrected);
+  }
+}
+
+double coulomb_mean_product(const coulomb_cone *cone, int count) {
+  double sum = 0.0;
+  for (int c = 0; c < count; ++c) {
+    for (int k = 0; k <= cone[c].tails; ++k) {
+      sum += cone[c].slack[k] * cone[c].force[k];
+    }
+  }
+  return count > 0 ? sum / count : 0.0;
 }
 
 static double reach(const double *from, const double *by, int rows) {
@@ -94,11 +111,13 @@ static double reach(const double *from, const double *by, int rows) {
   return by[0] < 0.0 ? smaller(step, -from[0] / by[0]) : step;
 }
 
-double coulomb_reach_of_all(const coulomb_cone *cone, int count) {
+double coulomb_reach(const coulomb_cone *cone, int count, double share) {
   double step = HUGE_VAL;
   for (int c = 0; c < count; ++c) {
     step = smaller(reach(cone[c].slack, cone[c].dslack, cone[c].tails + 1), step);
     step = smaller(reach(cone[c].force, cone[c].dforce, cone[c].tails + 1), step);
   }
-  return step;
+  return smaller(1.0, share * step);
 }
+
+double coulomb_centring(double ahead) { return ahead > 0.1 ? (1.0 - ahead) * (1.0 - ahead) : 0.8; }

@@ -20,9 +20,6 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
 
-/* Share of the way to the boundary. 0.95: three in 4000 random problems of torsion and rolling turn
- * back on the way, none at 0.9, which takes an iteration more. */
-#define BACK_OFF 0.9
 /* Steps below it are tried again towards the centre, */
 #define SHORT 0.3
 /* and with less of the law's slope if they stay below it. */
@@ -61,7 +58,6 @@ static void start(qd_coulomb_workspace *work, double reach) {
 
 /* Slips, their directions, forces of cones; the mean product of slack and force. */
 static double read_point(qd_coulomb_workspace *work) {
-  double sum = 0.0;
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
     double slip = 0.0;
@@ -73,10 +69,9 @@ static double read_point(qd_coulomb_workspace *work) {
     cone->slip = sqrt(slip);
     for (int k = 0; k <= cone->tails; ++k) {
       cone->direction[k] = cone->slip > 0.0 ? cone->slack[k] / cone->slip : 0.0;
-      sum += cone->slack[k] * cone->force[k];
     }
   }
-  return work->cone_count > 0 ? sum / work->cone_count : 0.0;
+  return coulomb_mean_product(work->cone, work->cone_count);
 }
 
 /* rhs = what the slacks miss: w + sum |v_tail| e - v */
@@ -91,15 +86,11 @@ static void find_residual(qd_coulomb_workspace *work, double *out) {
   }
 }
 
-/* Scalings and scaled points; 0 if one is not inside. */
+/* 0 if a cone's slack or force is not inside. */
 static int find_scalings(qd_coulomb_workspace *work) {
   int inside = 1;
   for (int c = 0; c < work->cone_count && inside; ++c) {
-    coulomb_cone *cone = work->cone + c;
-    inside = coulomb_find_scaling(cone);
-    if (inside) {
-      coulomb_scale(cone, cone->force, 1.0, cone->point);
-    }
+    inside = coulomb_find_scaling(work->cone + c);
   }
   return inside;
 }
@@ -174,13 +165,6 @@ static void solve_step(qd_coulomb_workspace *work, double share) {
   }
 }
 
-/* Aims at products of `target`; with `corrected`, less the product of the last step. */
-static void set_aims(qd_coulomb_workspace *work, double target, int corrected) {
-  for (int c = 0; c < work->cone_count; ++c) {
-    coulomb_aim(work->cone + c, target, corrected);
-  }
-}
-
 /* The residual also of how |v_tail| bends along the last step. */
 static void add_bend(qd_coulomb_workspace *work, double step, double share) {
   for (int c = 0; c < work->cone_count; ++c) {
@@ -214,21 +198,20 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   set_system(work, share);
   coulomb_factor(work);
   find_residual(work, work->rhs);
-  set_aims(work, 0.0, 0);
+  coulomb_aim(work->cone, work->cone_count, 0.0, 0);
   solve_step(work, share);
-  const double predicted = smaller(1.0, coulomb_reach_of_all(work->cone, work->cone_count)),
-               left = 1.0 - predicted;
-  set_aims(work, (predicted > 0.1 ? left * left : 0.8) * mu, 1);
+  const double predicted = coulomb_reach(work->cone, work->cone_count, 1.0);
+  coulomb_aim(work->cone, work->cone_count, coulomb_centring(predicted) * mu, 1);
   add_bend(work, predicted, share);
   solve_step(work, share);
-  double length = smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
+  const double length = coulomb_reach(work->cone, work->cone_count, BACK_OFF);
   if (length >= SHORT) {
     return length;
   }
   find_residual(work, work->rhs);
-  set_aims(work, mu, 0);
+  coulomb_aim(work->cone, work->cone_count, mu, 0);
   solve_step(work, share);
-  return smaller(1.0, BACK_OFF * coulomb_reach_of_all(work->cone, work->cone_count));
+  return coulomb_reach(work->cone, work->cone_count, BACK_OFF);
 }
 
 /* One iteration; 0 if nothing moves any more. */

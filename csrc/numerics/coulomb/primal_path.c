@@ -5,8 +5,6 @@
 
 #include "base/lanes.h"
 
-/* Share of the way to the boundary. */
-#define BACK_OFF 0.9
 /* What a step that looks ahead aims at where it does not get far, beside mu; what of mu is gone
  * behind a step that is worth taking; and behind one that is better than a turn of the path. */
 #define AHEAD 0.6
@@ -49,17 +47,6 @@ typedef struct primal_run {
 
 /* ------------------------------------------------------------ the point */
 
-static double mean_product(const primal_path *p) {
-  double sum = 0.0;
-  for (int c = 0; c < p->cones; ++c) {
-    const coulomb_cone *cone = p->cone + c;
-    for (int k = 0; k <= cone->tails; ++k) {
-      sum += cone->slack[k] * cone->force[k];
-    }
-  }
-  return sum / p->cones;
-}
-
 static double largest_force(const primal_path *p) {
   double most = 0.0;
   for (int c = 0; c < p->cones; ++c) {
@@ -96,14 +83,6 @@ static void set_inverse(const double *from, int tails, double mu, double *out) {
   }
 }
 
-static int scale_cone(coulomb_cone *cone) {
-  if (!coulomb_find_scaling(cone)) {
-    return 0;
-  }
-  coulomb_scale(cone, cone->force, 1.0, cone->point);
-  return 1;
-}
-
 /* The smaller of slack and force, in units, gives way. */
 static int recentre(const primal_run *run, coulomb_cone *cone) {
   const double stiffness = run->path->stiffness, unit = stiffness * stiffness;
@@ -112,7 +91,7 @@ static int recentre(const primal_run *run, coulomb_cone *cone) {
   } else {
     set_inverse(cone->slack, cone->tails, run->mu, cone->force);
   }
-  return scale_cone(cone);
+  return coulomb_find_scaling(cone);
 }
 
 /* Scalings of all cones; in a flow those that have gone astray go back to their middle. 0 if one
@@ -122,7 +101,7 @@ static int read_cones(primal_run *run) {
   for (int c = 0; c < run->path->cones; ++c) {
     coulomb_cone *cone = run->path->cone + c;
     double low, high;
-    if (!scale_cone(cone)) {
+    if (!coulomb_find_scaling(cone)) {
       return 0;
     }
     eigenvalues(cone, &low, &high);
@@ -138,14 +117,6 @@ static int read_cones(primal_run *run) {
 }
 
 /* ------------------------------------------------------------ steps */
-
-/* Aims at products of `target`; with ahead > 0 less those of the step at hand, of which so much
- * can be taken. */
-static void set_aims(primal_path *p, double target, double ahead) {
-  for (int c = 0; c < p->cones; ++c) {
-    coulomb_aim(p->cone + c, target, ahead > 0.0);
-  }
-}
 
 /* The gaps also of how shifts bend along so much of the step at hand. */
 static void add_bends(primal_path *p, double ahead) {
@@ -166,13 +137,12 @@ static void add_bends(primal_path *p, double ahead) {
   }
 }
 
-static double reach(const primal_path *p) { return coulomb_reach_of_all(p->cone, p->cones); }
-
 /* The step to products of so many times mu; its length. */
 static double try_step(primal_run *run, double share) {
-  set_aims(run->path, share * run->mu, 0.0);
-  primal_system_solve(run->path);
-  return smaller(1.0, BACK_OFF * reach(run->path));
+  primal_path *p = run->path;
+  coulomb_aim(p->cone, p->cones, share * run->mu, 0);
+  primal_system_solve(p);
+  return coulomb_reach(p->cone, p->cones, BACK_OFF);
 }
 
 static void take(primal_path *p, double length) {
@@ -198,14 +168,13 @@ static void factor(primal_run *run) {
 /* Mehrotra's step; what it takes off mu, as a share, and its length. */
 static double look_ahead(primal_run *run, double *length) {
   primal_path *p = run->path;
-  set_aims(p, 0.0, 0.0);
+  coulomb_aim(p->cone, p->cones, 0.0, 0);
   primal_system_solve(p);
-  const double ahead = smaller(1.0, reach(p)), left = 1.0 - ahead;
-  const double share = ahead > 0.1 ? left * left : 0.8;
-  set_aims(p, share * run->mu, ahead);
+  const double ahead = coulomb_reach(p->cone, p->cones, 1.0), share = coulomb_centring(ahead);
+  coulomb_aim(p->cone, p->cones, share * run->mu, ahead > 0.0);
   add_bends(p, ahead);
   primal_system_solve(p);
-  *length = smaller(1.0, BACK_OFF * reach(p));
+  *length = coulomb_reach(p->cone, p->cones, BACK_OFF);
   return *length * (1.0 - share);
 }
 
@@ -301,7 +270,7 @@ static int start(primal_run *run) {
 static int follow(primal_run *run, double accuracy, int most_factors) {
   int arrives = 0;
   for (int goes = start(run); goes && !arrives && run->factors < most_factors;) {
-    run->mu = run->flows ? run->target : mean_product(run->path);
+    run->mu = run->flows ? run->target : coulomb_mean_product(run->path->cone, run->path->cones);
     goes = run->mu > 0.0 && read_cones(run);
     arrives = goes && !run->flows && run->mu <= accuracy * largest_force(run->path);
     if (goes && !arrives) {
