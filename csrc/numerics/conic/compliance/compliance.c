@@ -225,6 +225,18 @@ static void solve_with_slips(compliance_task *task) {
   task->options.warm_start = 0;
 }
 
+/* 1 if no row has a compliance: some are intervals then. */
+static int all_are_rigid(const qd_cone_program *program) {
+  int any = 0;
+  for (int i = 0; i < program->row_count; ++i) {
+    any |= row_compliance(program, i) > 0.0;
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    any |= row_compliance_eq(program, i) > 0.0;
+  }
+  return !any;
+}
+
 qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const conic_program *source, const conic_answer *out,
                                 qd_cone_info *info, rigid_solver solve) {
@@ -245,7 +257,8 @@ qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_opti
   }
   compliance_treat_rows(soft, &source->program, 1);
   const int exact = compliance_is_exact(&source->program);
-  const int stays = !exact || compliance_rows_can_stay(soft, &source->program);
+  const int stays =
+      !exact || compliance_rows_can_stay(soft, &source->program) || all_are_rigid(&source->program);
   if (!(exact && solve_on_envelope(&task)) && !(stays && solve_as_it_is(&task, exact))) {
     solve_with_slips(&task);
   }
