@@ -13,6 +13,8 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.cli.main import main
+from qdsim.cli.outcome import UnusableError
+from qdsim.planning.task.goal_set import GoalSet
 
 HAND = systems.files()["planar_hand.xml"].decode()
 
@@ -366,7 +368,7 @@ def test_goals_in_words(tmp_path: Path) -> None:
     space, start = planning.ObjectSpace(model, "box"), np.array(model.default_q)
 
     def pose(text: str) -> tuple[np.ndarray, np.ndarray]:
-        return model.body_pose(goal_of(model, space, start, text), "box")
+        return model.body_pose(goal_of(model, space, start, text)[0], "box")
 
     def heading(angle: float) -> np.ndarray:
         c, s = np.cos(angle), np.sin(angle)
@@ -387,8 +389,45 @@ def test_goals_in_words(tmp_path: Path) -> None:
         "<body pos='0 2 0'><joint name='x' type='slide'/><geom size='.1'/></body></worldbody>"
         "<actuator><position joint='x' kp='10'/></actuator></mujoco>"
     )
-    turned = goal_of(door, planning.ObjectSpace(door, "door"), door.default_q, "45deg")
+    turned, _ = goal_of(door, planning.ObjectSpace(door, "door"), door.default_q, "45deg")
     assert turned[door.slice_q("hinge")] == pytest.approx(np.pi / 4)
+
+
+def test_what_a_goal_leaves_free() -> None:
+    from qdsim.cli.goals import goal_of
+
+    lying = np.array([0.0, 0.1, 0.2, 0.3, np.cos(0.6), 0.0, np.sin(0.6), 0.0])
+    model = qdsim.load(
+        "<mujoco><worldbody><body name='box'><freejoint name='box'/><geom size='.1'/></body>"
+        "<body pos='0 2 0'><joint name='x' type='slide'/><geom size='.1'/></body></worldbody>"
+        "<actuator><position joint='x' kp='10'/></actuator></mujoco>"
+    )
+    space = planning.ObjectSpace(model, "box")
+    start = np.array(model.default_q)
+    start[space.q] = lying[1:]
+
+    def goals(text: str) -> GoalSet:
+        return GoalSet(model, space, *goal_of(model, space, start, text))
+
+    def error(text: str, *shift: float) -> tuple[float, float]:
+        v = np.zeros(model.nv)
+        v[space.v] = shift
+        return goals(text).errors(model.integrate(start, v))
+
+    assert error("0.2 0.2 - free", 0.1, 0.0, 0.0, 1.0, 2.0, 0.5) == pytest.approx((0.0, 0.0))
+    assert error("0.2 0.2 0.7 free", 0.1, 0.0, 0.0, 1.0, 2.0, 0.5) == pytest.approx((0.4, 0.0))
+    assert error("free 0.2 0..0.5", 9.0, 0.0, 0.3, 0, 0, 0) == pytest.approx((0.1, 0.0))
+    # the box leans by 1.2 rad, wherever it is and however it is turned about the vertical
+    for text in ("upright", "- free - upright", "- -5..5 - upright"):
+        assert error(text, 0.0, 1.0, 0.0, 0.0, 0.0, 0.7) == pytest.approx((0.0, 1.2))
+    assert error("upright", 0.0, 0.0, 0.0, 0.0, -1.2, 0.0) == pytest.approx((0.0, 0.0), abs=1e-7)
+    for text, said in (
+        ("0.3..0.2 0 0", "from the larger number"),
+        ("free free free free", "leaves everything free"),
+        ("0.2 0.1 upright", "expected numbers"),
+    ):
+        with pytest.raises((ValueError, UnusableError), match=said):
+            goals(text)
 
 
 def test_goals_that_are_none(pusher: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,7 +186,7 @@ def test_loops_yield_commands_and_leave_the_world_alone() -> None:
     tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
     for steering in (by_plan, by_function):
         record = Record(world)
-        track = Track(task.space, tolerances, schedule, task.goal)
+        track = Track(task.goals, tolerances, schedule, task.start)
         commands = np.array(list(along(world, track, steering, record, OPTIONS.settle)))
         steps = round((schedule.duration + OPTIONS.settle) / OPTIONS.timestep)
         assert abs(len(commands) - steps) <= 2 and record.failures == 0
@@ -197,5 +197,5 @@ def test_loops_yield_commands_and_leave_the_world_alone() -> None:
     np.testing.assert_allclose(calls[0], schedule.command(OPTIONS.control_period))
     # what is lost ends every loop at its first look
     world.lost = True
-    track = Track(task.space, tolerances, schedule, task.goal)
+    track = Track(task.goals, tolerances, schedule, task.start)
     assert len(list(along(world, track, by_plan, Record(world), OPTIONS.settle))) == 0

@@ -12,19 +12,24 @@ from qdsim.cli.outcome import UnusableError
 if TYPE_CHECKING:
     from qdsim.array_type import Array
     from qdsim.model import Model
-    from qdsim.planning import ObjectSpace
+    from qdsim.planning import GoalRegion, ObjectSpace
 
 __all__ = ["goal_of", "goal_words"]
 
 
-def goal_of(model: Model, space: ObjectSpace, start: Array, text: str) -> Array:
-    """``(nq,)`` the start with the object at its goal.
+_UPRIGHT, _FREE, _TO = "upright", "free", ".."
+
+
+def goal_of(
+    model: Model, space: ObjectSpace, start: Array, text: str
+) -> tuple[Array, GoalRegion | None]:
+    """``(nq,)`` the start with the object at its goal, and which other poses count, if any do.
 
     Args:
         model, space: the model and the object's coordinates.
         start: ``(nq,)``.
         text: numbers as :func:`goal_words` says them, separated by blanks or commas; angles in radians, or as in
-            ``90deg``; ``-`` keeps the start's.
+            ``90deg``; ``-`` keeps the start's, ``free`` leaves a number open, ``0.1..0.2`` asks for anything between.
 
     Raises:
         UnusableError: for anything else.
@@ -32,22 +37,76 @@ def goal_of(model: Model, space: ObjectSpace, start: Array, text: str) -> Array:
     words = text.replace(",", " ").split()
     now, goal = start[space.q], np.array(start)
     if _is_free(model, space):
+        words = [_FREE] * 3 + words if words == [_UPRIGHT] else words
+        turn = words.pop() if len(words) == 4 and words[3] in (_FREE, _UPRIGHT) else ""
+        bounds = [_bounds(word, old, False) for word, old in zip(words[:3], now)]
+        words[:3] = [repr(middle) for middle, _, _ in bounds]
         goal[space.q] = _pose(space.body, now, words)
-        return goal
+        if turn == _UPRIGHT:
+            goal[space.q[3:]] = _upright(model, goal[space.q[3:]])
+        return goal, _region(bounds, turn)
     if len(words) != len(now):
         raise _refusal(model, space, text)
+    at = np.searchsorted(space.q, space.scalars[0]).tolist()
     angles = _angles(model, space)
+    bounds = [_bounds(words[k], now[k], angles[k]) for k in at]
+    for k, (middle, _, _) in zip(at, bounds):
+        words[k] = f"{middle!r}{'rad' * angles[k]}"
     values = [_number(word, old, angle) for word, old, angle in zip(words, now, angles)]
     goal[space.q] = values
     for i in _quaternions(model, space):
         goal[i : i + 4] = _unit(goal[i : i + 4])
-    return goal
+    return goal, _region(bounds, "")
+
+
+def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
+    """The number that a word asks for, and how far off it may be below and above."""
+    if word == _FREE:
+        return float(old), -math.inf, math.inf
+    if _TO not in word:
+        return _number(word, old, angle), 0.0, 0.0
+    low, high = (_number(part, old, angle) for part in word.split(_TO, 1))
+    if low > high:
+        raise UnusableError(f"--goal: {word!r} goes from the larger number to the smaller one")
+    middle = 0.5 * (low + high)
+    return middle, low - middle, high - middle
+
+
+def _region(bounds: list[tuple[float, float, float]], turn: str) -> GoalRegion | None:
+    """What counts beside the goal; None for nothing."""
+    from qdsim.planning import GoalRegion
+
+    if not turn and all(low == high for _, low, high in bounds):
+        return None
+    return GoalRegion(
+        tuple(low for _, low, _ in bounds),
+        tuple(high for _, _, high in bounds),
+        rotation="any" if turn == _FREE else "goal",
+        axis="up" if turn == _UPRIGHT else None,
+    )
+
+
+def _upright(model: Model, quat: Array) -> Array:
+    """A quaternion turned on so that the body's own z axis is up, by the shortest way."""
+    w, x, y, z = quat
+    own = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+    gravity = np.asarray(model.parameters.gravity)
+    if not np.any(gravity):
+        raise UnusableError("--goal: nothing is upright in a model without gravity")
+    up = -gravity / np.linalg.norm(gravity)
+    half = np.concatenate(([1.0 + own @ up], np.cross(own, up)))
+    if half[0] < 1e-9:  # upside down: about any axis that lies flat
+        half = np.concatenate(([0.0], np.cross(up, np.eye(3)[np.abs(up).argmin()])))
+    a, v = half[0], half[1:]
+    return _unit([a * w - v @ quat[1:], *(a * quat[1:] + w * v + np.cross(v, quat[1:])).tolist()])
 
 
 def goal_words(model: Model, space: ObjectSpace) -> str:
     """What ``--goal`` takes for an object."""
     if _is_free(model, space):
-        return "'x y z', 'x y z yaw' or 'x y z qw qx qy qz'"
+        return (
+            "'x y z', 'x y z yaw', 'x y z qw qx qy qz', 'x y z free', 'x y z upright' or 'upright'"
+        )
     units = ["rad" if angle else "m" for angle in _angles(model, space)]
     names = [name for name in space.joints for _ in range(_width(model, name))]
     return repr(" ".join(names)) + f" ({', '.join(units)})"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from qdsim.array_type import Array
     from qdsim.model import Model
     from qdsim.planning import ObjectSpace, RRTOptions, Task
+    from qdsim.planning.task.goal_set import GoalSet
 
 __all__ = ["object_name", "obstacle", "own_task"]
 
@@ -38,6 +39,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
         UnusableError: if something is missing, or the task cannot be.
     """
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
+    from qdsim.planning.task.goal_set import GoalSet
     from qdsim.step import Options
 
     path = arguments.task
@@ -49,7 +51,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
         space = ObjectSpace(model, name)
         if arguments.goal is None:
             raise UnusableError(f"--goal: say where {name!r} shall go: {_words(model, space)}")
-        goal = goal_of(model, space, start, arguments.goal)
+        goal, region = goal_of(model, space, start, arguments.goal)
         reach = _reach(model, start)
         margin = arguments.margin or float(np.clip(0.1 * reach, _LEAST_MARGIN, _MOST_MARGIN))
         asked = {
@@ -63,9 +65,10 @@ def own_task(arguments: argparse.Namespace) -> Task:
             start,
             goal,
             name,
-            *_box(model, space, start, goal),
+            *_box(model, space, start, GoalSet(model, space, goal, region)),
             None if arguments.sampler == "none" else SurfaceSampler(name),
             start_tolerance=_START_TOLERANCE,
+            goal_region=region,
             **{key: value for key, value in asked.items() if value is not None},
         )
         return task.replace(planner=_planner(task, reach))
@@ -128,7 +131,10 @@ def object_name(model: Model, given: str | None) -> str:
 def _words(model: Model, space: ObjectSpace) -> str:
     from qdsim.cli.goals import goal_words
 
-    return f"{goal_words(model, space)}; angles in radians, or as 90deg; - keeps a number"
+    return (
+        f"{goal_words(model, space)}; angles in radians, or as 90deg; - keeps a number, free leaves it open, "
+        "0.1..0.2 asks for one between"
+    )
 
 
 def _start(model: Model, key: str | None) -> Array:
@@ -155,12 +161,12 @@ def _planner(task: Task, reach: float) -> RRTOptions:
     return RRTOptions(step=float(np.clip(most, _LEAST_STEP, _MOST_STEP)))
 
 
-def _box(model: Model, space: ObjectSpace, start: Array, goal: Array) -> tuple[Array, Array]:
+def _box(model: Model, space: ObjectSpace, start: Array, goals: GoalSet) -> tuple[Array, Array]:
     """Displacements ``(size,)`` of subgoals from the start: by the object's size, or half of the way, to all sides, and
     around; along gravity and in tilts hardly further than the goal asks for."""
     from qdsim.planning.task.robot import object_length
 
-    shift = space.difference(goal, start)
+    shift = goals.difference(start)
     heavy = bool(np.any(model.parameters.gravity))
     turns = space.rotation
     far = float(np.abs(shift[~turns]).max(initial=0.0))

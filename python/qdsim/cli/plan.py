@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--goal",
         metavar="POSE",
         help="where to: 'x y z', 'x y z yaw' or 'x y z qw qx qy qz' of a free object, else the positions of its "
-        "joints; m and rad, or 90deg; - keeps a number",
+        "joints; m and rad, or 90deg; - keeps a number, free leaves it open, 0.1..0.2 asks for one between; 'x y z free' "
+        "asks for the place alone, 'upright' for its z axis up, 'x y z upright' for that at a place",
     )
     goal.add_argument("--start", metavar="KEY", help="key frame to begin at; without it the first")
     goal.add_argument("--position-tolerance", type=float, metavar="M", help="0.02 in own files")
@@ -171,8 +172,11 @@ def _task(arguments: argparse.Namespace) -> Task:
     }
     if arguments.goal is None:
         return task.replace(**changes) if changes else task
-    goal = goal_of(task.model, task.space, task.start, arguments.goal)
-    return task.towards(goal, **changes)
+    goal, region = goal_of(task.model, task.space, task.start, arguments.goal)
+    try:
+        return task.towards(goal, goal_region=region, **changes)
+    except ValueError as error:
+        raise UnusableError(str(error)) from None
 
 
 def _planner(task: Task, arguments: argparse.Namespace) -> RRTOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot
 from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.task import Task
 
-__all__ = ["Goals", "Look", "Viewer", "whole_turns"]
+__all__ = ["Goals", "Look", "Viewer", "nearest_goals", "whole_turns"]
 
 
 _OF_GOAL = ("goal", "direction of goal", "log ")
@@ -153,7 +154,9 @@ class Viewer:
         return Goals(q, pose)
 
     def look(self, q: Array, goals: Goals, told: Array) -> Look:
-        """At configurations (n, nq), and what the robot was told (n, more)."""
+        """At configurations (n, nq), and what the robot was told (n, more); of poses that count as a goal the nearest."""
+        if not self.task.goals.is_point:
+            goals = self.goals(nearest_goals(self.task, whole_turns(self.task), q, goals.q))
         if not self.more:
             told = np.empty((len(q), 0))
         seen, judged = _core._observe(
@@ -209,6 +212,22 @@ class Viewer:
                 *(f"last action {k}" for k in range(self.more - model.nu)),
             ]
         return tuple(names)
+
+
+def nearest_goals(task: Task, whole: NDArray[np.intp], q: Array, goals: Array) -> Array:
+    """Goals (n, nq), of the poses around each that count for the task the one nearest to the object in q (n, nq).
+
+    Args:
+        task: the task.
+        whole: coordinates of the object of which whole turns do not count.
+        q, goals: configurations.
+    """
+    if task.goals.is_point:
+        return goals
+    at = task.space.q_of_scalars(whole)
+    near = np.array(goals)
+    near[:, at] += math.tau * np.rint((q[:, at] - near[:, at]) / math.tau)
+    return np.asarray(task.goals.nearest(q.T, near.T).T)
 
 
 def whole_turns(task: Task) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from qdsim.arguments import finite, reals
 from qdsim.array_type import Array
-from qdsim.envs.features import whole_turns
+from qdsim.envs.features import nearest_goals, whole_turns
 from qdsim.planning.task.task import Task
 
 __all__ = ["GoalCoordinates", "of_infos"]
@@ -80,8 +80,8 @@ class GoalCoordinates:
     def errors(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
         """Distances (n,), m, and angles (n,), rad, between goals (n, len(names)); whole turns do not count."""
         space = self.task.space
-        ends = (self.configurations(goals).T for goals in (desired, achieved))
-        apart = space.difference(*ends)
+        goals, here = (self.configurations(rows) for rows in (desired, achieved))
+        apart = space.difference(nearest_goals(self.task, self._whole, here, goals).T, here.T)
         apart[self._whole] -= 2.0 * np.pi * np.rint(apart[self._whole] / (2.0 * np.pi))
         turns = space.rotation
         return np.linalg.norm(apart[~turns], axis=0), np.linalg.norm(apart[turns], axis=0)

@@ -374,7 +374,7 @@ def _is_over(info: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 def _check_goal(task: Task) -> None:
     """Rewards are differences of distances."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shift, _ = task.space.errors(task.start, task.goal)
+        shift, _ = task.errors(task.start)
     if not shift < _FARTHEST:
         raise ValueError(
             f"task: expected a goal within {_FARTHEST:g} m of its start, got one {shift:g} m away"

@@ -63,6 +63,7 @@ from qdsim.planning.search.rrt import rrt
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.followers import reduce_tendons
+from qdsim.planning.task.goal_region import GoalRegion
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.least_squares import bounded_least_squares
 from qdsim.planning.task.motion_options import MotionOptions
@@ -99,6 +100,7 @@ __all__ = [
     "ExecutorState",
     "ForceClosure",
     "GaitOptions",
+    "GoalRegion",
     "Grip",
     "GripOptions",
     "GripStep",

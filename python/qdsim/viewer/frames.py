@@ -12,7 +12,6 @@ import numpy.typing as npt
 from qdsim.model import Model
 from qdsim.planning import Motion, Plan, Transfer, Tree
 from qdsim.planning.drawing.words import left_text
-from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Step
 
 __all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer", "film_of_tree"]
@@ -81,8 +80,8 @@ def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
             said = f"step {done} of {plan.step_count}"
             frames.append(Frame(q, 1.0 / rate, step, said, smoothed=smoothed))
         frames.append(Frame(segment.end, 1.0 / rate, None, f"end of segment {k + 1}"))
-    space = ObjectSpace(model, plan.object)
-    frames = [replace(frame, left=left_text(space, frame.q, plan.goal)) for frame in frames]
+    goals = plan.goals(model)
+    frames = [replace(frame, left=left_text(goals, frame.q)) for frame in frames]
     count = len(plan.regrasps)
     caption = (
         f"{plan.step_count} steps of {plan.options.h:g} s, "
@@ -90,7 +89,7 @@ def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
         f"At the start {frames[0].left}; at the end {frames[-1].left}."
     )
     title = plan.task[:1].upper() + plan.task[1:]
-    return Film(frames, marks, plan.goal, plan.object, title, caption)
+    return Film(frames, marks, goals.nearest(plan.end), plan.object, title, caption)
 
 
 def _regrasp(
@@ -106,7 +105,7 @@ def _regrasp(
 
 def film_of_tree(tree: Tree) -> Film:
     """A frame a node of a planner's tree."""
-    task, space = tree.task, ObjectSpace(tree.task.model, tree.task.object)
+    task = tree.task
     on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
     frames = [
         Frame(
@@ -114,13 +113,13 @@ def film_of_tree(tree: Tree) -> Film:
             0.1,
             None,
             f"node {k} of {tree.count - 1}" + (", on the way to the goal" if k in on_path else ""),
-            left_text(space, q, task.goal),
+            left_text(task.goals, q),
         )
         for k, q in enumerate(tree.q[: tree.count])
     ]
     title = task.name[:1].upper() + task.name[1:]
     caption = f"A tree of {tree.count} nodes. A click on a node shows its configuration."
-    return Film(frames, (), task.goal, task.object, title, caption)
+    return Film(frames, (), task.aim, task.object, title, caption)
 
 
 def film_of_path(configurations: Array, rate: float) -> Film:

@@ -137,7 +137,7 @@ def draw_key_frames(
     path, model = path_of("path", path), _checked(plan, replay, model)
     frames = key_frames(plan, replay, model, most)
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
-    scene = scene_of(model, plan.object, seen, plan.goal, backend=backend)
+    scene = scene_of(model, plan.object, seen, _goal(plan, model), backend=backend)
     low, high = framed(*scene.window(_everything(plan)))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
@@ -168,7 +168,7 @@ def draw_key_frames(
         segment = plan.segments[k]
         q = segment.configurations[i]
         scene.prepare(ax, low, high)
-        scene.draw_goal(ax, plan.goal)
+        scene.draw_goal(ax, _goal(plan, model))
         scene.draw(ax, q)
         title, colour = f"step {before[k] + i}", INK
         if i == 0 and k > 0:
@@ -237,9 +237,14 @@ def force_scale(
     return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
 
 
+def _goal(plan: Plan, model: Model) -> Array:
+    """``(nq,)`` the goal that a picture shows: of the poses that count the one nearest to where the plan ends."""
+    return plan.goals(model).nearest(plan.end)
+
+
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
     """What is left to the goal, in words."""
-    return left_text(ObjectSpace(model, plan.object), q, plan.goal)
+    return left_text(plan.goals(model), q)
 
 
 # -------------------------------------------------------------------- the tree
@@ -461,7 +466,7 @@ def _images(
 ) -> list[Any]:
     """The shots as arrays of colours; what stands still is drawn once."""
     everything = _everything(plan)
-    scene = scene_of(model, plan.object, everything, plan.goal, backend=backend)
+    scene = scene_of(model, plan.object, everything, _goal(plan, model), backend=backend)
     scene.most_pressure = most_pressure(model, np.array([shot.q for shot in shots]))
     low, high = framed(*scene.window(everything))
     typical, length = force_scale(scene, replay, low, high)
@@ -481,7 +486,7 @@ def _images(
         for text in list(figure.texts):
             text.remove()
         scene.prepare(ax, low, high)
-        scene.draw_goal(ax, plan.goal)
+        scene.draw_goal(ax, _goal(plan, model))
         scene.draw(ax, shot.q, alpha=shot.mix)
         if shot.old is not None:
             scene.draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)

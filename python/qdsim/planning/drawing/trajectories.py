@@ -33,12 +33,12 @@ def draw_convergence(results: Mapping[str, ImpcResult], path: str | os.PathLike[
     axes = [figure.add_axes((x, 0.13, 0.26, 0.72)) for x in (0.06, 0.395, 0.73)]
     for index, (name, result) in enumerate(results.items()):
         colour = (*LIMBS, INK)[index % (len(LIMBS) + 1)]
-        records, space = result.records, result.task.space
+        records = result.records
         axes[0].plot(records["iteration"], records["cost"], ".", color=colour, markersize=4)
         axes[0].step(
             records["iteration"], records["best_cost"], where="post", color=colour, label=name
         )
-        errors = np.array([space.errors(q, result.task.goal) for q in result.q])
+        errors = np.array([result.task.errors(q) for q in result.q])
         time = np.arange(len(errors)) * result.step_options.h
         axes[1].plot(time, errors[:, 0], color=colour)
         axes[2].plot(time, errors[:, 1], color=colour)

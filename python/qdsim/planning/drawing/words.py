@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.goal_set import GoalSet
 
 __all__ = ["left_text"]
 
 
-def left_text(space: ObjectSpace, q: Array, goal: Array) -> str:
-    """How far an object is from where a goal ``(nq,)`` has it."""
-    shift, turn = space.errors(q, goal)
+def left_text(goals: GoalSet, q: Array) -> str:
+    """How far an object in ``q`` ``(nq,)`` is from its goal."""
+    shift, turn = goals.errors(q)
+    space = goals.space
     length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"
     parts = [f"{np.degrees(turn):.0f}°"] * bool(space.rotation.any())
     parts += [length] * (not space.rotation.all())

@@ -143,7 +143,7 @@ class Controllers:
         q, v, enough = self.world.q, self.world.v, MARGIN
         straight = track.schedule is None or (bool(without) and track.ended)
         if straight:
-            enough = track.far(q, track.end) - WORTH
+            enough = track.left(q) - WORTH
         names: Sequence[object] = self.names
         if self._given.controllers is None and not straight:
             names = sorted(names, key=lambda one: one != "grip")

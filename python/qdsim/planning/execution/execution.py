@@ -27,7 +27,6 @@ from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.space import ObjectSpace
 from qdsim.progress import Update, away
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
@@ -102,6 +101,7 @@ class Execution:
         options: speed, time step, how segments are joined.
 
     Attributes:
+        goals: the poses of the object that count as the plan's goal.
         hand: of a robot that closes, sets down and lets go by its fingers; else None.
         mover: what takes the object along a segment of the plan; None: the hand.
         u: ``(nu,)`` the command that acts, None before the first one.
@@ -120,7 +120,8 @@ class Execution:
         options: TransferOptions,
     ) -> None:
         self.plan, self.model, self.options = plan, model, options
-        self.space = ObjectSpace(model, plan.object)
+        self.goals = plan.goals(model)
+        self.space = self.goals.space
         compensated, bounds = not plan.options.gravity_on_actuated, plan.bounds(model)
         self.plant: World
         if isinstance(simulator, Robot):
@@ -139,7 +140,7 @@ class Execution:
         self.show: Update = lambda done, text: None
         self._measured = 0
         self.not_found = ""
-        self.plant.watch(np.array([*_ends(plan), plan.goal]))
+        self.plant.watch(np.array([*_ends(plan), self.goals.nearest(plan.end)]))
 
     @property
     def command(self) -> Array:
@@ -190,7 +191,7 @@ class Execution:
         settle = self.options.settle
         if self.mover is not None:
             tolerances = np.array([self.plan.position_tolerance, self.plan.rotation_tolerance])
-            track = Track(self.space, tolerances, schedule, self.plan.goal)
+            track = Track(self.goals, tolerances, schedule, self.plant.q)
             return (yield from along(self.plant, track, self.mover, record, settle))
         assert self.hand is not None
         self.hand.rest(self.plant.q)
@@ -215,7 +216,7 @@ class Execution:
         if outcome == "followed" and not within(errors[-1], self.plan):
             outcome = "missed"
         self._measured += 1
-        self.show(self._measured, away(*self.space.errors(executed[-1], self.plan.goal)))
+        self.show(self._measured, away(*self.goals.errors(executed[-1])))
         return SegmentTransfer(
             time,
             planned,

@@ -45,7 +45,7 @@ from qdsim.planning.tracking.predictors import MujocoModel, Predictor
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Executor"]
+__all__ = ["Executor", "towards"]
 
 ARRIVED = 0.6
 """Of the tolerances, within which an object has arrived and is held, if it comes no nearer."""
@@ -109,7 +109,7 @@ class Executor:
         if watch is not None and not callable(watch):
             raise TypeError(f"watch: expected a function, got {type(watch).__name__}")
         self._watch = watch
-        self.task = task = _towards(task, plan)
+        self.task = task = towards(task, plan)
         pace = dataclasses.replace(stepped(given, plant), carry_on=True, motions=True)
         simulator = simulator_of(task.model, task.object, pace, plant, "plant")
         known = _waiting(task) if plan is None else plan
@@ -154,7 +154,7 @@ class Executor:
             self._by if self._edge else "",
             passed,
             count,
-            self.task.space.errors(self._plant.q, self.task.goal),
+            self.task.errors(self._plant.q),
             self._seconds,
             self._routes.plans,
         )
@@ -214,7 +214,7 @@ class Executor:
             self._plant.reset(here)
         execution.last_q, execution.u = here, self._plant.within(task.hold(here))
         ends = [q for segment in self._routes.todo for q in (segment.start, segment.end)]
-        self._plant.watch(np.array([task.start, task.goal, here, *ends]))
+        self._plant.watch(np.array([task.start, task.goals.nearest(here), here, *ends]))
         execution.free = not self._controllers.touches()
         load = generalised_load(task.model, here, False)[task.space.v]
         self._heavy = bool(np.any(np.abs(load) > 1e-9))
@@ -346,7 +346,7 @@ class Executor:
         self._rest, track = stroke.segment.end, self._routes.track(stroke.segment)
         schedule = track.schedule
         assert schedule is not None
-        record = self._move(track, "grip", track.far(stroke.segment.end, self.task.goal))
+        record = self._move(track, "grip", self.task.off(stroke.segment.end))
         ended: str = yield from hand.follow(schedule, record, STEADY, give_up=True)
         track.phase = min(record.samples[-1].time, track.duration)
         self._close_record("arrived" if self._routes.far() <= ARRIVED else ended)
@@ -427,7 +427,7 @@ class Executor:
         segment = (
             schedule.segment
             if schedule
-            else _straight_segment(here, self._execution.command, self.task.goal)
+            else _straight_segment(here, self._execution.command, track.end)
         )
         outcome: Outcome = "followed" if ended in ("arrived", "followed") else "given up"
         outcome = "lost" if ended == "lost" else outcome
@@ -436,15 +436,16 @@ class Executor:
 
     def _reports(self, by: str, predicted: float, ended: str, track: Track | None = None) -> None:
         """A line of the report."""
-        end = self.task.goal if track is None else track.end
         passed = (0, 0) if track is None else (track.passed, track.waypoints)
-        errors = self.task.space.errors(self._plant.q, end)
+        q, task = self._plant.q, self.task
+        along = track is not None and track.schedule is not None
+        errors = task.space.errors(q, track.end) if track and along else task.errors(q)
         words = self._edge.words if self._edge else ""
         seconds = self._seconds - self._since
         self._edges.append(EdgeReport(words, by, predicted, seconds, passed, errors, ended))
 
     def _told(self, outcome: str, reason: str) -> ExecutorReport:
-        shift, turn = self.task.space.errors(self._plant.q, self.task.goal)
+        shift, turn = self.task.errors(self._plant.q)
         return ExecutorReport(
             outcome,
             reason,
@@ -461,7 +462,7 @@ class Executor:
         )
 
 
-def _towards(task: Task, plan: Plan | None) -> Task:
+def towards(task: Task, plan: Plan | None) -> Task:
     """The task with the plan's goal and its tolerances."""
     if plan is None:
         return task
@@ -471,6 +472,7 @@ def _towards(task: Task, plan: Plan | None) -> Task:
         )
     return task.towards(
         plan.goal,
+        goal_region=plan.goal_region,
         position_tolerance=plan.position_tolerance,
         rotation_tolerance=plan.rotation_tolerance,
     )

@@ -47,7 +47,7 @@ def with_new_plans(
         if execution.plant.lost:
             break
         q = done[-1].executed[-1]
-        left = np.array(space.errors(q, plan.goal))
+        left = np.array(execution.goals.errors(q))
         if np.all(left <= tolerance * (WITHIN if todo else 1.0)):
             break
         off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)

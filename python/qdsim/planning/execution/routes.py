@@ -12,7 +12,7 @@ from qdsim.planning.execution.controllers import Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.loops.loop import Commands
-from qdsim.planning.execution.loops.track import Track, tolerances_off
+from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.renewing import LEAVE, new_plan
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.plans.plan import Plan, plan_for
@@ -95,13 +95,13 @@ class Routes:
 
     def far(self, goal: Array | None = None) -> float:
         """Tolerances, of the object from the goal, or from where it is in another configuration."""
-        target = self.task.goal if goal is None else goal
-        return tolerances_off(self.task.space, self._tolerances, self._execution.plant.q, target)
+        task, q = self.task, self._execution.plant.q
+        return task.off(q) if goal is None else task.in_tolerances(task.space.errors(q, goal))
 
     def track(self, segment: Segment | None, start: Array | None = None) -> Track:
         """An edge, along a segment whose commands are shifted by where the robot starts from, or straight to the goal."""
         schedule = None if segment is None else self._execution.schedule(segment, start)
-        return Track(self.task.space, self._tolerances, schedule, self.task.goal)
+        return Track(self.task.goals, self._tolerances, schedule, self._execution.plant.q)
 
     def next(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """What the object does next; None where nothing is left to try.

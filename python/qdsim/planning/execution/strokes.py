@@ -139,8 +139,9 @@ class StrokePlanner:
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
         """m, of the object to its goal, turns times the task's length."""
-        space, target = self.task.space, self.task.goal if goal is None else goal
-        return float(np.linalg.norm(space.difference(target, q) * space.scale(self.task.length)))
+        task = self.task
+        way = task.goals.difference(q) if goal is None else task.space.difference(goal, q)
+        return float(np.linalg.norm(way * task.space.scale(task.length)))
 
     def candidates(self, q: Array, here: bool = False) -> list[Stroke]:
         """Strokes from grasps of the object where it is in ``q``, those that gain most first.
@@ -175,7 +176,8 @@ class StrokePlanner:
         """
         task = self.task
         up = self.grip.upwards(q, lift) if lift > 0.0 else None
-        aim = task.goal if up is None else task.with_object(task.goal, up)
+        aim = task.goals.nearest(q)
+        aim = aim if up is None else task.with_object(aim, up)
         path, inputs = [np.array(q)], []
 
         def go(displacement: Array, lean: bool) -> bool:
@@ -253,10 +255,14 @@ class StrokePlanner:
     def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
         """To the goal where it is near, else down to what the object rests on."""
         task = self.task
-        at_goal = task.space.errors(path[-1], task.goal)[1] < 0.5 * task.rotation_tolerance
+        at_goal = task.errors(path[-1])[1] < 0.5 * task.rotation_tolerance
         for _ in range(_LANDING):
             q = path[-1]
-            way = self.grip.towards(q, task.goal, _STRIDE) if at_goal else self.grip.downwards(q)
+            way = (
+                self.grip.towards(q, task.goals.nearest(q), _STRIDE)
+                if at_goal
+                else self.grip.downwards(q)
+            )
             if float(np.linalg.norm(way * task.space.scale(task.length))) < 1e-4 or not go(
                 way, True
             ):

@@ -18,7 +18,7 @@ from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
-from qdsim.planning.execution.executor import Executor
+from qdsim.planning.execution.executor import Executor, towards
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
@@ -223,11 +223,7 @@ def _along(
     if task is None:
         return _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0], 1)
     settings = planner if isinstance(planner, RRTOptions) else task.planner
-    near = task.towards(
-        plan.goal,
-        position_tolerance=plan.position_tolerance,
-        rotation_tolerance=plan.rotation_tolerance,
-    )
+    near = towards(task, plan)
     return _told(execution, *with_new_plans(execution, near, settings or RRTOptions()))
 
 
@@ -285,7 +281,7 @@ def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> 
     """What became of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
-    shift, turn = errors = execution.space.errors(last, plan.goal)
+    shift, turn = errors = execution.goals.errors(last)
     measured = not execution.options.carry_on and len(segments) > 1
     near = within(np.array(errors), plan)
     outcome = execution.not_found or "missed"

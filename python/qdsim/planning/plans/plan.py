@@ -25,6 +25,8 @@ from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
 from qdsim.planning.task.drives import owners, robot_joints
+from qdsim.planning.task.goal_region import GoalRegion
+from qdsim.planning.task.goal_set import GoalSet
 from qdsim.planning.task.robot import check_springs, command_range, penetration
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
@@ -115,6 +117,7 @@ class Plan:
             :func:`qdsim.planning.connect_segments` makes them.
         command_bounds: ``nu`` lower and ``nu`` upper ones, which the commands keep; None: the joint limits and the
             actuators' ranges of the model.
+        goal_region: which other poses count as the goal, too; None: none.
     """
 
     task: str
@@ -127,6 +130,7 @@ class Plan:
     segments: tuple[Segment, ...]
     motions: tuple[Motion | None, ...] = ()
     command_bounds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    goal_region: GoalRegion | None = None
 
     def __post_init__(self) -> None:
         if not self.motions:
@@ -168,6 +172,10 @@ class Plan:
     def step_count(self) -> int:
         """Steps of all segments."""
         return sum(segment.steps for segment in self.segments)
+
+    def goals(self, model: Model) -> GoalSet:
+        """The poses of the object in its model that count as the goal."""
+        return GoalSet(model, ObjectSpace(model, self.object), self.goal, self.goal_region)
 
     def with_forces(self, model: Model | Task) -> Plan:
         """The plan with the contact forces of every step, computed again from its configurations.
@@ -212,7 +220,7 @@ class Plan:
             steps.append(tuple(taken))
         # The last configuration that was really computed, not the one that was stored.
         last = steps[-1][-1].q_next if steps[-1] else self.end
-        shift, turn = ObjectSpace(model, self.object).errors(last, self.goal)
+        shift, turn = self.goals(model).errors(last)
         return ReplayResult(tuple(steps), worst, identical, shift, turn)
 
     def check(
@@ -403,8 +411,8 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
-        tolerances, ``command_bounds`` and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and
+        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``, ``options``, the
+        tolerances, ``command_bounds``, ``planners`` of the motions and ``goal_region`` (since version 4); ``goal`` (nq); ``steps`` (segments) and
         ``edges`` (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
         ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
         ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
@@ -466,6 +474,7 @@ def plan_for(
         contact_tolerance=contact_tolerance,
         segments=tuple(segments),
         command_bounds=task.bounds_as_numbers,
+        goal_region=task.goal_region,
     )
 
 

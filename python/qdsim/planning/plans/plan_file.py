@@ -14,11 +14,12 @@ from qdsim.arguments import instance, known_fields, number
 from qdsim.planning.motion.motion import Motion
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.goal_region import GoalRegion
 from qdsim.step import Options
 
 __all__ = ["FORMAT", "entries_of", "fields_of"]
 
-FORMAT = Format("qdsim-plan", 3, "a plan of qdsim")
+FORMAT = Format("qdsim-plan", 4, "a plan of qdsim")
 
 _TOLERANCES = ("position_tolerance", "rotation_tolerance", "contact_tolerance")
 
@@ -36,6 +37,9 @@ def entries_of(plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         **{name: plan[name] for name in _TOLERANCES},
         "command_bounds": plan["command_bounds"],
         "planners": [None if m is None else m.planner for m in motions],
+        "goal_region": None
+        if (region := plan["goal_region"]) is None
+        else dataclasses.asdict(region),
     }
     arrays: dict[str, Any] = {
         "goal": plan["goal"],
@@ -87,6 +91,7 @@ def fields_of(archive: Archive) -> dict[str, Any]:
     """A plan's fields, of an open file."""
     header = archive.header
     options = known_fields(Options, header["options"])
+    region = header.get("goal_region")
     options["held"] = tuple(options.get("held", ()))
     # What entries say of their sizes has to fit before any is read.
     (count, nu), (points, nq) = (archive.shape(name, 2) for name in ("inputs", "configurations"))
@@ -120,6 +125,7 @@ def fields_of(archive: Archive) -> dict[str, Any]:
         "segments": segments,
         "motions": _motions(archive, len(steps) - 1, len(goal)),
         "command_bounds": _bounds(header, nu),
+        "goal_region": None if region is None else GoalRegion(**known_fields(GoalRegion, region)),
     }
 
 

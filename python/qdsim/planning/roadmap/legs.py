@@ -16,6 +16,7 @@ from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.goal_region import GoalRegion
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
@@ -72,15 +73,18 @@ class Legs:
         self.search = own
         self._robot = robot_q(task.model)
 
-    def connect(self, q: Array, pose: Array, seed: int) -> Leg | None:
+    def connect(
+        self, q: Array, pose: Array, seed: int, region: GoalRegion | None = None
+    ) -> Leg | None:
         """A leg that ends within the task's tolerances of a pose, found by a search; None if there is none.
 
         Args:
             q: ``(nq,)`` where object and robot are.
             pose: ``(nq,)``, of which the object's entries matter.
             seed: of the search.
+            region: which poses around it count, too.
         """
-        task = self.task.towards(pose, start=q, start_tolerance=np.inf)
+        task = self.task.towards(pose, start=q, start_tolerance=np.inf, goal_region=region)
         tree = rrt(task, self.search, seed)
         if not tree.reached:
             return None

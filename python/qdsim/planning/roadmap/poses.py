@@ -7,6 +7,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.goal_set import Target, way_to
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.task import Task
 
@@ -18,23 +19,21 @@ _TRIES = 20
 """Draws for one pose that is stable."""
 
 
-def distances(task: Task, poses: Array, q: Array) -> Array:
-    """Distances ``(n,)`` of the object in ``q`` ``(nq,)`` from the poses ``(n, nq)``, m; rotations count by the task's
-    length."""
-    difference = task.space.difference(poses.T, q)
+def distances(task: Task, poses: Array, target: Target) -> Array:
+    """Distances ``(n,)`` of poses ``(n, nq)`` from another one or a goal, m; rotations count by the task's length."""
+    difference = way_to(task.space, target, poses.T)
     return np.asarray(np.linalg.norm(task.space.scale(task.length)[:, None] * difference, axis=0))
 
 
-def nearest(task: Task, poses: Array, q: Array, count: int) -> tuple[list[int], Array]:
+def nearest(task: Task, poses: Array, target: Target, count: int) -> tuple[list[int], Array]:
     """The nearest poses, nearest first, and the distances of all ``(n,)``."""
-    away = distances(task, poses, q)
+    away = distances(task, poses, target)
     return np.argsort(away, kind="stable")[:count].tolist(), away
 
 
 def away(task: Task, q: Array, pose: Array) -> float:
     """How far the object is from a pose, in tolerances of the task: at most 1 counts as there."""
-    shift, turn = task.space.errors(q, pose)
-    return max(shift / task.position_tolerance, turn / task.rotation_tolerance)
+    return task.in_tolerances(task.space.errors(q, pose))
 
 
 def resting(task: Task, q: Array) -> Array | None:

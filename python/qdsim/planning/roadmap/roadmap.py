@@ -24,7 +24,6 @@ from qdsim.planning.roadmap.coverage import Coverage
 from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges
 from qdsim.planning.roadmap.legs import Legs, joined, still
 from qdsim.planning.roadmap.poses import (
-    away,
     distances,
     draw_pose,
     nearest,
@@ -35,6 +34,7 @@ from qdsim.planning.roadmap.poses import (
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.roadmap.routes import cheapest
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
+from qdsim.planning.task.goal_set import GoalSet, Target
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
@@ -117,7 +117,7 @@ class Roadmap:
 
         Args:
             start: ``(nq,)`` where robot and object are, e.g. as measured.
-            goal: ``(nq,)`` of which the object's entries matter.
+            goal: ``(nq,)`` of which the object's entries matter; around it the task's ``goal_region`` counts, too.
             seed: of the searches, >= 0.
 
         Raises:
@@ -386,8 +386,10 @@ class _Walk:
     """
 
     def __init__(self, roadmap: Roadmap, start: Array, goal: Array, seed: int) -> None:
-        self.map, self.goal, self.seed = roadmap, goal, seed
+        self.map, self.seed = roadmap, seed
         self.task, self.options = roadmap.task, roadmap.options
+        task = roadmap.task
+        self.goals = GoalSet(task.model, task.space, goal, task.goal_region)
         self.legs = [still(start, self.task.model.nu)]
         self.passed: list[int] = []
         self.success = 1.0
@@ -402,14 +404,14 @@ class _Walk:
 
     def go(self) -> None:
         """Legs to the goal, or a NotCoveredError."""
-        exits, gap = self._near(self.goal)
+        exits, gap = self._near(self.goals)
         reach = self.map.reach
         if gap > reach and self._from_here() > reach:
             raise NotCoveredError(
                 f"the goal is {gap:.3g} from the nearest node, connections reach {reach:.3g}",
                 self.q,
             )
-        while away(self.task, self.q, self.goal) > 1.0:
+        while self.task.in_tolerances(self.goals.errors(self.q)) > 1.0:
             if self._failures > self.options.attempts:
                 raise NotCoveredError(f"{self._failures} connections failed", self.q)
             if self._direct(reach):
@@ -421,7 +423,7 @@ class _Walk:
                 self._advance(None, -1)
 
     def _from_here(self) -> float:
-        return float(distances(self.task, self.goal[None], self.q)[0])
+        return float(distances(self.task, self.q[None], self.goals)[0])
 
     def _direct(self, reach: float) -> bool:
         """Whether the goal is near enough to be tried at once; it is then."""
@@ -430,9 +432,9 @@ class _Walk:
         self._advance(None, -1)
         return True
 
-    def _near(self, q: Array) -> tuple[dict[int, float], float]:
+    def _near(self, target: Target) -> tuple[dict[int, float], float]:
         """Nodes near a pose with the cost of a connection, and the distance of the nearest."""
-        near, gaps = nearest(self.task, self.map.nodes, q, self.options.neighbours)
+        near, gaps = nearest(self.task, self.map.nodes, target, self.options.neighbours)
         unit = max(self.map.reach, 1e-12)
         return {k: float(gaps[k]) / unit for k in near}, float(gaps[near[0]])
 
@@ -452,13 +454,14 @@ class _Walk:
 
     def _advance(self, node: int | None, edge: int) -> bool:
         """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
-        legs, pose = self.map._legs, self.goal if node is None else self.map.nodes[node]
+        legs, region = self.map._legs, self.task.goal_region if node is None else None
+        pose = self.goals.goal if node is None else self.map.nodes[node]
         self._searches += 1
         seed = seed_of(self.seed, self._searches)
         if edge >= 0:
             leg = legs.follow(self.q, self.map.edges.leg(edge), pose, seed)
         else:
-            leg = legs.connect(self.q, pose, seed)
+            leg = legs.connect(self.q, pose, seed, region)
         if leg is None:
             self._failures += 1
             self._banned.add((self._node if edge >= 0 or node is None else None, node))

@@ -98,7 +98,7 @@ class _Space:
         )
         self.beside = _BESIDE * task.length
         self.start = np.zeros(task.space.size)
-        self.goal = task.space.difference(task.goal, task.start) * self.scale
+        self.goal = task.goals.difference(task.start) * self.scale
         self._own, robot = sides(task.model, task.object)
         self._fixed = ~robot & ~self._own
 
@@ -137,7 +137,7 @@ class _Space:
         for a, b in pairwise(way):
             count = max(1, round(float(np.linalg.norm(b - a)) / self.ahead))
             made += [a + (k / count) * (b - a) for k in range(1, count + 1)]
-        return np.array([self.pose(x) for x in made[:-1]] + [self.task.goal])
+        return np.array([self.pose(x) for x in made[:-1]] + [self.task.aim])
 
 
 def _connected(

@@ -27,6 +27,7 @@ from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import lengths
+from qdsim.planning.task.goal_set import Target
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -141,9 +142,9 @@ class _Search:
         """Where the object would come to rest below a goal in the air, where a last grasp may have to be taken."""
         task = self.task
         lifts = self.chained and self.falls and self.options.require_static_regrasps
-        if not lifts or task.sampler is None or self._is_stable(task.goal):
+        if not lifts or task.sampler is None or self._is_stable(task.aim):
             return None
-        return landing(task.model, task.goal, task.object, self.step_options)
+        return landing(task.model, task.aim, task.object, self.step_options)
 
     def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
         tree, options = self.tree, self.options
@@ -264,13 +265,13 @@ class _Search:
         node = next((n for n in nodes if self._rests(n)), None)
         if node is None:
             return
-        fresh = self._regrasp(node, self.task.goal)
+        fresh = self._regrasp(node, self.task.goals)
         if fresh is None:
             tree.mark_stuck(node)
         elif not (tree.full or tree.reached):
-            self._push(fresh, self.task.goal)
+            self._push(fresh, self.task.goals)
 
-    def _push(self, node: int, subgoal: Array) -> tuple[int, bool]:
+    def _push(self, node: int, subgoal: Target) -> tuple[int, bool]:
         """Push for as long as the object comes nearer.
 
         Returns:
@@ -294,7 +295,7 @@ class _Search:
         return node, False
 
     def _shoot(
-        self, node: int, du: Array, subgoal: Array, wanted: float
+        self, node: int, du: Array, subgoal: Target, wanted: float
     ) -> tuple[Array, Array] | None:
         """The best of some random inputs around ``du``, if it brings the object to the wanted
         distance.
@@ -320,7 +321,7 @@ class _Search:
 
     # ---------------------------------------------------------------- their parts
 
-    def _subgoal(self) -> Array:
+    def _subgoal(self) -> Target:
         """The goal or what lies below it or on the way to it, a pose between it and the node
         nearest to it, or one anywhere in the box ``(nq,)``.
         """
@@ -329,11 +330,20 @@ class _Search:
         if coin < options.goal_probability:
             if self.landing is not None and rng.random() < 0.5:
                 return self.landing
-            return task.goal if self.guide is None else self.guide.subgoal(self.tree, rng)
+            if self.guide is not None:
+                return self.guide.subgoal(self.tree, rng)
+            if task.goals.is_point or rng.random() < 0.5:
+                return task.goals
+            return task.goals.nearest(self._anywhere())  # the way to the nearest one may be barred
         if self.chained and rng.random() < 0.5:
             q = self.tree.q[self.tree.nearest_to_goal]
-            return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
-        return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
+            return task.with_object(q, rng.random() * task.goals.difference(q))
+        return self._anywhere()
+
+    def _anywhere(self) -> Array:
+        """A pose in the task's box ``(nq,)``."""
+        share = self.rng.random(len(self.task.lower))
+        return self.task.with_object(self.task.start, self.task.lower + share * self.span)
 
     def _held(self, q: Array, local: LocalModel) -> Array:
         """Where the object is taken to be after a step in which the command stays what it is.
@@ -352,21 +362,23 @@ class _Search:
         edge = self._run(q, local.command[None])
         return local.q_next if edge is None else edge[1][0]
 
-    def _steer(self, q: Array, local: LocalModel, subgoal: Array) -> Array:
+    def _steer(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
         """Change of the command that brings the smoothed model nearest to the subgoal (CQDC Alg. 3,
         line 3), from where the object is without one.
 
         Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
         bounds of the least squares: where they are met, the other joints take over.
         """
-        target = self.tree.target(self._held(q, local), subgoal)
-        free: Array = local.inverse @ target
+        held = self._held(q, local)
+        target = self.tree.target(held, subgoal)
+        B, inverse = self.tree.steering(held, local, subgoal)
+        free: Array = inverse @ target
         longest = self.options.step
         length = math.sqrt(free @ free)
         if length > longest:
             free, target = free * (longest / length), target * (longest / length)
         du = least_squares_in_box(
-            local.B, target, *room(local.command, self.lower, self.upper), first_guess=free
+            B, target, *room(local.command, self.lower, self.upper), first_guess=free
         )
         length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
@@ -409,7 +421,7 @@ class _Search:
         kept = int(outside[0]) if len(outside) else len(inputs)
         return (inputs[:kept], trajectory[:kept]) if kept else None
 
-    def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
+    def _regrasp(self, node: int, subgoal: Target | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
 
         With a subgoal, half of the time, several are tried: the first one from which a push
@@ -462,7 +474,7 @@ class _Search:
                 return self._grasped(node, grasp)
         return None
 
-    def _best_grasp(self, node: int, hanging: bool, subgoal: Array) -> int | None:
+    def _best_grasp(self, node: int, hanging: bool, subgoal: Target) -> int | None:
         """The first grasp from which a push brings the object nearer, with that push; else the one that came off
         best."""
         tree = self.tree
@@ -601,6 +613,6 @@ def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
     if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
         return task, None
     plain = task.replace(sampler=dataclasses.replace(sampler, carry=False))
-    if is_stable(task.model, task.goal, task.object, task.options):
+    if is_stable(task.model, task.aim, task.object, task.options):
         return plain, None
     return task, plain

@@ -25,6 +25,7 @@ from qdsim.planning.search.tree_file import (
     entries_of,
 )
 from qdsim.planning.task.drives import lengths, sharing
+from qdsim.planning.task.goal_set import GoalSet, Target, way_to
 from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import as_slice
@@ -149,7 +150,7 @@ class Tree:
         self._parent[i] = parent
         self._kind[i] = kind
         self._depth[i] = local.depth
-        shift, turn = self._errors[i] = task.space.errors(q, task.goal)
+        shift, turn = self._errors[i] = task.errors(q)
         self._distance[i] = distance = math.hypot(shift, task.length * turn)
         self._inputs.append(inputs)
         self._trajectory.append(trajectory)
@@ -158,7 +159,7 @@ class Tree:
             self.first = i
         if distance < self._distance[self.best_node]:
             self.best_node = i
-        reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
+        reached = task.in_tolerances((float(shift), float(turn))) <= 1.0
         if self.goal_node is None and reached:
             self.goal_node = i
         return i
@@ -182,10 +183,9 @@ class Tree:
         # steering.
         U, s, Vt = np.linalg.svd(B)
         k = len(s)
-        squares = s * s
         root = np.full(n, math.sqrt(gamma))
-        np.sqrt(squares + gamma, out=root[:k])
-        inverse = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
+        np.sqrt(s * s + gamma, out=root[:k])
+        inverse = _damped_inverse(U, s, Vt)
         return LocalModel(command, B, q_next, (U / root).T, inverse, depth)
 
     def _bounded(self, u: Array) -> Array:
@@ -205,23 +205,23 @@ class Tree:
         assert found.B is not None
         return found.B, found.q_next, penetration(model, q)
 
-    def distances(self, subgoal: Array) -> Array:
+    def distances(self, subgoal: Target) -> Array:
         """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (CQDC
         eq. 47), or those of ``options.metric``.
         """
         return self._distances(subgoal, 0)
 
-    def _distances(self, subgoal: Array, first: int) -> Array:
+    def _distances(self, subgoal: Target, first: int) -> Array:
         own = slice(first, self.count)
         if self.options.metric == "global":
-            e = self.task.space.difference(subgoal, self._q[own].T) * self._scale_column
+            e = way_to(self.task.space, subgoal, self._q[own].T) * self._scale_column
             return np.asarray(np.einsum("kn,kn->n", e, e))
-        e = self.task.space.difference(subgoal, self._next[:, own]) * self._scale_column
+        e = way_to(self.task.space, subgoal, self._next[:, own]) * self._scale_column
         y = np.einsum("kjn,jn->kn", self._whiten[:, :, own], e)
         y *= y
         return np.asarray(y.sum(axis=0))
 
-    def nearest(self, subgoal: Array) -> int:
+    def nearest(self, subgoal: Target) -> int:
         """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (CQDC eq. 50), of the tree
         that grows now.
         """
@@ -248,16 +248,16 @@ class Tree:
         for node in set(nodes):
             self._stuck[node] += 1
 
-    def object_distance(self, q: Array, subgoal: Array) -> float:
+    def object_distance(self, q: Array, subgoal: Target) -> float:
         """Distance (m, rotations times ``length``) between the object's poses in two
         configurations.
         """
-        e: Array = self.task.space.difference(subgoal, q) * self.scale
+        e = self.target(q, subgoal)
         return math.sqrt(e @ e)
 
-    def object_distances(self, subgoal: Array) -> Array:
+    def object_distances(self, subgoal: Target) -> Array:
         """:meth:`object_distance` of the nodes of the tree that grows now ``(count - first,)``."""
-        e = self.task.space.difference(subgoal, self._q[self.first : self.count].T)
+        e = way_to(self.task.space, subgoal, self._q[self.first : self.count].T)
         return np.asarray(np.linalg.norm(e * self._scale_column, axis=0))
 
     def grasps_tried(self) -> Array:
@@ -282,9 +282,19 @@ class Tree:
             float(self._depth[node]),
         )
 
-    def target(self, q: Array, subgoal: Array) -> Array:
+    def target(self, q: Array, subgoal: Target) -> Array:
         """Displacement ``(n,)`` of the object from a configuration to a subgoal, m, rotations scaled."""
-        return np.asarray(self.task.space.difference(subgoal, q) * self.scale)
+        return np.asarray(way_to(self.task.space, subgoal, q) * self.scale)
+
+    def steering(self, q: Array, local: LocalModel, subgoal: Target) -> tuple[Array, Array]:
+        """``B`` and its ``inverse`` of what counts at a configuration: where every turn about an axis does, say, what
+        turns the object about it is left out.
+        """
+        if not isinstance(subgoal, GoalSet) or subgoal.is_point:
+            return local.B, local.inverse
+        counts = subgoal.slopes(q[:, None], -subgoal.difference(q)[:, None])[0]
+        B = (self._scale_column * counts / self.scale) @ local.B
+        return B, _damped_inverse(*np.linalg.svd(B))
 
     # ---------------------------------------------------------------- reading
 
@@ -451,3 +461,9 @@ class Tree:
         roots = int(np.count_nonzero(self.kind == EdgeKind.ROOT))
         again = "" if roots == 1 else f"{roots} roots, "
         return f"Tree({self.task.name!r}, {self.count} nodes, {again}{self.regrasp_count} regrasps, {end})"
+
+
+def _damped_inverse(U: Array, s: Array, Vt: Array) -> Array:
+    """Changes ``(nu, n)`` of least squares, of a matrix's singular value decomposition."""
+    k = len(s)
+    return np.asarray((Vt[:k].T * (s / (s * s + _KERNEL * _KERNEL))) @ U[:, :k].T)

@@ -32,7 +32,9 @@ def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
     """
     if version == 1:
         return _first_fingerprint(task)
-    left_out = _LEFT_OUT if goal else (*_LEFT_OUT, "goal")
+    left_out = _LEFT_OUT if goal else (*_LEFT_OUT, "goal", "goal_region")
+    if task.goal_region is None:  # as in files written before there were regions
+        left_out = (*left_out, "goal_region")
     names = (f.name for f in dataclasses.fields(task) if f.name not in left_out)
     return hash_of("task", {name: getattr(task, name) for name in names})
 

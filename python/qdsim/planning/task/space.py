@@ -89,6 +89,20 @@ class ObjectSpace:
         """First coordinate of each rotation vector (of ball and free joints)."""
         return [row for _, row in self._quaternion]
 
+    @property
+    def quaternions(self) -> list[tuple[int, int]]:
+        """First index in ``q`` of each quaternion, and the first coordinate of its rotation vector."""
+        return self._quaternion
+
+    @property
+    def scalars(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Indices in ``q`` of slides, hinges and places, and their coordinates."""
+        return self._scalar_q, self._scalar_v
+
+    def q_of_scalars(self, coordinates: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Indices in ``q`` of coordinates that are slides, hinges or places."""
+        return self._scalar_q[np.searchsorted(self._scalar_v, coordinates)]
+
     def difference(self, q1: Array, q0: Array) -> Array:
         """Object displacement ``q1 - q0`` on the manifold.
 
@@ -112,6 +126,16 @@ class ObjectSpace:
         for i, row in self._quaternion:
             result[row : row + 3] = _rotation_difference(a[i : i + 4], b[i : i + 4])
         return result[:, 0] if flat else result
+
+    def log_slopes(self, e: Array) -> Array:
+        """Derivatives ``(N, size, size)`` of differences ``(size, N)`` by displacements of their first configurations."""
+        J = np.broadcast_to(np.eye(self.size), (e.shape[1], self.size, self.size))
+        if self._quaternion:
+            J = J.copy()
+            for row in self.rotation_vectors:
+                part = slice(row, row + 3)
+                J[:, part, part] = _inverse_left_jacobian(e[part].T)
+        return J
 
     def check_quaternions(self, name: str, q: Array) -> None:
         """That the object's quaternions in ``q`` are unit ones: a ValueError that begins with ``name`` otherwise."""
@@ -151,6 +175,20 @@ def _rotation_difference(a: Array, b: Array) -> Array:
     small = s < 1e-12
     factor = np.where(small, 2.0, 2.0 * np.arctan2(s, w) / np.where(small, 1.0, s))
     return np.asarray(factor * v)
+
+
+def _inverse_left_jacobian(e: Array) -> Array:
+    """(T, 3, 3): log(exp(d) exp(e)) = e + this d, to first order in d, for rotation vectors e."""
+    angle = np.sqrt((e * e).sum(axis=1))
+    small = angle < 1e-4
+    a = np.where(small, 1.0, angle)
+    # 1/a^2 - (1 + cos a)/(2 a sin a), which tends to 1/12; at pi the second part is zero
+    half = 0.5 * a
+    factor = np.where(small, 1.0 / 12.0, (1.0 - half / np.tan(half)) / a**2)
+    X = np.zeros((len(e), 3, 3))
+    X[:, 0, 1], X[:, 0, 2], X[:, 1, 2] = -e[:, 2], e[:, 1], -e[:, 0]
+    X -= X.swapaxes(1, 2)
+    return np.eye(3) - 0.5 * X + factor[:, None, None] * (X @ X)
 
 
 def _cross(a: Array, b: Array) -> Array:

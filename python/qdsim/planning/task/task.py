@@ -14,6 +14,8 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond, narrowed
 from qdsim.planning.task.contact_sampler import ContactSampler
+from qdsim.planning.task.goal_region import GoalRegion
+from qdsim.planning.task.goal_set import GoalSet
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.robot import check_springs, command_range, deepest, object_length
@@ -54,6 +56,7 @@ class Task:
         start_tolerance: deepest penetration that the start may have, m.
         impc: settings of trajectory optimisation that suit the task; None: its own defaults.
         unpaced: of a task that `paced` made, the options before that; else None.
+        goal_region: which other poses count as the goal, too (`GoalRegion`); None: none.
         space: the object's coordinates (filled in).
     """
 
@@ -75,6 +78,7 @@ class Task:
     impc: ImpcOptions | None = None
     planner: RRTOptions | None = None
     unpaced: Options | None = None
+    goal_region: GoalRegion | None = None
     space: ObjectSpace = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +94,7 @@ class Task:
         instance("impc", self.impc, ImpcOptions, or_none=True)
         instance("planner", self.planner, RRTOptions, or_none=True)
         instance("unpaced", self.unpaced, Options, or_none=True)
+        instance("goal_region", self.goal_region, GoalRegion, or_none=True)
         if self.sampler is not None and not callable(self.sampler):
             raise TypeError(f"sampler: expected a function, got {type(self.sampler).__name__}")
         if self.options.kappa is not None:
@@ -129,7 +134,7 @@ class Task:
             )
         warn_of_oddities(
             self.space,
-            (self.start, self.goal),
+            (self.start, self.aim),
             (self.lower, self.upper),
             (self.position_tolerance, self.rotation_tolerance),
         )
@@ -156,7 +161,9 @@ class Task:
 
     def towards(self, goal: Array, **changes: Any) -> Task:
         """The same task with another goal ``(nq,)`` and other changes, and with a box that has room for the goal."""
-        v = self.space.difference(goal, np.asarray(changes.get("start", self.start)))
+        start = np.asarray(changes.get("start", self.start))
+        region = changes.get("goal_region", self.goal_region)
+        v = GoalSet(self.model, self.space, np.asarray(goal), region).difference(start)
         room = {"lower": np.minimum(self.lower, v), "upper": np.maximum(self.upper, v)}
         return self.replace(goal=goal, **(room | changes))
 
@@ -177,6 +184,16 @@ class Task:
         """The same as plans have them."""
         lower, upper = self.command_bounds
         return tuple(lower.tolist()), tuple(upper.tolist())
+
+    @functools.cached_property
+    def goals(self) -> GoalSet:
+        """The poses that count as the goal: where the error with respect to it is computed."""
+        return GoalSet(self.model, self.space, np.asarray(self.goal), self.goal_region)
+
+    @property
+    def aim(self) -> Array:
+        """``(nq,)`` the goal, with the object at the pose that counts as it and is nearest to the start."""
+        return self.goals.nearest(self.start)
 
     @functools.cached_property
     def grasping_model(self) -> Model:
@@ -225,12 +242,25 @@ class Task:
 
     def reached(self, q: Array) -> bool:
         """Whether the object's pose in ``q`` is within the tolerances of the goal."""
-        shift, turn = self.space.errors(q, self.goal)
-        return shift <= self.position_tolerance and turn <= self.rotation_tolerance
+        return self.off(q) <= 1.0
+
+    def errors(self, q: Array) -> tuple[float, float]:
+        """Distance (m) and angle (rad) of the object in ``q`` ``(nq,)`` from the goal, or the nearest pose that counts as
+        it.
+        """
+        return self.goals.errors(q)
+
+    def off(self, q: Array) -> float:
+        """The same in tolerances: the larger share."""
+        return self.in_tolerances(self.errors(q))
+
+    def in_tolerances(self, errors: tuple[float, float]) -> float:
+        """The larger share that errors, m and rad, are of the tolerances."""
+        return max(errors[0] / self.position_tolerance, errors[1] / self.rotation_tolerance)
 
 
 def _pose_change(task: Task) -> str:
-    shift, turn = task.space.errors(task.start, task.goal)
+    shift, turn = task.errors(task.start)
     parts = [f"{shift:.3g} m"] if not task.space.rotation.all() else []
     return " and ".join(parts + ([f"{turn:.3g} rad"] if task.space.rotation.any() else []))
 

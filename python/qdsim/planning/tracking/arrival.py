@@ -37,9 +37,7 @@ class Arrival:
 
     def measure(self, q: Array) -> bool:
         """Whether the object has arrived, and not left since, with one more measurement ``(nq,)``."""
-        task = self._task
-        shift, turn = task.space.errors(q, task.goal)
-        size = max(shift / task.position_tolerance, turn / task.rotation_tolerance)
+        size = self._task.off(q)
         self._inside = self._inside + 1 if size <= self._within else 0
         rests = self._inside >= PERIODS and size >= self._before
         self.arrived = rests or (self.arrived and size <= self._left)

@@ -26,7 +26,7 @@ class CostModel:
 
     def __init__(self, task: Task, cost: TrackingCost) -> None:
         model, space = task.model, task.space
-        self.space, self.goal, self.nv = space, np.array(task.goal), model.nv
+        self.space, self.goals, self.nv = space, task.goals, model.nv
         self.model, self.robot_v, self.sharing = model, np.array(model.actuated_v), sharing(model)
         self.reference: Array | None = None
         self.object = spread("cost.object", cost.object, space.size)
@@ -41,8 +41,10 @@ class CostModel:
         With respect to the goal; to the last ``n`` of the reference where there is one, for
         trajectories (..., n, nq).
         """
-        flat, goal = q.reshape(-1, q.shape[-1]), self.goal
-        if self.reference is not None:
+        flat = q.reshape(-1, q.shape[-1])
+        if self.reference is None:
+            goal = self.goals.nearest(flat.T).T
+        else:
             goal = np.broadcast_to(self.reference[-q.shape[-2] :], q.shape).reshape(flat.shape)
         e = self.space.difference(flat.T, goal.T).T
         robot = lengths(self.model, flat) - lengths(self.model, goal)
@@ -76,15 +78,12 @@ class CostModel:
         ``q`` is (T, nq). The weights are those of Gauss and Newton: the second derivative of the
         logarithm is left out.
         """
-        T, n = len(q), self.space.size
+        T = len(q)
         e, r = self.errors(q)
-        J = np.broadcast_to(np.eye(n), (T, n, n))
-        rows = self.space.rotation_vectors
-        if rows:
-            J = J.copy()
-            for row in rows:
-                part = slice(row, row + 3)
-                J[:, part, part] = _inverse_left_jacobian(e[:, part])
+        if self.reference is None:
+            J = self.goals.slopes(q.T, e.T)
+        else:
+            J = self.space.log_slopes(e.T)
         weight, robot_weight = np.tile(self.object, (T, 1)), np.tile(self.robot, (T, 1))
         weight[-1], robot_weight[-1] = self.final_object, self.final_robot
         WJ = weight[..., None] * J
@@ -106,17 +105,3 @@ class CostModel:
     def moves(self) -> Array:
         """Weight (nu, nu) of the changes of the command in the quadratic model."""
         return np.diag(2.0 * self.command)
-
-
-def _inverse_left_jacobian(e: Array) -> Array:
-    """(T, 3, 3): log(exp(d) exp(e)) = e + this d, to first order in d, for rotation vectors e."""
-    angle = np.sqrt((e * e).sum(axis=1))
-    small = angle < 1e-4
-    a = np.where(small, 1.0, angle)
-    # 1/a^2 - (1 + cos a)/(2 a sin a), which tends to 1/12; at pi the second part is zero
-    half = 0.5 * a
-    factor = np.where(small, 1.0 / 12.0, (1.0 - half / np.tan(half)) / a**2)
-    X = np.zeros((len(e), 3, 3))
-    X[:, 0, 1], X[:, 0, 2], X[:, 1, 2] = -e[:, 2], e[:, 1], -e[:, 0]
-    X -= X.swapaxes(1, 2)
-    return np.eye(3) - 0.5 * X + factor[:, None, None] * (X @ X)

@@ -65,7 +65,7 @@ class ImpcResult:
     @property
     def errors(self) -> tuple[float, float]:
         """Distance (m) and angle (rad) of the object from its goal at the end."""
-        return self.task.space.errors(self.q[-1], self.task.goal)
+        return self.task.errors(self.q[-1])
 
     @property
     def reached(self) -> bool:
@@ -260,7 +260,7 @@ class _Search:
         kappa = getattr(scheme, "kappa", None)
         path = branch.path
         before = rows[-1][2] if rows else math.inf
-        error = self.task.space.errors(path.q[-1], self.task.goal)
+        error = self.task.errors(path.q[-1])
         self.show(self.state.done, f"cost {branch.best.cost:.4g}, {away(*error)}")
         rows.append(
             (

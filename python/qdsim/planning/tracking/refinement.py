@@ -156,19 +156,19 @@ def _refined(
     segment, last = plan.segments[i], i + 1 == len(plan.segments)
     if i > 0:
         q = _regrasped(task, options, segment.start, q, plan.contact_tolerance)
-    goal = np.array(task.goal if last else segment.end)
+    aim = task if last else task.towards(segment.end, goal_region=None)
     if segment.steps == 0:  # the goal is where the plan begins
-        refined, report = _at_rest(task, q, goal)
+        refined, report = _at_rest(aim, q)
     else:
         commands = _stretched(task, segment, plan.options.h, options.h, given)
-        refined, report = _optimise(task, options, q, goal, commands, given)
+        refined, report = _optimise(aim, options, q, commands, given)
     if not last:
         refined = _settled(task, options, refined, plan.contact_tolerance)
     return refined, dataclasses.replace(
         report,
         steps_before=segment.steps,
         steps_after=refined.steps,
-        error_after=task.space.errors(refined.end, goal),
+        error_after=aim.errors(refined.end),
     )
 
 
@@ -215,13 +215,13 @@ def _stretched(
 
 
 def _optimise(
-    task: Task, options: Options, q: Array, goal: Array, commands: Array, given: RefineOptions
+    task: Task, options: Options, q: Array, commands: Array, given: RefineOptions
 ) -> tuple[Segment, SegmentRefinement]:
     guess = rollout(task.model, q, commands, options).q
-    before = task.space.errors(guess[-1], goal)
+    before = task.errors(guess[-1])
     settings = _settings(task, given).replace(horizon=len(commands), h=options.h)
     part = task.towards(
-        goal,
+        task.goal,
         start=q,
         options=options,
         start_tolerance=max(task.start_tolerance, 2.0 * penetration(task.model, q) + 1e-6),
@@ -229,7 +229,7 @@ def _optimise(
     )
     result = impc(part, settings, u=commands)
     best, best_q = result.u, result.q
-    after = task.space.errors(best_q[-1], goal)
+    after = task.errors(best_q[-1])
     better = _size(task, after) <= _size(task, before)
     if not better:
         best, best_q, after = commands, guess, before
@@ -237,9 +237,9 @@ def _optimise(
     return segment, SegmentRefinement(0, len(best), before, after, better)
 
 
-def _at_rest(task: Task, q: Array, goal: Array) -> tuple[Segment, SegmentRefinement]:
+def _at_rest(task: Task, q: Array) -> tuple[Segment, SegmentRefinement]:
     """A segment without steps, which stays one."""
-    error = task.space.errors(q, goal)
+    error = task.errors(q)
     none = np.empty((0, task.model.nu))
     segment = Segment(none, q[None].copy(), np.zeros(0, dtype=np.int64))
     return segment, SegmentRefinement(0, 0, error, error, False)

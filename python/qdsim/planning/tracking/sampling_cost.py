@@ -68,7 +68,7 @@ class SamplingCost:
         if not slides.any():
             return np.zeros(len(q))
         flat = q.reshape(-1, task.model.nq)
-        away = np.linalg.norm(space.difference(flat.T, task.goal)[slides], axis=0)
+        away = np.linalg.norm(task.goals.difference(flat.T)[slides], axis=0)
         away = away.reshape(q.shape[:2])
         return np.asarray(LOST * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
 

@@ -73,12 +73,11 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
         drift: m/s, how fast the object typically moves. The step's own resistance of the object, ``epsilon M /
             h^2`` times how far it moves in a step, is made the friction and damping of the world at this speed.
     """
-    space = ObjectSpace(model, plan.object)
     options = plan.options.replace(kappa=None)
     epsilon = matched_epsilon(model, plan.object, world, world.control_period, drift)
     if epsilon is not None:
         options = options.replace(epsilon=epsilon, mass_ratio=None)
-    way = space.difference(plan.goal, plan.start)
+    way = plan.goals(model).difference(plan.start)
     lower, upper = plan.bounds(model)
     return Task(
         name=plan.task,
@@ -95,6 +94,7 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
         start_tolerance=np.inf,
         command_lower=lower,
         command_upper=upper,
+        goal_region=plan.goal_region,
     )
 
 

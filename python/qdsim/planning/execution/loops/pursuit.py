@@ -60,8 +60,8 @@ def pursue(
             return "lost"
         if arrival.measure(q):
             return "arrived"
-        went, left = track.advance(q, period), track.far(q, track.end)
-        off = track.far(q, track.pose(track.phase))
+        went, left = track.advance(q, period), track.left(q)
+        off = track.off(q, track.phase)
         if track.schedule is not None and not off <= ASTRAY:
             return f"off its way by {off:.1f} tolerances"
         close = close + 1 if track.ended and left <= CLOSE else 0

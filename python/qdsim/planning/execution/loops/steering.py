@@ -98,7 +98,7 @@ class Planned:
         times = self.track.phase + self.period * np.arange(1.0, AHEAD + 1.0)
         u = self._schedule.commands_at(times)[None]
         path, good = self._model.roll(q, v, u_last, u, self.period, 1)
-        return self.track.far(path[0, -1], self.track.pose(times[-1])) if good[0] else math.inf
+        return self.track.off(path[0, -1], times[-1]) if good[0] else math.inf
 
 
 class Given:
@@ -134,7 +134,7 @@ class Given:
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """Nobody knows: as good as where the object is."""
-        return self.track.far(q, self.track.pose(self.track.phase + AHEAD * self.period))
+        return self.track.off(q, self.track.phase + AHEAD * self.period)
 
 
 class Following:
@@ -163,8 +163,8 @@ class Following:
         self.command(q, v, u_last)
         path, mpc = self._follower.mpc.prediction, self._follower.mpc
         self.begin(self.track)
-        end = self.track.pose(self.track.phase + mpc.options.horizon * self.period)
-        return math.inf if path is None else self.track.far(path[-1], end)
+        end = self.track.phase + mpc.options.horizon * self.period
+        return math.inf if path is None else self.track.off(path[-1], end)
 
 
 class Straight:
@@ -193,8 +193,8 @@ class Straight:
         if math.isinf(self._pace):
             return None
         task, horizon = self._mpc.task, self._mpc.options.horizon
-        way = task.space.difference(task.goal, q)
-        far = max(self.track.far(q, task.goal), 1e-300)
+        way = task.goals.difference(q)
+        far = max(self.track.left(q), 1e-300)
         shares = np.minimum(self._pace * self.period * np.arange(horizon + 1.0) / far, 1.0)
         return np.array([task.with_object(q, share * way) for share in shares])
 
@@ -203,7 +203,7 @@ class Straight:
         self.command(q, v, u_last)
         path = self._mpc.prediction
         self._mpc.reset()
-        return math.inf if path is None else self.track.far(path[-1], self.track.end)
+        return math.inf if path is None else self.track.left(path[-1])
 
 
 class Sampled:
@@ -237,8 +237,8 @@ class Sampled:
             self.command(q, v, u_last)
         path = self._loop.prediction
         self._loop.reset()
-        end = self.track.pose(self.track.phase + self._loop.options.horizon * self.period)
-        return math.inf if path is None else self.track.far(path[-1], end)
+        end = self.track.phase + self._loop.options.horizon * self.period
+        return math.inf if path is None else self.track.off(path[-1], end)
 
 
 class Gripping:
@@ -287,4 +287,4 @@ class Gripping:
                 here = np.array(step(model, here, u, self._options).q_next)
             except SolverError:
                 return math.inf
-        return self.track.far(here, self.track.pose(self.track.phase + AHEAD * self.period))
+        return self.track.off(here, self.track.phase + AHEAD * self.period)

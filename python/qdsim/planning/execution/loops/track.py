@@ -9,19 +9,14 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.schedule import Schedule
-from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.goal_set import GoalSet
 
-__all__ = ["Track", "tolerances_off"]
+__all__ = ["Track"]
 
 LEASH = 3.0
 """Tolerances, that what is planned may be ahead of the object."""
 FINE = 0.02
 """s, between the places on a segment that are looked at."""
-
-
-def tolerances_off(space: ObjectSpace, tolerances: Array, a: Array, b: Array) -> float:
-    """How far apart an object's poses are in two configurations, in tolerances (m, rad): the larger share."""
-    return float(np.max(np.array(space.errors(a, b)) / tolerances))
 
 
 class Track:
@@ -32,24 +27,24 @@ class Track:
     with.
 
     Args:
-        space: the object's coordinates.
+        goals: the poses to go to without a schedule.
         tolerances: ``(2,)`` m and rad.
         schedule: the segment in time; None: there is a goal and no way to it.
-        goal: ``(nq,)`` the pose to go to without a schedule.
+        here: ``(nq,)`` where everything is.
 
     Attributes:
-        end: ``(nq,)`` where it ends.
+        end: ``(nq,)`` where it ends; without a schedule the goal that is nearest to where it begins.
         phase: s.
         waypoints: how many poses there are, a tolerance or more from each other.
     """
 
     def __init__(
-        self, space: ObjectSpace, tolerances: Array, schedule: Schedule | None, goal: Array
+        self, goals: GoalSet, tolerances: Array, schedule: Schedule | None, here: Array
     ) -> None:
-        self._space, self._tolerances, self.schedule = space, tolerances, schedule
+        self._goals, self._tolerances, self.schedule = goals, tolerances, schedule
         self.phase = 0.0
         self.duration = 0.0 if schedule is None else schedule.duration
-        self.end = goal if schedule is None else schedule.segment.end
+        self.end = goals.nearest(here) if schedule is None else schedule.segment.end
         count = math.ceil(self.duration / FINE)
         self._times = np.linspace(0.0, self.duration, count + 1)
         self._path = [self.pose(t) for t in self._times]
@@ -58,7 +53,19 @@ class Track:
 
     def far(self, q: Array, target: Array) -> float:
         """Tolerances between two poses of the object."""
-        return tolerances_off(self._space, self._tolerances, q, target)
+        return self._share(self._goals.space.errors(q, target))
+
+    def left(self, q: Array) -> float:
+        """Tolerances, from the edge's end, or without a schedule from the nearest goal."""
+        return self.far(q, self.end) if self.schedule else self._share(self._goals.errors(q))
+
+    def off(self, q: Array, phase: float) -> float:
+        """Tolerances, from where the object is planned to be at a phase."""
+        return self.far(q, self.pose(phase)) if self.schedule else self.left(q)
+
+    def _share(self, errors: tuple[float, float]) -> float:
+        """Errors in tolerances: the larger share."""
+        return float(np.max(np.array(errors) / self._tolerances))
 
     def pose(self, phase: float) -> Array:
         """The planned configuration ``(nq,)`` at a phase; beyond the end the last one."""
@@ -81,7 +88,7 @@ class Track:
         """Let some time pass with everything in ``q``; whether the phase went on."""
         wanted = min(self.phase + seconds, self.duration)
         k = int(np.searchsorted(self._times, self.phase + 1e-9, side="right"))
-        reached, most = self.phase, max(LEASH, self.far(q, self.pose(self.phase)))
+        reached, most = self.phase, max(LEASH, self.off(q, self.phase))
         while reached < wanted and k < len(self._times):
             off = self.far(q, self._path[k])
             if off > most:
