@@ -16,11 +16,10 @@ import numpy as np
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.world import lies_on_a_plane
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
-from qdsim.planning.task.robot import GRAVITY, mass_metric
+from qdsim.planning.task.robot import GRAVITY, lies_on_a_plane, mass_metric
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task

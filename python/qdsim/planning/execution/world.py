@@ -11,10 +11,16 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.drives import robot_v, sharing, slopes
-from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
+from qdsim.planning.task.robot import (
+    GRAVITY,
+    command_range,
+    critical_damping,
+    lies_on_a_plane,
+    mass_metric,
+)
 from qdsim.planning.task.space import ObjectSpace, as_slice
 
-__all__ = ["PlantError", "World", "damping_of", "lies_on_a_plane"]
+__all__ = ["PlantError", "World", "damping_of"]
 
 LOOK = 0.01
 """s, how often to look whether the object is still there,"""
@@ -153,22 +159,6 @@ def _lag(model: Model, damping: Array) -> Array:
 
 def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
     """``(nv,)`` dampers that executions add to a model: critical ones, ``2 sqrt(k m)``, where actuators hold, and the object's."""
-    mass = mass_metric(model)
-    stiffness = np.asarray(model.parameters.actuator_stiffness)
-    damping = slopes(model, model.default_q).T ** 2 @ stiffness
-    damping = 2.0 * np.sqrt(damping * mass)
+    damping = critical_damping(model)
     damping[space.v] += options.object_damping
-    return np.asarray(damping)
-
-
-def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
-    """Whether gravity acts along no slide of the object, so that a plane which is not part of the model bears it.
-
-    Bodies on its way have the same slides and less mass: the object's own weight is what counts.
-    """
-    slides = ~space.rotation
-    if not slides.any():
-        return False
-    columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
-    pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
-    return bool(np.all(np.abs(pull) <= 1e-9 * GRAVITY))
+    return damping

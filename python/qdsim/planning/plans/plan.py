@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import instance, number, path_of
+from qdsim.arguments import flag, instance, number, path_of
 from qdsim.array_type import Array
 from qdsim.batches.steps import step_batch
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.plans.archive import read_archive, write_archive
+from qdsim.planning.plans.executable import obstacles
 from qdsim.planning.plans.joint_trajectory import JointTrajectory, limits_of, timed
 from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
@@ -69,6 +70,7 @@ class Verdict:
         dropping_regrasps: indices of the changes of grasp at which the object would not stay where it is if
             the robot let go of it altogether.
         largest_forces: ``(nu,)`` what each actuator pulls with at most in the replay, N or Nm.
+        obstacles: what speaks against an execution, in words; None where that was not asked.
     """
 
     faults: tuple[str, ...]
@@ -79,10 +81,13 @@ class Verdict:
     notes: tuple[str, ...] = ()
     dropping_regrasps: tuple[int, ...] = ()
     largest_forces: tuple[float, ...] | None = None
+    obstacles: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         said = "good" if self.good else "not good: " + "; ".join(self.faults)
         notes = "".join(f", note: {note}" for note in self.notes)
+        if self.obstacles is not None:
+            notes += f", executable: {'; '.join(self.obstacles) or 'yes'}"
         return (
             f"Verdict({said}; {self.position_error:.3g} m and {self.rotation_error:.3g} rad from the goal, "
             f"replay off by {self.replay_error:.3g}{notes})"
@@ -92,6 +97,11 @@ class Verdict:
     def good(self) -> bool:
         """True if there are no faults."""
         return not self.faults
+
+    @property
+    def executable(self) -> bool | None:
+        """Whether nothing was found that speaks against an execution; None where that was not asked."""
+        return None if self.obstacles is None else not self.obstacles
 
     def __bool__(self) -> bool:
         return self.good
@@ -229,6 +239,7 @@ class Plan:
         *,
         replay_tolerance: float = 0.0,
         require_static_regrasps: bool = True,
+        executable: bool = False,
     ) -> Verdict:
         """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and
         their motions.
@@ -239,6 +250,11 @@ class Plan:
                 the same bits on the machine that made the plan; other processors may round otherwise.
             require_static_regrasps: whether it is a fault if an object would not stay where it is without the
                 robot while the grasp changes; else it is a note. CQDC's planners ignore gravity there.
+            executable: whether to look for what speaks against an execution, too (``Verdict.obstacles``). At every
+                waypoint, where segments begin and their edges end, contact forces in friction cones narrowed by 30 %
+                and commands within bounds and force limits have to bear the object; and every edge, stepped with
+                velocities, has to end within two tolerances of its end in three roll-outs with frictions and the
+                object's mass off by up to 30 %. That is no fault: a plan may be good in its own model.
         """
         model = model_of(self, model)
         result = self.replay(model)
@@ -277,6 +293,7 @@ class Plan:
             tuple(notes),
             dropping,
             tuple(map(float, forces)),
+            self._obstacles(model) if flag("executable", executable) else None,
         )
 
     def bounds(self, model: Model) -> tuple[Array, Array]:
@@ -285,6 +302,12 @@ class Plan:
             return command_range(model)
         lower, upper = self.command_bounds
         return np.array(lower), np.array(upper)
+
+    def _obstacles(self, model: Model) -> tuple[str, ...]:
+        """What speaks against an execution."""
+        tolerances = self.position_tolerance, self.rotation_tolerance
+        bounds = self.bounds(model)
+        return obstacles(model, self.object, self.segments, self.options, bounds, tolerances)
 
     def _check_bounds(self, model: Model) -> list[str]:
         """Commands beyond their bounds and joints of the robot beyond their limits."""

@@ -23,6 +23,7 @@ from qdsim.planning.task.drives import (
     robot_v,
     shares,
     sharing,
+    slopes,
 )
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.space import ObjectSpace
@@ -33,11 +34,13 @@ __all__ = [
     "bounding_radii",
     "check_springs",
     "command_range",
+    "critical_damping",
     "deepest",
     "driven_bodies",
     "force_reach",
     "joint_limits",
     "levers",
+    "lies_on_a_plane",
     "mass_metric",
     "moved_bodies",
     "near_pairs",
@@ -45,6 +48,7 @@ __all__ = [
     "object_size",
     "object_weight",
     "penetration",
+    "per_joint",
     "robot_bodies",
     "soft_geoms",
     "too_near",
@@ -281,6 +285,31 @@ def bounding_radii(model: Model) -> Array:
 def mass_metric(model: Model) -> Array:
     """``(nv,)`` diagonal of the mass matrix in the default configuration, kg or kg m2."""
     return np.array(np.diag(model.mass_matrix(model.default_q)))
+
+
+def critical_damping(model: Model) -> Array:
+    """``(nv,)`` dampers, ``2 sqrt(k m)``, of what actuators hold, N s/m and Nm s/rad."""
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+    held = slopes(model, model.default_q).T ** 2 @ stiffness
+    return np.asarray(2.0 * np.sqrt(held * mass_metric(model)))
+
+
+def per_joint(model: Model, values: Array) -> Array:
+    """Values ``(nv,)`` of all coordinates as one per joint: the largest of its own."""
+    return np.array([values[model.slice_v(name)].max() for name in model.joint_names])
+
+
+def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
+    """Whether gravity acts along no slide of the object, so that a plane which is not part of the model bears it.
+
+    Bodies on its way have the same slides and less mass: the object's own weight is what counts.
+    """
+    slides = ~space.rotation
+    if not slides.any():
+        return False
+    columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
+    pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
+    return bool(np.all(np.abs(pull) <= 1e-9 * GRAVITY))
 
 
 def object_length(model: Model, q: Array, space: ObjectSpace) -> float:

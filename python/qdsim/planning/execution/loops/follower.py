@@ -10,11 +10,11 @@ from qdsim.model import Model
 from qdsim.planning.execution.pacing import matched_epsilon, step_lengths
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.world import World, lies_on_a_plane
+from qdsim.planning.execution.world import World
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.robot import levers, object_size, object_weight
+from qdsim.planning.task.robot import levers, lies_on_a_plane, object_size, object_weight
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc

@@ -1,0 +1,167 @@
+"""Why an execution of a plan is likely to fail: objects that nothing bears, and pushes that do not end as planned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.batches.dynamics import rollout_dynamic
+from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
+from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.robot import (
+    GRAVITY,
+    critical_damping,
+    lies_on_a_plane,
+    mass_metric,
+    per_joint,
+)
+from qdsim.planning.task.space import ObjectSpace
+from qdsim.step import Options
+
+__all__ = ["obstacles"]
+
+OFF = 0.3
+"""By how much frictions and the object's mass may be other than in the model."""
+SEEDS = 3
+"""Roll-outs of each edge."""
+LEAVE = 2.0
+"""Tolerances, that an object may end off where an edge has it."""
+H, SPEED, SETTLE = 5e-3, 0.1, 0.3
+"""s, of a second-order step; 1/s of the commands' units, as executions move them; s at an edge's end."""
+SUPPORT = 0.5
+"""Friction of a plane that is not part of the model, as executions have it."""
+REACH, BALANCED = 1e-3, 1e-4
+"""m: pairs so near to each other touch; share of the load that equilibria may leave over."""
+
+
+def obstacles(
+    model: Model,
+    object: str,
+    segments: Sequence[Segment],
+    options: Options,
+    bounds: tuple[Array, Array],
+    tolerances: tuple[float, float],
+) -> tuple[str, ...]:
+    """What speaks against an execution of segments, in words; empty where nothing does.
+
+    Args:
+        model: the model.
+        object: name of the object's body.
+        segments: of a plan.
+        options: of the plan's steps.
+        bounds: ``(nu,)`` each, of the commands.
+        tolerances: m and rad.
+    """
+    space = ObjectSpace(model, object)
+    weaker = model.with_parameters(pair_friction=(1.0 - OFF) * model.parameters.pair_friction)
+    damping = model.parameters.joint_damping + per_joint(model, critical_damping(model))
+    damped, worlds = model.with_parameters(joint_damping=damping), _worlds(model, space)
+    dynamics = DynamicOptions(
+        h=H,
+        margin=0.02,
+        recovery_speed=0.1,
+        gravity_on_actuated=options.gravity_on_actuated,
+        infeasible="soften",
+    )
+    found = []
+    for k, segment in enumerate(segments):
+        edges = _edges(segment)
+        for i in (0, *(end for _, end in edges)):
+            q = np.asarray(model.normalize(segment.configurations[i]))
+            fault = _unborne(weaker, q, options.gravity_on_actuated, bounds)
+            if fault:
+                found.append(f"segment {k}, step {i}: with friction less by {OFF:.0%} {fault}")
+        for begin, end in edges:
+            fault = _off(damped, space, segment, begin, end, dynamics, worlds, tolerances)
+            if fault:
+                found.append(f"segment {k}, steps {begin} to {end}: {fault}")
+    return tuple(found)
+
+
+def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Array]) -> str:
+    """Why nothing bears the object in a configuration ``(nq,)``; empty where something does."""
+    lower, upper = bounds
+    try:
+        holding_command(
+            model,
+            q,
+            reach=REACH,
+            gravity_on_actuated=heavy_robot,
+            tolerance=BALANCED,
+            lower=lower,
+            upper=upper,
+        )
+    except EquilibriumError as error:
+        return str(error).removeprefix("q: ")
+    return ""
+
+
+def _off(
+    model: Model,
+    space: ObjectSpace,
+    segment: Segment,
+    begin: int,
+    end: int,
+    options: DynamicOptions,
+    worlds: dict[str, Array],
+    tolerances: tuple[float, float],
+) -> str:
+    """How far off an edge ends in the worst roll-out, in words; empty where that is near enough."""
+    u = _in_time(model, segment, begin, end)
+    q0 = np.asarray(model.normalize(segment.configurations[begin]))
+    still = np.zeros(model.nv)
+    path = rollout_dynamic(model, q0, still, u, options, parameters=worlds, errors="mark")
+    there = segment.configurations[end]
+    off = [np.max(np.array(space.errors(q, there)) / tolerances) for q in path.q[:, -1]]
+    worst = max(off) if np.all(path.steps_done == len(u)) else math.inf
+    if worst <= LEAVE:
+        return ""
+    ends = f"ends {worst:.1f} tolerances off" if math.isfinite(worst) else "has no solution"
+    return f"of {SEEDS} roll-outs with friction and mass off by up to {OFF:.0%} the worst {ends}"
+
+
+def _edges(segment: Segment) -> list[tuple[int, int]]:
+    """First and last step of each edge that has any."""
+    ends = [0, *segment.knots.tolist()]
+    if ends[-1] < segment.steps:
+        ends.append(segment.steps)
+    return [(a, b) for a, b in pairwise(ends) if a < b]
+
+
+def _in_time(model: Model, segment: Segment, begin: int, end: int) -> Array:
+    """The commands of an edge ``(n, nu)`` at small steps, and the last of them for a while."""
+    first = segment.inputs[begin - 1] if begin else np.asarray(model.command_from(segment.start))
+    knots = np.vstack((first, segment.inputs[begin:end]))
+    way = np.linalg.norm(np.diff(knots, axis=0), axis=1)
+    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, H))))
+    at = H * np.arange(1, math.ceil((times[-1] + SETTLE) / H) + 1)
+    return np.stack([np.interp(at, times, column) for column in knots.T], axis=1)
+
+
+def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
+    """Parameters ``(seeds, ...)`` of the roll-outs."""
+    p, rng = model.parameters, np.random.default_rng(0)
+    friction, mass = rng.uniform(1.0 - OFF, 1.0 + OFF, (2, SEEDS))
+    own, _ = sides(model, space.body)
+    heavier = np.where(own, mass[:, None], 1.0)
+    values = {
+        "pair_friction": friction[:, None, None] * p.pair_friction,
+        "body_mass": heavier * p.body_mass,
+        "body_inertia": heavier.reshape(*heavier.shape, *[1] * (p.body_inertia.ndim - 1))
+        * p.body_inertia,
+    }
+    if lies_on_a_plane(model, space):
+        weight = np.zeros(model.nv)
+        own_mass = mass_metric(model)[space.v]
+        # by coordinates what the ellipsoid of friction has along its axes
+        weight[space.v] = SUPPORT * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
+        rubbing = p.joint_friction + per_joint(model, weight)
+        values["joint_friction"] = (friction * mass)[:, None] * rubbing
+    return values
