@@ -348,7 +348,7 @@ def test_plans_of_own_files_are_executed(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = report(capsys, "plan", pusher, "--goal", "0.1 0 -", "--execute")
-    assert said["execution"]["loop"] == "replan"
+    assert said["execution"]["loop"] == "auto"
     assert said["execution"]["outcome"] == "reached"
     assert said["execution"]["position_error"] < 0.02
 

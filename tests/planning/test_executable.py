@@ -9,7 +9,8 @@ import qdsim
 from qdsim import planning
 
 GRAVITY = 9.81
-# Two fingers on one carriage, and a cube of 4 cm between them, on a table. Of two frictions the larger one counts: the cube's.
+# Two fingers on one carriage, and a cube of 4 cm between them, on a table.
+# Of two frictions the larger one counts: the cube's.
 SCENE = """
 <mujoco>
   <worldbody>
@@ -94,7 +95,7 @@ def test_a_plan_is_told_that_it_ends_elsewhere():
 
 
 def test_what_rubs_on_a_plane_that_is_not_in_the_model():
-    """A pusher takes a box along as planned where its spring wins against the plane's friction, and not where it does not."""
+    """A pusher takes a box along as planned where its spring wins against the plane's friction, else not."""
     xml = """
     <mujoco><option gravity="0 0 0"/><worldbody>
       <body name="box"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -110,9 +111,13 @@ def test_a_robot_is_read_and_told_once_a_period() -> None:
 
 
 def test_progress_is_no_clock() -> None:
-    """An object that does not move keeps the phase from running ahead: the command stops, and the try ends."""
+    """An object that does not move keeps the phase from running ahead of what follows it: the command stops, and the try
+    ends. Planned commands go on, as springs that wait push no harder, and end with the segment."""
     task = push_task()
     start = np.array(task.start)
+
+    def hurry(q: Array, u_plan: Array, q_plan: Array, u_last: Array) -> Array:
+        return u_plan
 
     def stuck(q: Array, reads: int) -> Array:
         q[task.space.q] = start[task.space.q]
@@ -120,6 +125,9 @@ def test_progress_is_no_clock() -> None:
 
     robot = Fake(task, stuck)
     report = robot.run()
+    assert report.outcome == "missed" and "tolerances off" in str(report.edges[0])
+    robot = Fake(task, stuck)
+    report = robot.run(dataclasses.replace(BRIEF, controllers=(hurry,)))
     assert report.outcome == "missed" and "no progress" in str(report.edges[0])
     path = push_plan(task)
     planned = path.segments[0].inputs[:, 0]

@@ -306,7 +306,7 @@ def test_springs_that_may_press_little_still_let_the_finger_go_as_fast_as_planne
     assert segment.final[0] < task.position_tolerance
 
 
-def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
+def test_a_plan_that_stops_short_is_continued() -> None:
     task, plan = table_task()
     first = plan.segments[0]
     short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
@@ -314,14 +314,14 @@ def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
     options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=2.0)
     assert not planning.transfer(half, task, options, controller="mpc").reached
     result = planning.transfer(half, task, options, controller="replan")
-    assert result.reached and result.plans > 1
+    assert result.reached and len(result.segments) > 1
     begun, ended = result.segments[1].executed[0], result.segments[0].executed[-1]
     assert begun[:3] == pytest.approx(ended[:3], abs=1e-12)  # the object goes on from where it is
 
 
 @pytest.mark.long
-def test_new_plans_between_planned_commands() -> None:
-    """Without iMPC on the way: commands are those of the plans, which know of the plane's friction."""
+def test_a_paced_plan_that_stops_short_is_continued_by_what_is_predicted_best() -> None:
+    """Planned commands are asked first, and what is predicted to do better by half a tolerance is taken."""
     task, plan = table_task()
     first = plan.segments[0]
     short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
@@ -329,8 +329,7 @@ def test_new_plans_between_planned_commands() -> None:
     options = planning.TransferOptions(support_friction=0.25, settle=2.0)
     paced_task, settings = planning.paced(task, options)
     result = planning.transfer(half, paced_task, options, controller="renew", planner=settings)
-    assert result.reached and result.plans > 1
-    assert result.segments[0].commands[-1] == pytest.approx(short.inputs[-1], abs=1e-12)
+    assert result.reached and len(result.segments) > 1
     begun, ended = result.segments[1].executed[0], result.segments[0].executed[-1]
     assert begun[:3] == pytest.approx(ended[:3], abs=1e-3)
 

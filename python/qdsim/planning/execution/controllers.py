@@ -33,7 +33,7 @@ from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.samplers.touching import tip_bodies
 from qdsim.planning.plans.plan import Plan
-from qdsim.planning.task.robot import object_weight
+from qdsim.planning.task.robot import lies_on_a_plane, object_weight
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
@@ -114,6 +114,9 @@ class Controllers:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
         if self.task.space.rotation.all():
             return ("mpc", "planned", "sampling"), "the object turns on hinges"
+        if lies_on_a_plane(self.task.model, self.task.space):
+            reason = "the object is pushed on a plane that is not part of the model"
+            return ("mpc", "planned", "sampling"), reason
         return ("planned", "mpc", "sampling"), "the object is pushed, not held"
 
     def touches(self) -> bool:

@@ -45,7 +45,7 @@ from qdsim.planning.tracking.predictors import MujocoModel, Predictor
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Executor", "towards"]
+__all__ = ["Executor"]
 
 ARRIVED = 0.6
 """Of the tolerances, within which an object has arrived and is held, if it comes no nearer."""
@@ -109,7 +109,7 @@ class Executor:
         if watch is not None and not callable(watch):
             raise TypeError(f"watch: expected a function, got {type(watch).__name__}")
         self._watch = watch
-        self.task = task = towards(task, plan)
+        self.task = task = _towards(task, plan)
         pace = dataclasses.replace(stepped(given, plant), carry_on=True, motions=True)
         simulator = simulator_of(task.model, task.object, pace, plant, "plant")
         known = _waiting(task) if plan is None else plan
@@ -302,7 +302,7 @@ class Executor:
             ended = yield from self._try(track, chosen)
             # what fingers have held and lost they grasp anew: another controller would find it rolling
             slipped = chosen.name == "grip" and self._routes.strokes is not None
-            if ended in DONE or ended.startswith("off") or slipped:
+            if ended in DONE or ended.startswith(("off", "ended")) or slipped:
                 return
             failed.add(chosen.name)
         if not failed:
@@ -312,9 +312,15 @@ class Executor:
         """Let a controller take the object along an edge; how that ended."""
         self._arrival.reset()
         record = self._move(track, chosen.name, chosen.predicted)
-        steering, stall = chosen.steering, self.options.stall
+        waits = self.options.stall, self._execution.options.settle
         ended = yield from pursue(
-            self._plant, track, steering, record, self._arrival, self._execution.command, stall
+            self._plant,
+            track,
+            chosen.steering,
+            record,
+            self._arrival,
+            self._execution.command,
+            *waits,
         )
         self._close_record(ended)
         return ended
@@ -462,7 +468,7 @@ class Executor:
         )
 
 
-def towards(task: Task, plan: Plan | None) -> Task:
+def _towards(task: Task, plan: Plan | None) -> Task:
     """The task with the plan's goal and its tolerances."""
     if plan is None:
         return task

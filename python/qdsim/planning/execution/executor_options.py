@@ -29,8 +29,8 @@ class ExecutorOptions:
         stall: s without progress after which a controller's try ends.
         seconds: of the plant, after which everything ends.
         plans: new plans that may be made on the way, at most.
-        misses: how often in a row a way on (a stroke, a new plan, straight to the goal) may bring the object no nearer
-            before it is given up.
+        misses: how often in a row a stroke, or going straight to the goal, may bring the object no nearer, or a search
+            find no plan, before that way on is given up.
         samples: of ``"sampling"``.
         seed: of new plans, grasps, motions and samples.
     """

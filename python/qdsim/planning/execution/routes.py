@@ -7,21 +7,28 @@ from collections.abc import Callable
 
 import numpy as np
 
+from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.loops.loop import Commands
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.renewing import LEAVE, new_plan
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["Edge", "Routes"]
 
+LEAVE = 2.0
+"""Tolerances, that an object may be off its plan where a segment begins."""
+WITHIN = 0.6
+"""New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
+SEARCH = 0.5
+"""s, for a motion between two grasps of a new plan, where motions have been missing before."""
 GAINED = 0.5
 """Tolerances, that a way on has to bring the object nearer to the goal."""
 NEARER = 0.05
@@ -139,7 +146,8 @@ class Routes:
         if not route:
             return
         if self._before - self.far() < (NEARER if route == "strokes" else GAINED):
-            self.missed[route] = self.missed.get(route, 0) + 1
+            # each plan has pushes of its own, and how many may be made is bounded
+            self.missed[route] = self.missed.get(route, 0) + (route not in PLANS)
         else:
             self.missed.clear()
 
@@ -198,10 +206,30 @@ class Routes:
         for _ in range(more):
             self.plans += 1
             seed = self.options.seed + self.plans
-            self.todo, _ = new_plan(self._execution, self.task, self._planner, seed)
+            self.todo = _new_plan(self._execution, self.task, self._planner, seed)
             if self.todo:
                 self._controllers.follow(plan_for(self.task, self.todo, self.task.options, np.inf))
                 self._count = len(self.todo)
                 return self._segment()
         self.want = "no plan found"
         return None
+
+
+def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) -> list[Segment]:
+    """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
+    here: Array = execution.measured()
+    near = task.towards(
+        task.goal,
+        start=here,
+        position_tolerance=WITHIN * task.position_tolerance,
+        rotation_tolerance=WITHIN * task.rotation_tolerance,
+        start_tolerance=np.inf,
+    )
+    if execution.missing_motions and planner.motion_seconds is None:
+        planner = dataclasses.replace(planner, motion_seconds=SEARCH)
+    try:
+        tree = rrt(near, planner, rng=seed)
+        plan = tree.plan(None if tree.reached else tree.best_node)
+    except (SolverError, ValueError, ImportError):  # out of reach, or OMPL is not installed
+        return []
+    return [s for s in plan.segments if s.steps > 0]

@@ -18,16 +18,15 @@ from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
-from qdsim.planning.execution.executor import Executor, towards
+from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
-from qdsim.planning.execution.renewing import with_new_plans
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
-from qdsim.planning.execution.ways import EXECUTED, RENEWED, Loop, chosen_word, mover_of, word_of
+from qdsim.planning.execution.ways import EXECUTED, Loop, chosen_word, mover_of, word_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
@@ -154,14 +153,12 @@ def transfer(
             None or ``"open"``: the planned commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights.
             ``"mpc"``: iMPC along the segment, ten control periods ahead, with the springs bounded by
             ``options.press``. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from a preload on,
-            whatever the commands planned were. A function of your own. ``"replan"``: iMPC along segments, and a new plan
-            where the object has left the old one or that has ended short of the goal; the object always carries on.
-            ``"renew"``: the same with the planned commands: where segments mostly arrive open loop, as an arm's pushes
-            on a table do, iMPC does more harm than good. By an :class:`Executor`: ``"gait"``: the goal alone counts:
-            strokes (:class:`StrokePlanner`) from where the object is: the fingers close, move the object, let it rest,
-            and go to the next grasp. ``"auto"``: an object that fingers can hold by all that an executor has; one that
-            is pushed, or turns on hinges, as ``"replan"``; of a model without its task ``"mpc"``, of segments by
-            themselves ``"open"``.
+            whatever the commands planned were. A function of your own. By an :class:`Executor`: ``"auto"``: all that it
+            has, what suits the task first; of a model without its task ``"mpc"``, of segments by themselves ``"open"``.
+            ``"replan"``: without fingers that hold, iMPC before the planned commands; ``"renew"``: these before iMPC;
+            both with new plans where the object has left the old one. ``"gait"``: the goal alone counts: strokes
+            (:class:`StrokePlanner`) from where the object is: the fingers close, move the object, let it rest, and go
+            to the next grasp.
         simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
             layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
             contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
@@ -186,16 +183,14 @@ def transfer(
     strokes, why = controller in ("gait", "grip"), ""
     if controller == "auto":
         strokes = isinstance(planner, GaitOptions)
-        controller, why = chosen_word(task, given, strokes)
+        controller, why = chosen_word(task, given)
         word = controller
     instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
-    own, is_word = model_of(plan, model), isinstance(controller, str)
-    by_executor, renewed = is_word and word in EXECUTED, is_word and word in RENEWED
-    if renewed:
-        given = dataclasses.replace(given, carry_on=True)
-    if task is None and (by_executor or renewed):
+    own = model_of(plan, model)
+    by_executor = isinstance(controller, str) and word in EXECUTED
+    if task is None and by_executor:
         raise ValueError(f"controller: {word!r} needs the task in place of the model")
-    total = None if by_executor or renewed else len(plan.segments)
+    total = None if by_executor else len(plan.segments)
     with progress_bar(flag("progress", progress), total, plan.task, "segments") as show:
         if by_executor:
             assert task is not None
@@ -205,26 +200,12 @@ def transfer(
                 plan, own, simulator_of(own, plan.object, given, simulator), given
             )
             execution.show = show
-            loop = RENEWED[word] if renewed else controller
-            mover_of(
-                execution, loop, planner if isinstance(planner, GaitOptions) else GaitOptions()
-            )
-            told = _along(execution, task if renewed else None, planner)
+            gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
+            mover_of(execution, controller, gaits)
+            told = _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0])
             way = _way_in_words(given, told.outcome, controller, why)
             told = dataclasses.replace(told, way=way)
     return dataclasses.replace(told, controller=word, world=world_in_words(given, simulator))
-
-
-def _along(
-    execution: Execution, task: Task | None, planner: RRTOptions | GaitOptions | None
-) -> Transfer:
-    """Along the plan's segments by the clock; with a task, and new plans where the object has left them."""
-    plan = execution.plan
-    if task is None:
-        return _told(execution, [execution.run(s) for s in plan.segments if s.steps > 0], 1)
-    settings = planner if isinstance(planner, RRTOptions) else task.planner
-    near = towards(task, plan)
-    return _told(execution, *with_new_plans(execution, near, settings or RRTOptions()))
 
 
 def _executed(
@@ -277,7 +258,7 @@ def _way_in_words(options: TransferOptions, outcome: str, controller: object, wh
     return f"from start to end, {loop}{set_there}"
 
 
-def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> Transfer:
+def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
     """What became of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
@@ -292,4 +273,4 @@ def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> 
     reached = outcome == "reached"
     tolerances = (plan.position_tolerance, plan.rotation_tolerance)
     missing = execution.missing_motions
-    return Transfer(tuple(segments), shift, turn, reached, plans, missing, outcome, tolerances)
+    return Transfer(tuple(segments), shift, turn, reached, 1, missing, outcome, tolerances)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from qdsim.planning.execution.controllers import can_hold
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import follower_of
@@ -17,7 +16,7 @@ from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["EXECUTED", "RENEWED", "Loop", "chosen_word", "mover_of", "word_of"]
+__all__ = ["EXECUTED", "Loop", "chosen_word", "mover_of", "word_of"]
 
 STABILIZER_KAPPA = 300.0
 """1/J, how smooth the stabilizer's steps are."""
@@ -25,10 +24,10 @@ STABILIZER_KAPPA = 300.0
 Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
 ALONG = ("open", "stabilizer", "mpc", "grip")
 """Along the plan's segments, by the clock."""
-RENEWED = {"replan": "mpc", "renew": "open"}
-"""Along the plan's segments by that loop, and new plans where the object has left them."""
 EXECUTED: dict[str, dict[str, Any]] = {
     "gait": {"controllers": ("grip",), "routes": ("strokes",)},
+    "replan": {"controllers": ("mpc", "planned", "sampling")},
+    "renew": {"controllers": ("planned", "mpc", "sampling")},
     "auto": {},
 }
 """To the plan's goal, by an executor with these options."""
@@ -44,7 +43,7 @@ def word_of(controller: object) -> str:
     if controller is None:
         return "open"
     if isinstance(controller, str):
-        words = (*ALONG, *RENEWED, *EXECUTED)
+        words = (*ALONG, *EXECUTED)
         if controller not in words:
             raise ValueError(
                 f"controller: expected one of {', '.join(words)} or a function, got {controller!r}"
@@ -57,24 +56,18 @@ def word_of(controller: object) -> str:
     return str(getattr(controller, "__name__", type(controller).__name__))
 
 
-def chosen_word(task: Task | None, options: TransferOptions, strokes: bool) -> tuple[Loop, str]:
+def chosen_word(task: Task | None, options: TransferOptions) -> tuple[Loop, str]:
     """What ``"auto"`` stands for, and why; ``"auto"`` itself is an executor's choice on the way.
 
     Args:
         task: None where the model alone is known.
         options: of the execution.
-        strokes: whether strokes are asked for.
     """
     if not options.carry_on:
         return "open", "every segment is measured by itself"
     if task is None:
         return "mpc", "without the task nothing can be planned anew"
-    grip = Grip(task.model, task.object, task.length, None, task.command_bounds)
-    if strokes or can_hold(task, grip):
-        return "auto", ""
-    if task.space.rotation.all():
-        return "replan", "the object turns on hinges"
-    return "replan", "the object is pushed, not held"
+    return "auto", ""
 
 
 def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> None:

@@ -25,8 +25,8 @@ _SAME = 1e-7
 class GoalRegion:
     """Poses around a task's goal that count as the goal, too.
 
-    The goal itself is one of them. ``GoalRegion(rotation="any")`` asks for the place alone, ``GoalRegion(-inf, inf)`` for
-    the orientation alone, ``GoalRegion(axis=(0, 0, 1))`` leaves the turn of a bottle about its own axis free, and
+    The goal itself is one of them. ``GoalRegion(rotation="any")`` asks for the place alone, ``GoalRegion(-inf, inf)``
+    for the orientation alone, ``GoalRegion(axis=(0, 0, 1))`` leaves the turn of a bottle about its own axis free, and
     ``GoalRegion(-inf, inf, axis="up")`` has an object upright wherever it is.
 
     Attributes:
@@ -35,9 +35,10 @@ class GoalRegion:
             Infinite ones leave the coordinate free.
         rotation: ``"goal"``: the goal's, up to what the next two say; ``"any"``: every one counts.
         axis: ``(3,)`` axis in the object's own frame, through the origin of the body that its joint moves, about which
-            every turn counts; ``"up"``: the vertical, so that what was upright in the goal has to be. None: no such axis.
-        symmetries: quaternions ``(w, x, y, z)`` in the object's own frame, after each of which it looks the same; all their
-            products count. An object on one hinge takes those about the hinge.
+            every turn counts; ``"up"``: the vertical, so that what was upright in the goal has to be. None: no such
+            axis.
+        symmetries: quaternions ``(w, x, y, z)`` in the object's own frame, after each of which it looks the same; all
+            their products count. An object on one hinge takes those about the hinge.
 
     Raises:
         TypeError, ValueError: naming the field.

@@ -125,8 +125,8 @@ class GoalSet:
         return found[:, 0] if flat else found
 
     def difference(self, q: Array) -> Array:
-        """Displacements ``(size,)`` or ``(size, N)`` from configurations ``(nq,)`` or ``(nq, N)`` to the nearest goal, m and
-        rad."""
+        """Displacements ``(size,)`` or ``(size, N)`` from configurations ``(nq,)`` or ``(nq, N)`` to the nearest goal, m
+        and rad."""
         return self.space.difference(self.nearest(q), q)
 
     def errors(self, q: Array) -> tuple[float, float]:
@@ -160,8 +160,8 @@ class GoalSet:
         return J
 
     def _turned(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Of the rotations that count for goals ``b`` ``(4, N)`` those nearest to ``a`` ``(4, N)``, and the axes ``(3, N)``,
-        as they have them, about which any turn counts (zeros without one)."""
+        """Of the rotations that count for goals ``b`` ``(4, N)`` those nearest to ``a`` ``(4, N)``, and the axes ``(3,
+        N)``, as they have them, about which any turn counts (zeros without one)."""
         each = quaternion_product(b[:, None, :], self._group.T[:, :, None])
         off = quaternion_product(_conjugate(each), np.broadcast_to(a[:, None, :], each.shape))
         axis = np.zeros((3, *each.shape[1:]))
@@ -186,7 +186,8 @@ Target = Array | GoalSet
 
 
 def way_to(space: ObjectSpace, target: Target, q: Array) -> Array:
-    """Displacements ``(size,)`` or ``(size, N)`` of the object from configurations ``(nq,)`` or ``(nq, N)``, m and rad."""
+    """Displacements ``(size,)`` or ``(size, N)`` of the object from configurations ``(nq,)`` or ``(nq, N)``, m and
+    rad."""
     return target.difference(q) if isinstance(target, GoalSet) else space.difference(target, q)
 
 
@@ -222,9 +223,9 @@ def _turns(region: GoalRegion, hinge: Array) -> Array:
 def _swing_slopes(J: Array, e: Array, axis: Array) -> Array:
     """Derivatives ``(N, 3, 3)`` of what is left beside turns about an axis.
 
-    With ``n`` the axis and ``e`` perpendicular to it, a displacement d changes the logarithm by ``J d``; the part ``c = n' J
-    d`` along the axis is turned back by the angle ``c 2 tan(|e| / 2) / |e|`` on the right, which changes it by that times
-    ``J' n``, since the right Jacobian is the transpose of the left one.
+    With ``n`` the axis and ``e`` perpendicular to it, a displacement d changes the logarithm by ``J d``; the part ``c =
+    n' J d`` along the axis is turned back by the angle ``c 2 tan(|e| / 2) / |e|`` on the right, which changes it by that
+    times ``J' n``, since the right Jacobian is the transpose of the left one.
 
     Args:
         J: ``(N, 3, 3)`` of the logarithm by displacements.

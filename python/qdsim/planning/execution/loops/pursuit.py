@@ -36,6 +36,7 @@ def pursue(
     arrival: Arrival,
     u: Array,
     stall: float,
+    settle: float,
 ) -> Commands[str]:
     """Take the object along an edge.
 
@@ -46,7 +47,8 @@ def pursue(
         record: measures.
         arrival: tells when the goal of everything is reached.
         u: ``(nu,)`` the command that acts now.
-        stall: s without progress after which it ends.
+        stall: s without progress after which it ends,
+        settle: and s at the end of a segment, whose commands have been given then.
 
     Returns:
         How it ended: ``"arrived"`` at the goal; ``"followed"``, at the end of the edge; or what went wrong.
@@ -60,7 +62,7 @@ def pursue(
             return "lost"
         if arrival.measure(q):
             return "arrived"
-        went, left = track.advance(q, period), track.left(q)
+        went, left = track.advance(q, period, steering.waits), track.left(q)
         off = track.off(q, track.phase)
         if track.schedule is not None and not off <= ASTRAY:
             return f"off its way by {off:.1f} tolerances"
@@ -69,6 +71,8 @@ def pursue(
             return "followed"
         idle = 0.0 if went or left < nearest - NEARER else idle + period
         nearest = left if left < nearest - NEARER else nearest
+        if track.schedule is not None and track.ended and idle > settle:
+            return "followed" if left <= 1.0 else f"ended {left:.1f} tolerances off"
         if idle > stall:
             return "followed" if left <= 1.0 else f"no progress for {stall:g} s"
         u_next, fault = steering.command(q, world.v, u)

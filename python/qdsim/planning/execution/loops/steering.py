@@ -49,9 +49,11 @@ class Steering(Protocol):
 
     Attributes:
         period: s, how often it is asked.
+        waits: whether it makes up for a lag of the object, so that the plan may wait for that.
     """
 
     period: float
+    waits: bool
 
     def begin(self, track: Track) -> None:
         """The edge from now on."""
@@ -77,6 +79,8 @@ class Planned:
         speed: 1/s of the commands' units, that they move with at most, also to where another controller has left off.
         options: of the steps that predict.
     """
+
+    waits = False  # a spring that waits pushes no harder
 
     def __init__(self, world: World, period: float, speed: float, options: Options) -> None:
         self.world, self.period, self._most = world, period, speed * period
@@ -108,6 +112,8 @@ class Given:
         controller: the function.
         period: s.
     """
+
+    waits = True
 
     def __init__(self, controller: Controller, period: float) -> None:
         self._controller, self.period = controller, period
@@ -144,6 +150,8 @@ class Following:
         follower: of the plan.
     """
 
+    waits = False  # what lags is pressed on harder where the plan goes on
+
     def __init__(self, follower: Follower) -> None:
         self._follower, self.period = follower, follower.period
 
@@ -174,6 +182,8 @@ class Straight:
         mpc: of the task.
         pace: tolerances a second, that the object is to go at most; infinite: as fast as iMPC has it.
     """
+
+    waits = True
 
     def __init__(self, mpc: Mpc, pace: float) -> None:
         self._mpc, self._pace = mpc, pace
@@ -213,6 +223,8 @@ class Sampled:
         loop: of the task, that does not hold by itself.
     """
 
+    waits = True
+
     def __init__(self, loop: SamplingMpc) -> None:
         self._loop, self.period = loop, loop.period
 
@@ -249,6 +261,8 @@ class Gripping:
         grip: the control law; its period is the control period.
         task: whose options predict.
     """
+
+    waits = True
 
     def __init__(self, world: World, grip: Grip, task: Task) -> None:
         self.world, self._grip, self._task = world, grip, task

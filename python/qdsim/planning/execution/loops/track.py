@@ -84,9 +84,18 @@ class Track:
         here = int(np.searchsorted(self._times, self.phase + 1e-9, side="right")) - 1
         return int(np.searchsorted(self._passed_at, here, side="right"))
 
-    def advance(self, q: Array, seconds: float) -> bool:
-        """Let some time pass with everything in ``q``; whether the phase went on."""
+    def advance(self, q: Array, seconds: float, waits: bool = True) -> bool:
+        """Let some time pass with everything in ``q``; whether the phase went on.
+
+        Args:
+            q: ``(nq,)``.
+            seconds: of the clock.
+            waits: for the object; else the phase goes with the clock, and is caught up with by an object ahead.
+        """
         wanted = min(self.phase + seconds, self.duration)
+        if not waits:
+            went, self.phase = wanted > self.phase, wanted
+            return went
         k = int(np.searchsorted(self._times, self.phase + 1e-9, side="right"))
         reached, most = self.phase, max(LEASH, self.off(q, self.phase))
         while reached < wanted and k < len(self._times):
