@@ -390,8 +390,9 @@ int compliance_measure(compliant_program *soft, const conic_program *source, dou
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->largest;
   if (soft->as_it_is && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&
-      rounding_of_springs(soft, source, compliance_is_exact(program), out) <= NEGLIGIBLE) {
-    return measure_shared(soft, source, share, zero, out, info);
+      rounding_of_springs(soft, source, compliance_is_exact(program), out) <= NEGLIGIBLE &&
+      measure_shared(soft, source, share, zero, out, info)) {
+    return 1;
   }
   double *unit = soft->four.x;
   const compliance_scales from = compliance_find_units(source, unit, left);
