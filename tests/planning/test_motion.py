@@ -563,7 +563,7 @@ def test_old_files_load_and_damaged_ones_do_not(hand, tmp_path):
 
     points = np.array([len(m.times) for m in plan.motions])
     bad = [
-        ({"header": {"version": 4}}, "version 4"),
+        ({"header": {"version": 5}}, "version 5"),
         ({"motion_ramps": None}, "has no 'motion_ramps'"),
         ({"motion_ramps": np.zeros(1)}, "motions contradict"),
         ({"header": {"version": "2"}}, "version 2"),
