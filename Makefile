@@ -1,7 +1,7 @@
 # Every target works from a clean clone with nothing but Python, a C compiler, make and pip.
 #   make demo    plan a half turn of the disc, with pictures and a movie in demo_output/
 #   make test    C tests and Python tests, in parallel; TESTS=tests/steps for one room of them
-#   make test-all  the same, then the long tests and the notebooks
+#   make test-all  the same, then make test-long: the long tests and the notebooks
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
 #   make docs    the documentation site, in build/docs, notebooks run
@@ -30,7 +30,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test test-all lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean install-dev
+.PHONY: demo test test-all test-long lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -71,7 +71,9 @@ test: install-dev
 	@echo "[Python tests; make test-all runs the long ones and the notebooks, too]"
 	@$(PYTEST) -m "not long" $(TESTS)
 
-test-all: test
+test-all: test test-long
+
+test-long: install-dev
 	@$(DEV_PATH) $(STAGE)long_c_tests.txt "long C tests" meson test -C $(BUILD)/test --suite long \
 	  --no-rebuild --print-errorlogs
 	@echo "[long Python tests and notebooks]"
