@@ -176,6 +176,4 @@ def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
 
 def _digits(lower: list[float], upper: list[float]) -> list[int]:
     """Decimals of the sliders' numbers: at least 500 steps each, and as many digits as their boxes show."""
-    return [
-        max(0, math.ceil(math.log10(500.0 / (high - low)))) for low, high in zip(lower, upper)
-    ]
+    return [max(0, math.ceil(math.log10(500.0 / (high - low)))) for low, high in zip(lower, upper)]
