@@ -27,7 +27,7 @@ C_FLOORS: dict[str, set[str]] = {
 
 # The public headers; floors that know numbers alone see that of the solvers.
 SOLVERS_HEADER = "qdsim/solvers.h"
-PUBLIC_HEADERS = {"qdsim.h", "qdsim/steps.h", "qdsim/batches.h"}
+PUBLIC_HEADERS = {"qdsim.h", "qdsim/models.h", "qdsim/steps.h", "qdsim/batches.h"}
 NUMBERS = {"base", "numerics"}
 
 # System headers that belong to some floors only.

@@ -1,4 +1,4 @@
-/* qdsim: convex quasi-dynamic contact. The public interface of the C core, in three parts.
+/* qdsim: convex quasi-dynamic contact. The public interface of the C core, in four parts.
  *
  * Units are SI (m, kg, s, rad, N). Matrices are row-major. Quaternions are unit, order w x y z.
  * A configuration q has nq numbers; a displacement v (or delta) has nv numbers in the tangent
@@ -11,6 +11,7 @@
 #define QDSIM_H
 
 #include "qdsim/batches.h"
+#include "qdsim/models.h"
 #include "qdsim/solvers.h"
 #include "qdsim/steps.h"
 
