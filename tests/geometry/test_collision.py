@@ -219,6 +219,7 @@ def test_nearest_contact_is_mujocos(
 
 
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
+@hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds, aligned=st.booleans())
 def test_distance_is_mujocos(
     types: tuple[str, str], sizes: list[float], seed: int, aligned: bool
@@ -231,6 +232,7 @@ def test_distance_is_mujocos(
 
 
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
+@hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)
 def test_exchanged_shapes_give_opposite_normals(
     types: tuple[str, str], sizes: list[float], seed: int
@@ -250,6 +252,7 @@ def test_exchanged_shapes_give_opposite_normals(
 
 
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
+@hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)
 def test_frames_are_rotations_and_the_margin_cuts(
     types: tuple[str, str], sizes: list[float], seed: int
