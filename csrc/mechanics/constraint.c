@@ -129,17 +129,6 @@ void constraint_cap_change(const constraint_state *s, int part, double *change) 
   }
 }
 
-static int on_path(const qd_model *model, int body, int dof) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  for (int c = 0; c < count; ++c) {
-    if (chain[c] == dof) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
 void constraint_column(double *column, const constraint_state *s, const qd_model *model,
                        const kinematics *k, int dof) {
   memset(column, 0, (size_t)s->rows * sizeof(double));
@@ -153,12 +142,12 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
     column[0] = dof == s->dof[0] ? 1.0 : (dof == s->dof[1] ? -s->slope : 0.0);
     return;
   }
-  if (on_path(model, s->body[2], dof)) {
+  if (body_is_behind(model, s->body[2], dof)) {
     return; /* what carries both moves neither against the other */
   }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
-    if (on_path(model, s->body[side], dof)) {
+    if (body_is_behind(model, s->body[side], dof)) {
       double velocity[3];
       screw_point_velocity(velocity, k->dof_screw + dof, s->anchor[side]);
       vec3_axpy(column, sign, velocity);
@@ -201,12 +190,12 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
     return;
   }
   screw carrier = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-  if (on_path(model, s->body[2], j)) {
+  if (body_is_behind(model, s->body[2], j)) {
     change_twist(&carrier, k, m, s->body[2], j);
   }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
-    if (!on_path(model, s->body[side], j)) {
+    if (!body_is_behind(model, s->body[side], j)) {
       continue;
     }
     screw behind;
@@ -280,7 +269,7 @@ void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_
       screw_point_velocity(d_anchor, k->dof_screw + chain[c], s->anchor[side]);
       vec3_cross(d_moment, d_anchor, force);
       for (int i = 0; i < count; ++i) {
-        if (!on_path(model, s->body[2], chain[i])) {
+        if (!body_is_behind(model, s->body[2], chain[i])) {
           *dof_matrix_at(D, chain[i], chain[c]) -=
               sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
         }

@@ -175,6 +175,18 @@ static inline const int *body_chain(const qd_model *model, int body, int *count)
   return model->chain + model->chain_start[body];
 }
 
+/* 1 if the DOF moves the body. */
+static inline int body_is_behind(const qd_model *model, int body, int dof) {
+  int count;
+  const int *chain = body_chain(model, body, &count);
+  for (int c = 0; c < count; ++c) {
+    if (chain[c] == dof) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 /* 1 if DOF j moves the axis of DOF k, given that both lie on one path and j <= k is not required.
  */
 static inline int dof_moves(const qd_model *model, int j, int k) {

@@ -373,11 +373,7 @@ static int points_moved(const qd_model *m, int tendon, int dof, int *all) {
     }
     const int body = tendon_row_body(m, i);
     if (body >= 0) {
-      int count, moves = 0;
-      const int *chain = body_chain(m, body, &count);
-      for (int c = 0; c < count; ++c) {
-        moves |= chain[c] == dof;
-      }
+      const int moves = body_is_behind(m, body, dof);
       moved += moves;
       *all = *all && moves;
     }

@@ -2,17 +2,6 @@
  * directions move them. */
 #include "mechanics/tendon_path.h"
 
-int body_is_behind(const qd_model *model, int body, int dof) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  for (int c = 0; c < count; ++c) {
-    if (chain[c] == dof) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
 /* ---------------------------------------------------------------- where it lies */
 
 static void place_on(double pos[3], const kinematics *k, int body, const double at[3]) {

@@ -5,9 +5,6 @@
 
 #include "mechanics/tendon.h"
 
-/* 1 if the DOF moves the body. */
-int body_is_behind(const qd_model *model, int body, int dof);
-
 /* Fills a tendon's points and arcs, the first of which is *wraps; returns its length. */
 double path_place(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                   int *wraps);

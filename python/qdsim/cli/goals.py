@@ -88,6 +88,8 @@ def _region(bounds: list[tuple[float, float, float]], turn: str) -> GoalRegion |
 
 def _upright(model: Model, quat: Array) -> Array:
     """A quaternion turned on so that the body's own z axis is up, by the shortest way."""
+    from qdsim.planning.task.goal_region import quaternion_product
+
     w, x, y, z = quat
     own = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
     gravity = np.asarray(model.parameters.gravity)
@@ -97,8 +99,7 @@ def _upright(model: Model, quat: Array) -> Array:
     half = np.concatenate(([1.0 + own @ up], np.cross(own, up)))
     if half[0] < 1e-9:  # upside down: about any axis that lies flat
         half = np.concatenate(([0.0], np.cross(up, np.eye(3)[np.abs(up).argmin()])))
-    a, v = half[0], half[1:]
-    return _unit([a * w - v @ quat[1:], *(a * quat[1:] + w * v + np.cross(v, quat[1:])).tolist()])
+    return _unit(quaternion_product(half, quat).tolist())
 
 
 def goal_words(model: Model, space: ObjectSpace) -> str:
