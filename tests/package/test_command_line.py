@@ -157,16 +157,19 @@ def test_check_tells_units_limits_and_contacts(
 
 
 @pytest.mark.parametrize(
-    "angle, limits, guess",
+    "angle, limits, command, guess",
     [
-        ("radian", "-90 90", "were degrees meant"),
-        ("degree", "-1.57 1.57", "were radians meant"),
-        ("degree", "-90 90", None),
+        ("radian", "-90 90", "", "were degrees meant"),
+        ("degree", "-1.57 1.57", "", "were radians meant"),
+        ("degree", "-90 90", "ctrlrange='-90 90'", "reads ctrlrange in radians"),
+        ("degree", "-90 90", "ctrlrange='-1.5 1.5'", None),
+        ("degree", "-90 90", "", None),
     ],
 )
 def test_check_guesses_what_angles_meant(
     angle: str,
     limits: str,
+    command: str,
     guess: str | None,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -176,7 +179,7 @@ def test_check_guesses_what_angles_meant(
         f"<mujoco><compiler angle='{angle}'/><worldbody><body><joint name='elbow' range='{limits}' armature='.1'/>"
         f"<geom size='.1' pos='.3 0 0'/><body><joint name='wrist' range='{limits}' armature='.2'/>"
         "<geom size='.1' pos='.6 0 0'/></body></body></worldbody>"
-        "<actuator><position joint='elbow' kp='10'/><position joint='wrist' kp='10'/></actuator></mujoco>"
+        f"<actuator><position joint='elbow' kp='10' {command}/><position joint='wrist' kp='10'/></actuator></mujoco>"
     )
     said = report(capsys, "check", str(path))
     assert any(guess in text for text in said["warnings"]) if guess else not said["warnings"]

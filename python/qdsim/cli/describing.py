@@ -45,7 +45,11 @@ def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
 
 
 def degrees_meant(model: Model) -> str | None:
-    """A guess where the ranges of hinges look as if degrees and radians were mixed up; None where they do not."""
+    """A guess where ranges of hinges or of their commands look as if degrees and radians were mixed up, or None."""
+    return _joints_in_other_units(model) or _commands_in_degrees(model)
+
+
+def _joints_in_other_units(model: Model) -> str | None:
     ranges = [j.range for j in model.description.joints if j.type == "hinge" and j.range]
     wide = [r for r in ranges if max(map(abs, r)) > _TURNS and all(map(math.isfinite, r))]
     if wide:
@@ -62,6 +66,28 @@ def degrees_meant(model: Model) -> str | None:
             'deg: were radians meant? MJCF reads degrees unless <compiler angle="radian"/> is there'
         )
     return None
+
+
+def _commands_in_degrees(model: Model) -> str | None:
+    """Hinges without a range may turn as far as they like."""
+    hinges = {j.name for j in model.description.joints if j.type == "hinge" and j.range}
+    pulled = [
+        (actuator.name, [float(u) / actuator.gear for u in actuator.range])
+        for actuator in model.description.actuators
+        if actuator.joint in hinges and actuator.range and actuator.stiffness > 0.0
+    ]
+    wide = [
+        (name, ends)
+        for name, ends in pulled
+        if _TURNS < max(map(abs, ends)) and all(map(math.isfinite, ends))
+    ]
+    if not wide:
+        return None
+    name, (low, high) = wide[0]
+    return (
+        f"{len(wide)} of {len(pulled)} position actuators move hinges {low:.4g} to {high:.4g} rad ({name!r}): "
+        "were degrees meant? MJCF reads ctrlrange in radians, whatever <compiler angle> says"
+    )
 
 
 def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
@@ -143,14 +169,14 @@ def _interval(ends: tuple[float, float] | None, unit: str) -> str:
 
 def _drive(model: Model, index: int, actuator: Actuator) -> str:
     """What an actuator is, its stiffness, and its limits."""
-    unit, force = ("rad", "Nm"), "Nm"
+    unit, force = "rad", "Nm"
     kind = next((j.type for j in model.description.joints if j.name == actuator.joint), None)
     if kind != "hinge":
         unit, force = ("m", "N"), "N"
     parts = []
     if actuator.stiffness > 0.0:
         word = "spring" if not math.isfinite(actuator.gear) else "position"
-        parts.append(f"{word}, {actuator.stiffness:.4g} {force}/{unit[0]}")
+        parts.append(f"{word}, {actuator.stiffness:.4g} {force}/{unit}")
     if actuator.gain:
         parts.append(f"motor, {actuator.gain:.4g} {force} per unit")
     if not parts:
