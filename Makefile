@@ -24,6 +24,8 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 PIP_TELLS := --disable-pip-version-check
 # What a stage writes goes to a file in build/; now and again its last line is shown.
 STAGE = $(PYTHON) tools/stage.py $(BUILD)/log/
+# Test processes read compiled modules instead of compiling all of them again, whatever the machine's settings.
+unexport PYTHONDONTWRITEBYTECODE
 # meson and ninja of the development environment come first.
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
