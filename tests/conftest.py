@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,9 +39,23 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    thinned = defaultdict(list)
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker("long")
+        elif item.get_closest_marker("short_cases"):
+            thinned[item.nodeid.partition("[")[0]].append(item)
+    for name, cases in thinned.items():
+        _keep_short(name, cases)
+
+
+def _keep_short(name: str, cases: list[pytest.Item]) -> None:
+    """Of a test's cases some, drawn by its name, stay short; the others are long."""
+    marker = cases[0].get_closest_marker("short_cases")
+    assert marker is not None
+    kept = random.Random(name).sample(range(len(cases)), min(marker.args[0], len(cases)))
+    for i in set(range(len(cases))) - set(kept):
+        cases[i].add_marker("long")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

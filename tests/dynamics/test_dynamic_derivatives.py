@@ -162,6 +162,7 @@ def jumps(ends, step, size):
     return np.abs(ends[0].v_next + ends[1].v_next - 2 * step.v_next).max() > 100 * size
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("source", [TREES, CONTACTS], ids=["trees", "contacts"])
 @pytest.mark.parametrize(("kind", "seed"), [*((kind, 4) for kind in OPTIONS), ("bounces", 1004)])
 def test_differences(source, kind, seed):
@@ -252,6 +253,7 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 <actuator><position joint="a" kp="50" kv="1"/><position tendon="t" kp="20"/></actuator></mujoco>"""
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["cones", "discrete", "couplings"])
 def test_mujocos_law(name):
     """Contacts, limits and dry friction, and a coupling, that yield, by everything."""

@@ -247,6 +247,7 @@ def test_flat_base_in_a_soft_half_space_resists_tilt() -> None:
 # ------------------------------------------------------------------------------------------------ any pair
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("first, second", PAIRS)
 def test_random_poses(first: str, second: str) -> None:
     """Tangent against differences; action and reaction; polygons add up to the whole; nothing depends on the world."""
@@ -284,6 +285,7 @@ def test_random_poses(first: str, second: str) -> None:
     assert met > 10
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("first, second", [*PAIRS, ("torus", "box"), ("sphere", "torus")])
 def test_force_and_moment_are_the_change_of_energy(first: str, second: str) -> None:
     bodies = BODIES | {"torus": torus()}

@@ -47,6 +47,7 @@ def off(first: np.ndarray, second: np.ndarray, patch: Patch) -> float:
 # ------------------------------------------------------------------------------------------------ any two bodies
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "first",
     [
@@ -169,6 +170,7 @@ STEPS = HALF * np.array([-2, -1.5, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 1.5, 2])
 FLUSH = [name for name in BODIES if name.split()[-1] not in ("stone", "star", "ellipsoid")]
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_aligned_poses_are_between_those_beside_them(seed: int) -> None:
     """Faces, edges and corners of grids on each other: rounding chooses no side, and nothing counts

@@ -66,6 +66,7 @@ def test_colours_grow_brighter_with_pressure() -> None:
 # ------------------------------------------------------------------------------------------------ pictures
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("backend", ["matplotlib", "mujoco"])
 def test_pictures_show_patches(backend: str, pinch: qdsim.Model, tmp_path: Path) -> None:
     """What is seen has the colours of pressure, and has not where nothing presses."""

@@ -46,6 +46,7 @@ def test_patches_are_those_of_drake(first: str, second: str) -> None:
             assert more == 0
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "first, second",
     [
@@ -128,6 +129,7 @@ def _middle(x: np.ndarray) -> np.ndarray:
     return np.average(middles, axis=0, weights=areas)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "depth, share",
     [(0.05, 0.53204), (0.1, 0.53068), (0.2, 0.52780), (0.3, 0.52466), (0.5, 0.51756)],

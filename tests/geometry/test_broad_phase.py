@@ -12,6 +12,7 @@ import math
 import mujoco
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import qdsim
 
@@ -48,6 +49,7 @@ def only(description: qdsim.Description, a: str, b: str) -> qdsim.Description:
     return dataclasses.replace(description, bodies=bodies)
 
 
+@pytest.mark.long
 def test_contacts_are_those_of_the_single_pairs() -> None:
     description = crowd(28, 0.6, seed=1)
     model = qdsim.build(description)

@@ -188,6 +188,7 @@ def rounding(*shapes: Shape) -> float:
     return 1e-14 * (1.0 + sum(s.extent + float(np.max(np.abs(s.pos))) for s in shapes))
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("types", BOTH_ORDERS, ids="-".join)
 @hypothesis.given(sizes=sizes_strategy, seed=seeds, aligned=st.booleans())
 def test_nearest_contact_is_mujocos(
@@ -218,6 +219,7 @@ def test_nearest_contact_is_mujocos(
     assert match <= 100.0 * tolerance / ((a.extent + b.extent) * steadiness)
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
 @hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds, aligned=st.booleans())
@@ -231,6 +233,7 @@ def test_distance_is_mujocos(
         assert distance == pytest.approx(mujoco_distance(a, b), abs=1e-5 * scale)
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
 @hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)
@@ -251,6 +254,7 @@ def test_exchanged_shapes_give_opposite_normals(
         assert nearest <= 1e-7
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("types", PAIRS, ids="-".join)
 @hypothesis.settings(max_examples=20)  # of each pair
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)

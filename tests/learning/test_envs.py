@@ -51,6 +51,7 @@ def vector(name: str, count: int, *, mode: str = "SameStep", **changes: object) 
     return TaskVectorEnv(task, count, options, autoreset_mode=mode)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "name", (*FEW, pytest.param("qdsim/AllegroBallGoal-v0", marks=pytest.mark.long))
 )
@@ -74,6 +75,7 @@ def test_every_id_has_its_task() -> None:
         published("qdsim/Nothing-v0")
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize(
     "name", (*IDS, *(pytest.param(name, marks=pytest.mark.long) for name in GOALS))
 )
@@ -92,6 +94,7 @@ def test_every_id_is_made_reset_stepped_and_copied(name: str) -> None:
     assert same_observations(env.reset()[0], copies[0].reset()[0])
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("first", ["qdsim", "gymnasium"])
 def test_gymnasium_knows_the_ids_whoever_comes_first(first: str) -> None:
     second = {"qdsim": "gymnasium", "gymnasium": "qdsim"}[first]
@@ -270,6 +273,7 @@ def test_wrong_contacts_are_named() -> None:
         TaskEnv(stiff, options)
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
 @pytest.mark.parametrize("name", (*FEW[:3], "qdsim/PlanarHandCommandGoal-v0"))
 def test_a_vector_is_many_single_ones(name: str, mode: str) -> None:

@@ -57,6 +57,7 @@ def test_exact_recordings_give_exact_parameters(model: qdsim.Model) -> None:
     assert "joint_stiffness[0]: 47" in str(found)
 
 
+@pytest.mark.long
 def test_standard_errors_are_the_spread_of_what_is_found(model: qdsim.Model) -> None:
     """Over many noisy recordings of one truth, errors over standard errors are about normal."""
     friction = np.asarray(model.parameters.pair_friction).copy()

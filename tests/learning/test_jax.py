@@ -34,6 +34,7 @@ def scene(request: pytest.FixtureRequest) -> scenes.Scene:
     return MADE[request.param]()
 
 
+@pytest.mark.short_cases(1)
 def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 4, 3)
@@ -88,6 +89,7 @@ def test_gradients_are_those_of_the_core(scene: scenes.Scene) -> None:
         assert np.allclose(found[3], expected["tau"].sum(axis=0), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "scene",
     ["box", *(pytest.param(name, marks=pytest.mark.long) for name in ("planar_hand", "pendulum"))],
@@ -122,6 +124,7 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(scene: scenes.Scene) -> N
     assert np.allclose(a, b[0], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.long
 def test_second_derivatives_are_refused() -> None:
     scene = scenes.pendulum()
     model = scene.model
@@ -135,6 +138,7 @@ def test_second_derivatives_are_refused() -> None:
             second(u)
 
 
+@pytest.mark.long
 def test_differences_of_the_numbers_of_q() -> None:
     """f(normalize(q)) with quaternions, not all of unit length; one step and a scan of them."""
     scene = scenes.pusher("box")
@@ -162,6 +166,7 @@ def test_differences_of_the_numbers_of_q() -> None:
     )
 
 
+@pytest.mark.short_cases(1)
 def test_tangent_coordinates(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 3, 2)
@@ -185,6 +190,7 @@ def test_tangent_coordinates(scene: scenes.Scene) -> None:
     assert np.allclose(gradient, expected, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.short_cases(1)
 def test_single_precision(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 3, 2)

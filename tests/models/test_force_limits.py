@@ -218,6 +218,7 @@ LIMITS = (
 )
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kind", list(OPTIONS))
 @pytest.mark.parametrize("name", list(scenes()))
 def test_derivatives(name: str, kind: str) -> None:

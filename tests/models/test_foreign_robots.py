@@ -96,6 +96,7 @@ def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: 
 LONG = ("talos", "tiago_dual", "romeo", "centauro")
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in ROBOTS]

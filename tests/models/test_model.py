@@ -196,6 +196,7 @@ CLOSED_FORMS = sorted(
 
 
 class TestContacts:
+    @pytest.mark.short_cases(1)
     @pytest.mark.parametrize("pair", CLOSED_FORMS)
     def test_distances_are_mujocos(self, pair: tuple[str, str]) -> None:
         """Nearest contact of two shapes at random poses apart from each other."""

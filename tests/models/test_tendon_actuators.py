@@ -108,6 +108,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("limit", ["", 'forcerange="-1 0.6"'])
 @pytest.mark.parametrize("kind", list(OPTIONS))
 def test_derivatives(kind: str, limit: str) -> None:

@@ -251,6 +251,7 @@ def test_a_plan_that_misses_its_goal_ends_with_one(
     assert any("goal" in fault for fault in said["faults"])
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("ending, begins", [(".png", b"\x89PNG"), (".gif", b"GIF8")])
 def test_a_plan_is_drawn(plan_file: Path, tmp_path: Path, ending: str, begins: bytes) -> None:
     picture = tmp_path / f"plan{ending}"
@@ -347,6 +348,7 @@ def test_plans_of_own_files_are_filmed(
     assert film.read_bytes().startswith(begins)
 
 
+@pytest.mark.long
 def test_plans_of_own_files_are_executed(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ def write(path, text):
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_tree_has_no_violation(capsys):
     assert check_floors.main(ROOT) == 0, capsys.readouterr().out
 

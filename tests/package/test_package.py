@@ -82,6 +82,7 @@ def test_everything_in_all_exists():
         assert getattr(qdsim, name) is not None
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("missing", ["matplotlib", "imageio"])
 def test_missing_extra_is_one_line_that_names_it(missing, tmp_path):
     run = subprocess.run(

@@ -113,6 +113,7 @@ def test_names_are_text() -> None:
     assert stage(page)["title"] == EVIL
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["allegro_door", "carrots", "planar_hand_soft", "rope"])
 def test_pages_of_other_systems_are_small(name: str) -> None:
     system = systems.load(name)

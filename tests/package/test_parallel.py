@@ -143,6 +143,7 @@ parallel.run(slow, [(i,) for i in range(5)], folder=sys.argv[1])
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     kept = tmp_path / "kept"
     ended = subprocess.run(

@@ -38,6 +38,7 @@ def scene(shape, joints):
     <actuator><position joint="a" kp="20"/><position joint="b" kp="20"/></actuator></mujoco>""")
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("joints", JOINTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_windows_hold_robot_and_object(shape, joints):
@@ -106,6 +107,7 @@ def seen_share(drawn, q):
     return both[alone].mean()
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("wide", [False, True])
 def test_cameras_look_past_the_robot(seed, wide):

@@ -59,6 +59,7 @@ def covered(image):
     return np.abs(image - image[0, 0]).sum(axis=2) > 24
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_outlines_agree(shape):
     model = qdsim.load(SCENE.replace("SHAPE", SHAPES[shape]))

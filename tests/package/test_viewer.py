@@ -175,6 +175,7 @@ def test_film_of_a_plan_has_every_step_at_its_beginning(plan: planning.Plan) -> 
 # ------------------------------------------------------------------------------------------------ pages
 
 
+@pytest.mark.long
 def test_what_can_be_shown(plan: planning.Plan, tmp_path: Path) -> None:
     system = systems.load("planar_hand")
     model, task = system.model, system.tasks["half_turn"]

@@ -41,6 +41,7 @@ def test_a_block_on_the_floor_under_gravity(robot, scene):
     assert tree.reached, (tree, 1e3 * tree.errors[tree.best_node])
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("robot", "least"), [("arm", 55), ("snake", 40)])
 def test_samples_get_past_posts(robot, least):
     """So many of 120 single draws end at the block, free of posts and of the robot's other links, within limits."""

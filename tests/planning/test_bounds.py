@@ -86,6 +86,7 @@ SCENES = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(
     ("strategy", "share"),
     [

@@ -52,6 +52,7 @@ def lift(seed: int, times: float = 1.0) -> tuple[planning.Plan, qdsim.Model]:
     return planning.Plan("lift", "cube", options, path[-1], 0.01, 0.1, 1e-3, (segment,)), model
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("force", [None, 15.0])
 def test_following_a_lift_is_no_worse_than_open_loop(seed: int, force: float | None) -> None:

@@ -151,6 +151,7 @@ def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
     assert max(s.final[1] for s in followed.segments) < np.radians(10.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["planar_hand", pytest.param("iiwa_planar", marks=pytest.mark.long)]
 )

@@ -75,6 +75,7 @@ def assert_leads(task, found):
         assert min(least_gap(task, q) for q in between(task, a, b)) > -2e-3
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(("robot", "scene"), BLOCKED)
 def test_it_leads_round_posts(robot, scene):
     drawn = (pushing_task(robot, scene + 100 * k) for k in range(50))
@@ -82,6 +83,7 @@ def test_it_leads_round_posts(robot, scene):
     assert_leads(task, guide(task, np.random.default_rng(0)))
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_it_turns_a_block_to_get_through_a_door(seed):
     """A block of 4 cm by 20 cm and a door of 10 cm."""

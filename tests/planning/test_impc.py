@@ -227,6 +227,7 @@ def test_an_easy_goal_is_reached_and_becomes_a_plan(hand: Task) -> None:
     assert verdict.good, verdict.faults
 
 
+@pytest.mark.long
 def test_a_ball_is_turned_in_space(ball: Task) -> None:
     """Further than the released code's eighth turn costs, with the roll-out's own errors."""
     found = impc(ball)
@@ -348,6 +349,7 @@ class Cut(Exception):
     """Where a run ends."""
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("last", [1, 4, 7, 9, 13])
 def test_a_search_goes_on_with_the_same_bits(
     last: int, pushing: Task, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
@@ -477,6 +479,7 @@ def test_checkpoints_of_something_else_are_named(pushing: Task, hand: Task, tmp_
 # -------------------------------------------------------------------- closed loop
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_displaced_disc_is_brought_back(seed: int, hand: Task) -> None:
     """Displaced by 2 cm and 0.2 rad on its way; commands of an open loop miss by that much."""

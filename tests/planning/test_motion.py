@@ -413,6 +413,7 @@ def hand():
     raise AssertionError("no plan with all its motions")
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     "name",
     ["planar_pushing", pytest.param("allegro_sphere", marks=pytest.mark.long), "iiwa_box_push"],

@@ -279,6 +279,7 @@ def test_ten_seeds_give_ten_good_plans(task, trees):
     assert np.median(counts) <= 150
 
 
+@pytest.mark.long
 def test_published_structure_reaches_the_goal_within_2000_nodes(task, published_trees):
     """Most do: how many nodes a seed needs is chance."""
     within = [tree.reached and tree.count <= 2000 for tree in published_trees]
@@ -306,6 +307,7 @@ def test_box_is_moved_back_by_the_published_structure(box_task):
     assert any(rrt(box_task, options, rng=seed).reached for seed in range(3))
 
 
+@pytest.mark.long
 def test_smoothed_dynamics_make_plans_that_replay_as_well(task):
     options = RRTOptions.published(dynamics="smoothed", max_nodes=3000)
     tree = next(t for t in (rrt(task, options, rng=s) for s in range(6)) if t.reached)

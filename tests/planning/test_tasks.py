@@ -52,6 +52,7 @@ def test_starts_lie_within_limits_and_do_not_penetrate(name, task):
     assert task.model.nu == len(lower)
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize(("name", "task"), SPATIAL)
 def test_samples_touch_within_limits_without_penetration(name, task):
     task = task_of(name, task)
@@ -85,6 +86,7 @@ PLANNED = [
 ]
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("name", "task"), PLANNED)
 def test_plans_reach_the_goal_by_the_pose(name, task):
     task = task_of(name, task)

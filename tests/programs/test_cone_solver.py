@@ -512,6 +512,7 @@ def primal_newton(p: Program, x: Array, weight: float) -> Array:
     return x
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_barrier_against_primal_newton(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -582,6 +583,7 @@ def contact_programs(kind: str, pyramid: bool, mu: float) -> list[Program]:
     return programs
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("mu", [0.0, 1e-2, 1e-4])
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("kind", KINDS)

@@ -235,6 +235,7 @@ def random_problem(
     return W, J @ speed, rng.uniform(0, 1.2, contacts)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_random_problems_are_solved(rows):
     rng = np.random.default_rng(rows)
@@ -258,6 +259,7 @@ def test_random_problems_are_solved(rows):
     assert solved >= 0.99 * possible
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("rows", [4, 5, 6])
 @pytest.mark.parametrize("cones", ["joint", "separate"])
 def test_random_problems_with_torsion_and_rolling(rows, cones):

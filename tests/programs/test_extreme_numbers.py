@@ -127,6 +127,7 @@ def broken_conditions(terms: dict[str, Any], found: qdsim.ConeSolution) -> list[
     return broken
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("part", range(4))
 def test_no_cone_program_of_any_numbers_is_solved_wrongly(part: int) -> None:
     solved = 0

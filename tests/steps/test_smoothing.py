@@ -185,6 +185,7 @@ SCHEMES = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(x, marks=[pytest.mark.long] if x == "sobol" else []) for x in SCHEMES]
 )

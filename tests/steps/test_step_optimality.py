@@ -139,6 +139,7 @@ def test_exact_spatial(friction: str, condim: int) -> None:
             check_exact(scene, q, u, options)
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("kappa", [1e2, 1e4])
@@ -149,6 +150,7 @@ def test_smoothed_spatial(friction: str, condim: int, kappa: float) -> None:
             check_smoothed(scene, q, u, options)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_planar_hand(friction: str) -> None:
     scene = planar_hand()

@@ -46,6 +46,7 @@ def check_same(warm: qdsim.Step, cold: qdsim.Step, where: str) -> None:
     np.testing.assert_allclose(warm.q_next, cold.q_next, rtol=0, atol=CLOSE * size, err_msg=where)
 
 
+@pytest.mark.short_cases(7)
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 6])
