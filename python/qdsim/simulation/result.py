@@ -27,7 +27,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simulation:
-    """A second-order motion over a time. Made by `simulate`; it can be pickled, and gone on with.
+    """A second-order motion over a time. Made by `simulate`; it can be pickled and continued.
 
     Attributes:
         model: The model that moved.

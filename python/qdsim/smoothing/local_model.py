@@ -35,7 +35,10 @@ class StandardError:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LocalModel:
-    """q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū)) around (q̄, ū); (...) are leading dimensions of a batch."""
+    """Affine model of the step around (q̄, ū): q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū)).
+
+    (...) are leading dimensions of a batch.
+    """
 
     A: Array | None
     """(..., nv, nv) in tangent coordinates, from those at q̄ to those at c; None where not wanted or

@@ -17,7 +17,7 @@ ROUTES = ("strokes", "plan", "straight", "new plan")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
-    """How an :class:`Executor` goes about it.
+    """Settings of an :class:`Executor`.
 
     Attributes:
         controllers: what is tried on every edge, the most trusted first: ``"planned"`` (the plan's commands),

@@ -275,7 +275,7 @@ class StrokePlanner:
 def gait(
     task: Task, options: GaitOptions | None = None, rng: int | np.random.Generator = 0
 ) -> Plan | None:
-    """A plan of strokes to the task's goal, in the quasi-dynamic model; None where none is found.
+    """Plan strokes to the task's goal in the quasi-dynamic model; None if there are none.
 
     Greedy: of the grasps that are drawn where the object is, the stroke that brings it furthest comes next. Between
     strokes the object rests on what surrounds it.

@@ -60,7 +60,7 @@ class Transfer:
         missing_motions: changes of grasp for which no motion was found: the execution ended there, or planned anew.
         outcome: ``"reached"``; ``"lost"``: the object is further away than the robot's parts ever were on its planned
             way, twice, as where it has fallen; ``"no stroke found"``, ``"no motion found"`` (to the grasps of the
-            strokes that were) or ``"no plan found"``: the execution ended for want of it; ``"missed"``; ``"out of
+            strokes that were) or ``"no plan found"``: the execution ended without one; ``"missed"``; ``"out of
             time"`` or ``"no answer"``, as of an :class:`Executor`; or ``"measured"``: several segments were judged each
             by itself (``carry_on=False``), and nothing was executed from start to end.
         tolerances: the plan's, m and rad.

@@ -36,10 +36,9 @@ Start = Literal["squeeze", "rrt", "hold"]
 class ImpcOptions:
     """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.
 
-    The defaults are those of the variant that reached half the cost of the published one at a tenth
-    of its work: one linearisation and one quadratic program an iteration for each of a few trust
-    radii, all rolled out with the programs' feedback, the best of them kept even where it is worse
-    than the last iterate. ``ImpcOptions.published()`` gives CQDC Alg. 1 as the authors coded it.
+    By default each iteration linearises once along the trajectory, solves one quadratic program for each of a few trust
+    radii, rolls all of them out with the feedback of their programs, and continues from the best, even where it is
+    worse than the last iterate. ``ImpcOptions.published()`` gives CQDC Alg. 1 as the authors coded it.
 
     Attributes:
         method: ``"feedback"``: as above. ``"published"``: the program is solved anew at every step of
