@@ -79,7 +79,7 @@ def _commands_in_degrees(model: Model) -> str | None:
     wide = [
         (name, ends)
         for name, ends in pulled
-        if _TURNS < max(map(abs, ends)) and all(map(math.isfinite, ends))
+        if max(map(abs, ends)) > _TURNS and all(map(math.isfinite, ends))
     ]
     if not wide:
         return None
