@@ -33,6 +33,12 @@ ELLIPTIC, DISCRETE = (
     CONTACTS.replace("<mujoco>", f'<mujoco><option cone="elliptic" impratio="3" {integrator}/>')
     for integrator in ("", 'integrator="discrete"')
 )
+LYING = """<mujoco><worldbody><geom type="plane" size="1 1 1" euler="5 3 0"/>
+<body pos="0 0 .098"><freejoint/><geom type="capsule" size=".1 .2" euler="0 90 20" condim="6" friction=".5 .02 .01"/></body>
+<body pos="1 0 .8"><joint axis="0 1 .1"/><joint axis="1 .2 0"/><geom type="capsule" size=".05 .2" pos="0 0 -.2"/>
+ <body pos="0 0 -.4"><joint name="e" axis=".3 1 0"/><geom type="capsule" size=".05 .2" pos="0 0 -.12"/></body></body></worldbody>
+<actuator><motor joint="e"/></actuator></mujoco>"""
+"""Capsules, whose axes are the first tangents of MuJoCo's pyramids."""
 YIELDS = {"contacts": "mujoco", "h": 0.005}
 """Shorter than half of MuJoCo's time constants, from where on these count as longer: a kink by h."""
 
@@ -254,10 +260,10 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 
 @pytest.mark.short_cases(1)
-@pytest.mark.parametrize("name", ["cones", "discrete", "couplings"])
+@pytest.mark.parametrize("name", ["cones", "discrete", "couplings", "lying"])
 def test_mujocos_law(name):
     """Contacts, limits and dry friction, and a coupling, that yield, by everything."""
-    source = {"cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED}[name]
+    source = {"cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING}[name]
     if name == "discrete":  # without a spring in the metric, which derivatives do not know
         source = source.replace('<position joint="e" kp="50"/>', '<motor joint="e"/>')
     source = source.replace('limited="true"/', 'limited="true" frictionloss=".05" margin=".1"/')
@@ -273,7 +279,7 @@ def test_mujocos_law(name):
 
 
 @pytest.mark.parametrize(
-    "source", [TREES, CONTACTS, VIOLATED], ids=["trees", "contacts", "violated"]
+    "source", [TREES, CONTACTS, VIOLATED, LYING], ids=["trees", "contacts", "violated", "lying"]
 )
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_one_sweep_is_what_pullbacks_are(source, kind):

@@ -33,8 +33,8 @@ typedef struct contact_state {
   int yields;        /* 1: the distance changes all rows, by these numbers */
   double yield[YIELD_ROWS_MAX];
   double force[3];
-  double axis[3]; /* that tangent 1 is made from, */
-  double to_axis; /* one over the length of its product with the normal */
+  tangent_axis from; /* what tangent 1 is made from, */
+  double to_axis;    /* one over the length of its product with the normal */
 } contact_state;
 
 static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
@@ -83,12 +83,8 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
   }
-  if (cs->yields) {
-    contact_frame_axis(cs->axis, model, contact->frame);
-  } else {
-    contact_tangent_axis(cs->axis, model, contact->frame);
-  }
-  vec3_cross(y, cs->axis, contact->frame);
+  contact_frame_axis(&cs->from, &w->collision, model, contact);
+  vec3_cross(y, cs->from.axis, contact->frame);
   cs->to_axis = 1.0 / vec3_norm(y);
 }
 
@@ -103,12 +99,23 @@ LANES_INLINE void add_row_product(lanes *r, const double *D, const lanes x[6]) {
   *r += ((D[0] * x[0] + D[1] * x[1]) + (D[2] * x[2] + D[3] * x[3])) + (D[4] * x[4] + D[5] * x[5]);
 }
 
-/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (axis x dn) / |y|; t2 = n x t1. */
-LANES_INLINE void move_tangents(lanes frame[3][3], const contact_state *cs) {
+/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2 = n x
+ * t1. w: of the columns' screws; on: 1 where they move what carries the axis. */
+LANES_INLINE void move_tangents(lanes frame[3][3], const contact_state *cs, const lanes w[3],
+                                const lanes *on) {
   const double *n = cs->contact->frame, *t1 = n + 3;
   lanes along = {0.0, 0.0, 0.0, 0.0}, dy[3];
   lanes3_clear(dy);
-  lanes3_subtract_cross(dy, frame[0], cs->axis);
+  lanes3_subtract_cross(dy, frame[0], cs->from.axis);
+  if (cs->from.side >= 0) {
+    lanes turned[3];
+    lanes3_clear(turned);
+    lanes3_add_cross(turned, w, cs->from.axis);
+    for (int i = 0; i < 3; ++i) {
+      turned[i] *= *on;
+    }
+    lanes3_add_cross(dy, turned, n);
+  }
   lanes3_add_dot(&along, t1, dy);
   for (int i = 0; i < 3; ++i) {
     frame[1][i] = (dy[i] - t1[i] * along) * cs->to_axis;
@@ -121,7 +128,7 @@ LANES_INLINE void move_tangents(lanes frame[3][3], const contact_state *cs) {
 LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const column_screws *tile,
                                const lanes *on_a, const lanes *on_b) {
   const lanes either = *on_b - *on_a, none = {0.0, 0.0, 0.0, 0.0};
-  lanes w[3], at_contact[3], relative[6];
+  lanes w[3], with_a[3], at_contact[3], relative[6];
   for (int i = 0; i < 3; ++i) {
     w[i] = LANES_OF(tile->w[i]);
     at_contact[i] = LANES_OF(tile->v[i]);
@@ -132,16 +139,16 @@ LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const c
     relative[i] = either * w[i];
     relative[3 + i] = either * at_contact[i];
     m->pos[i] = *on_a * at_contact[i]; /* with A rigidly, and what B does relative to A */
-    w[i] *= *on_a;
+    with_a[i] = w[i] * *on_a;
   }
   lanes3_clear(m->frame[0]);
-  lanes3_add_cross(m->frame[0], w, cs->contact->frame);
+  lanes3_add_cross(m->frame[0], with_a, cs->contact->frame);
   for (int i = 0; i < 3; ++i) {
     add_row_product(&m->pos[i], cs->derivative.pos + 6 * i, relative);
     add_row_product(&m->frame[0][i], cs->derivative.normal + 6 * i, relative);
   }
   add_row_product(&m->dist, cs->derivative.dist, relative);
-  move_tangents(m->frame, cs);
+  move_tangents(m->frame, cs, w, cs->from.side == 1 ? on_b : on_a);
 }
 
 LANES_INLINE void turn_twists(four_motions *m, const contact_twists *t, const column_screws *tile,

@@ -208,7 +208,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
   if (yields) {
     if (contact_yield_is_implicit(model, o, contact->pair)) {
-      block->weight_share = metric_share_of_contact(p, model, one, contact, q);
+      block->weight_share = metric_share_of_contact(p, model, one, c, contact, q);
     }
     contact_yield_compute(&yield, NULL, model, contact, block->weight_share, o);
     block->offset = OFFSET_YIELD;

@@ -69,12 +69,14 @@ static int rank_of(int shape) {
 }
 
 /* mu t_1 of MuJoCo's contact, along our tangents. */
-static void first_edge(double out[2], const qd_model *model, const qd_contact *contact) {
+static void first_edge(double out[2], const collision *c, const qd_model *model,
+                       const qd_contact *contact) {
   const double *n = contact->frame;
-  const int y_is_far = fabs(n[1]) < 0.5;
   const int turned =
       rank_of(model->geom_type[contact->geom_a]) > rank_of(model->geom_type[contact->geom_b]);
-  double t[3] = {0.0, y_is_far, !y_is_far};
+  tangent_axis from;
+  double *t = from.axis;
+  mujoco_tangent_axis(&from, c, model, contact);
   vec3_axpy(t, -vec3_dot(t, n), n);
   const double scale =
       (turned ? -1.0 : 1.0) * fmax(contact->friction[0], LEAST_FRICTION) / vec3_norm(t);
@@ -83,10 +85,10 @@ static void first_edge(double out[2], const qd_model *model, const qd_contact *c
 }
 
 double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
-                               const qd_contact *contact, const double *q) {
+                               const collision *c, const qd_contact *contact, const double *q) {
   double edge[2] = {0.0, 0.0};
   if (model->pair_edges[contact->pair] > 0 && contact->dim > 1) {
-    first_edge(edge, model, contact);
+    first_edge(edge, c, model, contact);
   }
   memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
   for (int k = 0; k < p->list.count; ++k) {

@@ -17,6 +17,6 @@ double metric_share_of_dof(const problem *p, const island *one, int variable);
 
 /* Of a contact, whose motion and tiles are at hand. */
 double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
-                               const qd_contact *contact, const double *q);
+                               const collision *c, const qd_contact *contact, const double *q);
 
 #endif

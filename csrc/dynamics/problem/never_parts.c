@@ -54,7 +54,7 @@ int contact_never_parts(const qd_model *model, const int *variable_of_dof, const
   for (int at_j = 0; pair_dof_at(&j, &dofs, k, contact->pos, at_j); ++at_j) {
     const screw *S = k->dof_screw + j.dof;
     contact_motion motion;
-    contact_motion_compute(&motion, model, contact, &derivative, j.side ? &still : S,
+    contact_motion_compute(&motion, c, model, contact, &derivative, j.side ? &still : S,
                            j.side ? S : &still);
     for (int at_i = 0; pair_dof_at(&i, &dofs, k, contact->pos, at_i); ++at_i) {
       if (variable_of_dof[i.dof] >= 0) {

@@ -8,6 +8,8 @@
 #define PARALLEL 1e-6
 /* Cosine. Of axes that make other tangents it is at least a half where no plane is the model's. */
 #define OTHER_AXIS 1e-6
+/* Sine. A collider's axis that is nearer to the normal says nothing. */
+#define ALONG_NORMAL 1e-9
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
@@ -84,29 +86,61 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
   axis[least] = 1.0;
 }
 
-/* Of MuJoCo's tangents (mju_makeFrame), but for their order and sign. */
-static void mujoco_tangent_axis(double axis[3], const double n[3]) {
-  const int y_is_far = fabs(n[1]) < 0.5;
-  vec3_set(axis, 0.0, y_is_far, !y_is_far);
+/* The side whose shape gives MuJoCo's tangents their axis: a capsule that meets a plane. */
+static int side_with_axis(const qd_model *model, const qd_contact *contact) {
+  const int a = model->geom_type[contact->geom_a], b = model->geom_type[contact->geom_b];
+  if (a == QD_PLANE && b == QD_CAPSULE) {
+    return 1;
+  }
+  return a == QD_CAPSULE && b == QD_PLANE ? 0 : -1;
 }
 
-void contact_frame_axis(double axis[3], const qd_model *model, const double frame[9]) {
-  contact_tangent_axis(axis, model, frame);
-  if (fabs(vec3_dot(axis, frame + 3)) > OTHER_AXIS) {
-    mujoco_tangent_axis(axis, frame);
+void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *model,
+                         const qd_contact *contact) {
+  const double *n = contact->frame;
+  double across[3];
+  out->side = side_with_axis(model, contact);
+  if (out->side >= 0) {
+    const int geom = out->side == 0 ? contact->geom_a : contact->geom_b;
+    mat3_column(out->axis, c->shape[geom].rot, 2);
+    vec3_cross(across, out->axis, n);
+    if (vec3_norm(across) > ALONG_NORMAL) {
+      return;
+    }
+    out->side = -1;
+  }
+  const int y_is_far = fabs(n[1]) < 0.5;
+  vec3_set(out->axis, 0.0, y_is_far, !y_is_far);
+}
+
+/* Whether tangents are MuJoCo's: those along the same lines stay. */
+static int has_mujoco_tangents(tangent_axis *out, const collision *c, const qd_model *model,
+                               const qd_contact *contact) {
+  double own[3], t1[3];
+  if (!c->by_edges || model->pair_edges[contact->pair] == 0) {
+    return 0;
+  }
+  mujoco_tangent_axis(out, c, model, contact);
+  contact_tangent_axis(own, model, contact->frame);
+  vec3_cross(t1, out->axis, contact->frame);
+  return out->side >= 0 || fabs(vec3_dot(own, t1)) > OTHER_AXIS * vec3_norm(t1);
+}
+
+void contact_frame_axis(tangent_axis *out, const collision *c, const qd_model *model,
+                        const qd_contact *contact) {
+  if (!has_mujoco_tangents(out, c, model, contact)) {
+    contact_tangent_axis(out->axis, model, contact->frame);
+    out->side = -1;
   }
 }
 
-/* Replaces tangents; those that are along the same lines stay. */
-static void use_mujoco_tangents(double frame[9], const qd_model *model) {
-  double axis[3], own[3], t1[3];
-  contact_tangent_axis(own, model, frame);
-  mujoco_tangent_axis(axis, frame);
-  vec3_cross(t1, axis, frame);
-  vec3_normalize(t1);
-  if (fabs(vec3_dot(own, t1)) > OTHER_AXIS) {
-    vec3_copy(frame + 3, t1);
-    vec3_cross(frame + 6, frame, t1);
+static void use_mujoco_tangents(const collision *c, const qd_model *model, qd_contact *contact) {
+  double *frame = contact->frame;
+  tangent_axis from;
+  if (has_mujoco_tangents(&from, c, model, contact)) {
+    vec3_cross(frame + 3, from.axis, frame);
+    vec3_normalize(frame + 3);
+    vec3_cross(frame + 6, frame, frame + 3);
   }
 }
 
@@ -157,8 +191,8 @@ void collision_add_contact(collision *c, const qd_model *model, int pair,
                            const contact_point *contact) {
   if (c->count < c->capacity) {
     contact_fill(c->contact + c->count, model, pair, contact);
-    if (c->by_edges && model->pair_edges[pair] > 0) {
-      use_mujoco_tangents(c->contact[c->count].frame, model);
+    if (c->by_edges) {
+      use_mujoco_tangents(c, model, c->contact + c->count);
     }
     c->feature[c->count] = contact->feature;
   }
@@ -235,14 +269,20 @@ static void mul_3x6(double r[3], const double *D, const double x[6]) {
   }
 }
 
-/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (axis x dn) / |y|; t2 = n x t1. */
-static void frame_motion(double d_frame[9], const qd_model *model, const double *frame) {
+/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2 = n x
+ * t1. w: angular velocity of what carries the axis, NULL: it stays. */
+static void frame_motion(double d_frame[9], const double axis[3], const double *frame,
+                         const double *w) {
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
-  double axis[3], y[3], dy[3], part[3];
+  double y[3], dy[3], part[3], turned[3];
   double *dt1 = d_frame + 3, *dt2 = d_frame + 6;
-  contact_frame_axis(axis, model, frame);
   vec3_cross(y, axis, n);
   vec3_cross(dy, axis, dn);
+  if (w != NULL) {
+    vec3_cross(turned, w, axis);
+    vec3_cross(part, turned, n);
+    vec3_axpy(dy, 1.0, part);
+  }
   vec3_copy(dt1, dy);
   vec3_axpy(dt1, -vec3_dot(t1, dy), t1);
   vec3_scale(dt1, dt1, 1.0 / vec3_norm(y));
@@ -251,8 +291,11 @@ static void frame_motion(double d_frame[9], const qd_model *model, const double 
   vec3_axpy(dt2, 1.0, part);
 }
 
-void contact_motion_compute(contact_motion *out, const qd_model *model, const qd_contact *contact,
-                            const contact_point_derivative *d, const screw *a, const screw *b) {
+void contact_motion_compute(contact_motion *out, const collision *c, const qd_model *model,
+                            const qd_contact *contact, const contact_point_derivative *d,
+                            const screw *a, const screw *b) {
+  tangent_axis from;
+  contact_frame_axis(&from, c, model, contact);
   /* both move with a: the contact moves rigidly; then B relative to A: the pair's derivative */
   double relative[6], va[3], vb[3], part[3];
   screw_point_velocity(va, a, contact->pos);
@@ -268,24 +311,28 @@ void contact_motion_compute(contact_motion *out, const qd_model *model, const qd
   vec3_cross(out->frame, a->w, contact->frame);
   mul_3x6(part, d->normal, relative);
   vec3_axpy(out->frame, 1.0, part);
-  frame_motion(out->frame, model, contact->frame);
+  frame_motion(out->frame, from.axis, contact->frame,
+               from.side < 0 ? NULL : (from.side == 0 ? a->w : b->w));
 }
 
-/* The pullback of frame_motion: cotangents of the three axes -> that of the normal. */
-static void frame_pull(double normal[3], const qd_model *model, const double *frame,
-                       const double *cotangent) {
+/* The pullback of frame_motion: cotangents of the three axes -> that of the normal, and the moment
+ * on what carries the axis. */
+static void frame_pull(double normal[3], double moment[3], const double axis[3],
+                       const double *frame, const double *cotangent) {
   const double *n = frame, *t1 = frame + 3;
-  double axis[3], y[3], part[3], on_t1[3];
-  contact_frame_axis(axis, model, frame);
+  double y[3], part[3], on_y[3];
   vec3_cross(y, axis, n);
   vec3_copy(normal, cotangent);
   vec3_cross(part, t1, cotangent + 6);
   vec3_axpy(normal, 1.0, part);
-  vec3_cross(on_t1, cotangent + 6, n);
-  vec3_axpy(on_t1, 1.0, cotangent + 3);
-  vec3_axpy(on_t1, -vec3_dot(t1, on_t1), t1);
-  vec3_cross(part, on_t1, axis);
-  vec3_axpy(normal, 1.0 / vec3_norm(y), part);
+  vec3_cross(on_y, cotangent + 6, n);
+  vec3_axpy(on_y, 1.0, cotangent + 3);
+  vec3_axpy(on_y, -vec3_dot(t1, on_y), t1);
+  vec3_scale(on_y, on_y, 1.0 / vec3_norm(y));
+  vec3_cross(part, on_y, axis);
+  vec3_axpy(normal, 1.0, part);
+  vec3_cross(part, n, on_y);
+  vec3_cross(moment, axis, part);
 }
 
 /* r += D' x for a (3, 6) matrix */
@@ -306,11 +353,14 @@ static void pull_through(double out[6], const contact_point_derivative *d, doubl
   add_tmul_3x6(out, d->normal, normal);
 }
 
-void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const qd_model *model,
-                         const qd_contact *contact, const contact_point_derivative *d,
-                         const contact_point_derivative *sizes, const contact_motion *cotangent) {
-  double normal[3], relative[6], part[3];
-  frame_pull(normal, model, contact->frame, cotangent->frame);
+void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const collision *c,
+                         const qd_model *model, const qd_contact *contact,
+                         const contact_point_derivative *d, const contact_point_derivative *sizes,
+                         const contact_motion *cotangent) {
+  double normal[3], relative[6], part[3], turning[3];
+  tangent_axis from;
+  contact_frame_axis(&from, c, model, contact);
+  frame_pull(normal, turning, from.axis, contact->frame, cotangent->frame);
   pull_through(relative, d, cotangent->dist, cotangent->pos, normal);
   vec3_copy(on_b->f, relative + 3);
   vec3_cross(on_b->m, contact->pos, on_b->f);
@@ -321,18 +371,25 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const qd_m
   vec3_cross(part, contact->frame, normal);
   vec3_axpy(on_a->m, 1.0, part);
   wrench_axpy(on_a, -1.0, on_b);
+  if (from.side >= 0) {
+    wrench *on = from.side == 0 ? on_a : on_b;
+    vec3_axpy(on->m, 1.0, turning);
+  }
   if (by_size != NULL) {
     pull_through(by_size, sizes, cotangent->dist, cotangent->pos, normal);
   }
 }
 
-void contact_size_motion(contact_motion *out, const qd_model *model, const qd_contact *contact,
-                         const contact_point_derivative *sizes, const double *size) {
+void contact_size_motion(contact_motion *out, const collision *c, const qd_model *model,
+                         const qd_contact *contact, const contact_point_derivative *sizes,
+                         const double *size) {
+  tangent_axis from;
+  contact_frame_axis(&from, c, model, contact);
   mul_3x6(out->pos, sizes->pos, size);
   mul_3x6(out->frame, sizes->normal, size);
   out->dist = 0.0;
   for (int i = 0; i < 6; ++i) {
     out->dist += sizes->dist[i] * size[i];
   }
-  frame_motion(out->frame, model, contact->frame);
+  frame_motion(out->frame, from.axis, contact->frame, NULL);
 }

@@ -47,9 +47,20 @@ void collision_remove(collision *c, int at, int end);
 /* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
  * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
 void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]);
-/* That of a frame: the same, or of MuJoCo's tangents its axis y, or z where that is near n. These
- * differ where tangent 1 is not across the former. */
-void contact_frame_axis(double axis[3], const qd_model *model, const double frame[9]);
+/* What tangent 1 of a contact is made from, and the side that it moves with: 0 A, 1 B, -1 neither.
+ */
+typedef struct tangent_axis {
+  double axis[3];
+  int side;
+} tangent_axis;
+
+/* What MuJoCo makes them from, but for their order and sign: what its collider gives, the axis of a
+ * capsule on a plane, or else the axis y, or z where that is near the normal. */
+void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *model,
+                         const qd_contact *contact);
+/* That of a contact in the list, MuJoCo's or not (by_edges). */
+void contact_frame_axis(tangent_axis *out, const collision *c, const qd_model *model,
+                        const qd_contact *contact);
 
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {
@@ -64,17 +75,20 @@ void contact_derivative_compute(contact_point_derivative *out, const collision *
 void contact_size_derivative_compute(contact_point_derivative *out, const collision *c, int index);
 /* ... and the contact's motion along a DOF that moves body A with twist a and body B with twist b.
  */
-void contact_motion_compute(contact_motion *out, const qd_model *model, const qd_contact *contact,
-                            const contact_point_derivative *d, const screw *a, const screw *b);
+void contact_motion_compute(contact_motion *out, const collision *c, const qd_model *model,
+                            const qd_contact *contact, const contact_point_derivative *d,
+                            const screw *a, const screw *b);
 
 /* The other way: cotangents of midpoint, distance and axes -> wrenches about the world origin whose
  * power with the twists of A and B is the change, and the cotangent of what shapes' sizes do, (3)
  * sizes of A, (3) of B, by `sizes` (NULL: not wanted; by_size then too). */
-void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const qd_model *model,
-                         const qd_contact *contact, const contact_point_derivative *d,
-                         const contact_point_derivative *sizes, const contact_motion *cotangent);
+void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const collision *c,
+                         const qd_model *model, const qd_contact *contact,
+                         const contact_point_derivative *d, const contact_point_derivative *sizes,
+                         const contact_motion *cotangent);
 /* The contact's motion when the shapes' sizes change by size (6), bodies standing still. */
-void contact_size_motion(contact_motion *out, const qd_model *model, const qd_contact *contact,
-                         const contact_point_derivative *sizes, const double *size);
+void contact_size_motion(contact_motion *out, const collision *c, const qd_model *model,
+                         const qd_contact *contact, const contact_point_derivative *sizes,
+                         const double *size);
 
 #endif

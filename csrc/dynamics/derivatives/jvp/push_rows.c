@@ -3,19 +3,20 @@
 #include "dynamics/problem/yield.h"
 
 static void contact_moves(contact_motion *m, const pushforward *p, int index) {
-  const qd_contact *contact = p->s->w->collision.contact + index;
+  const collision *c = &p->s->w->collision;
+  const qd_contact *contact = c->contact + index;
   const differential *d = p->d;
   contact_motion by_size;
   double size[6];
   memset(m, 0, sizeof *m);
   if (p->tangent[QD_BY_Q] != NULL || p->tangent[QD_BY_MOCAP] != NULL) {
-    contact_motion_compute(m, p->s->model, contact, d->by_pose + index,
+    contact_motion_compute(m, c, p->s->model, contact, d->by_pose + index,
                            d->body_motion + contact->body_a, d->body_motion + contact->body_b);
   }
   if (p->tangent[QD_BY_GEOM_SIZE] != NULL) {
     tangent_vec3(size, p, QD_BY_GEOM_SIZE, contact->geom_a);
     tangent_vec3(size + 3, p, QD_BY_GEOM_SIZE, contact->geom_b);
-    contact_size_motion(&by_size, p->s->model, contact, d->by_size + index, size);
+    contact_size_motion(&by_size, c, p->s->model, contact, d->by_size + index, size);
     vec3_axpy(m->pos, 1.0, by_size.pos);
     m->dist += by_size.dist;
     for (int i = 0; i < 9; ++i) {

@@ -180,8 +180,9 @@ void pull_contact(const pullback *p, int index) {
   pull_offset(p, block, m[0], &cotangent);
   pull_in_time(p, block, contact, m, &cotangent);
   cotangent.dist += by_yield;
-  contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
-                      d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
+  contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, &w->collision, p->s->model,
+                      contact, d->by_pose + index, by_size != NULL ? d->by_size + index : NULL,
+                      &cotangent);
   wrench_axpy(d->pose + a, 1.0, &on_a);
   wrench_axpy(d->pose + b, 1.0, &on_b);
   for (int i = 0; by_size != NULL && i < 3; ++i) {
