@@ -181,14 +181,6 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
                                   const kinematics *k, const constraint_motion *m, int j) {
   const screw *S = k->dof_screw + j;
   memset(column, 0, (size_t)s->rows * sizeof(double));
-  if (s->rows == 1) {
-    column[0] = j == s->dof[0] ? 1.0 : (j == s->dof[1] ? -s->slope : 0.0);
-    constraint_cap_change(s, 0, column);
-    if (j == s->dof[1]) {
-      column[0] -= s->curvature * m->delta[j];
-    }
-    return;
-  }
   screw carrier = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   if (body_is_behind(model, s->body[2], j)) {
     change_twist(&carrier, k, m, s->body[2], j);

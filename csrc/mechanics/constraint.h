@@ -56,10 +56,9 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
 typedef struct constraint_motion {
   const screw *body_twist;
   const screw *unmoved_twist;
-  const double *delta;
 } constraint_motion;
 
-/* column (rows) = d (C delta + c) / dq_j at fixed delta */
+/* column (rows) = d (C delta + c) / dq_j at fixed delta, of connect and weld */
 void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
                                   const kinematics *k, const constraint_motion *m, int j);
 

@@ -9,6 +9,7 @@
 
 #include "mechanics/inertia.h"
 #include "mechanics/kinematics.h"
+#include "mechanics/tendon.h"
 
 typedef struct tree_factor {
   int *place;  /* (nv) of a DOF in its tree */
@@ -116,9 +117,35 @@ static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *
   }
 }
 
+/* J M^-1 J' of tendons: what this tree adds. */
+static void add_tendon_weights(qd_model *m, const tendons *t, int tree, int n, tree_factor *f) {
+  for (int tendon = 0; tendon < m->tendon_count; ++tendon) {
+    int any = 0;
+    memset(f->row, 0, (size_t)n * sizeof(double));
+    for (int d = m->tendon_dof_start[tendon]; d < m->tendon_dof_start[tendon + 1]; ++d) {
+      const int dof = m->tendon_dof[d];
+      if (m->tendon_dof_counts[d] && m->dof_tree[dof] == tree) {
+        f->row[f->place[dof]] = t->rate[d];
+        any = 1;
+      }
+    }
+    if (any) {
+      m->tendon_invweight[tendon] += squared_response(f, n);
+    }
+  }
+}
+
+static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
+  for (int i = 0; i < m->tendon_count && spec->tendon_invweight != NULL; ++i) {
+    if (spec->tendon_invweight[i] >= 0.0) {
+      m->tendon_invweight[i] = spec->tendon_invweight[i];
+    }
+  }
+}
+
 /* Bodies of one tree mostly stand together, so that each tree is factored once. */
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
-                         const inertia *I, tree_factor *f) {
+                         const inertia *I, const tendons *t, tree_factor *f) {
   int factored = -1, n = 0;
   for (int tree = 0; tree < m->tree_count; ++tree) {
     const int *dofs = m->tree_dofs + m->tree_dof_start[tree];
@@ -126,7 +153,9 @@ static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematic
     fill_mass(f, m, k, I, dofs, n);
     factor(f->L, n);
     fill_dof_weights(m, spec, dofs, n, f);
+    add_tendon_weights(m, t, tree, n, f);
   }
+  use_given_tendon_weights(m, spec);
   for (int body = 0; body < m->body_count; ++body) {
     const int tree = m->body_tree[body];
     if (spec->body_invweight != NULL && spec->body_invweight[body] >= 0.0) {
@@ -151,6 +180,7 @@ static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematic
 int model_inverse_weights_fill(qd_model *m, const qd_model_spec *spec) {
   kinematics k;
   inertia I;
+  tendons t;
   tree_factor f;
   double *q = NULL;
   const size_t n = (size_t)largest_tree(m);
@@ -159,6 +189,7 @@ int model_inverse_weights_fill(qd_model *m, const qd_model_spec *spec) {
   for (int pass = 0; pass < 2; ++pass) {
     kinematics_lay_out(&k, m, &a);
     inertia_lay_out(&I, m, &a);
+    tendons_lay_out(&t, m, &a);
     f.place = arena_ints(&a, (size_t)m->nv);
     f.L = arena_doubles(&a, n * n);
     f.row = arena_doubles(&a, n);
@@ -177,7 +208,8 @@ int model_inverse_weights_fill(qd_model *m, const qd_model_spec *spec) {
   }
   kinematics_compute(m, q, NULL, &k);
   inertia_compute(m, &k, 1, &I);
-  fill_weights(m, spec, &k, &I, &f);
+  tendons_compute(&t, m, &k, q);
+  fill_weights(m, spec, &k, &I, &t, &f);
   free(block);
   return 1;
 }

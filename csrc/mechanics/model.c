@@ -159,6 +159,9 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->tendon_rest = arena_doubles(a, 2 * nt);
   m->tendon_friction = arena_doubles(a, nt);
   m->tendon_damping = arena_doubles(a, nt);
+  m->tendon_limit_solver = arena_doubles(a, 9 * nt);
+  m->tendon_friction_solver = arena_doubles(a, 8 * nt);
+  m->tendon_invweight = arena_doubles(a, nt);
   m->tendon_is_coupled = arena_ints(a, nt);
   m->tendon_dof_start = arena_ints(a, nt + 1);
   m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
@@ -264,17 +267,19 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
 #define DEFAULT_B (100.0 / 0.95)
 #define DEFAULT_SOLIMP 0.9, 0.95, 0.001, 0.5, 2.0
 
-static void copy_row_solvers(qd_model *m, const qd_model_spec *spec) {
+static void copy_rows(double *to, const double *from, int count, size_t width) {
   static const double law[9] = {DEFAULT_K, DEFAULT_B, QD_REFERENCE_TIMES, DEFAULT_SOLIMP, 0.0};
-  const double *limit = spec->joint_limit_solver, *friction = spec->joint_friction_solver;
-  for (int i = 0; i < m->joint_count; ++i) {
-    copy_doubles(m->joint_limit_solver + 9 * i, limit != NULL ? limit + 9 * i : law, 9);
-    copy_doubles(m->joint_friction_solver + 8 * i, friction != NULL ? friction + 8 * i : law, 8);
+  for (size_t i = 0; i < (size_t)count; ++i) {
+    copy_doubles(to + width * i, from != NULL ? from + width * i : law, width);
   }
-  for (int i = 0; i < m->constraint_count; ++i) {
-    const double *own = spec->constraint_solver;
-    copy_doubles(m->constraint_solver + 8 * i, own != NULL ? own + 8 * i : law, 8);
-  }
+}
+
+static void copy_row_solvers(qd_model *m, const qd_model_spec *spec) {
+  copy_rows(m->joint_limit_solver, spec->joint_limit_solver, m->joint_count, 9);
+  copy_rows(m->joint_friction_solver, spec->joint_friction_solver, m->joint_count, 8);
+  copy_rows(m->tendon_limit_solver, spec->tendon_limit_solver, m->tendon_count, 9);
+  copy_rows(m->tendon_friction_solver, spec->tendon_friction_solver, m->tendon_count, 8);
+  copy_rows(m->constraint_solver, spec->constraint_solver, m->constraint_count, 8);
 }
 
 static void copy_contact_solver(qd_model *m, const qd_model_spec *spec) {

@@ -157,14 +157,17 @@ struct qd_model {
   int *tendon_object; /* (tendon_point_total) joint, body, or geometry that it wraps around */
   double
       *tendon_data; /* (tendon_point_total, 3) coefficient, point in the body's frame, or divisor */
-  double *tendon_range;    /* (tendon_count, 2) */
-  double *tendon_rest;     /* (tendon_count, 2) where its spring is at rest */
-  double *tendon_friction; /* (tendon_count) N */
-  double *tendon_damping;  /* (tendon_count) Ns/m */
-  int *tendon_is_coupled;  /* (tendon_count) 1: a bilateral constraint holds it */
-  int *tendon_dof_start;   /* (tendon_count + 1) into the next two */
-  int *tendon_dof;         /* (tendon_dof_total) DOFs that move any of its points, ascending */
-  int *tendon_dof_counts;  /* (tendon_dof_total) 0: it moves all of them together */
+  double *tendon_range;           /* (tendon_count, 2) */
+  double *tendon_rest;            /* (tendon_count, 2) where its spring is at rest */
+  double *tendon_friction;        /* (tendon_count) N */
+  double *tendon_damping;         /* (tendon_count) Ns/m */
+  double *tendon_limit_solver;    /* (tendon_count, 9) as of joints */
+  double *tendon_friction_solver; /* (tendon_count, 8) */
+  double *tendon_invweight;       /* (tendon_count) MuJoCo's inverse weight, 1/kg */
+  int *tendon_is_coupled;         /* (tendon_count) 1: a bilateral constraint holds it */
+  int *tendon_dof_start;          /* (tendon_count + 1) into the next two */
+  int *tendon_dof;        /* (tendon_dof_total) DOFs that move any of its points, ascending */
+  int *tendon_dof_counts; /* (tendon_dof_total) 0: it moves all of them together */
 
   model_parameters parameters;
 };

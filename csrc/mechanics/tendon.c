@@ -12,7 +12,7 @@ void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   t->path_count = arena_ints(a, (size_t)model->tendon_count);
   t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(strand_wrap));
   t->motion = arena_take(a, points * sizeof(strand_motion));
-  t->change = arena_doubles(a, model->tendon_count > 0 ? (size_t)model->nv : 0);
+  t->change = arena_doubles(a, model->tendon_count > 0 ? 2 * (size_t)model->nv : 0);
 }
 
 /* ---------------------------------------------------------------- lengths */

@@ -19,7 +19,7 @@ typedef struct tendons {
   int *path_count;       /* (tendon_count) how many those of a spatial one are */
   strand_wrap *wrap;     /* (geometries that tendons wrap around) those that are touched */
   strand_motion *motion; /* (points of all tendons) scratch of the derivatives */
-  double *change;        /* (nv) of tendon_linearize */
+  double *change;        /* (2, nv) of tendon_linearize; the second half is the caller's */
 } tendons;
 
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a);

@@ -39,6 +39,16 @@ LYING = """<mujoco><worldbody><geom type="plane" size="1 1 1" euler="5 3 0"/>
  <body pos="0 0 -.4"><joint name="e" axis=".3 1 0"/><geom type="capsule" size=".05 .2" pos="0 0 -.12"/></body></body></worldbody>
 <actuator><motor joint="e"/></actuator></mujoco>"""
 """Capsules, whose axes are the first tangents of MuJoCo's pyramids."""
+STRINGS = """<mujoco><worldbody><geom name="g" size=".05" pos=".15 0 .9" contype="0" conaffinity="0"/><geom type="plane" size="1 1 1"/>
+<site name="s" pos="0 .05 1.2"/>
+<body pos="0 0 1"><joint name="e" axis="0 1 0"/><geom type="capsule" size=".03 .1"/>
+ <body pos=".3 0 0"><joint name="b" axis="0 1 .2"/><geom type="capsule" size=".03 .08"/><site name="t" pos=".2 .02 0"/></body></body>
+<body pos=".3 .3 .049"><freejoint/><geom size=".05"/><site name="f" pos=".03 0 .01"/></body></worldbody>
+<tendon><fixed name="eb" limited="true" range="-.03 .02" frictionloss=".1"><joint joint="e" coef=".5"/><joint joint="b" coef="-1"/></fixed>
+<spatial name="st" limited="true" range=".1 .5" frictionloss=".3"><site site="s"/><site site="t"/></spatial>
+<spatial name="tf" limited="true" range=".6 .9" frictionloss=".2" margin=".1"><site site="t"/><geom geom="g"/><site site="f"/></spatial></tendon>
+<equality><tendon tendon1="st" tendon2="tf" polycoef=".01 .4 .5 .2 0" solref=".05 .7"/></equality>
+<actuator><position joint="e" kp="50"/></actuator></mujoco>"""
 YIELDS = {"contacts": "mujoco", "h": 0.005}
 """Shorter than half of MuJoCo's time constants, from where on these count as longer: a kink by h."""
 
@@ -260,10 +270,12 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 
 @pytest.mark.short_cases(1)
-@pytest.mark.parametrize("name", ["cones", "discrete", "couplings", "lying"])
+@pytest.mark.parametrize("name", ["cones", "discrete", "couplings", "lying", "strings"])
 def test_mujocos_law(name):
     """Contacts, limits and dry friction, and a coupling, that yield, by everything."""
-    source = {"cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING}[name]
+    source = {
+        "cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING, "strings": STRINGS,
+    }[name]  # fmt: skip
     if name == "discrete":  # without a spring in the metric, which derivatives do not know
         source = source.replace('<position joint="e" kp="50"/>', '<motor joint="e"/>')
     source = source.replace('limited="true"/', 'limited="true" frictionloss=".05" margin=".1"/')
@@ -279,7 +291,9 @@ def test_mujocos_law(name):
 
 
 @pytest.mark.parametrize(
-    "source", [TREES, CONTACTS, VIOLATED, LYING], ids=["trees", "contacts", "violated", "lying"]
+    "source",
+    [TREES, CONTACTS, VIOLATED, LYING, STRINGS],
+    ids=["trees", "contacts", "violated", "lying", "strings"],
 )
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_one_sweep_is_what_pullbacks_are(source, kind):

@@ -211,6 +211,41 @@ def test_couplings_of_joints(law: str, integrator: int) -> None:
     assert compare(mj, 7, 20, 0.1, 1.0) == 20
 
 
+TENDONS = """<mujoco><worldbody><geom name="g" type="sphere" size="0.05" pos="0.15 0 0.9" contype="0" conaffinity="0"/>
+<site name="s" pos="0 0.05 1.2"/>
+<body pos="0 0 1"><joint name="a" axis="0 1 0" {spring}/><geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+<body pos="0.3 0 0"><joint name="b" axis="0 1 0.2"/><geom type="capsule" size="0.03" fromto="0 0 0 0.2 0 0" mass="0.3"/>
+<site name="t" pos="0.2 0.02 0"/></body></body>
+<body pos="0.3 0.3 0.7"><freejoint/><geom size="0.05" mass="0.2"/><site name="f" pos="0.03 0 0.01"/></body>
+<body pos="0 1 1"><joint name="c" type="slide" axis="0 0 1"/><geom size="0.05" mass="0.3"/></body></worldbody>
+<tendon><fixed name="ab" limited="true" range="-0.03 0.02" frictionloss="0.1" {law}><joint joint="a" coef="0.5"/><joint joint="b" coef="-1"/></fixed>
+<spatial name="st" limited="true" range="0.1 {most}" frictionloss="0.3" {law}><site site="s"/><site site="t"/></spatial>
+<spatial name="tf" limited="true" range="0.6 0.9" {law}><site site="t"/><geom geom="g"/><site site="f"/></spatial>
+<fixed name="c"><joint joint="c" coef="2"/></fixed></tendon>
+<equality><tendon tendon1="ab" tendon2="c" polycoef="0.01 0.4 0.5 0.2 0" {equal}/><tendon tendon1="tf" polycoef="0.01 0 0 0 0" {equal}/></equality>
+</mujoco>"""
+SLOW, DIRECT = 'solref{0}="0.05 0.7" solimp{0}="0.5 0.8 0.05" ', 'solref{0}="-900 -20" '
+TENDON_LAWS = {
+    "defaults": ("", ""),
+    "soft and slow": (
+        SLOW.format("limit") + SLOW.format("friction") + 'margin="0.02"',
+        SLOW.format(""),
+    ),
+    "direct": (DIRECT.format("limit") + DIRECT.format("friction"), DIRECT.format("")),
+}
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("law", TENDON_LAWS)
+def test_tendons(law: str, integrator: int) -> None:
+    """Limits, dry friction and equalities of fixed and spatial ones, around a sphere too."""
+    own, equal = TENDON_LAWS[law]
+    spring = 'stiffness="30" damping="0.4"' if integrator == DISCRETE else ""
+    for most in (0.5, 0.6):
+        source = TENDONS.format(law=own, equal=equal, most=most, spring=spring)
+        assert compare(compiled(source, integrator), 8, 20, 0.1, 1.0) == 20
+
+
 def test_a_motion_is_mujocos() -> None:
     """A box that is thrown, slides and comes to rest: 400 steps."""
     size, z = SHAPES["box"]

@@ -5,6 +5,7 @@
 #include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/motion_columns.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 
@@ -130,16 +131,17 @@ static void constraint_row_derivative(double *row, const qd_model *model, const 
   }
 }
 
-/* That of a coupling by MuJoCo's law: by what its violation and its rate do, and by its slope. */
+/* That of a coupling of joints: by what its violation and its rate do, and by its slope. */
 static void add_coupling_row(const sensitivity *s, double *row, const problem *p,
-                             const constraint_state *state, const double change[3],
+                             const constraint_state *state, const coupling_change *change,
                              const double *delta) {
   const int first = state->dof[0], second = state->dof[1];
-  const double one[3] = {change[0], change[1], 0.0};
+  const double one[3] = {change->by_violation, change->in_time, 0.0};
   set_dof_row(s, row, first, one);
   if (second >= 0) {
-    const double bend = state->curvature * (delta[second] + change[1] * p->v[second]);
-    const double other[3] = {-state->slope * change[0] - bend, -state->slope * change[1], 0.0};
+    const double late = change->in_time != 0.0 ? change->in_time * p->v[second] : 0.0;
+    const double bend = state->curvature * (delta[second] + late);
+    const double other[3] = {-state->slope * one[0] - bend, -state->slope * one[1], 0.0};
     set_dof_row(s, row, second, other);
   }
 }
@@ -149,7 +151,7 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
                                const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved, delta};
+  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
@@ -157,14 +159,9 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
     if (state->tendon[0] >= 0) {
       continue; /* with its tendons */
     }
-    if (equality->weight > 0.0) {
-      double change[3];
-      problem_coupling_change(change, p, model, options, one->equality + i);
-      add_coupling_row(s, row, p, state, change, delta);
-      continue;
-    }
     if (state->rows == 1) {
-      constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);
+      const coupling_change change = problem_coupling_change(p, model, options, one->equality + i);
+      add_coupling_row(s, row, p, state, &change, delta);
       continue;
     }
     for (int side = 0; side < 2; ++side) {
@@ -194,25 +191,61 @@ static void subtract_force_slope(const qd_model *model, qd_workspace *w, int ten
   }
 }
 
-/* The derivative of a row's offset by the length; of forces that no row says, that of the force is
- * put into D. */
-static double length_share(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                           const qd_step_input *input, const double *delta, const tendon_row *row) {
+/* change = derivatives of a row by the length and by rate.v; of forces that no row says, that of
+ * the force is put into D. */
+static void tendon_row_change(double change[3], const qd_model *model, qd_workspace *w,
+                              const qd_step_options *options, const qd_step_input *input,
+                              const double *delta, const tendon_row *row) {
   if (row->kind < TENDON_ACTUATOR) {
-    return tendon_row_has_length(row) && !row->capped ? 1.0 : 0.0;
+    problem_tendon_change(change, &w->problem, model, options, row);
+    return;
   }
   const actuator_part part =
       actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
+  change[0] = change[1] = change[2] = 0.0;
   if (part.row < 0) {
     subtract_force_slope(model, w, row->tendon, part.slope.l);
-    return 0.0;
+  } else {
+    change[0] = part.per_row * part.slope.l;
   }
-  return part.per_row * part.slope.l;
+}
+
+/* d (rate.d) / dq (DOFs of the tendon), and behind it, where offsets know it, d (rate.v) / dq. */
+static void find_rate_changes(const qd_model *model, qd_workspace *w,
+                              const qd_step_options *options, int tendon) {
+  const problem *p = &w->problem;
+  const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
+  const tendon_twists in_time = {p->velocity.body, p->velocity.unmoved};
+  double *change = p->tendons.change;
+  if (contacts_yield_in_time(options)) {
+    tendon_linearize(&p->tendons, &w->sensitivity.D, model, &w->kinematics, &in_time, tendon, 0.0);
+    memcpy(change + model->nv, change, (size_t)model->nv * sizeof(double));
+  }
+  tendon_linearize(&p->tendons, &w->sensitivity.D, model, &w->kinematics, &twists, tendon,
+                   p->tendon_force[tendon]);
+}
+
+/* row += share (rate.d + in_time rate.v) of a tendon, by q and by v */
+static void add_rate(const qd_model *model, const problem *p, const sensitivity *s, double *row,
+                     int tendon, double share, double in_time) {
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const double *change = p->tendons.change, *late = change + model->nv;
+  for (int d = first; d < end; ++d) {
+    const int place = s->place[model->tendon_dof[d]];
+    row[place] += share * change[d - first];
+    if (in_time != 0.0) {
+      row[place] += share * in_time * late[d - first];
+    }
+    if (in_time != 0.0 && s->v_count > 0) {
+      row[s->q_count + place] += share * in_time * p->tendons.rate[d];
+    }
+  }
 }
 
 /* What a tendon does to the rows of its couplings: the change of share (length + rate.d), whose
  * share moves with the length of the second one. */
-static void add_coupling_derivative(const qd_model *model, qd_workspace *w, const island *one,
+static void add_coupling_derivative(const qd_model *model, qd_workspace *w,
+                                    const qd_step_options *options, const island *one,
                                     const double *delta, int tendon) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
@@ -224,13 +257,17 @@ static void add_coupling_derivative(const qd_model *model, qd_workspace *w, cons
       if (state->tendon[k] != tendon) {
         continue;
       }
+      const coupling_change change = problem_coupling_change(p, model, options, one->equality + i);
       const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
-      const double turn = bend * tendon_displacement(p, model, tendon, delta);
-      const double length = state->capped[0] ? -turn : share - turn;
-      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
-        row[s->place[model->tendon_dof[d]]] +=
-            length * p->tendons.slope[d] + share * p->tendons.change[d - first];
+      double moved = tendon_displacement(p, model, tendon, delta);
+      if (change.in_time != 0.0) {
+        moved += change.in_time * tendon_displacement(p, model, tendon, p->v);
       }
+      const double length = share * change.by_violation - bend * moved;
+      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
+      }
+      add_rate(model, p, s, row, tendon, share, change.in_time);
       subtract_force_slope(model, w, tendon, -bend * p->dual_eq[one->equality + i]);
     }
   }
@@ -240,24 +277,22 @@ void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step
                            const qd_step_input *input, const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
   int row = one->tendon_row;
   const int end = one->tendon_row + one->tendon_row_count;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
-    tendon_linearize(&p->tendons, &s->D, model, &w->kinematics, &twists, tendon,
-                     p->tendon_force[tendon]);
+    find_rate_changes(model, w, options, tendon);
     if (model->tendon_is_coupled[tendon]) {
-      add_coupling_derivative(model, w, one, delta, tendon);
+      add_coupling_derivative(model, w, options, one, delta, tendon);
     }
     for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
-      double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
-      const int first = model->tendon_dof_start[tendon];
-      const double length = length_share(model, w, options, input, delta, p->tendon_row + row);
-      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
-        d_slack[s->place[model->tendon_dof[d]]] =
-            p->tendon_row[row].sign * (length * p->tendons.slope[d] + p->tendons.change[d - first]);
+      const tendon_row *at = p->tendon_row + row;
+      double *d_slack = d_slack_row(s, one, at->row), change[3];
+      tendon_row_change(change, model, w, options, input, delta, at);
+      for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        d_slack[s->place[model->tendon_dof[d]]] += change[0] * p->tendons.slope[d];
       }
+      add_rate(model, p, s, d_slack, tendon, at->sign, at->sign * change[1]);
     }
   }
 }

@@ -33,6 +33,13 @@ static int weights_move(const solved_step *s) {
     found = is_shared(s->model, row->dof, row->weight) && p->dual[row->row] > p->lower[row->row] &&
             p->dual[row->row] < p->upper[row->row];
   }
+  for (int i = 0; i < p->tendon_row_count && !found; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    const double force = p->dual[row->row];
+    found = row->shares &&
+            (row->kind == TENDON_LIMIT ? force > 0.0
+                                       : force > p->lower[row->row] && force < p->upper[row->row]);
+  }
   for (int i = 0; i < p->equality_count && !found; ++i) {
     found = p->equality[i].shares;
   }

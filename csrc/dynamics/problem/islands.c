@@ -111,7 +111,7 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   int actuators;
   tendon_actuators(model, tendon, &actuators);
   if (compliant != NULL) {
-    *compliant = springs + damper + actuators;
+    *compliant = springs + damper + actuators + (contacts_yield_in_time(o) ? limits + friction : 0);
     *intervals = friction + damper + (springs == 1) + actuators;
   }
   return limits + springs + damper + friction + actuators;

@@ -63,6 +63,11 @@ typedef struct equality_row {
   int shares;    /* 1: a share of that of the model (metric_share.h) */
 } equality_row;
 
+/* How a row of a coupling changes: by its violation, by C v, and by h. */
+typedef struct coupling_change {
+  double by_violation, in_time, by_h;
+} coupling_change;
+
 /* A joint limit: one row, sign (q - bound) + sign d >= 0. */
 typedef struct limit_row {
   int dof;
@@ -100,8 +105,11 @@ typedef struct tendon_row {
   int row;
   int kind; /* a tendon_row_kind */
   double sign;
-  int capped;   /* 1: its offset is what a step may undo */
-  int actuator; /* of the last two kinds */
+  int capped;    /* 1: its offset is what a step may undo */
+  int actuator;  /* of the last two kinds */
+  double beyond; /* MuJoCo's law: where a limit is beyond its margin, < 0, */
+  double weight; /* and the inverse weight; 0: another */
+  int shares;    /* 1: a share of that of the model (metric_share.h) */
 } tendon_row;
 
 #define TENDON_ROWS_MAX 6 /* of one tendon, beside those of its actuators */
@@ -250,9 +258,14 @@ void problem_limit_change(double change[3], const problem *p, const qd_model *mo
 void problem_friction_change(double change[3], const problem *p, const qd_model *model,
                              const qd_step_options *o, const force_row *row);
 
-/* constraint_rows.c: the same of MuJoCo's law of a coupling, by its violation, its rate and h. */
-void problem_coupling_change(double change[3], const problem *p, const qd_model *model,
-                             const qd_step_options *o, int row);
+/* tendon_rows.c: the same by the tendon's length, by rate.v and by h, of its kinds that are neither
+ * springs and dampers nor actuators. */
+void problem_tendon_change(double change[3], const problem *p, const qd_model *model,
+                           const qd_step_options *o, const tendon_row *row);
+
+/* constraint_rows.c: that of equality `row`, a coupling. */
+coupling_change problem_coupling_change(const problem *p, const qd_model *model,
+                                        const qd_step_options *o, int row);
 
 /* 1 if a row of a tendon knows its length, not how it changes alone. */
 static inline int tendon_row_has_length(const tendon_row *row) { return row->kind <= TENDON_REST; }

@@ -1,5 +1,8 @@
 /* Rows along tendons: limits, springs (which give way), dry friction and actuators (intervals). */
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 
 /* Lists the tiles of a tendon's free DOFs. 0 if nothing free changes its length. */
 static int list_tendon_tiles(problem *p, const qd_model *model, const island *one, int tendon) {
@@ -23,8 +26,8 @@ typedef struct row_law {
 } row_law;
 
 /* A row of its kind, its tiles being listed, and its cone. */
-static void add_row(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                    const tendon_row *kind, const row_law *law) {
+static tendon_row *add_row(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                           const tendon_row *kind, const row_law *law) {
   const int tendon = kind->tendon, is_interval = kind->kind >= TENDON_REST;
   double *row = tile_rows_append(&one->G, &p->list);
   for (int k = 0; k < p->list.count; ++k) {
@@ -57,6 +60,65 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   ++one->row_count;
   ++one->tendon_row_count;
   add_cone(p, one, is_interval ? QD_INTERVAL : QD_ORTHANT, 1, barrier_target(o, 1));
+  return added;
+}
+
+/* MuJoCo's law of a limit or of dry friction, which has no spring. */
+static mujoco_reference law_of(const qd_model *model, const tendon_row *row, double weight) {
+  if (row->kind == TENDON_LIMIT) {
+    return mujoco_reference_of(model->tendon_limit_solver + 9 * row->tendon, weight);
+  }
+  mujoco_reference of =
+      mujoco_reference_of(model->tendon_friction_solver + 8 * row->tendon, weight);
+  of.K = 0.0;
+  return of;
+}
+
+/* Of the tendon's row. */
+static double share_of_tendon(problem *p, const qd_model *model, const island *one, int tendon,
+                              const double *q) {
+  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    const int dof = model->tendon_dof[d];
+    if (model->tendon_dof_counts[d] && p->variable_of_dof[dof] >= 0) {
+      p->scratch[column_of(p, one, dof)] = p->tendons.rate[d];
+    }
+  }
+  return metric_share(p, model, one, q);
+}
+
+static void yield_at(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                     const double *q, tendon_row *row) {
+  mujoco_reference of = law_of(model, row, model->tendon_invweight[row->tendon]);
+  mujoco_row law;
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    const double share = share_of_tendon(p, model, one, row->tendon, q);
+    row->shares = share != 1.0;
+    of.weight *= share;
+  }
+  row->weight = of.weight;
+  row->capped = 0;
+  mujoco_row_compute(&law, NULL, NULL, &of, row->beyond, o->h);
+  const double speed = row->sign * tendon_displacement(p, model, row->tendon, p->v);
+  p->g[row->row] = law.in_time * speed + law.spring * row->beyond;
+  p->compliance[row->row] = law.compliance;
+  ++one->compliant;
+  ++p->timed_count;
+}
+
+void problem_tendon_change(double change[3], const problem *p, const qd_model *model,
+                           const qd_step_options *o, const tendon_row *row) {
+  if (row->weight > 0.0) {
+    const mujoco_reference of = law_of(model, row, row->weight);
+    const double speed = row->sign * tendon_displacement(p, model, row->tendon, p->v);
+    mujoco_row_change(change, &of, row->beyond, o->h, speed, p->dual[row->row]);
+    change[0] = row->kind == TENDON_LIMIT ? row->sign * change[0] : 0.0;
+    change[1] *= row->sign;
+    return;
+  }
+  change[0] = tendon_row_has_length(row) && !row->capped ? row->sign : 0.0;
+  change[1] = 0.0;
+  change[2] = row->capped ? -o->recovery_speed : 0.0;
 }
 
 /* A row at a bound of the length: of its spring, or rigid. */
@@ -83,23 +145,42 @@ static void add_spring(problem *p, const qd_model *model, const qd_step_options 
   }
 }
 
+/* By MuJoCo's law, if it is there. */
+static void add_yielding_limit(problem *p, const qd_model *model, const qd_step_options *o,
+                               island *one, const double *q, int tendon, double sign,
+                               double bound) {
+  const double margin = model->tendon_limit_solver[9 * tendon + 8];
+  const double beyond = sign * (p->tendons.length[tendon] - bound) - margin;
+  const tendon_row row = {.tendon = tendon, .kind = TENDON_LIMIT, .sign = sign, .beyond = beyond};
+  const row_law law = {0.0, 0.0, -INFINITY, INFINITY};
+  if (beyond < 0.0) {
+    yield_at(p, model, o, one, q, add_row(p, model, o, one, &row, &law));
+  }
+}
+
 static void add_limits(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                       int tendon) {
+                       const double *q, int tendon) {
   const double *range = model->tendon_range + 2 * tendon;
   for (int side = 0; side < 2; ++side) {
-    if (isfinite(range[side])) {
-      add_bound(p, model, o, one, tendon, TENDON_LIMIT, side == 0 ? 1.0 : -1.0, range[side]);
+    const double sign = side == 0 ? 1.0 : -1.0;
+    if (isfinite(range[side]) && contacts_yield_in_time(o)) {
+      add_yielding_limit(p, model, o, one, q, tendon, sign, range[side]);
+    } else if (isfinite(range[side])) {
+      add_bound(p, model, o, one, tendon, TENDON_LIMIT, sign, range[side]);
     }
   }
 }
 
 static void add_friction(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                         int tendon) {
+                         const double *q, int tendon) {
   const tendon_row row = {.tendon = tendon, .kind = TENDON_FRICTION, .sign = 1.0};
   const double most = model->tendon_friction[tendon];
   const row_law law = {0.0, 0.0, -most, most};
   if (most > 0.0) {
-    add_row(p, model, o, one, &row, &law);
+    tendon_row *added = add_row(p, model, o, one, &row, &law);
+    if (contacts_yield_in_time(o)) {
+      yield_at(p, model, o, one, q, added);
+    }
   }
 }
 
@@ -153,10 +234,10 @@ void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_optio
       add_spring(p, model, o, one, tendon);
     }
     add_damper(p, model, o, one, tendon);
-    add_friction(p, model, o, one, tendon);
+    add_friction(p, model, o, one, input->q, tendon);
     add_actuators(p, model, o, input, one, tendon);
     if (o->joint_limits) {
-      add_limits(p, model, o, one, tendon);
+      add_limits(p, model, o, one, input->q, tendon);
     }
   }
 }

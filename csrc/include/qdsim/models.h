@@ -217,8 +217,8 @@ typedef struct qd_model_spec {
   const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
                                           hinges), and of a weld's moments, rad/Nm; counts with
                                           qd_step_options.soft_constraints. NULL: all are rigid */
-  const double *constraint_solver; /* (constraint_count, 8) as joint_friction_solver, of couplings
-                                      of joints; NULL: MuJoCo's defaults */
+  const double *constraint_solver;     /* (constraint_count, 8) as joint_friction_solver
+                                          of joints; NULL: MuJoCo's defaults */
 
   int tendon_count;
   const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */
@@ -230,6 +230,10 @@ typedef struct qd_model_spec {
   const double *tendon_springrange;  /* (tendon_count, 2) lengths between which it rests */
   const double *tendon_frictionloss; /* (tendon_count) N, dry friction along it */
   const double *tendon_damping;      /* (tendon_count) Ns/m along it: counts with damping */
+  /* MuJoCo's law of limits and dry friction, as of joints */
+  const double *tendon_limit_solver;    /* (tendon_count, 9) the last: margin, m */
+  const double *tendon_friction_solver; /* (tendon_count, 8) */
+  const double *tendon_invweight; /* (tendon_count) 1/kg, as joint_invweight (tendon_invweight0) */
   int tendon_point_total;
   const int32_t *tendon_part;   /* (tendon_point_total) a qd_tendon_part; NULL: all are points */
   const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body; wrap: a

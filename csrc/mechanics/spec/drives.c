@@ -233,6 +233,9 @@ static qd_status check_tendons(const qd_model_spec *s, const report *r) {
   TRY(spec_not_negative(r, "tendon_stiffness", s->tendon_stiffness, s->tendon_count));
   TRY(spec_not_negative(r, "tendon_frictionloss", s->tendon_frictionloss, s->tendon_count));
   TRY(spec_not_negative(r, "tendon_damping", s->tendon_damping, s->tendon_count));
+  TRY(spec_row_solver(r, "tendon_limit_solver", s->tendon_limit_solver, s->tendon_count, 9));
+  TRY(spec_row_solver(r, "tendon_friction_solver", s->tendon_friction_solver, s->tendon_count, 8));
+  TRY(spec_finite(r, "tendon_invweight", s->tendon_invweight, s->tendon_count, 1));
   for (int t = 0; t < s->tendon_count; ++t) {
     TRY(check_tendon(s, t, first, r));
     first += s->tendon_point_count[t];

@@ -191,6 +191,11 @@ def _tendon_arrays(
     geoms = {geom.name: i for i, geom in enumerate(description.geoms)}
     paths = [_tendon_path(tendon, body_index, joint_index, geoms) for tendon in tendons]
     path = [item for items in paths for item in items]
+    limits = row_solver(
+        [tendon.solreflimit for tendon in tendons],
+        [tendon.solimplimit for tendon in tendons],
+        description.contact_solver,
+    )
     return {
         "tendon_type": _ints([_tendon_type(tendon) for tendon in tendons]),
         "tendon_point_count": _ints([len(items) for items in paths]),
@@ -199,6 +204,15 @@ def _tendon_arrays(
         "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
         "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
         "tendon_damping": _floats([tendon.damping for tendon in tendons]),
+        "tendon_limit_solver": np.column_stack((limits, [tendon.margin for tendon in tendons])),
+        "tendon_friction_solver": row_solver(
+            [tendon.solreffriction for tendon in tendons],
+            [tendon.solimpfriction for tendon in tendons],
+            description.contact_solver,
+        ),
+        "tendon_invweight": _floats(
+            [-1.0 if tendon.invweight is None else tendon.invweight for tendon in tendons]
+        ),
         "tendon_part": _ints([part for part, _, _ in path]),
         "tendon_object": _ints([place for _, place, _ in path]),
         "tendon_data": _floats([data for _, _, data in path], 3),

@@ -96,7 +96,8 @@ class TendonCoupling:
     """The length of ``tendon`` follows that of ``follows`` (None: it stays): with x and y what the two are longer
     than ``lengths`` (of ``tendon``, of ``follows``; m, or rad), y = sum of ``coefficients[i]`` x^i, five coefficients.
     ``name``: unique among constraints. ``compliance``: m/N of the force along ``tendon``, by which it gives way where
-    ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+    ``Options.soft_constraints`` says so (two numbers, of which this reads the first). ``solref``, ``solimp``: as in
+    ``Coupling``."""
 
     name: str
     tendon: str
@@ -104,6 +105,8 @@ class TendonCoupling:
     coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
     lengths: Vector = (0.0, 0.0)
     compliance: Vector = (0.0, 0.0)
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
 
     def __post_init__(self) -> None:
         owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
@@ -115,6 +118,8 @@ class TendonCoupling:
             coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
             lengths=checks.vector(owner, "lengths", self.lengths, 2),
             compliance=checks.compliance(owner, "compliance", self.compliance),
+            solref=solref(owner, "solref", self.solref),
+            solimp=solimp(owner, "solimp", self.solimp),
         )
 
 

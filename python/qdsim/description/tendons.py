@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
+from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ class Tendon:
     ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where
     the length is above ``springrange`` and pushes where it is below; within, it rests (two equal
     numbers: at one length). ``frictionloss``, N: dry friction along the tendon. ``damping``, Ns/m:
-    counts with ``Options.damping``. ``thrust``: it has no length (0), and ``points`` are three of
+    counts with ``Options.damping``. ``margin``, ``solreflimit``, ``solimplimit``, ``solreffriction``,
+    ``solimpfriction``, ``invweight`` (1/kg, ``tendon_invweight0``): MuJoCo's law of its limits and dry friction, as of
+    a ``Joint``. ``thrust``: it has no length (0), and ``points`` are three of
     one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m;
     a rotor's actuator pulls along one. ``reach``: ``points`` are a point of one body, a point of another,
     and a direction (3) in the frame of the latter, which is named twice: the length is how far the first lies
@@ -76,6 +79,12 @@ class Tendon:
     damping: float = 0.0
     thrust: bool = False
     reach: bool = False
+    margin: float = 0.0
+    solreflimit: Vector = SOLREF
+    solimplimit: Vector = SOLIMP
+    solreffriction: Vector = SOLREF
+    solimpfriction: Vector = SOLIMP
+    invweight: float | None = None
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -124,7 +133,14 @@ class Tendon:
             "springrange": (low, high),
             "frictionloss": checks.non_negative(owner, "frictionloss", self.frictionloss),
             "damping": checks.non_negative(owner, "damping", self.damping),
+            "margin": checks.number(owner, "margin", self.margin),
+            "solreflimit": solref(owner, "solreflimit", self.solreflimit),
+            "solimplimit": solimp(owner, "solimplimit", self.solimplimit),
+            "solreffriction": solref(owner, "solreffriction", self.solreffriction),
+            "solimpfriction": solimp(owner, "solimpfriction", self.solimpfriction),
         }
+        if self.invweight is not None:
+            values["invweight"] = checks.non_negative(owner, "invweight", self.invweight)
         for field, value in {
             **values,
             "range": checks.interval(owner, "range", self.range),

@@ -83,13 +83,15 @@ def _write_option(root: Element, description: Elements) -> None:
 _SOLVER = ("solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
 
 
-def _write_solver(element: Element, item: Geom | Pair | Joint | Coupling) -> None:
+def _write_solver(
+    element: Element, item: Geom | Pair | Joint | Coupling | Tendon | TendonCoupling
+) -> None:
     """Solver parameters, where they are not MuJoCo's defaults."""
     default = {field.name: field.default for field in fields(item)}
     for name in _SOLVER:
         if name in default and getattr(item, name) != default[name]:
             element.set(name, _text(getattr(item, name)))
-    if isinstance(item, Joint) and item.margin:
+    if isinstance(item, Joint | Tendon) and item.margin:
         element.set("margin", repr(item.margin))
     if isinstance(item, Geom) and item.solmix != default["solmix"]:
         element.set("solmix", repr(item.solmix))
@@ -301,6 +303,7 @@ def _write_tendon_coupling(parent: Element, item: TendonCoupling) -> None:
     """MuJoCo counts from the lengths at its reference configuration, which here are what the coupling says."""
     element = ElementTree.SubElement(parent, "tendon", name=item.name, tendon1=item.tendon)
     element.set("polycoef", _text(item.coefficients))
+    _write_solver(element, item)
     if item.follows is not None:
         element.set("tendon2", item.follows)
 
@@ -325,6 +328,7 @@ def _write_tendons(root: Element, description: Elements) -> None:
             element.set("frictionloss", repr(tendon.frictionloss))
         if tendon.damping:
             element.set("damping", repr(tendon.damping))
+        _write_solver(element, tendon)
         for joint, coefficient in tendon.joints:
             ElementTree.SubElement(element, "joint", joint=joint, coef=repr(coefficient))
         _write_path(root, element, tendon)

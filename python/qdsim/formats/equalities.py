@@ -83,6 +83,8 @@ def _couple_tendons(found: Equalities, m: Any, i: int, label: str, names: Names)
             coefficients=tuple(map(float, m.eq_data[i][:5])),
             lengths=tuple(float(m.tendon_length0[k]) if k >= 0 else 0.0 for k in tendons),
             compliance=(_softness(m, i, inverse_mass),) * 2,
+            solref=m.eq_solref[i],
+            solimp=m.eq_solimp[i],
         )
     )
 

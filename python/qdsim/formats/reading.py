@@ -127,10 +127,3 @@ def _free(name: str, taken: set[str]) -> str:
 def scalar(joint_type: int) -> bool:
     """Whether a joint has one number: slides and hinges."""
     return joint_type in (2, 3)
-
-
-def unusual(values: Any, default: tuple[float, ...], index: int) -> bool:
-    """True if a row of solver parameters differs from MuJoCo's default."""
-    if isinstance(values, tuple):
-        return False
-    return not (np.abs(values[index][: len(default)] - default) <= 1e-12).all()

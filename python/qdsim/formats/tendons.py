@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.description import Pulley, Tendon, Wrap
-from qdsim.description.contact_solver import SOLIMP, SOLREF
-from qdsim.formats.reading import Reading, unusual
+from qdsim.formats.reading import Reading
 
 _JOINT, _PULLEY, _SITE, _SPHERE, _CYLINDER = range(1, 6)  # of mjtWrap
 _Points = tuple[tuple[str, tuple[float, ...]] | Wrap | Pulley, ...]
@@ -35,11 +34,26 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
         _refuse_pulley(r, owner, acts)
         return None
     stiffness = _linear_stiffness(r, i, owner, stiffness)
-    _note(r, i, owner, limited)
+    _note(r, i, owner)
     rest = _interval(m.tendon_lengthspring[i]) if stiffness else (0.0, 0.0)
     joints, points = _course(r, parts)
     bounds = _interval(m.tendon_range[i]) if limited else None
-    return Tendon(name, joints, points, bounds, stiffness, rest, friction, damping)
+    return Tendon(
+        name,
+        joints,
+        points,
+        bounds,
+        stiffness,
+        rest,
+        friction,
+        damping,
+        margin=float(m.tendon_margin[i]),
+        solreflimit=m.tendon_solref_lim[i],
+        solimplimit=m.tendon_solimp_lim[i],
+        solreffriction=m.tendon_solref_fri[i],
+        solimpfriction=m.tendon_solimp_fri[i],
+        invweight=float(m.tendon_invweight0[i]),
+    )
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -100,15 +114,9 @@ def _is_used(r: Reading, i: int) -> bool:
     return bool(pulled or np.any(tied & objects))
 
 
-def _note(r: Reading, i: int, owner: str, limited: bool) -> None:
+def _note(r: Reading, i: int, owner: str) -> None:
     m = r.m
     if np.any(r.field("tendon_dampingpoly", np.zeros((i + 1, 1)))[i]):
         r.ignored.append(f"{owner}: damping that is not linear")
     if np.any(r.field("tendon_armature", np.zeros(m.ntendon))[i]):
         r.ignored.append(f"{owner}: armature {m.tendon_armature[i]:g}")
-    if limited and m.tendon_margin[i]:
-        r.ignored.append(f"{owner}: margin {m.tendon_margin[i]:g} of its limits")
-    if limited and (
-        unusual(m.tendon_solref_lim, SOLREF, i) or unusual(m.tendon_solimp_lim, SOLIMP, i)
-    ):
-        r.ignored.append(f"{owner}: solver parameters of its limits")

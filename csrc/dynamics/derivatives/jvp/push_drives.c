@@ -1,5 +1,6 @@
 /* Changes of actuators and tendons along the direction. */
 #include "dynamics/derivatives/jvp/parts.h"
+#include "dynamics/problem/yield.h"
 
 double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl) {
   return slope->l * dl + slope->u * tangent_at(p, QD_BY_U, i) +
@@ -15,15 +16,32 @@ double limit_change(const pushforward *p, const actuator_part *part, int i) {
          part->by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
 }
 
-/* Of length and rate.delta, which never changes. */
-static void push_fixed_tendon(double change[2], const pushforward *p, int tendon) {
+/* Of length, rate.delta and rate.v, with a constant rate. */
+static void push_fixed_tendon(double change[3], const pushforward *p, int tendon) {
   const qd_model *model = p->s->model;
-  double sum = 0.0;
+  change[0] = change[1] = change[2] = 0.0;
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    sum += p->s->w->problem.tendons.slope[d] * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
+    const double slope = p->s->w->problem.tendons.slope[d];
+    change[0] += slope * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
+    change[2] += slope * tangent_at(p, QD_BY_V, model->tendon_dof[d]);
   }
-  change[0] = sum;
-  change[1] = 0.0;
+}
+
+/* The same of a spatial one, by its points; rate.v where offsets know it. */
+static void push_spatial_tendon(double change[3], const pushforward *p, int tendon) {
+  const problem *program = &p->s->w->problem;
+  const differential *d = p->d;
+  const double *d_size = p->tangent[QD_BY_GEOM_SIZE];
+  const tendon_direction along = {p->point->delta.body, d->body_motion, d->d_delta, d_size};
+  tendon_push(change, d->pose, &program->tendons, p->s->model, tendon,
+              program->tendon_force[tendon], &along);
+  change[2] = 0.0;
+  if (contacts_yield_in_time(p->s->options)) {
+    const tendon_direction late = {program->velocity.body, d->body_motion, d->d_velocity, d_size};
+    double twice[2];
+    tendon_push(twice, d->pose, &program->tendons, p->s->model, tendon, 0.0, &late);
+    change[2] = twice[1];
+  }
 }
 
 /* The slack of a spring changes with its stiffness by its force times that of 1 / k. */
@@ -61,8 +79,8 @@ void push_tendon_forces(const pushforward *p, double *r) {
   }
 }
 
-/* What the changes of length and rate.delta do to a tendon's couplings. */
-static void push_coupled_tendon(const pushforward *p, int tendon, const double change[2]) {
+/* What the changes of length, rate.delta and rate.v do to a tendon's couplings. */
+static void push_coupled_tendon(const pushforward *p, int tendon, const double change[3]) {
   const problem *program = &p->s->w->problem;
   for (int i = 0; i < program->equality_count; ++i) {
     const constraint_state *state = program->constraint + program->equality[i].constraint;
@@ -71,9 +89,14 @@ static void push_coupled_tendon(const pushforward *p, int tendon, const double c
         continue;
       }
       const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
-      const double moved = tendon_displacement(program, p->s->model, tendon, p->s->delta);
+      const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, i);
+      double moved = tendon_displacement(program, p->s->model, tendon, p->s->delta);
+      if (law.in_time != 0.0) {
+        moved += law.in_time * tendon_displacement(program, p->s->model, tendon, program->v);
+      }
       p->e[i * p->stride] +=
-          share * ((state->capped[0] ? 0.0 : change[0]) + change[1]) - bend * moved * change[0];
+          share * (law.by_violation * change[0] + change[1] + law.in_time * change[2]) -
+          bend * moved * change[0];
       p->d->tendon_change[tendon] -= bend * program->dual_eq[i] * change[0];
     }
   }
@@ -90,34 +113,31 @@ static double push_damper(const pushforward *p, const tendon_row *row) {
 void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
-  const differential *d = p->d;
-  const tendon_direction along = {p->point->delta.body, d->body_motion, d->d_delta,
-                                  p->tangent[QD_BY_GEOM_SIZE]};
+  const double dh = tangent_at(p, QD_BY_H, 0);
   int row = 0;
-  memset(d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
+  memset(p->d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
     const int tendon = program->islands.tendon_order[i];
-    double change[2];
-    const double dh = tangent_at(p, QD_BY_H, 0);
-    const double undone = dh != 0.0 ? p->s->options->recovery_speed * dh : 0.0;
+    double change[3];
     if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
       push_fixed_tendon(change, p, tendon);
     } else {
-      tendon_push(change, d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
-                  &along);
+      push_spatial_tendon(change, p, tendon);
     }
     if (model->tendon_is_coupled[tendon]) {
       push_coupled_tendon(p, tendon, change);
     }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
+      double by[3];
       if (at->kind >= TENDON_ACTUATOR) {
         push_tendon_actuator(p, at, change);
         continue;
       }
-      const double length = tendon_row_has_length(at) && !at->capped ? change[0] : 0.0;
-      p->w[at->row * p->stride] = at->sign * (length + change[1]) + push_stiffness(p, at) +
-                                  push_damper(p, at) - (at->capped ? undone : 0.0);
+      problem_tendon_change(by, program, model, p->s->options, at);
+      p->w[at->row * p->stride] = by[0] * change[0] + at->sign * change[1] + by[1] * change[2] +
+                                  (dh != 0.0 ? by[2] * dh : 0.0) + push_stiffness(p, at) +
+                                  push_damper(p, at);
     }
   }
 }

@@ -158,20 +158,6 @@ static void push_constraint(const pushforward *p, int index, const double *force
                     ? tangent_at(p, QD_BY_H, 0) * state->violation[i] / p->s->options->h
                     : 0.0;
   }
-  if (state->tendon[0] >= 0) {
-    return; /* the rest with its tendons */
-  }
-  if (state->rows == 1) {
-    d_violation[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
-    if (state->dof[1] >= 0) {
-      d_violation[0] -= tangent_at(p, QD_BY_Q, state->dof[1]) * state->slope;
-      change[0] -=
-          tangent_at(p, QD_BY_Q, state->dof[1]) * state->curvature * p->s->delta[state->dof[1]];
-    }
-    constraint_cap_change(state, 0, d_violation);
-    change[0] += d_violation[0];
-    return;
-  }
   const int carrier = state->body[2];
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
@@ -198,21 +184,21 @@ static void push_constraint(const pushforward *p, int index, const double *force
   vec3_axpy(change, 1.0, d_violation);
 }
 
-/* A coupling by MuJoCo's law. */
+/* A coupling, of tendons but for what they do (push_drives.c). */
 static double push_coupling(const pushforward *p, int row) {
   const problem *program = &p->s->w->problem;
   const constraint_state *state = program->constraint + program->equality[row].constraint;
-  double change[3];
-  problem_coupling_change(change, program, p->s->model, p->s->options, row);
-  double sum = change[2] * tangent_at(p, QD_BY_H, 0);
+  const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, row);
+  double sum = law.by_h * tangent_at(p, QD_BY_H, 0);
   for (int side = 0; side < 2; ++side) {
     const int dof = state->dof[side];
     if (dof >= 0) {
       const double share = side == 0 ? 1.0 : -state->slope;
-      const double bend =
-          side == 0 ? 0.0 : state->curvature * (p->s->delta[dof] + change[1] * program->v[dof]);
-      sum += (share * change[0] - bend) * tangent_at(p, QD_BY_Q, dof) +
-             share * change[1] * tangent_at(p, QD_BY_V, dof);
+      const double bend = side == 0 ? 0.0 : state->curvature;
+      const double late = law.in_time != 0.0 ? law.in_time * program->v[dof] : 0.0;
+      sum += (share * law.by_violation - bend * (p->s->delta[dof] + late)) *
+                 tangent_at(p, QD_BY_Q, dof) +
+             share * law.in_time * tangent_at(p, QD_BY_V, dof);
     }
   }
   return sum;
@@ -224,7 +210,7 @@ void push_constraints(const pushforward *p) {
   while (row < program->equality_count) {
     const int index = program->equality[row].constraint;
     double change[CONSTRAINT_ROWS_MAX];
-    if (program->equality[row].weight > 0.0) {
+    if (program->constraint[index].rows == 1) {
       p->e[row * p->stride] = push_coupling(p, row);
       ++row;
       continue;

@@ -41,11 +41,18 @@ void pull_tendon_actuators(const pullback *p) {
   }
 }
 
+/* Cotangents of a tendon's length and of rate.x, and the force along it. x: delta, or v where
+ * offsets know it. */
+typedef struct tendon_cotangents {
+  double length, rate, force;
+  const twist_field *field; /* of x */
+  wrench *twist;            /* (nb) cotangents of the bodies' twists in it */
+} tendon_cotangents;
+
 /* Its wrench goes with its point, and with the body that its direction belongs to. */
-static void pull_reach(const pullback *p, int tendon, const double cotangent[2]) {
+static void pull_reach(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
-  const double force = program->tendon_force[tendon];
   const int first = model->tendon_start[tendon];
   const strand_point *point = program->tendons.point + first;
   const int *body = model->tendon_object + first;
@@ -55,18 +62,18 @@ static void pull_reach(const pullback *p, int tendon, const double cotangent[2])
   tendon_reach_wrench(&W, &program->tendons, model, tendon);
   tendon_reach_slope(&slope, &program->tendons, model, tendon);
   for (int side = 0; side < 2; ++side) {
-    const double sign = side == 0 ? 1.0 : -1.0, by_z = sign * force, by_delta = sign * cotangent[1];
-    const screw *z = d->by_z.body + body[side], *delta = p->point->delta.body + body[side];
+    const double sign = side == 0 ? 1.0 : -1.0, by_z = sign * of->force, by_x = sign * of->rate;
+    const screw *z = d->by_z.body + body[side], *x = of->field->body + body[side];
     pull_twist(d->pose, &d->by_z, body[side], by_z, &W);
-    pull_twist(d->pose, &p->point->delta, body[side], by_delta, &W);
-    wrench_axpy(d->twist + body[side], by_delta, &W);
-    wrench_axpy(d->pose + body[side], sign * cotangent[0], &slope);
+    pull_twist(d->pose, of->field, body[side], by_x, &W);
+    wrench_axpy(of->twist + body[side], by_x, &W);
+    wrench_axpy(d->pose + body[side], sign * of->length, &slope);
     vec3_axpy(relative, by_z, z->w);
-    vec3_axpy(relative, by_delta, delta->w);
+    vec3_axpy(relative, by_x, x->w);
     screw_point_velocity(part, z, point->pos);
     vec3_axpy(moving, by_z, part);
-    screw_point_velocity(part, delta, point->pos);
-    vec3_axpy(moving, by_delta, part);
+    screw_point_velocity(part, x, point->pos);
+    vec3_axpy(moving, by_x, part);
   }
   vec3_cross(part, point->along, relative);
   add_pose_force(d->pose, body[0], point->pos, part);
@@ -94,8 +101,10 @@ static void pull_slide(const pullback *p, const strand *s, int i, const tendon_d
 }
 
 /* Of the points of a spatial tendon. */
-static void pull_strand(const pullback *p, const strand *s, const tendon_dual *of) {
+static void pull_strand(const pullback *p, const strand *s, const tendon_cotangents *all) {
   differential *d = p->d;
+  const tendon_dual dual = {all->force, all->length, all->rate, d->by_z.body, all->field->body};
+  const tendon_dual *of = &dual;
   for (int i = 0; i < s->count; ++i) {
     const int body = s->point[i].body;
     double on_point[3];
@@ -103,8 +112,8 @@ static void pull_strand(const pullback *p, const strand *s, const tendon_dual *o
     strand_wrench(&W, s, i, of->force);
     pull_twist(d->pose, &d->by_z, body, 1.0, &W);
     strand_wrench(&W, s, i, of->displacement);
-    pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
-    wrench_axpy(d->twist + body, 1.0, &W);
+    pull_twist(d->pose, all->field, body, 1.0, &W);
+    wrench_axpy(all->twist + body, 1.0, &W);
     strand_pull_back(on_point, s, i, of);
     add_pose_force(d->pose, body, s->point[i].pos, on_point);
     if (s->point[i].wrap >= 0) {
@@ -113,46 +122,69 @@ static void pull_strand(const pullback *p, const strand *s, const tendon_dual *o
   }
 }
 
-/* The cotangents of length and of rate.delta, and the force along the tendon. */
-static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]) {
+/* Of one that moves in space. */
+static void pull_in_space(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
-  const problem *program = &p->s->w->problem;
-  const tendons *t = &program->tendons;
-  differential *d = p->d;
-  if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
-    for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
-      add_gradient(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * t->rate[i]);
-    }
-    return;
-  }
+  const tendons *t = &p->s->w->problem.tendons;
   if (model->tendon_type[tendon] == QD_TENDON_THRUST) {
     /* It moves with its body: what its wrench and the body's twists do by that is nothing. */
     wrench W;
     tendon_thrust_wrench(&W, t, model, tendon);
-    wrench_axpy(d->twist + model->tendon_object[model->tendon_start[tendon]], cotangent[1], &W);
+    wrench_axpy(of->twist + model->tendon_object[model->tendon_start[tendon]], of->rate, &W);
     return;
   }
   if (model->tendon_type[tendon] == QD_TENDON_REACH) {
-    pull_reach(p, tendon, cotangent);
+    pull_reach(p, tendon, of);
     return;
   }
-  const tendon_dual of = {program->tendon_force[tendon], cotangent[0], cotangent[1], d->by_z.body,
-                          p->point->delta.body};
   const strand path = tendon_strand(t, model, tendon);
-  pull_strand(p, &path, &of);
+  pull_strand(p, &path, of);
 }
 
-/* Of a tendon's length, by a row with the cotangent mu. */
-static double length_cotangent(const pullback *p, const tendon_row *row, double mu) {
-  if (row->kind < TENDON_ACTUATOR) {
-    return tendon_row_has_length(row) && !row->capped ? mu : 0.0;
+/* The cotangents of length, of rate.delta and of rate.v. */
+static void pull_tendon(const pullback *p, int tendon, const double cotangent[3]) {
+  const qd_model *model = p->s->model;
+  const problem *program = &p->s->w->problem;
+  if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+    for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
+      const double rate = program->tendons.rate[i];
+      add_gradient(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * rate);
+      add_gradient(p, QD_BY_V, model->tendon_dof[i], cotangent[2] * rate);
+    }
+    return;
   }
-  const actuator_part part = tendon_part(p, row);
-  return actuator_cotangent(p, &part, tendon_cotangent(p, row)) * part.slope.l;
+  const tendon_cotangents of = {cotangent[0], cotangent[1], program->tendon_force[tendon],
+                                &p->point->delta, p->d->twist};
+  pull_in_space(p, tendon, &of);
+  if (cotangent[2] != 0.0) {
+    const tendon_cotangents late = {0.0, cotangent[2], 0.0, &program->velocity, p->d->bounce};
+    pull_in_space(p, tendon, &late);
+  }
 }
 
-/* Adds the cotangents of a tendon's length and of rate.delta by its couplings. */
-static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[2]) {
+/* Adds the cotangents of a tendon's length, rate.delta and rate.v by a row of it. */
+static void pull_tendon_row(const pullback *p, const tendon_row *row, double cotangent[3]) {
+  const problem *program = &p->s->w->problem;
+  const double mu = p->mu[row->row * p->stride];
+  double by[3];
+  cotangent[1] += row->sign * mu;
+  if (row->kind >= TENDON_ACTUATOR) {
+    const actuator_part part = tendon_part(p, row);
+    cotangent[0] += actuator_cotangent(p, &part, tendon_cotangent(p, row)) * part.slope.l;
+    return;
+  }
+  problem_tendon_change(by, program, p->s->model, p->s->options, row);
+  cotangent[0] += by[0] * mu;
+  cotangent[2] += by[1] * mu;
+  add_gradient(p, QD_BY_H, 0, by[2] * mu);
+  if (row->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
+    add_gradient(p, QD_BY_H, 0,
+                 mu * program->dual[row->row] * program->compliance[row->row] / p->s->options->h);
+  }
+}
+
+/* The same by its couplings. */
+static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[3]) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
   for (int i = 0; i < program->equality_count; ++i) {
@@ -163,11 +195,17 @@ static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[
         continue;
       }
       const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
+      const coupling_change law = problem_coupling_change(program, model, p->s->options, i);
+      double moved = tendon_displacement(program, model, tendon, p->s->delta);
+      if (law.in_time != 0.0) {
+        moved += law.in_time * tendon_displacement(program, model, tendon, program->v);
+      }
       cotangent[0] +=
-          (state->capped[0] ? 0.0 : nu * share) -
-          bend * (nu * tendon_displacement(program, model, tendon, p->s->delta) +
+          law.by_violation * nu * share -
+          bend * (nu * moved +
                   program->dual_eq[i] * tendon_displacement(program, model, tendon, p->d->z));
       cotangent[1] += nu * share;
+      cotangent[2] += law.in_time * nu * share;
     }
   }
 }
@@ -177,23 +215,12 @@ void pull_tendons(const pullback *p) {
   int row = 0;
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
     const int tendon = program->islands.tendon_order[i];
-    double cotangent[2] = {0.0, 0.0};
+    double cotangent[3] = {0.0, 0.0, 0.0};
     if (p->s->model->tendon_is_coupled[tendon]) {
       pull_coupled_tendon(p, tendon, cotangent);
     }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
-      const tendon_row *at = program->tendon_row + row;
-      const double one = at->sign * p->mu[at->row * p->stride];
-      cotangent[0] += length_cotangent(p, at, one);
-      cotangent[1] += one;
-      if (at->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
-        add_gradient(p, QD_BY_H, 0,
-                     one * program->dual[at->row] * program->compliance[at->row] /
-                         p->s->options->h);
-      }
-      if (at->capped) { /* the gap does not count, but what a step may undo of it */
-        add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
-      }
+      pull_tendon_row(p, program->tendon_row + row, cotangent);
     }
     pull_tendon(p, tendon, cotangent);
   }

@@ -191,17 +191,6 @@ void pull_contact(const pullback *p, int index) {
   }
 }
 
-static void pull_coupling(const pullback *p, const constraint_state *state, double force,
-                          double cotangent, double of_violation) {
-  add_gradient(p, QD_BY_Q, state->dof[0], of_violation);
-  if (state->dof[1] >= 0) {
-    const int dof = state->dof[1];
-    add_gradient(p, QD_BY_Q, dof,
-                 -(state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
-                   of_violation * state->slope));
-  }
-}
-
 /* What a step undoes of violations that are capped grows with h. */
 static void pull_caps(const pullback *p, const constraint_state *state,
                       const double cotangent[CONSTRAINT_ROWS_MAX]) {
@@ -220,13 +209,6 @@ static void pull_constraint(const pullback *p, int index, const double *force,
   vec3_copy(of_violation, cotangent);
   constraint_cap_change(state, 0, of_violation);
   pull_caps(p, state, cotangent);
-  if (state->tendon[0] >= 0) {
-    return; /* with its tendons */
-  }
-  if (state->rows == 1) {
-    pull_coupling(p, state, force[0], cotangent[0], of_violation[0]);
-    return;
-  }
   const int carrier = state->body[2];
   wrench W[CONSTRAINT_BODIES], M[CONSTRAINT_BODIES];
   constraint_wrenches(W, state, force);
@@ -255,24 +237,24 @@ static void pull_constraint(const pullback *p, int index, const double *force,
   }
 }
 
-/* By MuJoCo's law. */
-static void pull_coupling_in_time(const pullback *p, int row) {
+/* A coupling, of tendons but for what they do (pull_drives.c). */
+static void pull_coupling(const pullback *p, int row) {
   const problem *program = &p->s->w->problem;
   const constraint_state *state = program->constraint + program->equality[row].constraint;
   const double cotangent = p->nu[row * p->stride], force = program->dual_eq[row];
-  double change[3];
-  problem_coupling_change(change, program, p->s->model, p->s->options, row);
-  add_gradient(p, QD_BY_H, 0, change[2] * cotangent);
+  const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, row);
+  add_gradient(p, QD_BY_H, 0, law.by_h * cotangent);
   for (int side = 0; side < 2; ++side) {
     const int dof = state->dof[side];
     if (dof >= 0) {
       const double share = side == 0 ? 1.0 : -state->slope;
       const double bend = side == 0 ? 0.0 : state->curvature;
-      const double moved = p->s->delta[dof] + change[1] * program->v[dof];
+      const double late = law.in_time != 0.0 ? law.in_time * program->v[dof] : 0.0;
+      const double moved = p->s->delta[dof] + late;
       add_gradient(p, QD_BY_Q, dof,
-                   share * change[0] * cotangent -
+                   share * law.by_violation * cotangent -
                        bend * (moved * cotangent + force * p->d->z[dof]));
-      add_gradient(p, QD_BY_V, dof, share * change[1] * cotangent);
+      add_gradient(p, QD_BY_V, dof, share * law.in_time * cotangent);
     }
   }
 }
@@ -283,8 +265,8 @@ void pull_constraints(const pullback *p) {
   while (row < program->equality_count) { /* rows of one constraint stand together */
     const int index = program->equality[row].constraint;
     double cotangent[CONSTRAINT_ROWS_MAX] = {0.0};
-    if (program->equality[row].weight > 0.0) {
-      pull_coupling_in_time(p, row++);
+    if (program->constraint[index].rows == 1) {
+      pull_coupling(p, row++);
       continue;
     }
     for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
