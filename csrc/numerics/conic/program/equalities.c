@@ -1,5 +1,4 @@
-/* Householder reflections with pivots, as for least squares (Golub, Van Loan, 5.4); the null space
- * method of quadratic programs (Nocedal, Wright, 16.2). */
+/* The null space method of quadratic programs (Nocedal, Wright, 16.2). */
 #include "numerics/conic/program/equalities.h"
 
 #include <float.h>
@@ -8,14 +7,14 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/tuning.h"
+#include "numerics/tiles/blas.h"
 
 #define ROUNDING_UNITS 8.0 /* units of rounding that a row's distance from those before may be */
 
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
   space->rows = arena_doubles(a, equalities * variables);
-  double **over_equalities[] = {&space->diagonal, &space->factor, &space->row_scale,
-                                &space->offset};
+  double **over_equalities[] = {&space->tau, &space->row_scale, &space->offset};
   for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
     *over_equalities[k] = arena_doubles(a, equalities);
   }
@@ -27,6 +26,8 @@ void equality_space_lay_out(equality_space *space, size_t variables, size_t rows
   space->Q = arena_doubles(a, variables * variables);
   space->G = arena_doubles(a, rows * variables);
   space->g = arena_doubles(a, rows);
+  space->scratch_size = (int)(variables + rows + 3 * equalities) + 1;
+  space->scratch = arena_doubles(a, (size_t)space->scratch_size);
 }
 
 static double dot(const double *a, const double *b, int count) {
@@ -48,11 +49,12 @@ static double *row_of(const equality_space *space, int k) {
   return space->rows + (size_t)k * (size_t)space->variables;
 }
 
-/* x = H_k x */
-static void reflect(const equality_space *space, int k, double *x) {
-  const double *v = row_of(space, k) + k;
-  const int count = space->variables - k;
-  add(x + k, -space->factor[k] * dot(v, x + k, count), v, count);
+/* M = H'M (n, columns), or H M, of columns in a row each. */
+static void rotate(const equality_space *space, int back, int columns, double *M) {
+  const int n = space->variables;
+  BLAS_NAME(LAPACKE_dormqr_work)(LAPACK_COL_MAJOR, 'L', back ? 'N' : 'T', n, columns, space->rank,
+                                 space->rows, n, space->tau, M, n, space->scratch,
+                                 space->scratch_size);
 }
 
 /* ------------------------------------------------------------ factor */
@@ -73,55 +75,21 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
       row[j] /= norm;
     }
     space->row_scale[i] = size > 0.0 ? 1.0 / size / norm : 1.0;
-    space->order[i] = i;
   }
-}
-
-static void exchange_rows(equality_space *space, int a, int b) {
-  double *of_a = row_of(space, a), *of_b = row_of(space, b);
-  const int order = space->order[a];
-  if (a == b) {
-    return;
-  }
-  space->order[a] = space->order[b];
-  space->order[b] = order;
-  for (int j = 0; j < space->variables; ++j) {
-    const double kept = of_a[j];
-    of_a[j] = of_b[j];
-    of_b[j] = kept;
-  }
-}
-
-/* The row from k on that is farthest from those before, first; returns how far. */
-static double take_pivot(equality_space *space, int k) {
-  double most = -1.0;
-  int best = k;
-  for (int i = k; i < space->equalities; ++i) {
-    const double *row = row_of(space, i) + k, left = dot(row, row, space->variables - k);
-    if (left > most) {
-      most = left;
-      best = i;
-    }
-  }
-  exchange_rows(space, k, best);
-  return sqrt(larger(most, 0.0));
 }
 
 static void factor_rows(equality_space *space) {
   const int n = space->variables, p = space->equalities;
   const double rounding = ROUNDING_UNITS * DBL_EPSILON * (n + p);
+  memset(space->order, 0, (size_t)p * sizeof(int)); /* each row may be a pivot */
+  BLAS_NAME(LAPACKE_dgeqp3_work)(LAPACK_COL_MAJOR, n, p, space->rows, n, space->order, space->tau,
+                                 space->scratch, space->scratch_size);
+  for (int j = 0; j < p; ++j) {
+    --space->order[j];
+  }
   for (space->rank = 0; space->rank < p && space->rank < n; ++space->rank) {
-    const int k = space->rank;
-    const double left = take_pivot(space, k);
-    double *v = row_of(space, k) + k;
-    if (!(left > rounding)) {
+    if (!(fabs(row_of(space, space->rank)[space->rank]) > rounding)) {
       return;
-    }
-    space->diagonal[k] = v[0] > 0.0 ? -left : left;
-    v[0] -= space->diagonal[k];
-    space->factor[k] = 2.0 / dot(v, v, n - k);
-    for (int i = k + 1; i < p; ++i) {
-      reflect(space, k, row_of(space, i));
     }
   }
 }
@@ -129,7 +97,7 @@ static void factor_rows(equality_space *space) {
 /* out (rank) with R_11 out = right, in place */
 static void solve_R(const equality_space *space, double *right) {
   for (int j = space->rank - 1; j >= 0; --j) {
-    right[j] /= space->diagonal[j];
+    right[j] /= row_of(space, j)[j];
     add(right, -right[j], row_of(space, j), j);
   }
 }
@@ -146,7 +114,7 @@ static int solve_rows(equality_space *space, const double *c) {
       size += fabs(R[k] * y[k]);
     }
     if (j < space->rank) {
-      y[j] = -sum / space->diagonal[j];
+      y[j] = -sum / R[j];
     } else if (fabs(sum) > CALLERS_ROUNDING * size) {
       return j;
     }
@@ -186,29 +154,27 @@ int equality_space_find(equality_space *space, const qd_cone_program *program, d
 
 /* ------------------------------------------------------------ the smaller program */
 
-/* D Q D, then H'(DQD)H: the part behind the first `rank` rows and columns. */
-QD_MULTIVERSION
+/* H'(DQD)H, of which the part behind the first `rank` rows and columns counts. */
 static void restrict_cost(equality_space *space, const double *Q) {
-  const int n = space->variables;
-  double *M = space->Q, *p = space->work;
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < n; ++j) {
-      M[(size_t)i * (size_t)n + (size_t)j] =
-          space->column_scale[i] * Q[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
+  const size_t n = (size_t)space->variables;
+  double *M = space->Q;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < n; ++j) {
+      M[i * n + j] = space->column_scale[i] * Q[i * n + j] * space->column_scale[j];
     }
   }
-  for (int k = 0; k < space->rank; ++k) { /* M - v w' - w v', w = p - factor/2 (v'p) v */
-    const double *v = row_of(space, k) + k, factor = space->factor[k];
-    const int count = n - k;
-    for (int i = 0; i < count; ++i) {
-      p[i] = factor * dot(M + (size_t)(k + i) * (size_t)n + k, v, count);
+  rotate(space, 0, space->variables, M);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double kept = M[i * n + j];
+      M[i * n + j] = M[j * n + i];
+      M[j * n + i] = kept;
     }
-    add(p, -0.5 * factor * dot(v, p, count), v, count);
-    for (int i = 0; i < count; ++i) {
-      double *row = M + (size_t)(k + i) * (size_t)n + k;
-      for (int j = 0; j < count; ++j) {
-        row[j] -= v[i] * p[j] + p[i] * v[j];
-      }
+  }
+  rotate(space, 0, space->variables, M);
+  for (size_t i = 0; i < n; ++i) { /* symmetric but for rounding */
+    for (size_t j = 0; j < i; ++j) {
+      M[i * n + j] = M[j * n + i];
     }
   }
 }
@@ -234,18 +200,12 @@ static void clear_rounding(double *Q, int count, double rounding) {
   }
 }
 
-QD_MULTIVERSION
 static void restrict_rows(equality_space *space, const double *G, int rows) {
-  const int n = space->variables;
-  for (int i = 0; i < rows; ++i) {
-    double *row = space->G + (size_t)i * (size_t)n;
-    for (int j = 0; j < n; ++j) {
-      row[j] = G[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
-    }
-    for (int k = 0; k < space->rank; ++k) {
-      reflect(space, k, row);
-    }
+  const size_t n = (size_t)space->variables;
+  for (size_t i = 0; i < (size_t)rows * n; ++i) {
+    space->G[i] = G[i] * space->column_scale[i % n];
   }
+  rotate(space, 0, rows, space->G);
 }
 
 /* Where nothing is left to choose, a variable that nothing knows. */
@@ -271,9 +231,7 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
     space->b[i] =
         space->column_scale[i] * (program->b[i] + dot(program->Q + (size_t)i * (size_t)n, x, n));
   }
-  for (int k = 0; k < space->rank; ++k) {
-    reflect(space, k, space->b);
-  }
+  rotate(space, 0, 1, space->b);
   memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
   restrict_cost(space, program->Q);
   pack_columns(space, space->Q, space->rank, left);
@@ -297,9 +255,7 @@ void equality_space_coordinates(equality_space *space, const double *x, double *
   for (int j = 0; j < n; ++j) {
     space->work[j] = x[j] / space->column_scale[j];
   }
-  for (int k = 0; k < space->rank; ++k) {
-    reflect(space, k, space->work);
-  }
+  rotate(space, 0, 1, space->work);
   memcpy(y, space->work + space->rank, (size_t)(n - space->rank) * sizeof(double));
 }
 
@@ -310,9 +266,7 @@ void equality_space_point(const equality_space *space, const double *y, int is_d
     x[j] =
         j >= space->rank ? (y ? y[j - space->rank] : 0.0) : (is_direction ? 0.0 : space->offset[j]);
   }
-  for (int k = space->rank - 1; k >= 0; --k) {
-    reflect(space, k, x);
-  }
+  rotate(space, 1, 1, x);
   for (int j = 0; j < n; ++j) {
     x[j] *= space->column_scale[j];
   }
@@ -331,9 +285,7 @@ void equality_space_multipliers(equality_space *space, const qd_cone_program *pr
   for (int j = 0; j < n; ++j) {
     left[j] *= space->column_scale[j];
   }
-  for (int k = 0; k < space->rank; ++k) {
-    reflect(space, k, left);
-  }
+  rotate(space, 0, 1, left);
   solve_R(space, left);
   for (int j = 0; j < space->equalities; ++j) {
     dual_eq[space->order[j]] = j < space->rank ? left[j] * space->row_scale[space->order[j]] : 0.0;

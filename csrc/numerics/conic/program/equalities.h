@@ -6,7 +6,7 @@
 #include "qdsim/solvers.h"
 
 /* A program on the points that satisfy its equalities, and the way back. With columns scaled by D
- * and rows of C scaled to norm one (S), H_1 .. H_r of a QR factorisation of (SCD)' with pivots:
+ * and rows of C scaled to norm one (S), H of a QR factorisation of (SCD)' with pivots (LAPACK):
  *
  *     x = D H (y_1, y_2),   R_11' y_1 = -Sc,   y_2 the variables of the smaller program,
  *     R_11 S^-1 dual_eq = (H'D (Qx + b - G'dual))_1.
@@ -14,14 +14,15 @@
 typedef struct equality_space {
   int variables, equalities;
   int rank;             /* independent rows */
-  double *rows;         /* (equalities, variables), Householder vectors: the first `rank` rows */
-  double *diagonal;     /* (equalities) of R */
-  double *factor;       /* (equalities) 2 / |v|^2 */
+  double *rows;         /* (equalities, variables) R, and H as LAPACK keeps it: */
+  double *tau;          /* (equalities) */
   double *row_scale;    /* (equalities) */
   double *offset;       /* (equalities) y_1 */
   double *column_scale; /* (variables) D */
   double *work;         /* (variables) */
   int *order;           /* (equalities) original row */
+  double *scratch;      /* of LAPACK */
+  int scratch_size;
   double *Q, *G, *b, *g, *y;
 } equality_space;
 
