@@ -38,43 +38,33 @@ static double set_aim(const primal_path *p, const coulomb_cone *cone, double *y)
   return sqrt(size);
 }
 
-/* |lambda - P(y)| / r */
-static double cone_error(const primal_path *p, const coulomb_cone *cone) {
+/* State and direction of a cone, and how a turn of the slip changes the force; |lambda - P(y)|. */
+static double choose_state(const primal_path *p, coulomb_cone *cone) {
   double y[CONE_ROWS];
   const double size = set_aim(p, cone, y), head = larger(y[0], 0.0);
-  const double shrink = size > head ? head / size : 1.0;
+  const double shrink = size > head ? head / size : 1.0, most = p->hard / p->stiffness;
   double error = fabs(cone->force[0] - head);
   for (int k = 1; k <= cone->tails; ++k) {
     error = larger(error, fabs(cone->force[k] - shrink * y[k]));
   }
-  return error == error ? error / p->stiffness : HUGE_VAL;
+  cone->state = !(y[0] > 0.0) ? COULOMB_OPEN : size > y[0] ? COULOMB_SLIDE : COULOMB_STICK;
+  for (int k = 1; k <= cone->tails && cone->state == COULOMB_SLIDE; ++k) {
+    cone->direction[k] = y[k] / size;
+  }
+  if (cone->state == COULOMB_SLIDE) {
+    cone->slip = smaller(1.0 / (1.0 - shrink), most);
+    cone->eta = p->stiffness * smaller(shrink * cone->slip, most);
+  }
+  return error == error ? error : HUGE_VAL;
 }
 
-static double law_error(const primal_path *p) {
-  double error = max_norm_or_infinity(p->pull, p->variables) / p->stiffness;
+/* Of all cones; what the equations miss, in units of g. */
+static double choose_states(primal_path *p) {
+  double error = max_norm_or_infinity(p->pull, p->variables);
   for (int c = 0; c < p->cones; ++c) {
-    error = larger(cone_error(p, p->cone + c), error);
+    error = larger(choose_state(p, p->cone + c), error);
   }
-  return error;
-}
-
-/* States, directions, and how a turn of the slip changes the force. */
-static void choose_states(primal_path *p) {
-  for (int c = 0; c < p->cones; ++c) {
-    coulomb_cone *cone = p->cone + c;
-    double y[CONE_ROWS];
-    const double size = set_aim(p, cone, y);
-    cone->state = !(y[0] > 0.0) ? COULOMB_OPEN : size > y[0] ? COULOMB_SLIDE : COULOMB_STICK;
-    if (cone->state != COULOMB_SLIDE) {
-      continue;
-    }
-    for (int k = 1; k <= cone->tails; ++k) {
-      cone->direction[k] = y[k] / size;
-    }
-    const double share = y[0] / size, most = p->hard / p->stiffness;
-    cone->slip = smaller(1.0 / (1.0 - share), most);
-    cone->eta = p->stiffness * smaller(share * cone->slip, most);
-  }
+  return error / p->stiffness;
 }
 
 /* c of d lambda = c - H dw */
@@ -169,12 +159,6 @@ int primal_is_regular(primal_path *p, const conic_program *program) {
   return p->lu.sign > 0 && most < FREE;
 }
 
-static void factor_states(primal_path *p, const conic_program *program, int *factorizations) {
-  choose_states(p);
-  primal_system_factor(p, program, 0);
-  ++*factorizations;
-}
-
 int primal_polish(primal_path *p, const conic_program *program, double tolerance, int most_factors,
                   int *factorizations) {
   double best = HUGE_VAL, error = HUGE_VAL;
@@ -185,13 +169,14 @@ int primal_polish(primal_path *p, const conic_program *program, double tolerance
   }
   for (int steps = 0, since = 0; steps <= most_factors; ++steps) {
     primal_system_measure(p, program);
-    error = law_error(p);
+    error = choose_states(p);
     since = error < FALLS * best ? 0 : since + 1;
     best = smaller(error, best);
     if ((error <= tolerance && steps > 0) || since > PATIENCE) {
       break;
     }
-    factor_states(p, program, factorizations);
+    primal_system_factor(p, program, 0);
+    ++*factorizations;
     if (error <= tolerance) { /* from the start: for primal_is_regular */
       break;
     }
