@@ -4,6 +4,7 @@
 #ifndef QD_GEOMETRY_PROJECTION_H
 #define QD_GEOMETRY_PROJECTION_H
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/collide.h"
 
@@ -22,12 +23,11 @@ typedef struct core_projection {
 
 /* Relative rounding of a difference of coordinates, with room for the rotation before it. The
  * absolute term keeps squares of gaps normal numbers. */
-#define TOUCH_RELATIVE 1e-14
 #define TOUCH_ABSOLUTE 1e-140
 
 /* Below this distance from a core of the given size the direction of c - x is rounding noise. */
 static inline double core_touch_distance(double size) {
-  return TOUCH_RELATIVE * size + TOUCH_ABSOLUTE;
+  return SUM_ROUNDING * size + TOUCH_ABSOLUTE;
 }
 
 /* normal, gap and curvature from the difference c - x */

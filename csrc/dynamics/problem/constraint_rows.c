@@ -1,4 +1,5 @@
 /* Bilateral constraints: equations over the DOFs of both sides. */
+#include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
@@ -71,7 +72,7 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
     for (size_t i = 0; i < width; ++i) {
       largest = fmax(largest, fabs(from[i]));
     }
-    if (largest > MOTION_ZERO) {
+    if (largest > NEGLIGIBLE) {
       memmove(C->values + 4 * (size_t)C->start[row++], from, width * sizeof(double));
       ++one->equality_count;
       p->c[p->equality_count] = s->violation[component];

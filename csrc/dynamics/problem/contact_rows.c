@@ -1,5 +1,6 @@
 /* A contact as a cone: the rows of its friction law times the relative motion, and the distance. */
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
@@ -113,7 +114,7 @@ static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]
     for (int i = 0; i < 2; ++i) {
       sum += row->weight[i] * row->weight[i] * squared[row->component[i]];
     }
-    if (sum > ROW_ZERO * ROW_ZERO) {
+    if (sum > CALLERS_ROUNDING * CALLERS_ROUNDING) {
       return 1;
     }
   }
@@ -192,12 +193,12 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   }
   contact_motions_compute(p, one, contact, squared);
   if (squared[0] <=
-          fmax(MOTION_ZERO * MOTION_ZERO, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
+          fmax(NEGLIGIBLE * NEGLIGIBLE, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
       contact_never_parts(model, p->variable_of_dof, k, c, index)) {
     return;
   }
   for (int i = 0; i < MOTION_MAX; ++i) {
-    present[i] = i == 0 || squared[i] > MOTION_ZERO * MOTION_ZERO;
+    present[i] = i == 0 || squared[i] > NEGLIGIBLE * NEGLIGIBLE;
   }
   one->length = fmin(one->length, contact_size(model, contact));
   block->row = p->row_count;

@@ -1,13 +1,11 @@
 /* Forces with limits along DOFs: dry friction of joints, and actuators that pull no harder than
  * they can. A row each, together one cone of an island: the multiplier is the force. */
+#include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
-
-/* So near to a limit, relative to it, that a force is said to be there. */
-#define AT_LIMIT 1e-9
 
 /* What a joint at its limit resists with is its inertia, as long as that is such a part of the
  * actuator's stiffness. With a tenth of the smaller, what nothing else holds flies ten times as far
@@ -158,7 +156,7 @@ int problem_resist(const problem *p, const qd_model *model, const qd_step_option
 
 /* A force at a limit, to what a solution is known. */
 static int is_at(double force, double limit) {
-  return isfinite(limit) && fabs(force - limit) <= AT_LIMIT * fabs(limit);
+  return isfinite(limit) && fabs(force - limit) <= CALLERS_ROUNDING * fabs(limit);
 }
 
 /* Of actuators without a row. */

@@ -5,6 +5,7 @@
  * where (dw_i, dv_i) is the bracket of the screws if j moves i's axis, else zero. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "dynamics/problem/contact_dofs.h"
 #include "dynamics/problem/problem.h"
 
@@ -64,5 +65,5 @@ int contact_never_parts(const qd_model *model, const int *variable_of_dof, const
       }
     }
   }
-  return change <= fmax(MOTION_ZERO * MOTION_ZERO, NORMAL_ZERO * NORMAL_ZERO * sliding);
+  return change <= fmax(NEGLIGIBLE * NEGLIGIBLE, NORMAL_ZERO * NORMAL_ZERO * sliding);
 }

@@ -12,14 +12,9 @@
 #include "mechanics/pairs/collision.h"
 #include "mechanics/tendon.h"
 
-/* A component of the relative motion below this cannot move: exact zeros up to rounding. */
-#define MOTION_ZERO 1e-12
-/* And a normal motion that is such a part of the sliding is less than what shapes are known to
+/* A normal motion that is such a part of the sliding is less than what shapes are known to
  * (meshes come in single precision). */
 #define NORMAL_ZERO 1e-8
-
-/* Rows below this hardly know their multipliers. */
-#define ROW_ZERO 1e-9
 
 /* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
  * dropped because nothing free moves it, or because it never parts. */

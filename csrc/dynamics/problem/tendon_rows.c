@@ -1,4 +1,5 @@
 /* Rows along tendons: limits, springs (which give way), dry friction and actuators (intervals). */
+#include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
@@ -15,7 +16,7 @@ static int list_tendon_tiles(problem *p, const qd_model *model, const island *on
       largest = fmax(largest, fabs(p->tendons.rate[d]));
     }
   }
-  return largest > MOTION_ZERO;
+  return largest > NEGLIGIBLE;
 }
 
 /* What a row is beside its entries. */

@@ -10,15 +10,11 @@
 #include <math.h>
 
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "base/vec3.h"
 
 /* Gradients that differ by less than this share have no plane between them. */
 #define PARALLEL 1e-8
-/* Where equal fields lie on each other, the surface has thickness: the first one counts as so much
- * stiffer. */
-#define TIE 1e-9
-/* Components that differ by less than this share are equal. */
-#define EQUAL 1e-9
 
 typedef struct query {
   field_pair pair;
@@ -360,7 +356,7 @@ static double leading(const double *x, int count) {
     largest = fmax(largest, fabs(x[i]));
   }
   for (int i = 0; i < count; ++i) {
-    if (fabs(x[i]) > (1.0 - EQUAL) * largest) {
+    if (fabs(x[i]) > (1.0 - CALLERS_ROUNDING) * largest) {
       return x[i];
     }
   }
@@ -405,7 +401,9 @@ qd_status field_patch_placed(const field_placed *a, const field_placed *b,
   q.near = CANCELLED * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
   run(&q);
   if (q.ties > 0) {
-    q.pair.scale[stiffer(&q.pair, EQUAL * q.pair.first->reach)] *= 1.0 + TIE;
+    /* where equal fields lie on each other, the surface would have thickness */
+    q.pair.scale[stiffer(&q.pair, CALLERS_ROUNDING * q.pair.first->reach)] *=
+        1.0 + CALLERS_ROUNDING;
     run(&q);
   }
   if (patch->polygon_count > 0) {

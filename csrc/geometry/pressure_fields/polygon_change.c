@@ -12,8 +12,7 @@
 #define DIRECTIONS 7
 /* A face in the plane of the polygon: sine of the angle between them. */
 #define IN_PLANE 1e-8
-/* Beside a polygon's size: planes this near hold an edge; edges that are shorter hardly count. */
-#define ON_FACE 1e-9
+/* Beside a polygon's size: edges that are shorter hardly count. */
 #define SHORT 1e-4
 
 typedef struct face {
@@ -124,7 +123,7 @@ static const face *face_of(const state *s, const double *a, const double *b, int
       other = fmin(other, distance);
     }
   }
-  *both = other <= ON_FACE * s->size;
+  *both = other <= CALLERS_ROUNDING * s->size;
   return found;
 }
 

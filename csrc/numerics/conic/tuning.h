@@ -315,22 +315,11 @@
  * lost more before; less: programs that the path takes longer for. */
 #define CUTS_ROUND_LIMIT 64
 
-/* Near lengths by which rows that depend on those that hold already may be. With less, 13 % of the
- * rounds of b brought in rows of rounding. */
-#define CUTS_ROUNDING 1e-10
-
 /* Near lengths, where the polish has to finish. Less: more cuts; more: polishes that fail.
  * Measured: ten times more, 4 % more factors; ten times less, 2 % fewer factors. */
 #define NEAR_ENOUGH 3e-3
 
-/* Of a row's own curvature: less is none, and the row depends on the set. More: rows count as
- * dependent that are not, and the load is not theirs; less: curvatures of rounding. */
-#define DEPENDENT 1e-11
-
-/* Likewise, of rows that share a vertex's load. */
-#define CUTS_REDUNDANT 1e-9
-
-/* Likewise, of rows that others are found to depend on. */
+/* Of a row's own curvature, of rows that others are found to depend on: less is none. */
 #define INDEPENDENT 1e-6
 
 /* ------------------------------------------------------------ path or cuts */

@@ -6,6 +6,7 @@
 
 #include "base/block.h"
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/coulomb/load.h"
 #include "numerics/coulomb/work.h"
 
@@ -228,14 +229,15 @@ static double slip_of(const tail_rows *tail) {
   return sqrt(sum);
 }
 
-/* Friction of coefficients that were left out, against what slides; 1 if there is any. */
+/* Friction of coefficients that were left out, as below rounding, against what slides; 1 if there
+ * is any. */
 static int add_least_friction(const qd_coulomb_problem *problem, double *force, const double *w) {
   int added = 0;
   for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
     for (int c = 0; c < 2 && problem->block_kind[i] != QD_BLOCK_FREE; ++c) {
       const tail_rows tail = find_tail(problem, i, row, c, force, w);
       const double slip = slip_of(&tail);
-      for (int k = 0; k < tail.count && tail.most <= LEAST_WEIGHT && slip > 0.0; ++k) {
+      for (int k = 0; k < tail.count && tail.most <= NEGLIGIBLE && slip > 0.0; ++k) {
         const double along = tail.weight[k] / tail.most * tail.w[k] / slip;
         force[tail.row[k]] = -tail.weight[k] * force[row] * along;
         added = 1;

@@ -27,7 +27,7 @@ static int sizes_make_sense(const qd_coulomb_problem *problem) {
 
 static int is_kept(const qd_coulomb_problem *problem, int block, int row, int k) {
   return k == 0 || problem->block_kind[block] == QD_BLOCK_FREE ||
-         problem->weight[row + k] > LEAST_WEIGHT;
+         problem->weight[row + k] > NEGLIGIBLE;
 }
 
 /* Appends cones of the tail rows first .. end - 1 of a contact. */

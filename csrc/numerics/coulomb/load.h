@@ -4,11 +4,6 @@
 
 #include "numerics/coulomb/work.h"
 
-/* Coefficients of less are left out while the law is solved: what such friction changes is below
- * rounding. Ten times 1e-12 leaves friction out that tolerances can tell; rows of less than 1e-14
- * are lost to rounding in the factors. */
-#define LEAST_WEIGHT 1e-12
-
 /* What a workspace for the problem has to have room for, but the fill; 0 if its sizes make no sense
  * or memory is exhausted. Allocates. */
 int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size);

@@ -220,7 +220,7 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double 
   const double own = active_set_measure(set);
   for (;;) {
     const double curvature = active_set_rates(set, own);
-    const int independent = curvature > DEPENDENT * own;
+    const int independent = curvature > NEGLIGIBLE * own;
     double step = independent ? -f->value / curvature : HUGE_VAL;
     const int leaving = active_set_leaving(set, &step);
     if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) {
@@ -281,7 +281,7 @@ LANES_INLINE void refine(active_set *set, double *x) {
 LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
-  if (curvature > CUTS_REDUNDANT * own) { /* it joins the set, for others to depend on */
+  if (curvature > CALLERS_ROUNDING * own) { /* it joins the set, for others to depend on */
     if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT) {
       active_set_push(set, curvature, 0.0);
     }
@@ -418,7 +418,7 @@ static int start_limit(const qd_cone_workspace *workspace) {
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
   return polyhedral ? -larger(NEGLIGIBLE * workspace->units.length,
-                              CUTS_ROUNDING * workspace->units.near_length)
+                              CALLERS_ROUNDING * workspace->units.near_length)
                     : -NEAR_ENOUGH * workspace->units.near_length;
 }
 
