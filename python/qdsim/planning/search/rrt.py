@@ -23,6 +23,7 @@ from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.search.guide import guide
 from qdsim.planning.search.path import EdgeKind, step_options
+from qdsim.planning.search.restarts import idle_iterations, is_stale
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
@@ -156,11 +157,11 @@ class _Search:
         saved = time.perf_counter()
         with progress_bar(progress, options.max_nodes, self.task.name, "nodes") as update:
             for iteration in range(len(rows), options.max_iterations):
-                if tree.full or tree.reached or tree.steps >= self.most_steps:
+                if self._ended() or tree.steps >= self.most_steps:
                     break
                 if options.max_idle is not None and idle_iterations(rows) >= options.max_idle:
                     break
-                if self._stale():
+                if is_stale(tree, options.restart):
                     tree.restart()
                 try:
                     iterate()
@@ -175,14 +176,6 @@ class _Search:
         tree.records = np.array(rows, dtype=RECORD)
         if checkpoint is not None:
             self._save(checkpoint, rows)
-
-    def _stale(self) -> bool:
-        """Whether the present tree has had its share of nodes: ``restart`` times Luby's sequence."""
-        unit, tree = self.options.restart, self.tree
-        if unit is None:
-            return False
-        number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
-        return tree.count - tree.first >= unit * luby(number)
 
     def _save(self, checkpoint: str | os.PathLike[str], rows: list[Any]) -> None:
         self.tree.records = np.array(rows, dtype=RECORD)
@@ -246,7 +239,7 @@ class _Search:
         node = tree.nearest(subgoal)
         for grasp in range(_REGRASPS + 1):
             node, stalled = self._push(node, subgoal)
-            if not stalled or tree.full or tree.reached or grasp == _REGRASPS:
+            if not stalled or self._ended() or grasp == _REGRASPS:
                 return
             fresh = self._regrasp(node, subgoal)
             if fresh is None or tree.reached:
@@ -268,7 +261,7 @@ class _Search:
         fresh = self._regrasp(node, self.task.goals)
         if fresh is None:
             tree.mark_stuck(node)
-        elif not (tree.full or tree.reached):
+        elif not self._ended():
             self._push(fresh, self.task.goals)
 
     def _push(self, node: int, subgoal: Target) -> tuple[int, bool]:
@@ -280,7 +273,7 @@ class _Search:
         tree, options = self.tree, self.options
         distance = tree.object_distance(tree.q[node], subgoal)
         for _ in range(options.chain_length):
-            if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
+            if self._ended() or distance <= self.task.position_tolerance * 0.25:
                 return node, False
             wanted = (1.0 - _PROGRESS) * distance
             local = tree.local(node)
@@ -582,27 +575,6 @@ class _Search:
             if penetration(self.task.model, q) <= CONTACT_TOLERANCE:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
-
-
-def idle_iterations(rows: list[Any]) -> int:
-    """How many of the last iterations in a row added no node; ``rows`` are those of the tree's records."""
-    count = rows[-1][1] if rows else 0
-    for idle, row in enumerate(reversed(rows)):
-        if row[1] != count:
-            return max(idle - 1, 0)
-    return len(rows) - (count > 1) if rows else 0
-
-
-def luby(number: int) -> int:
-    """Entry ``number``, from 1 on, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the lengths of restarts that
-    are optimal up to a logarithm whatever the distribution of run times (Luby, Sinclair and
-    Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
-    """
-    while True:
-        power = number.bit_length()
-        if number == (1 << power) - 1:
-            return 1 << (power - 1)
-        number -= (1 << (power - 1)) - 1
 
 
 def grasping_tasks(task: Task) -> tuple[Task, Task | None]:

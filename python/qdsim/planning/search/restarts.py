@@ -1,0 +1,37 @@
+"""When a search plants a new tree, and when it gives up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qdsim.planning.search.path import EdgeKind
+from qdsim.planning.search.tree import Tree
+
+
+def is_stale(tree: Tree, unit: int | None) -> bool:
+    """Whether the present tree has had its share of nodes: ``unit`` times Luby's sequence."""
+    number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
+    return unit is not None and tree.count - tree.first >= unit * luby(number)
+
+
+def idle_iterations(rows: list[Any]) -> int:
+    """How many of the last iterations in a row added no node; ``rows`` are those of the tree's records."""
+    count = rows[-1][1] if rows else 0
+    for idle, row in enumerate(reversed(rows)):
+        if row[1] != count:
+            return max(idle - 1, 0)
+    return len(rows) - (count > 1) if rows else 0
+
+
+def luby(number: int) -> int:
+    """Entry ``number``, from 1 on, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the lengths of restarts that
+    are optimal up to a logarithm whatever the distribution of run times (Luby, Sinclair and
+    Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
+    """
+    while True:
+        power = number.bit_length()
+        if number == (1 << power) - 1:
+            return 1 << (power - 1)
+        number -= (1 << (power - 1)) - 1
