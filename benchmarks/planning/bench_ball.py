@@ -36,7 +36,7 @@ WHOLE = ("half turn", "box")
 FOUR = "default, four fingers"
 CONTACTS = ("stiff", "soft", "default", FOUR)
 EACH = (("strokes", "grip"), ("strokes", "open"), ("plan", "grip"), ("plan", "open"))
-SPEED, PERIOD, SETTLE = 1.0, 0.02, 2.0
+PERIOD, SETTLE = 0.02, 2.0
 FRAMES = 10
 
 
@@ -85,7 +85,6 @@ def nothing(task: Task) -> Plan:
 
 def options(seed: int, contacts: str = "stiff") -> TransferOptions:
     return TransferOptions(
-        speed=SPEED,
         control_period=PERIOD,
         settle=SETTLE,
         seed=seed,

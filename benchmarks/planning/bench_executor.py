@@ -40,9 +40,9 @@ SYSTEMS = {
     "door": ("allegro_door", "open"),
 }
 WORLDS: dict[str, dict[str, Any]] = {
-    "ball": {"speed": 1.0, "control_period": 0.02},
-    "cube": {"speed": 1.0, "force": 0.7},
-    "door": {"speed": 0.3, "object_damping": 0.1},
+    "ball": {"control_period": 0.02},
+    "cube": {"force": 0.7},
+    "door": {"object_damping": 0.1},
 }
 CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120

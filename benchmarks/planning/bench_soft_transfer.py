@@ -57,7 +57,6 @@ WORLDS = ("MuJoCo", "fields", "Drake")
 TIMESTEP = {"MuJoCo": 1e-3, "fields": 2e-3, "Drake": 2e-3}
 COARSER = {"planar_hand": 2.0}
 """By system: how many times longer these time steps are."""
-SPEED = {"planar_hand": 0.4, "allegro_sphere": 0.5, "allegro_plate": 0.5}
 NODES = 2000
 RESTS = 40
 """Steps at the end of the plate's motion in which its last command is held."""
@@ -73,7 +72,7 @@ def task_of(name: str, tips: str) -> Task:
 
 def world_of(name: str, world: str, seed: int) -> TransferOptions:
     h = TIMESTEP[world] * COARSER.get(name, 1.0)
-    return TransferOptions(timestep=h, speed=SPEED[name], control_period=0.1, settle=0.5, seed=seed)
+    return TransferOptions(timestep=h, control_period=0.1, settle=0.5, seed=seed)
 
 
 def plan_of(name: str, tips: str, seed: int) -> Plan | None:

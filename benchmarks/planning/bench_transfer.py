@@ -126,10 +126,9 @@ PLANNERS: dict[str, dict[str, Any]] = {
 }
 """By system: changes of the task's settings with which paced plans are made."""
 WORLDS: dict[str, dict[str, Any]] = {
-    "allegro_pen": {"speed": 0.3, "press": 0.3},
-    "allegro_plate": {"speed": 0.3, "press": 8.0},
-    "allegro_book": {"speed": 0.3},
-    "allegro_door": {"speed": 0.3, "press": 0.3},
+    "allegro_pen": {"press": 0.3},
+    "allegro_plate": {"press": 8.0},
+    "allegro_door": {"press": 0.3},
 }
 """By system: changes of the options of the execution."""
 STOPS = 0.1

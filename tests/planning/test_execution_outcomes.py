@@ -9,6 +9,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.description import SceneBuilder
 from qdsim.planning.execution.loops.loop import Record
 from qdsim.planning.execution.loops.pursuit import along
 from qdsim.planning.execution.loops.steering import Given, Planned
@@ -199,3 +200,20 @@ def test_loops_yield_commands_and_leave_the_world_alone() -> None:
     world.lost = True
     track = Track(task.goals, tolerances, schedule, task.start)
     assert len(list(along(world, track, by_plan, Record(world), OPTIONS.settle))) == 0
+
+
+@pytest.mark.parametrize(("kind", "gear", "metres"), [("hinge", 1.0, 0.4), ("slide", 2.0, 0.5)])
+def test_a_command_moves_the_robot_at_its_speed(kind: str, gear: float, metres: float) -> None:
+    """A part 0.4 m from a hinge, and on a slide with a gear of 2: a unit of the command moves it by so many metres, and
+    takes as many tenths of a second at 10 m/s; what turns about itself counts with 5 cm."""
+    builder = SceneBuilder()
+    for name, x in (("arm", 0.4), ("wrist", 0.0)):
+        builder.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+        builder.joint(name, kind if name == "arm" else "hinge", axis=(0.0, 0.0, 1.0), name=name)
+        builder.geom(name, "sphere", size=(0.01,), pos=(x, 0.0, 0.0))
+        builder.actuator(name, stiffness=10.0, gear=gear if name == "arm" else 1.0)
+    model = qdsim.build(builder.build())
+    u = np.array([[1.0, 0.0], [1.0, 1.0]])
+    segment = planning.Segment(u, np.tile(model.default_q, (3, 1)), np.array([2]))
+    times = Schedule(model, segment, 10.0, 1e-4).times
+    np.testing.assert_allclose(np.diff(times), [metres / 10.0, 0.05 / 10.0], rtol=1e-12)

@@ -398,7 +398,7 @@ def test_the_ball_is_turned_by_strokes_and_held() -> None:
     whole = qdsim.systems.load("allegro_sphere").tasks["half_turn"]
     turn = np.array([0.0, 0.0, 0.0, 0.1, 0.2, 0.4])
     task = whole.towards(whole.with_object(whole.start, turn))
-    world = planning.TransferOptions(timestep=1e-3, speed=1.0, control_period=0.02)
+    world = planning.TransferOptions(timestep=1e-3, control_period=0.02)
     report = planning.Executor(task, world=world).run()
     assert report.reached and report.held >= 2.0, str(report)
 

@@ -142,7 +142,7 @@ def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
     """From the published start, through the simulated world only, and held at the end."""
     plan = planning.gait(task, rng=1)
     assert plan is not None
-    options = TransferOptions(speed=1.0, timestep=1e-3, control_period=0.02)
+    options = TransferOptions(timestep=1e-3, control_period=0.02)
     result = planning.transfer(plan, task, options, controller="gait")
     assert result.reached and result.rotation_error < np.radians(5.0)
     assert result.plans == len(result.segments) > 0

@@ -17,6 +17,7 @@ from qdsim.planning.execution.loops.follower import (
     follow_task,
     follower_of,
     spring_reach,
+    trail,
 )
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.steering import (
@@ -199,7 +200,8 @@ class Controllers:
             return Straight(Mpc(task, hold=False), math.inf)
         tame = follow_task(self.plan, model, self._pace, PACE)
         weight = object_weight(model, space, task.length)
-        reach = spring_reach(model, task.start, PRESS * weight) + self.world.lag * self._pace.speed
+        reach = spring_reach(model, task.start, PRESS * weight)
+        reach += trail(self.world, task.start, self._pace.speed)
         period = max(self._pace.control_period, PERIOD)
         mpc = Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
         return Straight(mpc, PACE / task.position_tolerance)

@@ -19,7 +19,7 @@ from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
-from qdsim.planning.task.robot import GRAVITY, lies_on_a_plane, mass_metric
+from qdsim.planning.task.robot import GRAVITY, lies_on_a_plane, mass_metric, strides
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
@@ -50,12 +50,13 @@ def paced(
 
     Args:
         task: the task.
-        options: of the execution; speeds in rad/s and m/s.
+        options: of the execution.
         planner: settings to begin with; None: the task's own.
         rng: seed of the plans that are made to measure the speed.
 
     Returns:
-        The task with this ``epsilon``, and the planner's settings. Strokes undo the pace by themselves.
+        The task with this ``epsilon`` and these settings of its planner, and the settings. Strokes undo the pace by
+        themselves.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
@@ -65,7 +66,8 @@ def paced(
     instance("planner", planner, RRTOptions, or_none=True)
     rng = integer("rng", rng, least=0)
     base = planner or task.planner or RRTOptions()
-    per_edge = math.ceil(base.step / (given.speed * task.options.h) - 1e-9)
+    longest = base.step * float(strides(task.model, task.start).max())
+    per_edge = math.ceil(longest / (given.speed * task.options.h) - 1e-9)
     settings = base.replace(sub_steps=max(base.sub_steps, per_edge))
     if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
         settings = settings.replace(
@@ -81,7 +83,7 @@ def paced(
             options=task.options.replace(epsilon=epsilon, mass_ratio=None),
             unpaced=task.unpaced or task.options,
         )
-    return task, settings
+    return task.replace(planner=settings), settings
 
 
 def matched_epsilon(

@@ -7,6 +7,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.robot import strides
 
 __all__ = ["Schedule"]
 
@@ -17,13 +18,15 @@ class Schedule:
     Args:
         model: the model.
         segment: the segment.
-        speed: largest Euclidean norm of the commands' rates, 1/s of their units.
+        speed: m/s, that the commands move the robot's parts with at most: the Euclidean norm of what each actuator
+            contributes, with the levers at the start (:func:`strides`).
         least: s, the shortest time between two knots.
         offset: ``(nu,)`` added to all commands; None: nothing.
 
     Attributes:
         commands: ``(steps + 1, nu)``, the first of which holds the start.
         times: ``(steps + 1,)`` s.
+        strides: ``(nu,)`` m, of a unit of each command.
     """
 
     def __init__(
@@ -38,7 +41,8 @@ class Schedule:
         self.commands = np.vstack((model.command_from(segment.start), segment.inputs))
         if offset is not None:
             self.commands = self.commands + offset
-        way = np.linalg.norm(np.diff(self.commands, axis=0), axis=1)
+        self.strides = strides(model, segment.start)
+        way = np.linalg.norm(np.diff(self.commands, axis=0) * self.strides, axis=1)
         self.times = np.concatenate(([0.0], np.cumsum(np.maximum(way / speed, least))))
 
     @property

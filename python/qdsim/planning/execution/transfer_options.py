@@ -21,8 +21,7 @@ class TransferOptions:
     """How a plan is executed.
 
     Attributes:
-        speed: commands move by at most this Euclidean norm a second (rad/s, m/s): CQDC's simulations had
-            0.1, its hardware 0.05 and 0.4.
+        speed: m/s, that commands move the parts of the robot with at most, be it an arm or a finger.
         timestep: of the second-order simulator, s.
         control_period: of a controller, s.
         settle: s that the last command is held at the end of every segment.

@@ -21,6 +21,7 @@ from qdsim.planning.task.robot import (
     lies_on_a_plane,
     mass_metric,
     per_joint,
+    strides,
 )
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options
@@ -34,7 +35,7 @@ SEEDS = 3
 LEAVE = 2.0
 """Tolerances, that an object may end off where an edge has it."""
 H, SPEED, SETTLE = 5e-3, 0.1, 0.3
-"""s, of a second-order step; 1/s of the commands' units, as executions move them; s at an edge's end."""
+"""s, of a second-order step; m/s of the robot's parts, as executions move them; s at an edge's end."""
 SUPPORT = 0.5
 """Friction of a plane that is not part of the model, as executions have it."""
 REACH, BALANCED = 1e-3, 1e-4
@@ -139,7 +140,8 @@ def _in_time(model: Model, segment: Segment, begin: int, end: int) -> Array:
     """The commands of an edge ``(n, nu)`` at small steps, and the last of them for a while."""
     first = segment.inputs[begin - 1] if begin else np.asarray(model.command_from(segment.start))
     knots = np.vstack((first, segment.inputs[begin:end]))
-    way = np.linalg.norm(np.diff(knots, axis=0), axis=1)
+    tips = strides(model, segment.configurations[begin])
+    way = np.linalg.norm(np.diff(knots, axis=0) * tips, axis=1)
     times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, H))))
     at = H * np.arange(1, math.ceil((times[-1] + SETTLE) / H) + 1)
     return np.stack([np.interp(at, times, column) for column in knots.T], axis=1)

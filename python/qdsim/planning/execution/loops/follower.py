@@ -14,7 +14,13 @@ from qdsim.planning.execution.world import World
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.robot import levers, lies_on_a_plane, object_size, object_weight
+from qdsim.planning.task.robot import (
+    levers,
+    lies_on_a_plane,
+    object_size,
+    object_weight,
+    strides,
+)
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
@@ -41,7 +47,9 @@ def follower_of(plan: Plan, plant: World, options: TransferOptions) -> Follower:
     reach = spring_reach(model, plan.start, press * object_weight(model, plant.space, length))
     if options.press is None:
         # joints trail their springs by what their damping holds back
-        reach = np.maximum(reach, planned_reach(plan, model)) + plant.lag * options.speed
+        reach = np.maximum(reach, planned_reach(plan, model)) + trail(
+            plant, plan.start, options.speed
+        )
     if options.force is not None:
         gear = np.abs(np.asarray(model.actuator_gear))
         stiffness = np.asarray(model.parameters.actuator_stiffness)
@@ -146,6 +154,11 @@ def spring_reach(model: Model, q: Array, force: float) -> Array:
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     gear = np.abs(np.asarray(model.actuator_gear))
     return np.asarray(force * levers(model, q) / stiffness * gear)
+
+
+def trail(world: World, q: Array, speed: float) -> Array:
+    """How far joints trail their commands ``(nu,)`` that move the robot's parts with a speed, m/s."""
+    return world.lag * speed / strides(world.model, q)
 
 
 def planned_reach(plan: Plan, model: Model) -> Array:

@@ -76,7 +76,7 @@ class Planned:
     Args:
         world: what is moved.
         period: s.
-        speed: 1/s of the commands' units, that they move with at most, also to where another controller has left off.
+        speed: m/s, that commands move the robot's parts with at most, also to where another controller has left off.
         options: of the steps that predict.
     """
 
@@ -94,7 +94,7 @@ class Planned:
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
         """The planned command, or as far towards it as the speed allows."""
         way = self._schedule.command(self.track.phase + self.period) - u_last
-        far = float(np.linalg.norm(way))
+        far = float(np.linalg.norm(way * self._schedule.strides))
         return u_last + min(1.0, self._most / max(far, 1e-300)) * way, ""
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
