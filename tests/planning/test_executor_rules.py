@@ -68,6 +68,47 @@ def test_a_finger_that_comes_off_ends_the_hold_of_what_something_carries(
     assert drive(hand.hold(pose, 0.04, fingers=2)) == goes_on
 
 
+FINGER = """<body name="{s}u" pos="{x} 0 0.2" euler="0 0 {turn}"><joint name="{s}u" axis="0 1 0" range="-2 2"/>
+  <geom type="capsule" size="0.01" fromto="0 0 0 0 0 -0.1" mass="{heavy}" contype="0" conaffinity="0"/>
+  <body pos="0 0 -0.1"><joint name="{s}l" axis="0 1 0" range="-2 3"/>
+    <geom type="sphere" size="0.012" pos="0 0 -0.08" mass="0.02"/></body></body>"""
+
+
+@pytest.mark.parametrize("heavy", [0.02, 2.0])
+def test_fingers_close_whatever_their_links_weigh(heavy: float) -> None:
+    """Fingertips go 5 mm along a line by two joints that turn against each other, at 25 mm/s, and press after 0.2 s
+    more: where a heavy upper link came late, they would go aside."""
+    fingers = "".join(
+        FINGER.format(s=s, x=x, turn=turn, heavy=heavy)
+        for s, x, turn in (("a", 0.06, 0), ("b", -0.06, np.pi))
+    )
+    springs = "".join(
+        f'<position name="{j}" joint="{j}" kp="3"/>' for j in ("au", "al", "bu", "bl")
+    )
+    model = qdsim.load(
+        f"""<mujoco><compiler angle="radian"/><worldbody><geom type="plane" size="1 1 1"/>
+        <body name="box" pos="0 0 0.03"><freejoint name="box"/>
+          <geom type="box" size="0.03 0.03 0.03" mass="0.1"/></body>{fingers}</worldbody>
+        <actuator>{springs}</actuator></mujoco>"""
+    )
+    q = np.array(model.default_q)
+    for s in "ab":
+        q[model.slice_q(f"{s}u")], q[model.slice_q(f"{s}l")] = -0.4, 1.1
+    space = planning.ObjectSpace(model, "box")
+    plant = Plant(model, space, second_order(model, "box", QUICK), QUICK, compensated=True)
+    plant.reset(q)
+    grip = Grip(model, "box", 0.03, GripOptions(period=0.02))
+    hand = Hand(plant, grip, QUICK)
+    hand.rest(plant.q)
+    commands = hand.close()
+    with pytest.raises(StopIteration) as end:
+        while True:
+            plant.advance(next(commands))
+    assert end.value.value and grip.touching(plant.q) == 2
+    assert plant.steps * plant.timestep < 0.5
+    assert space.errors(plant.q, q)[0] < 2e-3
+
+
 def test_a_box_that_is_pushed_straight_stops_at_its_goal() -> None:
     """At a pace: pushed as fast as the quasi-dynamic model has it, it slides on in a world where it has inertia."""
     task, _ = table_task()

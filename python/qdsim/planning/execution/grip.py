@@ -214,6 +214,7 @@ class Grip:
         lean: bool = True,
         closing: bool = False,
         load: Array | None = None,
+        lag: Array | None = None,
     ) -> GripStep:
         """The command for the next period.
 
@@ -224,6 +225,7 @@ class Grip:
             lean: whether what surrounds the object may carry it, where it touches.
             closing: whether fingers within ``options.reach`` come, or those within ``options.near`` only.
             load: ``(size,)`` on the object beside gravity and springs, N and Nm.
+            lag: ``(nu,)`` s, by which joints trail their springs in motion, which go ahead by that; None: by nothing.
         """
         given = self.options
         found = self.contacts(q, given.reach if closing else given.near)
@@ -246,6 +248,8 @@ class Grip:
             *room(here, self._lower, self._upper),
             regularization=1e-7,
         )
+        if lag is not None:
+            delta = (1.0 + lag / given.period) * delta
         # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
         touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, _SURE)
         f = np.zeros(len(scale))

@@ -100,7 +100,11 @@ class Hand:
         self.u = np.array(u)
 
     def close(self) -> Commands[bool]:
-        """The fingers come to touch, then press; whether enough of them do."""
+        """The fingers come to touch, then press; whether enough of them do.
+
+        Springs go ahead of the joints: where a light link follows at once and a heavy one later, a fingertip would go
+        aside, or away from the object.
+        """
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
         pressed = 0
@@ -109,9 +113,9 @@ class Hand:
             pressed += self.grip.touching(q) >= self.grip.fingers
             share = min(1.0, pressed / _PRESSED)
             if pressed:
-                yield from self._keep(pose, press=share, closing=True)
+                yield from self._keep(pose, press=share, closing=True, lag=self.world.lag)
             else:
-                made = self.grip.command(q, still, press=share, closing=True)
+                made = self.grip.command(q, still, press=share, closing=True, lag=self.world.lag)
                 yield from self._reach(made.u)
             if pressed > _PRESSED:
                 return True
