@@ -48,6 +48,7 @@ class Settings:
         ""  # drawn an episode: body_mass=3:20 (factors), pair_compliance=0..1e-3 (values)
     )
     contacts: str = ""  # of every episode, or several to draw from: mujoco, or rigid,mujoco
+    dynamics: str = "quasi_dynamic"  # or second_order
     begin: str = ""  # a policy to begin with; width and choices are its own
 
 
@@ -201,6 +202,7 @@ class Run:
             make["randomize"] = draws(settings.randomize)
         if settings.contacts:
             make["contacts"] = settings.contacts.split(",")
+        make["dynamics"] = settings.dynamics
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]

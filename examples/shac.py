@@ -105,6 +105,8 @@ class Run(ppo.Run):
             raise ValueError("choices: a first-order gradient needs a single Gaussian")
         if "," in settings.contacts:
             raise ValueError("contacts: a first-order gradient needs the same in every episode")
+        if settings.dynamics != "quasi_dynamic":
+            raise ValueError("dynamics: a first-order gradient needs 'quasi_dynamic'")
         super().__init__(settings, **changes)
         whole = self.env.unwrapped
         assert isinstance(whole, TaskVectorEnv)
@@ -175,6 +177,7 @@ class Run(ppo.Run):
         the action (n, m) and of the state before it (n, nq); `before`: whether another reward
         counts from there."""
         rules, s, moment = self.rules, self.settings, self.moments[t]
+        law = rules.moves.laws[0]
         course = rules.moves.course(moment.q, moment.action)
         after = ~over[:, None] * s.gamma
         by_end = np.zeros_like(state)
@@ -190,10 +193,10 @@ class Run(ppo.Run):
             return out
 
         pulled = qdsim.rollout_vjp(
-            rules.task.model,
+            law.model,
             course.begin,
             course.u,
-            rules.moves.contacts[0],
+            law.options,
             cotangent=cotangent,
             parameters=moment.parameters or None,
             threads=rules.options.threads,

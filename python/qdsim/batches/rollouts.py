@@ -181,7 +181,7 @@ def feedback_rollout(
         which samples (samples,) had none.
     """
     found = _rolled(
-        model, q0, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
+        model, q0, None, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
     )
     return found["q"], found["commands"], found["status"] == _OK
 
@@ -189,33 +189,38 @@ def feedback_rollout(
 def checked_rollout(
     model: _core.Model,
     q0: Array,
+    v0: Array | None,
     u: Array,
     options: _core._OptionsLike | _core.StepOptions | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
     *,
     threads: int,
-) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """`rollout` of what is known to be right: for many short calls, of which checks would be a large part.
+) -> tuple[Array, Array | None, npt.NDArray[np.bool_]]:
+    """`rollout`, or `rollout_dynamic` where v0 is given, of what is known to be right: for many short calls, of which
+    checks would be a large part.
 
     Args:
         model, options: As in `step_batch`.
         threads: How many.
         q0: First configurations (samples, nq), finite doubles with unit quaternions.
+        v0: First velocities (samples, nv), finite doubles, of second-order steps; else None.
         u: Commands (samples, T, nu), finite doubles.
         parameters: (samples, ...) each, which `check_parameters` has seen.
 
     Returns:
-        Last configurations (samples, nq), and which samples (samples,) had no failed step; the others stay where it
-        failed.
+        Last configurations (samples, nq) and velocities (samples, nv) or None, and which samples (samples,) had no failed
+        step; the others stay where it failed.
     """
     own = parameter_rows(parameters_of(model, parameters)) if parameters else None
-    found = _rolled(model, q0, u, options, own, None, threads)
-    return found["q"][:, -1], found["status"] == _OK
+    found = _rolled(model, q0, v0, u, options, own, None, threads)
+    v = None if v0 is None else found["v"][:, -1]
+    return found["q"][:, -1], v, found["status"] == _OK
 
 
 def _rolled(
     model: _core.Model,
     q0: Array,
+    v0: Array | None,
     u: Array,
     options: _core._OptionsLike | _core.StepOptions | None,
     parameters: tuple[Array | None, ...] | None,
@@ -226,7 +231,7 @@ def _rolled(
         model,
         options,
         q=q0,
-        v=None,
+        v=v0,
         u=u,
         tau=None,
         wrench=None,

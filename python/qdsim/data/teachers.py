@@ -17,6 +17,7 @@ from qdsim.envs.streams import uniforms
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.step import Options
 
 __all__ = ["Greedy", "Planner", "Teacher"]
 
@@ -60,13 +61,15 @@ class Greedy:
                 self.candidates * rules.action_size,
             )
             trials = 2.0 * numbers.reshape(len(rows), self.candidates, -1) - 1.0
-            return self.best(players.q[rows], goals, own, players.contacts[rows], trials)
+            state = players.q[rows], players.v[rows]
+            return self.best(*state, goals, own, players.contacts[rows], trials)
 
         return _played(rules, players, act, np.full(len(seeds), rules.horizon), problems)
 
     def best(
         self,
         q: Array,
+        v: Array,
         goals: Goals,
         parameters: dict[str, Array],
         contacts: NDArray[np.intp],
@@ -75,17 +78,18 @@ class Greedy:
         """The best (n, m) of trials (n, candidates, m)."""
         task, count = self.rules.task, trials.shape[1]
         own = {name: np.repeat(values, count, axis=0) for name, values in parameters.items()}
-        action = trials.reshape(len(q) * count, -1)
+        action = trials.reshape(len(trials) * count, -1)
         contacts = np.repeat(contacts, count)
-        moved = self.rules.moves(np.repeat(q, count, axis=0), action, own, contacts)
-        every = np.repeat(np.arange(len(q)), count)
+        q, v = (np.repeat(rows, count, axis=0) for rows in (q, v))
+        moved = self.rules.moves(q, action, own, contacts, v)
+        every = np.repeat(np.arange(len(trials)), count)
         look = self.rules.viewer.look(
             moved.q, goals[every], np.zeros((len(every), self.rules.viewer.more))
         )
         cost = np.sqrt(look.shift**2 + (task.length * look.turn) ** 2)
         cost[moved.failed | moved.refused] = np.inf
-        best = cost.reshape(len(q), count).argmin(axis=1)
-        return np.asarray(trials[np.arange(len(q)), best])
+        best = cost.reshape(len(trials), count).argmin(axis=1)
+        return np.asarray(trials[np.arange(len(trials)), best])
 
 
 class Planner:
@@ -103,6 +107,10 @@ class Planner:
         moves = rules.moves
         if not isinstance(moves, Commands):
             raise ValueError("teacher: 'plans' are commands: give options with action='command'")
+        if rules.options.dynamics != "quasi_dynamic":
+            raise ValueError(
+                "teacher: 'plans' are of quasi-dynamic steps, as options.dynamics is not"
+            )
         self.rules, self.options, self.moves = rules, options, moves
         self.hindsight, self.seed = hindsight, seed
 
@@ -114,11 +122,11 @@ class Planner:
         rules, task = self.rules, self.rules.task
         drawn = rules.draw(np.array([problem + self.seed], np.uint64), _NO_EPISODE)
         own = {name: values[0] for name, values in drawn.parameters.items()}
-        model = task.model.with_parameters(**own) if own else task.model
+        law = rules.moves.laws[drawn.contacts[0]]
+        assert isinstance(law.options, Options)
+        model = law.model.with_parameters(**own) if own else law.model
         goal = drawn.goals.q[0]
-        own_task = task.towards(goal, start=drawn.q[0], model=model).replace(
-            options=rules.moves.contacts[drawn.contacts[0]]
-        )
+        own_task = task.towards(goal, start=drawn.q[0], model=model).replace(options=law.options)
         tree = rrt(own_task, self.options, problem + self.seed)
         segments = list(tree.plan().segments) if tree.reached else []
         segments = [s for s in segments if self._moves_object(s)]

@@ -8,6 +8,7 @@ from qdsim.envs.deployment import Deployed, deploy
 from qdsim.envs.draws import Range
 from qdsim.envs.env import GoalTaskEnv, TaskEnv
 from qdsim.envs.ids import GOAL_IDS, IDS, published
+from qdsim.envs.laws import MujocoContacts
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.policy import Policy
 from qdsim.envs.vector_env import TaskVectorEnv
@@ -18,6 +19,7 @@ __all__ = [
     "Deployed",
     "EnvOptions",
     "GoalTaskEnv",
+    "MujocoContacts",
     "Policy",
     "Range",
     "TaskEnv",

@@ -10,12 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import PARAMETER_NAMES
-from qdsim.arguments import finite, flag, low_high, reals
+from qdsim.arguments import finite, flag, integer, low_high, number, reals
 from qdsim.array_type import Array
 from qdsim.batches.inputs import check_parameters, parameters_of
 from qdsim.model import Model
 
-__all__ = ["Draw", "Draws", "Range", "check_draw"]
+__all__ = ["SENSED", "Draw", "Draws", "Range", "check_draw"]
+
+SENSED = ("position_noise", "rotation_noise", "delay")
+"""What episodes draw besides parameters of the model: standard deviations (m, rad) and whole actions."""
+_LONGEST = 1000
+"""Actions that observations are late by at most; each takes memory."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,12 +61,26 @@ Draw: TypeAlias = "tuple[float, float] | Range"
 
 def check_draw(name: str, draw: object) -> None:
     """That an entry of `EnvOptions.randomize` is one: a TypeError or ValueError that names it otherwise."""
-    if name not in PARAMETER_NAMES:
-        raise ValueError(
-            f"randomize: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
-        )
-    if not isinstance(draw, Range):
+    if name not in (*PARAMETER_NAMES, *SENSED):
+        known = ", ".join((*PARAMETER_NAMES, *SENSED))
+        raise ValueError(f"randomize: expected names among {known}, got {name!r}")
+    if name in SENSED:
+        _check_sensed(name, draw)
+    elif not isinstance(draw, Range):
         low_high(f"randomize[{name!r}]", draw, above=0)
+
+
+def _check_sensed(name: str, draw: object) -> None:
+    said = f"randomize[{name!r}]"
+    if not isinstance(draw, Range):
+        raise TypeError(f"{said}: expected a Range, got {type(draw).__name__}")
+    if draw.log:
+        raise ValueError(f"{said}: expected log=False")
+    for end in (draw.low, draw.high):
+        if name == "delay":
+            integer(said, end, least=0, most=_LONGEST)
+        else:
+            number(said, end, least=0)
 
 
 class Draws:
@@ -79,6 +98,8 @@ class Draws:
         self._model = model
         self._ends: dict[str, tuple[Array, Array, bool]] = {}
         for name, draw in randomize.items():
+            if name in SENSED:
+                continue
             own = np.asarray(getattr(model.parameters, name))
             if isinstance(draw, Range):
                 low, high = (self._of_model(name, end) for end in (draw.low, draw.high))
@@ -96,8 +117,8 @@ class Draws:
     def __call__(self, numbers: Array) -> dict[str, Array]:
         """Parameters (n, ...) of numbers (n, len(self)) in [0, 1)."""
         found = {}
-        for number, (name, (low, high, log)) in zip(numbers.T, self._ends.items()):
-            share = number.reshape(-1, *(1,) * low.ndim)
+        for drawn, (name, (low, high, log)) in zip(numbers.T, self._ends.items()):
+            share = drawn.reshape(-1, *(1,) * low.ndim)
             if log:
                 ratio = np.where(low < high, high, 1.0) / np.where(low < high, low, 1.0)
                 found[name] = low * ratio**share

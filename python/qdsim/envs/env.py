@@ -70,7 +70,8 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         Args:
             seed: of this episode and those that follow; None: go on.
             options: "q" (nq,): where everything begins; "goal" (nq,): a configuration with the object where it should
-                go. What is not given is drawn.
+                go; in a second-order world "v" (nv,): how fast everything is, by default zero. What else is not given is
+                drawn.
 
         Raises:
             TypeError, ValueError: naming what is wrong, unknown keys too.
@@ -133,6 +134,13 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         return np.array(self._players.q[0])
+
+    @property
+    def v(self) -> Array:
+        """(nv,) how fast everything is, m/s and rad/s; zero in a quasi-dynamic world."""
+        if self._players is None:
+            raise gymnasium.error.ResetNeeded("reset the environment before the first step")
+        return np.array(self._players.v[0])
 
 
 class GoalTaskEnv(TaskEnv):

@@ -76,7 +76,8 @@ class Viewer:
         with_world: also where in the world the object and its goal are.
         with_robot: also where the robot is, and what it was told.
         with_goal: also where the goal is.
-        more: numbers of what it was told: commands and last action.
+        actions: numbers of the last action, which follow those of commands.
+        with_velocities: also how fast everything is, last.
         threads: of the core.
 
     Attributes:
@@ -90,13 +91,15 @@ class Viewer:
         with_world: bool,
         with_robot: bool,
         with_goal: bool = True,
-        more: int,
+        actions: int,
+        with_velocities: bool = False,
         threads: int,
     ) -> None:
         self.task, self.threads = task, threads
         self.with_world, self.with_robot, self.with_goal = with_world, with_robot, with_goal
-        self.more = more if with_robot else 0
         model = task.model
+        self.actions, self.with_velocities = actions, with_velocities
+        self.more = (model.nu + actions + with_velocities * model.nv) * with_robot
         self.body = model.body_names.index(task.object)
         robot = robot_bodies(model)
         index = {name: b for b, name in enumerate(model.body_names)}
@@ -209,8 +212,10 @@ class Viewer:
                 *(name for tip in tips for name in axes(f"{tip} in the world, lengths")),
                 *(f"joint of {self._mover(i)}, of its range" for i in self.bounded.tolist()),
                 *(f"command of {name}, past the joint" for name in model.actuator_names),
-                *(f"last action {k}" for k in range(self.more - model.nu)),
+                *(f"last action {k}" for k in range(self.actions)),
             ]
+            if self.with_velocities:
+                names += [f"velocity {i}, a step of the task" for i in range(model.nv)]
         return tuple(names)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import checked_rollout
+from qdsim.envs.laws import Law, laws_of
 from qdsim.envs.options import EnvOptions
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes
@@ -18,19 +19,21 @@ from qdsim.planning.task.space import as_slice
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
 
-__all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of", "step_options"]
+__all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of"]
 
 Drawn: TypeAlias = NDArray[np.intp]
-"""(n,) indices into `Moves.contacts`."""
+"""(n,) indices into `Moves.laws`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Moved:
-    """After an action: configurations (n, nq), the last commands (n, nu), which failed (n,) and which were no move
-    (n,), since the sampler's parameters gave no grasp; and the configurations (n, nq) where each began.
+    """After an action: configurations (n, nq) and velocities (n, nv), zero in a quasi-dynamic world, the last commands
+    (n, nu), which failed (n,) and which were no move (n,), since the sampler's parameters gave no grasp; and the
+    configurations (n, nq) where each began.
     """
 
     q: Array
+    v: Array
     command: Array
     failed: NDArray[np.bool_]
     refused: NDArray[np.bool_]
@@ -51,7 +54,7 @@ class Course:
 class Moves(Protocol):
     """Actions of one kind; `size` numbers in [-1, 1] each.
 
-    `contacts`: options of steps, one for each kind of contacts that episodes draw from.
+    `laws`: what steps are taken by, one for each kind of contacts that episodes draw from.
 
     `in_world`: whether what they do depends on where in the world the object is; strokes that are told relative to it,
     by a robot that reaches everywhere, do not. `holding`: the commands of configurations (`holder`).
@@ -60,17 +63,22 @@ class Moves(Protocol):
     size: int
     in_world: bool
     holding: Callable[[Array], Array]
-    contacts: tuple[Options, ...]
+    laws: tuple[Law, ...]
 
     def course(self, q: Array, action: Array) -> Course:
         """Of actions (n, size) in configurations (n, nq)."""
         ...
 
     def __call__(
-        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+        self,
+        q: Array,
+        action: Array,
+        parameters: Mapping[str, Array],
+        drawn: Drawn | None = None,
+        v: Array | None = None,
     ) -> Moved:
-        """The same, done with parameters of the model (n, ...) and contacts that were drawn (n,), indices into
-        `contacts`; None: the first."""
+        """The same, done with parameters of the model (n, ...), contacts that were drawn (n,), indices into `laws`
+        (None: the first), and velocities (n, nv) to begin with; None: at rest."""
         ...
 
 
@@ -81,22 +89,6 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
         ValueError: for pushes of a task whose sampler takes no parameters.
     """
     return _Pushes(task, options) if options.action == "push" else Commands(task, options)
-
-
-def step_options(task: Task, options: EnvOptions) -> tuple[Options, ...]:
-    """The task's options with each of the contacts that episodes draw from; contacts as MuJoCo's have cones.
-
-    Raises:
-        ValueError: for MuJoCo's contacts where the task's options have Coulomb's law, or a stiffness of contacts.
-    """
-    words = options.contacts
-    if words is None:
-        return (task.options,)
-    found = []
-    for word in (words,) if isinstance(words, str) else words:
-        changes = {"friction": "cone"} if word == "mujoco" else {}
-        found.append(task.options.replace(contacts=word, **changes))
-    return tuple(found)
 
 
 def holder(model: Model) -> Callable[[Array], Array]:
@@ -133,7 +125,7 @@ class Commands:
 
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task, self.options = task, options
-        self.contacts = step_options(task, options)
+        self.laws = laws_of(task, options.dynamics, options.contacts)
         self.size = task.model.nu
         self.holding = holder(task.model)
         self.scale = _scale(task, options)
@@ -149,12 +141,17 @@ class Commands:
         return Course(q, u, np.ones(len(q), dtype=bool))
 
     def __call__(
-        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+        self,
+        q: Array,
+        action: Array,
+        parameters: Mapping[str, Array],
+        drawn: Drawn | None = None,
+        v: Array | None = None,
     ) -> Moved:
         """The same, done."""
         course = self.course(q, action)
-        after, ok = _rolled(self, q, course.u, parameters, drawn)
-        return Moved(after, course.u[:, -1], ~ok, np.zeros(len(q), dtype=bool), q)
+        after, speed, ok = _rolled(self, q, _or_rest(self.task, q, v), course.u, parameters, drawn)
+        return Moved(after, speed, course.u[:, -1], ~ok, np.zeros(len(q), dtype=bool), q)
 
     def meaning(self, q: Array, u: Array) -> Array:
         """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
@@ -170,7 +167,7 @@ class _Pushes:
                 f"action: 'push' needs a sampler with parameters (its `parameters` and `place`), the task has {kind}"
             )
         self.task, self.options, self.sampler = task, options, sampler
-        self.contacts = step_options(task, options)
+        self.laws = laws_of(task, options.dynamics, options.contacts)
         self.holding = holder(task.model)
         self.place_size = int(sampler.parameters)
         self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
@@ -195,40 +192,77 @@ class _Pushes:
         return Course(begin, np.minimum(np.maximum(u, lower), upper), good)
 
     def __call__(
-        self, q: Array, action: Array, parameters: Mapping[str, Array], drawn: Drawn | None = None
+        self,
+        q: Array,
+        action: Array,
+        parameters: Mapping[str, Array],
+        drawn: Drawn | None = None,
+        v: Array | None = None,
     ) -> Moved:
         """The same, done."""
         course = self.course(q, action)
         after, failed = q.copy(), np.zeros(len(q), dtype=bool)
+        speed = _or_rest(self.task, q, v).copy()
         rows = np.flatnonzero(course.good)
         if len(rows):
             own = {name: values[rows] for name, values in parameters.items()}
             of_rows = None if drawn is None else drawn[rows]
-            after[rows], ok = _rolled(self, course.begin[rows], course.u[rows], own, of_rows)
+            begin = course.begin[rows]
+            after[rows], speed[rows], ok = _rolled(
+                self, begin, _or_rest(self.task, begin), course.u[rows], own, of_rows
+            )
             failed[rows] = ~ok
         good = course.good[:, None]
         command = np.where(good, course.u[:, -1], self.holding(q))
-        return Moved(after, command, failed, ~course.good, np.where(good, course.begin, q))
+        placed = np.where(good, course.begin, q)
+        return Moved(after, speed, command, failed, ~course.good, placed)
+
+
+def _or_rest(task: Task, q: Array, v: Array | None = None) -> Array:
+    """Velocities (n, nv) of configurations (n, nq), zero where there are none."""
+    return np.zeros((len(q), task.model.nv)) if v is None else v
 
 
 def _rolled(
     moves: Commands | _Pushes,
     q: Array,
+    v: Array,
     u: Array,
     parameters: Mapping[str, Array],
     drawn: Drawn | None,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Where commands (n, steps, nu) lead from q (n, nq), and which (n,) had no failed step; a call of the core for each
-    kind of contacts."""
-    model, threads = moves.task.model, moves.options.threads
-    if drawn is None or len(moves.contacts) == 1:
-        return checked_rollout(model, q, u, moves.contacts[0], parameters, threads=threads)
-    after, good = np.empty_like(q), np.empty(len(q), dtype=bool)
-    for i, options in enumerate(moves.contacts):
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Where commands (n, steps, nu) lead from q (n, nq) and v (n, nv), how fast it is there, and which (n,) had no failed
+    step; calls of the core for each kind of contacts."""
+    threads = moves.options.threads
+    if drawn is None or len(moves.laws) == 1:
+        return _rolled_by(moves.laws[0], q, v, u, parameters, threads)
+    after, speed, good = np.empty_like(q), np.empty_like(v), np.empty(len(q), dtype=bool)
+    for i, law in enumerate(moves.laws):
         rows = np.flatnonzero(drawn == i)
         if len(rows):
             own = {name: values[rows] for name, values in parameters.items()}
-            after[rows], good[rows] = checked_rollout(
-                model, q[rows], u[rows], options, own, threads=threads
+            after[rows], speed[rows], good[rows] = _rolled_by(
+                law, q[rows], v[rows], u[rows], own, threads
             )
-    return after, good
+    return after, speed, good
+
+
+def _rolled_by(
+    law: Law, q: Array, v: Array, u: Array, parameters: Mapping[str, Array], threads: int
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """The same by one law."""
+    if isinstance(law.options, Options):
+        q, _, good = checked_rollout(
+            law.model, q, None, u, law.options, parameters, threads=threads
+        )
+        return q, v, good
+    q, v, good = q.copy(), v.copy(), np.ones(len(q), dtype=bool)
+    for k in range(u.shape[1]):
+        # those that failed stay where they are
+        rows = slice(None) if good.all() else np.flatnonzero(good)
+        held = np.broadcast_to(u[rows, k, None], (len(q[rows]), law.steps, u.shape[2]))
+        own = {name: values[rows] for name, values in parameters.items()}
+        q[rows], v[rows], good[rows] = checked_rollout(
+            law.model, q[rows], v[rows], held, law.options, own, threads=threads
+        )
+    return q, v, good

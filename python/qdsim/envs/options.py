@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from qdsim.arguments import fields, former, integer, number, one_of
+from qdsim.dynamics import DynamicOptions
 from qdsim.envs.draws import Draw, check_draw
-from qdsim.step import CONTACTS
+from qdsim.envs.laws import Contacts, Dynamics, checked_contacts
 
-__all__ = ["Contacts", "EnvOptions"]
-
-Contacts: TypeAlias = Literal["rigid", "mujoco"]
-"""Of `Options.contacts`."""
+__all__ = ["EnvOptions"]
 
 
 @former(
@@ -52,10 +50,18 @@ class EnvOptions:
         lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
             its `length` more.
         randomize: from names of `model.parameters` to what each episode draws: (low, high), factors on the model's
-            values, or a `Range` of values in their place.
-        contacts: "rigid" or "mujoco", in place of the task's own `Options.contacts` (None keeps those); several, of
-            which each episode draws one, all equally likely. With "mujoco" contacts yield, and creep under load, as
-            MuJoCo's do by default; friction is that of cones then, whatever the task's options say.
+            values, or a `Range` of values in their place; and of "position_noise" (m), "rotation_noise" (rad) and
+            "delay" (whole actions) a `Range`: standard deviations of where the object is seen to be, anew with every
+            action, and how old observations are. Rewards and goals that were reached stay exact.
+        contacts: "rigid" or "mujoco", in place of the task's own `Options.contacts` (None keeps those), or
+            `MujocoContacts`, with other numbers than the file's; several, of which each episode draws one, all equally
+            likely. With "mujoco" contacts yield, and creep under load, as MuJoCo's do by default; friction is that of
+            cones then, whatever the task's options say.
+        dynamics: "quasi_dynamic", or "second_order": the robot and the object have velocities, and each of the
+            `sub_steps` commands is held for the task's step through several steps of `step_dynamic`, of 10 ms, with
+            MuJoCo's contacts of the file's time step, as one `mj_step` each. They have the task's options as far as
+            `DynamicOptions` has them; `DynamicOptions` instead of the word: those. A push begins at rest; for commands
+            observations have velocities, times the task's step.
         threads: of the core.
 
     Raises:
@@ -77,6 +83,7 @@ class EnvOptions:
     lost: float | None = None
     randomize: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
     contacts: Contacts | Sequence[Contacts] | None = None
+    dynamics: Dynamics = "quasi_dynamic"
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -95,7 +102,13 @@ class EnvOptions:
         fields(self, integer, "sub_steps", "horizon", least=1, or_none=True)
         fields(self, integer, "pool", "threads", least=1)
         fields(self, number, "push_cost", "failure", least=0)
-        self._check_contacts()
+        object.__setattr__(self, "contacts", checked_contacts(self.contacts))
+        if not isinstance(self.dynamics, DynamicOptions):
+            fields(self, one_of, "dynamics", allowed=("quasi_dynamic", "second_order"))
+        elif self.dynamics.patch_law == "bristle":
+            raise ValueError(
+                "dynamics: patch_law='bristle' has a state that environments do not keep"
+            )
         if not isinstance(self.randomize, Mapping):
             raise TypeError(
                 f"randomize: expected a mapping from names to factors or ranges, got {type(self.randomize).__name__}"
@@ -103,20 +116,3 @@ class EnvOptions:
         for name, draw in self.randomize.items():
             check_draw(name, draw)
         object.__setattr__(self, "randomize", dict(self.randomize))
-
-    def _check_contacts(self) -> None:
-        given = self.contacts
-        if given is None:
-            return
-        if isinstance(given, str):
-            one_of("contacts", given, allowed=tuple(CONTACTS))
-            return
-        if not isinstance(given, Sequence):
-            raise TypeError(
-                f"contacts: expected a word, a sequence of words or None, got {type(given).__name__}"
-            )
-        if not given:
-            raise ValueError("contacts: expected a word at least, got none")
-        for i, word in enumerate(given):
-            one_of(f"contacts[{i}]", word, allowed=tuple(CONTACTS))
-        object.__setattr__(self, "contacts", tuple(given))

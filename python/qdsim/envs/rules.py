@@ -19,6 +19,7 @@ from qdsim.envs.features import Goals, Look, Viewer
 from qdsim.envs.goals import GoalCoordinates, of_infos
 from qdsim.envs.moves import Moved, moves_of
 from qdsim.envs.options import EnvOptions
+from qdsim.envs.sensing import Sensed, Sensing
 from qdsim.envs.streams import uniforms
 from qdsim.planning.task.task import Task
 
@@ -37,6 +38,7 @@ class Players:
     """Episodes under way; (n, ...) each."""
 
     q: Array
+    v: Array
     goals: Goals
     command: Array
     action: Array
@@ -45,14 +47,26 @@ class Players:
     seen: Array
     parameters: dict[str, Array]
     contacts: NDArray[np.intp]
+    sensed: Sensed | None
 
     def put(self, rows: NDArray[np.intp], other: Players) -> None:
         """Other players in place of these rows."""
         self.goals.put(rows, other.goals)
-        for name in ("q", "command", "action", "actions_done", "potential", "seen", "contacts"):
+        for name in (
+            "q",
+            "v",
+            "command",
+            "action",
+            "actions_done",
+            "potential",
+            "seen",
+            "contacts",
+        ):
             getattr(self, name)[rows] = getattr(other, name)
         for name, values in other.parameters.items():
             self.parameters[name][rows] = values
+        if self.sensed is not None and other.sensed is not None:
+            self.sensed.put(rows, other.sensed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +104,9 @@ class Rules:
         self.options = instance("options", options, EnvOptions)
         _check_goal(task)
         self._draws = Draws(task.model, options.randomize)
+        self._sensing = Sensing(task, options.randomize)
         self.moves = moves_of(task, options)
+        self._has_velocities = options.dynamics != "quasi_dynamic"
         self.action_size = self.moves.size
         self.goal = GoalCoordinates(task)
         self.viewer = Viewer(
@@ -98,7 +114,8 @@ class Rules:
             with_world=self.moves.in_world or options.observation == "goal",
             with_robot=options.action == "command",
             with_goal=options.observation == "flat",
-            more=task.model.nu + self.action_size,
+            actions=self.action_size,
+            with_velocities=self._has_velocities,
             threads=options.threads,
         )
         self.horizon = options.horizon or (40 if options.action == "push" else 64)
@@ -111,8 +128,8 @@ class Rules:
         looks = self.draw(seeds, np.zeros(_LOOKS, dtype=np.uint64))
         rng = np.random.default_rng(0)
         actions = rng.uniform(-1.0, 1.0, (_LOOKS, self.action_size))
-        moved = self.moves(looks.q, actions, looks.parameters, looks.contacts)
-        told = self.told(moved.q, moved.command, actions)
+        moved = self.moves(looks.q, actions, looks.parameters, looks.contacts, looks.v)
+        told = self.told(moved.q, moved.v, moved.command, actions)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
         own, goals = len(self.viewer.names), len(self.goal.names)
         self.action_space = Box(-1.0, 1.0, (self.action_size,), np.float64)
@@ -158,8 +175,8 @@ class Rules:
         """Players (n) of seeds (n,) at the beginning of episodes (n,); "q" and "goal" (n, nq) as they are given."""
         task, options = self.task, self.options
         size = task.space.size
-        last, kinds = 3 + size + len(self._draws), len(self.moves.contacts)
-        numbers = uniforms(seeds, episodes, last + 1)
+        last, kinds = 3 + size + len(self._draws), len(self.moves.laws)
+        numbers = uniforms(seeds, episodes, last + 1 + self._sensing.numbers)
         q = self._pool[(numbers[:, 0] * len(self._pool)).astype(np.intp)].copy()
         if options.goal == "task":
             goal = np.repeat(task.goal[None], len(q), axis=0)
@@ -175,10 +192,15 @@ class Rules:
         given = given or {}
         q, goal = given.get("q", q), given.get("goal", goal)
         contacts = (numbers[:, last] * kinds).astype(np.intp)
-        return self.begin(q, goal, self._draws(numbers[:, 3 + size : last]), contacts)
+        sensed = None
+        if self._sensing.numbers:
+            sensed = self._sensing.draw(seeds, episodes, numbers[:, last + 1 :])
+        parameters = self._draws(numbers[:, 3 + size : last])
+        return self.begin(q, goal, parameters, contacts, given.get("v"), sensed)
 
     def placed(self, options: object, count: int | None = None) -> dict[str, Array]:
-        """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector.
+        """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector; in a second-order
+        world "v" likewise (nv,) or (count, nv).
 
         Raises:
             TypeError: if the options are no dictionary.
@@ -188,7 +210,12 @@ class Rules:
             return {}
         if not isinstance(options, dict):
             raise TypeError(f"options: expected a dictionary or None, got {type(options).__name__}")
-        known = ("q", "goal") if count is None else ("q", "goal", "reset_mask")
+        known = (
+            "q",
+            "goal",
+            *("v",) * self._has_velocities,
+            *("reset_mask",) * (count is not None),
+        )
         for key in options:
             if key not in known:
                 raise ValueError(f"options: expected keys among {', '.join(known)}, got {key!r}")
@@ -196,16 +223,14 @@ class Rules:
         for key in ("q", "goal"):
             if options.get(key) is not None:
                 found[key] = self._configurations(f"options[{key!r}]", options[key], count)
+        if options.get("v") is not None:
+            found["v"] = _rows("options['v']", options["v"], self.task.model.nv, count)
         return found
 
     def _configurations(self, name: str, value: Any, count: int | None) -> Array:
         """(nq,), or (count, nq) that one may stand for; quaternions are made unit ones."""
-        model, array = self.task.model, reals(name, value)
-        shapes = [(model.nq,)] if count is None else [(model.nq,), (count, model.nq)]
-        if array.shape not in shapes or not np.isfinite(array).all():
-            wanted = " or ".join(str(shape) for shape in shapes)
-            raise ValueError(f"{name}: expected finite numbers {wanted}, got shape {array.shape}")
-        q = np.array(np.broadcast_to(array, shapes[-1]))
+        model = self.task.model
+        q = _rows(name, value, model.nq, count)
         q = np.array([model.normalize(row) for row in q.reshape(-1, model.nq)]).reshape(q.shape)
         shifts = [
             self.task.space.errors(self.task.start, row)[0] for row in q.reshape(-1, model.nq)
@@ -222,14 +247,19 @@ class Rules:
         goal: Array,
         parameters: dict[str, Array],
         contacts: NDArray[np.intp] | None = None,
+        v: Array | None = None,
+        sensed: Sensed | None = None,
     ) -> Players:
-        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)
-        and contacts (n,), indices into those of the moves; None: the first."""
+        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...),
+        contacts (n,), indices into the moves' laws (None: the first), velocities v (n, nv) (None: at rest) and as they
+        are sensed (None: exactly)."""
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
-        look = self._looked(q, goals, self.told(q, command, action))
-        return Players(
+        speed = np.zeros((len(q), self.task.model.nv)) if v is None else v
+        look = self._looked(q, goals, self.told(q, speed, command, action))
+        players = Players(
             q=q,
+            v=speed,
             goals=goals,
             command=command,
             action=action,
@@ -238,7 +268,12 @@ class Rules:
             seen=look.seen,
             parameters=parameters,
             contacts=np.zeros(len(q), np.intp) if contacts is None else contacts,
+            sensed=sensed,
         )
+        if sensed is not None:
+            players.seen = self._noisy(players, look)
+            self._sensing.begin(sensed, players.seen)
+        return players
 
     def observe(self, players: Players) -> Array:
         """(n, observation_size), also of players that someone has changed."""
@@ -246,8 +281,23 @@ class Rules:
 
     def look(self, players: Players) -> Look:
         """What players see, and what they are judged by."""
-        told = self.told(players.q, players.command, players.action)
+        told = self.told(players.q, players.v, players.command, players.action)
         return self._looked(players.q, players.goals, told)
+
+    def _noisy(self, players: Players, look: Look) -> Array:
+        """What players see with their noise, and goals that were reached, exactly, of a look at them."""
+        assert players.sensed is not None
+        q = self._sensing.q(players.sensed, players.q, players.actions_done)
+        if q is players.q:
+            return look.seen
+        told = self.told(q, players.v, players.command, players.action)
+        seen = self._looked(q, players.goals, told).seen
+        return self._with_ends(seen, look.seen)
+
+    def _with_ends(self, seen: Array, exact: Array) -> Array:
+        """Observations with the goals, reached and desired, of others."""
+        own = len(self.viewer.names)
+        return np.concatenate((seen[:, :own], exact[:, own:]), axis=1)
 
     def _looked(self, q: Array, goals: Goals, told: Array) -> Look:
         look = self.viewer.look(q, goals, told)
@@ -262,11 +312,15 @@ class Rules:
             return seen.copy()
         return {name: seen[..., part].copy() for name, part in self._parts.items()}
 
-    def told(self, q: Array, command: Array, action: Array) -> Array:
-        """How far commands (n, nu) are past the joints, and actions (n, m)."""
+    def told(self, q: Array, v: Array, command: Array, action: Array) -> Array:
+        """How far commands (n, nu) are past the joints, actions (n, m), and in a second-order world how far velocities
+        (n, nv) lead within the task's step."""
         if not self.viewer.more:
             return action
-        return np.concatenate((command - self.moves.holding(q), action), axis=1)
+        parts = [command - self.moves.holding(q), action]
+        if self._has_velocities:
+            parts.append(self.task.options.h * v)
+        return np.concatenate(parts, axis=1)
 
     # ------------------------------------------------------------ rewards of goals
 
@@ -320,12 +374,13 @@ class Rules:
 
     def play(self, players: Players, action: Array) -> Ended:
         """Acts (n, action_size) in [-1, 1], and changes the players."""
-        moved = self.moves(players.q, action, players.parameters, players.contacts)
+        moved = self.moves(players.q, action, players.parameters, players.contacts, players.v)
         return self._settle(players, action, moved)
 
     def _settle(self, players: Players, action: Array, moved: Moved) -> Ended:
         options = self.options
-        players.q, players.command, players.action = moved.q, moved.command, action
+        players.q, players.v = moved.q, moved.v
+        players.command, players.action = moved.command, action
         players.actions_done += 1
         look = self.look(players)
         reward, terminated, truncated, success, lost = _core._judge(
@@ -340,6 +395,9 @@ class Rules:
             self.horizon,
         )
         players.potential, players.seen = look.potential.copy(), look.seen
+        if players.sensed is not None:
+            late = self._sensing.after(players.sensed, self._noisy(players, look))
+            players.seen = self._with_ends(late, look.seen)
         if options.reward != "shaped":
             ends = (self.goal.of(q) for q in (players.q, players.goals.q))
             reward = self._reward(*self.goal.errors(*ends), lost | moved.failed)
@@ -364,6 +422,20 @@ def displaced(task: Task, q: Array, displacement: Array) -> Array:
     return np.array(
         [task.model.integrate(a, b) for a, b in zip(np.broadcast_to(q, (len(v), len(q.T))), v)]
     )
+
+
+def _rows(name: str, value: Any, size: int, count: int | None) -> Array:
+    """Finite numbers (size,), or (count, size) that one row may stand for.
+
+    Raises:
+        TypeError, ValueError: naming what is wrong.
+    """
+    array = reals(name, value)
+    shapes = [(size,)] if count is None else [(size,), (count, size)]
+    if array.shape not in shapes or not np.isfinite(array).all():
+        wanted = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"{name}: expected finite numbers {wanted}, got shape {array.shape}")
+    return np.array(np.broadcast_to(array, shapes[-1]))
 
 
 def _is_over(info: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -82,7 +82,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """New episodes, of all or of those in ``options["reset_mask"]``; "q" and "goal" (num_envs, nq), or (nq,) for
-        all, as of `TaskEnv.reset`."""
+        all, and "v" likewise, as of `TaskEnv.reset`."""
         placed = self.rules.placed(options, self.num_envs)
         mask = np.ones(self.num_envs, dtype=bool)
         if options and "reset_mask" in options:

@@ -1,0 +1,150 @@
+"""What moves an environment's model: quasi-dynamic steps or second-order ones, and the contacts that episodes draw."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from qdsim.arguments import instance, one_of
+from qdsim.description import Description
+from qdsim.description import contact_solver as solver
+from qdsim.description.contact_solver import Cone
+from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
+from qdsim.planning.task.task import Task
+from qdsim.step import CONTACTS, CommonOptions, Options
+
+__all__ = ["Contacts", "Dynamics", "Law", "MujocoContacts", "checked_contacts", "laws_of"]
+
+_RECOVERY = 0.1
+"""m/s, at which overlaps part in second-order steps of tasks that say nothing else."""
+_SHARED = tuple(
+    field.name
+    for field in dataclasses.fields(CommonOptions)
+    if field.init and field.name not in ("h", "kappa")
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MujocoContacts:
+    """MuJoCo's contact law with numbers in place of the file's; None keeps those.
+
+    Attributes:
+        cone, impratio: of all contacts, as in `ContactSolver`.
+        solref, solimp: of all geometries and pairs, as in `Geom`.
+
+    Raises:
+        TypeError, ValueError: naming the field and what was wrong with it.
+    """
+
+    cone: Cone | None = None
+    impratio: float | None = None
+    solref: tuple[float, float] | None = None
+    solimp: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        solver.ContactSolver(**self._of_solver())
+        if self.solref is not None:
+            object.__setattr__(self, "solref", solver.solref("contacts", "solref", self.solref))
+        if self.solimp is not None:
+            object.__setattr__(self, "solimp", solver.solimp("contacts", "solimp", self.solimp))
+
+    def _of_solver(self) -> dict[str, Any]:
+        given = {"cone": self.cone, "impratio": self.impratio}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def model(self, model: Model) -> Model:
+        """The model with these contacts."""
+        own: dict[str, Any] = {"solref": self.solref, "solimp": self.solimp}
+        changes = {name: value for name, value in own.items() if value is not None}
+        description = model.description
+        bodies = (
+            dataclasses.replace(
+                body, geoms=tuple(dataclasses.replace(geom, **changes) for geom in body.geoms)
+            )
+            for body in description.bodies
+        )
+        changed: Description = dataclasses.replace(
+            description,
+            bodies=tuple(bodies),
+            pairs=tuple(dataclasses.replace(pair, **changes) for pair in description.pairs),
+            contact_solver=dataclasses.replace(description.contact_solver, **self._of_solver()),
+        )
+        return type(model)(changed)
+
+
+Contacts: TypeAlias = "Literal['rigid', 'mujoco'] | MujocoContacts"
+"""Of `Options.contacts`, or MuJoCo's with other numbers than the file's."""
+
+Dynamics: TypeAlias = "Literal['quasi_dynamic', 'second_order'] | DynamicOptions"
+
+
+class Law(NamedTuple):
+    """What an episode is stepped by: a model, the options of its steps, and how many of these a command is held for."""
+
+    model: Model
+    options: Options | DynamicOptions
+    steps: int
+
+
+def checked_contacts(given: object) -> tuple[Contacts, ...] | None:
+    """One or several kinds of contacts as a tuple, or None.
+
+    Raises:
+        TypeError, ValueError: naming what is wrong.
+    """
+    if given is None:
+        return None
+    if isinstance(given, (str, MujocoContacts)):
+        return (_kind("contacts", given),)
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(
+            f"contacts: expected a word, MujocoContacts, a sequence of these or None, got {type(given).__name__}"
+        )
+    if not given:
+        raise ValueError("contacts: expected a word at least, got none")
+    return tuple(_kind(f"contacts[{i}]", word) for i, word in enumerate(given))
+
+
+def _kind(name: str, given: object) -> Contacts:
+    if not isinstance(given, MujocoContacts):
+        one_of(name, given, allowed=tuple(CONTACTS))
+    return given  # type: ignore[return-value]  # one of these two
+
+
+def laws_of(
+    task: Task, dynamics: Dynamics, contacts: Contacts | Sequence[Contacts] | None
+) -> tuple[Law, ...]:
+    """A law for each kind of contacts that episodes draw from; None: those of the task's options.
+
+    MuJoCo's contacts have cones, whatever the task's options say. A second-order step has the task's options as far as
+    it knows them, and takes 10 ms, with MuJoCo's contacts the file's time step, so that a whole number of them is the
+    task's own step.
+
+    Raises:
+        ValueError: for MuJoCo's contacts where the task's options have Coulomb's law, or a stiffness of contacts.
+    """
+    return tuple(_law(task, dynamics, kind) for kind in checked_contacts(contacts) or (None,))
+
+
+def _law(task: Task, dynamics: Dynamics, kind: Contacts | None) -> Law:
+    model = kind.model(task.model) if isinstance(kind, MujocoContacts) else task.model
+    word = "mujoco" if isinstance(kind, MujocoContacts) else kind
+    own = task.options if isinstance(dynamics, str) else dynamics
+    changes: dict[str, Any] = {} if word is None else {"contacts": word}
+    if word == "mujoco":
+        changes["friction"] = "cone"
+    if dynamics == "quasi_dynamic":
+        return Law(model, task.options.replace(**changes), 1)
+    options: DynamicOptions
+    if dynamics == "second_order":
+        shared: dict[str, Any] = {name: getattr(own, name) for name in _SHARED} | changes
+        if shared["recovery_speed"] is None:
+            shared["recovery_speed"] = _RECOVERY
+        h = model.description.contact_solver.timestep if shared["contacts"] == "mujoco" else None
+        options = DynamicOptions(**shared) if h is None else DynamicOptions(h=h, **shared)
+    else:
+        options = instance("dynamics", own, DynamicOptions).replace(**changes)
+    steps = max(1, round(task.options.h / options.h))
+    return Law(model, options.replace(h=task.options.h / steps), steps)
