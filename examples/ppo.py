@@ -49,6 +49,7 @@ class Settings:
     )
     contacts: str = ""  # of every episode, or several to draw from: mujoco, or rigid,mujoco
     dynamics: str = "quasi_dynamic"  # or second_order
+    scale: float = 0.0  # of a change of the command, rad or m; 0: the published one
     begin: str = ""  # a policy to begin with; width and choices are its own
 
 
@@ -203,6 +204,8 @@ class Run:
         if settings.contacts:
             make["contacts"] = settings.contacts.split(",")
         make["dynamics"] = settings.dynamics
+        if settings.scale:
+            make["scale"] = settings.scale
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]

@@ -504,6 +504,7 @@ def _jax_handle(
     way_options: _OptionsLike | StepOptions | None,
     threads: int,
     marks: bool,
+    dynamic: bool,
     /,
 ) -> int: ...
 def _jax_targets() -> tuple[Any, Any]: ...

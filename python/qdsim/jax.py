@@ -1,4 +1,5 @@
-"""Steps and rollouts inside jax programs: `jit`, `grad`, `vmap` and `scan` of them (extra ``jax``).
+"""Steps and rollouts, quasi-dynamic and second-order, inside jax programs: `jit`, `grad`, `vmap` and `scan` of them
+(extra ``jax``).
 
 The C core is called through XLA's foreign function interface, without Python: a step inside a compiled
 `lax.scan` costs what it costs in C. All samples of a call, also those that `vmap` adds, are one batch on
@@ -35,14 +36,16 @@ from jax.interpreters import ad, batching, mlir
 
 from . import _core, layer_manifold
 from ._core import ARGUMENT_NAMES
-from .batches.products import rollout_jvp
+from .dynamics import DynamicOptions
 from .layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,
     leads_of,
     parameters_of,
+    result,
     settings_of,
 )
+from .layer_rollouts import LayerRollouts
 from .model import Model
 from .step import Options
 
@@ -55,8 +58,9 @@ def step(
     model: Model,
     q: Any,
     u: Any,
-    options: Options | None = None,
+    options: Options | DynamicOptions | None = None,
     *,
+    v: Any = None,
     tau: Any = None,
     wrench: Any = None,
     parameters: Mapping[str, Any] | None = None,
@@ -67,9 +71,12 @@ def step(
 ) -> Any:
     """Step inside a jax program: q_next (..., nq) = f(q, u), differentiable by every array.
 
+    With `qdsim.DynamicOptions` a second-order one: q_next, v_next = f(q, v, u).
+
     Args:
-        model, options: As in `qdsim.step`; static, and they live as long as the process.
+        model, options: As in `qdsim.step`, or `qdsim.step_dynamic`; static, and they live as long as the process.
         q: Configurations (..., nq).
+        v: Velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., nu). Leading dimensions of all arrays broadcast, and are the batch.
         tau: Applied generalised forces (..., nv).
         wrench: Applied to the bodies (..., body_count, 6).
@@ -78,25 +85,27 @@ def step(
             `kappa` at the same q and u.
         threads: As in `qdsim.step_batch`.
         errors: "raise": a failed sample fails the whole call, with a message. "mark":
-            returns (q_next, ok (...)) instead; failed samples keep their q and pull nothing back.
+            returns (q_next, ok (...)) instead, or (q_next, v_next, ok); failed samples keep their q and v and pull
+            nothing back.
 
     Raises:
         TypeError, ValueError: while tracing, naming the argument and what was wrong.
         ValueError, jax.errors.JaxRuntimeError: when run and waited for: for numbers that are not finite and
             parameters that no model could have; for steps that have no answer.
     """
-    given = inputs_of_a_step(_array, q, u, tau, wrench)
-    call = _call_of(model, options, derivative, kappa, threads, errors)
-    path, ok = _rollout(call, model, given, parameters)
-    return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
+    own = settings_of(model, options, derivative, kappa, threads, errors)
+    given = inputs_of_a_step(_array, own.is_dynamic, q, u, tau, wrench, v)
+    path, ok = _rollout(own, given, parameters)
+    return result(model, own.is_dynamic, errors, path[..., 1, :], ok)
 
 
 def rollout(
     model: Model,
     q0: Any,
     u: Any,
-    options: Options | None = None,
+    options: Options | DynamicOptions | None = None,
     *,
+    v0: Any = None,
     tau: Any = None,
     wrench: Any = None,
     parameters: Mapping[str, Any] | None = None,
@@ -107,10 +116,11 @@ def rollout(
 ) -> Any:
     """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
-    One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
+    With `qdsim.DynamicOptions` configurations and velocities (..., T + 1, nv). One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
 
     Args:
         q0: First configurations (..., nq).
+        v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., T, nu), in the units of the actuators.
         tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
         model, options, parameters, derivative, kappa, threads, errors: As in `step`; marked rollouts
@@ -119,10 +129,9 @@ def rollout(
     Raises:
         TypeError, ValueError, jax.errors.JaxRuntimeError: As `step`.
     """
-    given = inputs_of_steps(_array, "q0", q0, u, tau, wrench)
-    call = _call_of(model, options, derivative, kappa, threads, errors)
-    path, ok = _rollout(call, model, given, parameters)
-    return path if errors == "raise" else (path, ok)
+    own = settings_of(model, options, derivative, kappa, threads, errors)
+    given = inputs_of_steps(_array, own.is_dynamic, q0, u, tau, wrench, v0)
+    return result(model, own.is_dynamic, errors, *_rollout(own, given, parameters))
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
@@ -193,10 +202,10 @@ class _Call:
 
 
 _lock = threading.Lock()
-_handles: dict[tuple[Any, ...], int] = {}
+_handles: dict[LayerRollouts, int] = {}
 """They live as long as the process, as compiled programs may; so do their models."""
-_settings: dict[int, dict[str, Any]] = {}
-"""Of each handle, the keywords of `rollout_jvp`."""
+_settings: dict[int, LayerRollouts] = {}
+"""Of each handle."""
 
 
 @functools.cache
@@ -205,30 +214,16 @@ def _register() -> None:
         jax.ffi.register_ffi_target(name, target, platform="cpu")
 
 
-def _call_of(
-    model: Model,
-    options: Options | None,
-    derivative: str,
-    kappa: float | None,
-    threads: int | None,
-    errors: str,
-) -> _Call:
-    own, weight, count = settings_of(model, options, derivative, kappa, threads, errors)
-    way = None if weight is None else own.replace(kappa=weight)
-    key = (model, own, way, count, errors == "mark")
+def _handle_of(own: LayerRollouts) -> int:
+    way = None if own.kappa is None else own.options.replace(kappa=own.kappa)
     with _lock:
         _register()
-        if key not in _handles:
-            handle = _handles[key] = _core._jax_handle(*key)
-            _settings[handle] = {
-                "model": model,
-                "options": own,
-                "derivative": derivative,
-                "kappa": kappa,
-                "threads": count,
-                "errors": errors,
-            }
-        return _Call(_handles[key])
+        if own not in _handles:
+            handle = _handles[own] = _core._jax_handle(
+                own.model, own.options, way, own.threads, own.errors == "mark", own.is_dynamic
+            )
+            _settings[handle] = own
+        return _handles[own]
 
 
 def _array(name: str, value: Any) -> Any:
@@ -241,12 +236,12 @@ def _array(name: str, value: Any) -> Any:
 
 
 def _rollout(
-    call: _Call, model: Model, given: dict[str, Any], parameters: Mapping[str, Any] | None
+    own: LayerRollouts, given: dict[str, Any], parameters: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """The path (..., T + 1, nq) and which samples were solved (...)."""
+    """The path (..., T + 1, width) and which samples were solved (...)."""
     everything = {**given, **parameters_of(_array, parameters, "arrays")}
     dtype = jnp.result_type(*everything.values())
-    steps, leads = leads_of(model, everything)
+    steps, leads = leads_of(own.model, everything)
     lead = jnp.broadcast_shapes(*leads.values())
     count = math.prod(lead)
     arrays = []
@@ -259,13 +254,14 @@ def _rollout(
         else:
             array = array[None]
         arrays.append(array)
-    path, status = _solve(_Call(call.handle, names), *arrays)
-    return path.reshape(*lead, steps + 1, model.nq), (status == 0).reshape(lead)
+    path, status = _solve(_Call(_handle_of(own), names), *arrays)
+    return path.reshape(*lead, steps + 1, own.width), (status == 0).reshape(lead)
 
 
 def _forward(call: _Call, *arrays: Any) -> tuple[Any, Any]:
     q, u = arrays[:2]
-    path = jax.ShapeDtypeStruct((q.shape[0], u.shape[1] + 1, q.shape[1]), q.dtype)
+    width = _settings[call.handle].width
+    path = jax.ShapeDtypeStruct((q.shape[0], u.shape[1] + 1, width), q.dtype)
     status = jax.ShapeDtypeStruct((q.shape[0],), jnp.int32)
     run = jax.ffi.ffi_call(_TARGETS[0], (path, status), vmap_method="broadcast_all")
     found: tuple[Any, Any] = run(*arrays, **call.attributes)
@@ -285,7 +281,7 @@ def _of_values(call: _Call, tangents: Any, zero: type) -> bool:
 
 
 def _push_run(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
-    """How the path (..., count, T + 1, nq) changes with the arrays of indices `wrt`.
+    """How the path (..., count, T + 1, width) changes with the arrays of indices `wrt`.
 
     Inputs: the arrays (..., count or 1, *shape), the path, the status, a tangent of each array of `wrt`.
     """
@@ -293,19 +289,9 @@ def _push_run(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
 
     def run(*values: Any) -> Any:
         real = [np.asarray(value, dtype=float) for value in values]
-        given: dict[str, Any] = dict(zip(call.given, real))
+        given = dict(zip(call.given, real))
         tangents = {call.given[i]: t for i, t in zip(wrt, real[len(call.given) :], strict=True)}
-        arguments = {name: given.pop(name) for name in ("q", "u", "tau", "wrench") if name in given}
-        found = rollout_jvp(
-            q0=arguments.pop("q"),
-            **arguments,
-            **_settings[call.handle],
-            parameters=given,
-            tangents=tangents,
-            coordinates="ambient",
-        )
-        found.tangent[~found.ok] = 0.0
-        return found.tangent.astype(path.dtype)
+        return _settings[call.handle].push(given, tangents).astype(path.dtype)
 
     arrays, tangents = inputs[: len(call.given)], inputs[len(call.given) + 2 :]
     shape = jax.ShapeDtypeStruct(path.shape, path.dtype)

@@ -13,6 +13,8 @@ from ._core import PARAMETER_NAMES
 from .arguments import number, one_of
 from .batches.inputs import check_errors, check_model, thread_count
 from .batches.marks import argument_shape
+from .dynamics import DynamicOptions
+from .layer_rollouts import LayerRollouts, split
 from .model import Model
 from .step import Options
 
@@ -21,8 +23,10 @@ __all__ = [
     "Make",
     "inputs_of_a_step",
     "inputs_of_steps",
+    "is_dynamic",
     "leads_of",
     "parameters_of",
+    "result",
     "settings_of",
 ]
 
@@ -35,38 +39,59 @@ _OF_STEPS = ("u", "tau", "wrench")
 
 def settings_of(
     model: Model,
-    options: Options | None,
+    options: Options | DynamicOptions | None,
     derivative: str,
     kappa: float | None,
     threads: int | None,
-    errors: str,
-) -> tuple[Options, float | None, int]:
-    """Options, the weight of the smoothed pullback, and threads."""
+    errors: Errors,
+) -> LayerRollouts:
+    """What of a call is no array, checked."""
     check_model(model)
     check_errors(errors)
     one_of("derivative", derivative, allowed=("step", "smoothed"))
-    if options is not None and not isinstance(options, Options):
-        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
+    if options is not None and not isinstance(options, (Options, DynamicOptions)):
+        kind = type(options).__name__
+        raise TypeError(f"options: expected a qdsim.Options or DynamicOptions, got {kind}")
     if (derivative == "smoothed") != (kappa is not None):
         raise ValueError(
             f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
         )
+    if derivative == "smoothed" and isinstance(options, DynamicOptions):
+        raise ValueError(
+            "derivative: 'smoothed' is of quasi-dynamic steps; DynamicOptions(kappa=...) smooths second-order ones"
+        )
     wide = None if kappa is None else number("kappa", kappa, above=0)
-    return options or Options(), wide, thread_count(threads)
+    return LayerRollouts(model, options or Options(), wide, thread_count(threads), errors)
 
 
 def inputs_of_steps(
-    make: Make, first: str, q: Any, u: Any, tau: Any, wrench: Any
+    make: Make,
+    dynamic: bool,
+    q: Any,
+    u: Any,
+    tau: Any,
+    wrench: Any,
+    v: Any,
+    *,
+    first: tuple[str, str] = ("q0", "v0"),
 ) -> dict[str, Any]:
-    """What is given of q (..., nq), which callers know by the name `first`, u (..., T, nu), tau and wrench."""
-    given = {"q": make(first, q), "u": make("u", u)}
-    rest = {"tau": tau, "wrench": wrench}
-    return given | {name: make(name, value) for name, value in rest.items() if value is not None}
+    """What is given of q (..., nq) and v (..., nv), which callers know by the names `first`, u (..., T, nu), tau and
+    wrench."""
+    if dynamic != (v is not None):
+        said = "nothing with them" if dynamic else "it without them"
+        raise TypeError(f"{first[1]}: expected with qdsim.DynamicOptions and only then, got {said}")
+    given = {"q": make(first[0], q), "u": make("u", u)}
+    rest = {"tau": ("tau", tau), "wrench": ("wrench", wrench), "v": (first[1], v)}
+    return given | {
+        name: make(said, value) for name, (said, value) in rest.items() if value is not None
+    }
 
 
-def inputs_of_a_step(make: Make, q: Any, u: Any, tau: Any, wrench: Any) -> dict[str, Any]:
+def inputs_of_a_step(
+    make: Make, dynamic: bool, q: Any, u: Any, tau: Any, wrench: Any, v: Any
+) -> dict[str, Any]:
     """The same of u (..., nu), tau and wrench: one step is a rollout of one."""
-    given = inputs_of_steps(make, "q", q, u, tau, wrench)
+    given = inputs_of_steps(make, dynamic, q, u, tau, wrench, v, first=("q", "v"))
     for name, dimensions in (("u", 1), ("tau", 1), ("wrench", 2)):
         if name in given and given[name].ndim >= dimensions:
             rows = (slice(None),) * dimensions
@@ -107,3 +132,15 @@ def leads_of(model: Model, arrays: Mapping[str, Any]) -> tuple[int, dict[str, tu
             raise ValueError(f"{name}: expected shape ({sizes}), got {tuple(array.shape)}")
         leads[name] = tuple(array.shape[:own])
     return steps, leads
+
+
+def is_dynamic(options: object) -> bool:
+    """Whether these are of second-order steps."""
+    return isinstance(options, DynamicOptions)
+
+
+def result(model: Model, dynamic: bool, errors: Errors, path: Any, ok: Any) -> Any:
+    """What a call returns of states (..., width), and of which samples were solved: one array, or a tuple."""
+    states = split(model, dynamic, path)
+    found = states if errors == "raise" else (*states, ok)
+    return found[0] if len(found) == 1 else found

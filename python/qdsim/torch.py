@@ -19,26 +19,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from . import layer_manifold
-from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .batches.given import courses_of
+from ._core import ARGUMENT_NAMES
 from .batches.inputs import broadcast
-from .batches.products import rollout_jvp
-from .batches.pulling import products_of, pull_finished
-from .batches.rollouts import rollout as _rollout_batch
+from .dynamics import DynamicOptions
 from .layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,
+    is_dynamic,
     leads_of,
     parameters_of,
+    result,
     settings_of,
 )
+from .layer_rollouts import LayerRollouts
 from .model import Model
 from .step import Options
 
@@ -49,8 +47,9 @@ def step(
     model: Model,
     q: Any,
     u: Any,
-    options: Options | None = None,
+    options: Options | DynamicOptions | None = None,
     *,
+    v: Any = None,
     tau: Any = None,
     wrench: Any = None,
     parameters: Mapping[str, Any] | None = None,
@@ -61,31 +60,38 @@ def step(
 ) -> Any:
     """Step inside a torch program: q_next (..., nq) = f(q, u), differentiable by every tensor.
 
+    With `qdsim.DynamicOptions` a second-order one: q_next, v_next = f(q, v, u).
+
     Args:
-        model, options: As in `qdsim.step`.
+        model, options: As in `qdsim.step`, or `qdsim.step_dynamic`.
         q, u, tau, wrench: Tensors (..., nq), (..., nu), (..., nv), (..., body_count, 6), whose leading dimensions
             broadcast.
+        v: Velocities (..., nv), m/s or rad/s, of second-order steps.
         parameters: From names of `model.parameters` to tensors (..., *shape) in place of the model's.
         derivative, kappa: As in `qdsim.vjp_batch`.
         threads: As in `qdsim.step_batch`.
-        errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok (...)) instead;
-            failed samples keep their q and pull nothing back.
+        errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok (...)) instead, or
+            (q_next, v_next, ok); failed samples keep their q and v and pull nothing back.
 
     Raises:
         TypeError, ValueError, SolverError: As `qdsim.step_batch`.
     """
-    given = inputs_of_a_step(_tensor, q, u, tau, wrench)
-    call = _call_of(model, options, derivative, kappa, threads, errors)
+    call, dynamic = (
+        _number_of(model, options, derivative, kappa, threads, errors),
+        is_dynamic(options),
+    )
+    given = inputs_of_a_step(_tensor, dynamic, q, u, tau, wrench, v)
     path, ok = _run(call, model, given, parameters)
-    return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
+    return result(model, dynamic, errors, path[..., 1, :], ok)
 
 
 def rollout(
     model: Model,
     q0: Any,
     u: Any,
-    options: Options | None = None,
+    options: Options | DynamicOptions | None = None,
     *,
+    v0: Any = None,
     tau: Any = None,
     wrench: Any = None,
     parameters: Mapping[str, Any] | None = None,
@@ -96,18 +102,23 @@ def rollout(
 ) -> Any:
     """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
+    With `qdsim.DynamicOptions` configurations and velocities (..., T + 1, nv).
+
     Args:
         q0, u: Tensors (..., nq) and (..., T, nu), in the units of the actuators.
+        v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
         tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
         model, options, parameters, derivative, kappa, threads, errors: As in `step`.
 
     Raises:
         TypeError, ValueError, SolverError: As `qdsim.rollout`.
     """
-    given = inputs_of_steps(_tensor, "q", q0, u, tau, wrench)
-    call = _call_of(model, options, derivative, kappa, threads, errors)
-    path, ok = _run(call, model, given, parameters)
-    return path if errors == "raise" else (path, ok)
+    call, dynamic = (
+        _number_of(model, options, derivative, kappa, threads, errors),
+        is_dynamic(options),
+    )
+    given = inputs_of_steps(_tensor, dynamic, q0, u, tau, wrench, v0)
+    return result(model, dynamic, errors, *_run(call, model, given, parameters))
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
@@ -166,45 +177,22 @@ mujoco_step._torchdynamo_disable = True  # type: ignore[attr-defined]
 # ---------------------------------------------------------------- calls
 
 
-@dataclass(frozen=True)
-class _Call:
-    """What an operator is told by a number, since it takes no objects."""
-
-    model: Model
-    options: Options
-    kappa: float | None
-    threads: int
-    errors: Literal["raise", "mark"]
-
-    @property
-    def derivative(self) -> Literal["step", "smoothed"]:
-        return "step" if self.kappa is None else "smoothed"
-
-
 _lock = threading.Lock()
-_numbers: dict[_Call, int] = {}
-_calls: list[_Call] = []
-"""They live as long as the process, as compiled programs may."""
+_numbers: dict[LayerRollouts, int] = {}
+_calls: list[LayerRollouts] = []
+"""They live as long as the process, as compiled programs may; operators are told a number, since they take no objects."""
 
 
-def _call_of(
-    model: Model,
-    options: Options | None,
-    derivative: str,
-    kappa: float | None,
-    threads: int | None,
-    errors: Literal["raise", "mark"],
-) -> int:
-    own, weight, count = settings_of(model, options, derivative, kappa, threads, errors)
-    call = _Call(model, own, weight, count, errors)
+def _number_of(*settings: Any) -> int:
+    own = settings_of(*settings)
     with _lock:
-        if call not in _numbers:
-            _numbers[call] = len(_calls)
-            _calls.append(call)
-        return _numbers[call]
+        if own not in _numbers:
+            _numbers[own] = len(_calls)
+            _calls.append(own)
+        return _numbers[own]
 
 
-_call_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_number_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
 """`torch.compiler.assume_constant_result`, which would import the compiler, a second, for those who compile nothing."""
 
 
@@ -247,28 +235,10 @@ def _run(
 # ---------------------------------------------------------------- what is done
 
 
-def _keywords(names: list[str], arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of `qdsim.rollout` and its parameters, as arrays."""
-    given = {name: array.detach().numpy() for name, array in zip(names, arrays)}
-    parameters = {name: given.pop(name) for name in names if name in PARAMETER_NAMES}
-    return given, parameters
-
-
 def _forward(arrays: list[torch.Tensor], call: int, names: list[str]) -> tuple[Any, Any]:
-    """Configurations and status of rollouts."""
-    own = _calls[call]
-    given, parameters = _keywords(names, arrays)
-    found = _rollout_batch(
-        own.model,
-        given.pop("q"),
-        given.pop("u"),
-        own.options,
-        **given,
-        parameters=parameters,
-        threads=own.threads,
-        errors=own.errors,
-    )
-    return torch.from_numpy(found.q), torch.from_numpy(np.asarray(found.status))
+    """Paths and status of rollouts."""
+    path, status = _calls[call].forward(_arrays(names, arrays))
+    return torch.from_numpy(path), torch.from_numpy(status)
 
 
 def _backward(
@@ -281,22 +251,8 @@ def _backward(
     wrt: list[str],
 ) -> list[torch.Tensor]:
     """Gradients by arguments of rollouts that led along a path."""
-    own = _calls[call]
-    given, parameters = _keywords(names, arrays)
-    tau, wrench = given.get("tau"), given.get("wrench")
-    courses = courses_of(own.model, given["q"], None, given["u"], tau, wrench, None, parameters)
-    products = products_of(courses, own.options, "ambient", own.derivative, own.kappa)
-    found, ok = pull_finished(
-        products,
-        path.detach().numpy(),
-        status.numpy(),
-        cotangent.detach().numpy(),
-        wrt,
-        own.threads,
-        own.errors,
-    )
-    for gradient in found.values():
-        gradient[~ok] = 0.0
+    rows = path.detach().numpy(), status.numpy(), cotangent.detach().numpy()
+    found = _calls[call].pull(_arrays(names, arrays), *rows, wrt)
     return [torch.from_numpy(found[name]) for name in wrt]
 
 
@@ -304,24 +260,11 @@ def _push(
     arrays: list[torch.Tensor], tangents: list[torch.Tensor], call: int, names: list[str]
 ) -> torch.Tensor:
     """How a path changes with the arguments of its rollout."""
-    own = _calls[call]
-    given, parameters = _keywords(names, arrays)
-    found = rollout_jvp(
-        own.model,
-        given.pop("q"),
-        given.pop("u"),
-        own.options,
-        **given,
-        parameters=parameters,
-        tangents={name: tangent.detach().numpy() for name, tangent in zip(names, tangents)},
-        threads=own.threads,
-        errors=own.errors,
-        coordinates="ambient",
-        derivative=own.derivative,
-        kappa=own.kappa,
-    )
-    found.tangent[~found.ok] = 0.0
-    return torch.from_numpy(found.tangent)
+    return torch.from_numpy(_calls[call].push(_arrays(names, arrays), _arrays(names, tangents)))
+
+
+def _arrays(names: list[str], tensors: Sequence[Any]) -> dict[str, Any]:
+    return {name: tensor.detach().numpy() for name, tensor in zip(names, tensors)}
 
 
 # ---------------------------------------------------------------- operators, for torch.compile
@@ -331,7 +274,7 @@ def _fake_forward(arrays: list[Any], call: int, names: list[str]) -> tuple[Any, 
     q, u = (arrays[names.index(name)] for name in ("q", "u"))
     lead = q.shape[:-1]
     return (
-        q.new_empty((*lead, u.shape[-2] + 1, q.shape[-1])),
+        q.new_empty((*lead, u.shape[-2] + 1, _calls[call].width)),
         q.new_empty(lead, dtype=torch.int32),
     )
 

@@ -40,7 +40,7 @@ def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:
 
 def test_operators_are_as_torch_wants_them(scene: scenes.Scene) -> None:
     q, u = courses(scene, 2, 2)
-    call = qdsim.torch._call_of(scene.model, None, "step", None, 1, "raise")
+    call = qdsim.torch._number_of(scene.model, None, "step", None, 1, "raise")
     names, check = ["q", "u"], torch.library.opcheck
     for row in (slice(None), 0):  # two samples, and one without leading dimensions
         arrays = [
@@ -194,9 +194,9 @@ def test_wrong_arguments_are_named() -> None:
         (r"^q: expected shape \(\.\.\., 10\)", (q[:, :-1], u), {}),
         (r"^u: expected shape", (q, u[..., :-1]), {}),
         (r"^u: expected shape \(\.\.\., steps, 3\)", (q, u[0, 0]), {}),
-        (r"^q: expected a tensor", (None, u), {}),
-        (r"^q: expected a tensor on the CPU", (torch.zeros(10, device="meta"), u), {}),
-        (r"^q: expected a tensor of real numbers", (q > 0.0, u), {}),
+        (r"^q0: expected a tensor", (None, u), {}),
+        (r"^q0: expected a tensor on the CPU", (torch.zeros(10, device="meta"), u), {}),
+        (r"^q0: expected a tensor of real numbers", (q > 0.0, u), {}),
         (
             r"^leading dimensions do not broadcast: q \(2,\), u \(4,\)",
             (q, np.tile(u, (2, 1, 1))),

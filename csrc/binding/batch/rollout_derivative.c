@@ -11,7 +11,8 @@ const char rollout_derivative_doc[] =
     "Rollouts as in _rollout, with a feedback of no u_gain, and a pullback or a pushforward.\n"
     "way_options: those of the\n"
     "derivatives, None: options. path: None, or (q, status, steps_done) of the rollout, known\n"
-    "before. wrt >= 0: bits of the arguments whose gradients are wanted, rows a tuple of the\n"
+    "before, of the second-order step (q, status, steps_done, v). wrt >= 0: bits of the arguments "
+    "whose gradients are wanted, rows a tuple of the\n"
     "cotangents (samples, steps + 1, n) alone, or of these and those of the velocities (samples,\n"
     "steps + 1, nv); wrt -1: rows is a tuple of tangents or None for\n"
     "every argument. n is nq where ambient, else nv. Returns a dict of q, status, steps_done,\n"
@@ -97,7 +98,7 @@ typedef struct rollout_rows {
 static int rollout_rows_create(derivative_call *call, PyObject *results, PyObject *path,
                                rollout_rows *out) {
   const npy_intp count = (npy_intp)call->batch.input.sample_count;
-  PyObject *q, *status, *steps_done;
+  PyObject *q, *status, *steps_done, *v = NULL;
   out->q = result_create(results, Py_None, "q", NPY_DOUBLE, count, call->step_count + 1,
                          call->batch.step.model->nq);
   if (call->batch.input.v) {
@@ -116,7 +117,10 @@ static int rollout_rows_create(derivative_call *call, PyObject *results, PyObjec
   if (path == Py_None) {
     return 0;
   }
-  if (!PyArg_ParseTuple(path, "OOO:path", &q, &status, &steps_done) ||
+  if (!PyArg_ParseTuple(path, call->batch.input.v ? "OOOO:path" : "OOO:path", &q, &status,
+                        &steps_done, &v) ||
+      (v && PyArray_CopyInto((PyArrayObject *)PyDict_GetItemString(results, "v"),
+                             (PyArrayObject *)v) < 0) ||
       PyArray_CopyInto((PyArrayObject *)PyDict_GetItemString(results, "q"), (PyArrayObject *)q) <
           0 ||
       PyArray_CopyInto((PyArrayObject *)PyDict_GetItemString(results, "status"),

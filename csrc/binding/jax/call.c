@@ -2,10 +2,12 @@
  * in plain C. They hold no lock of Python and touch no object of it.
  *
  * Arguments: q (..., nq), u (..., steps, nu), and what the attribute `given` (bits of qd_argument)
- * has besides, in their order: tau and wrench (..., steps, size), parameters (..., size). Of the
- * pullback besides: the path (..., steps + 1, nq), the status (...) and the cotangent of the path.
- * Leading dimensions are those of q, or such that each row serves as many samples in a row.
- * Results: the path and the status; or the gradients, in the order of the arguments. */
+ * has besides, in their order: tau and wrench (..., steps, size), v (..., nv) of second-order
+ * steps, parameters (..., size). Of the pullback besides: the path (..., steps + 1, nq), of
+ * second-order steps (..., steps + 1, nq + nv) with the velocities behind, the status (...) and the
+ * cotangent of the path. Leading dimensions are those of q, or such that each row serves as many
+ * samples in a row. Results: the path and the status; or the gradients, in the order of the
+ * arguments. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -173,7 +175,12 @@ static int64_t argument_size(const xla_call *call, int argument) {
     return qd_model_nq(call->handle->model);
   }
   const int64_t size = qd_argument_size(call->handle->model, argument);
-  return argument < QD_BY_PARAMETER ? call->step_count * size : size;
+  return argument < QD_BY_PARAMETER && argument != QD_BY_V ? call->step_count * size : size;
+}
+
+/* Numbers of a velocity in a path, 0 of quasi-dynamic steps. */
+static int64_t path_nv(const xla_call *call) {
+  return call->handle->options.dynamic ? qd_model_nv(call->handle->model) : 0;
 }
 
 static int is_given(const xla_call *call, int argument) {
@@ -212,10 +219,16 @@ static void numbers_check(xla_call *call, const char *name, const double *number
 
 static void input_read(xla_call *call, int argument) {
   qd_batch_input *in = &call->input;
-  const double **to[] = {&in->q, &in->u, &in->tau, &in->wrench};
-  ptrdiff_t *strides[] = {&in->q_stride, &in->u_stride, &in->tau_stride, &in->wrench_stride};
-  ptrdiff_t *steps[] = {NULL, &in->u_step, &in->tau_step, &in->wrench_step};
+  const double **to[QD_BY_PARAMETER] = {&in->q, &in->u, &in->tau, &in->wrench, NULL, &in->v};
+  ptrdiff_t *strides[QD_BY_PARAMETER] = {&in->q_stride,      &in->u_stride, &in->tau_stride,
+                                         &in->wrench_stride, NULL,          &in->v_stride};
+  ptrdiff_t *steps[QD_BY_PARAMETER] = {NULL, &in->u_step, &in->tau_step, &in->wrench_step};
   const int64_t size = argument_size(call, argument);
+  if (!to[argument]) {
+    fail(call, XLA_FFI_Error_Code_INVALID_ARGUMENT, "qdsim.jax: %s is no argument of rollouts",
+         qd_argument_name(argument));
+    return;
+  }
   *to[argument] = rows_take(call, size, strides[argument]);
   numbers_check(call, qd_argument_name(argument), *to[argument], size, *strides[argument]);
   if (steps[argument]) {
@@ -305,12 +318,35 @@ static int metadata_answer(XLA_FFI_CallFrame *frame) {
   return 1;
 }
 
+/* ---------------------------------------------------------------- paths of states */
+
+/* Rows (nq + nv) from configurations (nq) and velocities (nv). */
+static void states_join(double *state, int64_t rows, int64_t nq, int64_t nv, const double *q,
+                        const double *v) {
+  for (int64_t i = 0; i < rows; i++) {
+    memcpy(state + i * (nq + nv), q + i * nq, (size_t)nq * sizeof *q);
+    memcpy(state + i * (nq + nv) + nq, v + i * nv, (size_t)nv * sizeof *v);
+  }
+}
+
+/* The other way round. */
+static void states_split(const double *state, int64_t rows, int64_t nq, int64_t nv, double *q,
+                         double *v) {
+  for (int64_t i = 0; i < rows; i++) {
+    memcpy(q + i * nq, state + i * (nq + nv), (size_t)nq * sizeof *q);
+    memcpy(v + i * nv, state + i * (nq + nv) + nq, (size_t)nv * sizeof *v);
+  }
+}
+
 /* ---------------------------------------------------------------- handlers */
 
 static void rollout_run(xla_call *call) {
   const int64_t count = call->sample_count, nq = qd_model_nq(call->handle->model);
-  const int64_t size = count * (call->step_count + 1) * nq;
+  const int64_t rows = count * (call->step_count + 1), nv = path_nv(call);
+  const int64_t size = rows * (nq + nv);
   double *path = result_begin(call, 0, size);
+  double *q = nv > 0 ? doubles_take(call, rows * nq) : path;
+  call->input.v_path = nv > 0 ? doubles_take(call, rows * nv) : NULL;
   XLA_FFI_Buffer *status = result_take(call, 1);
   int64_t *steps_done = (int64_t *)(void *)doubles_take(call, count);
   qd_batch *batch = !call->error ? batch_take(call) : NULL;
@@ -320,9 +356,12 @@ static void rollout_run(xla_call *call) {
   qd_batch_failure failure;
   const qd_status done =
       qd_rollout_batch(call->handle->pool, call->handle->threads, batch, &call->handle->options,
-                       &call->input, call->step_count, path, status->data, steps_done, &failure);
+                       &call->input, call->step_count, q, status->data, steps_done, &failure);
   batch_give_back(call, batch);
   failure_report(call, done, &failure);
+  if (nv > 0) {
+    states_join(path, rows, nq, nv, q, call->input.v_path);
+  }
   result_put(call, 0, path, size);
 }
 
@@ -338,7 +377,8 @@ static void clear_failed(const xla_call *call, const int32_t *status, double *gr
 
 static void pullback_run(xla_call *call) {
   const int64_t count = call->sample_count, nq = qd_model_nq(call->handle->model);
-  const int64_t path_size = (call->step_count + 1) * nq;
+  const int64_t nv = path_nv(call), rows = count * (call->step_count + 1);
+  const int64_t path_size = (call->step_count + 1) * (nq + nv);
   ptrdiff_t stride;
   const double *path = rows_take(call, path_size, &stride);
   const XLA_FFI_Buffer *status_in = argument_take(call);
@@ -350,7 +390,9 @@ static void pullback_run(xla_call *call) {
       gradient[i] = result_begin(call, results++, count * argument_size(call, i));
     }
   }
-  double *own_path = doubles_take(call, count * path_size);
+  double *own_path = doubles_take(call, rows * nq);
+  double *v_path = doubles_take(call, rows * nv);
+  double *by_q = doubles_take(call, rows * nq), *by_v = doubles_take(call, rows * nv);
   int64_t *steps_done = (int64_t *)(void *)doubles_take(call, count);
   int32_t *status = (int32_t *)(void *)doubles_take(call, count);
   qd_batch *batch =
@@ -359,15 +401,18 @@ static void pullback_run(xla_call *call) {
     fail(call, XLA_FFI_Error_Code_INVALID_ARGUMENT, "qdsim.jax: the status has another shape");
     return;
   }
-  memcpy(own_path, path, (size_t)(count * path_size) * sizeof(double));
+  states_split(path, rows, nq, nv, own_path, v_path);
+  states_split(cotangent, rows, nq, nv, by_q, by_v);
+  call->input.v_path = nv > 0 ? v_path : NULL;
   memcpy(status, status_in->data, (size_t)count * sizeof *status);
   const qd_rollout_way way = {.options = call->handle->has_way ? &call->handle->way_options : NULL,
                               .ambient = 1,
-                              .path_known = 1};
+                              .path_known = 1,
+                              .v_cotangent = nv > 0 ? by_v : NULL};
   qd_batch_failure failure;
   const qd_status done = qd_rollout_vjp_batch(
       call->handle->pool, call->handle->threads, batch, &call->handle->options, &call->input,
-      call->step_count, &way, cotangent, gradient, own_path, status, steps_done, &failure);
+      call->step_count, &way, by_q, gradient, own_path, status, steps_done, &failure);
   batch_give_back(call, batch);
   failure_report(call, done, &failure);
   results = 0;

@@ -24,17 +24,17 @@ static void handle_publish(jax_handle *handle) {
 }
 
 const char jax_handle_doc[] =
-    "_jax_handle($module, model, options, way_options, threads, marks, /)\n--\n\n"
+    "_jax_handle($module, model, options, way_options, threads, marks, dynamic, /)\n--\n\n"
     "The number of a new handle for qdsim.jax, which lives for ever; see jax/handle.h.";
 
 PyObject *jax_handle_function(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
   PyObject *model, *options, *way_options;
-  int threads, marks;
+  int threads, marks, dynamic;
   step_call call, way;
-  if (!PyArg_ParseTuple(args, "OOOip:_jax_handle", &model, &options, &way_options, &threads,
-                        &marks) ||
-      step_call_configure(&call, state, "jax", model, options, 0) < 0 ||
+  if (!PyArg_ParseTuple(args, "OOOipp:_jax_handle", &model, &options, &way_options, &threads,
+                        &marks, &dynamic) ||
+      step_call_configure(&call, state, "jax", model, options, dynamic) < 0 ||
       step_call_derivatives(&call) < 0) {
     return NULL;
   }

@@ -187,19 +187,20 @@ def pull(
 
 def pull_finished(
     products: Products,
-    q: Array,
+    path: tuple[Array, ...],
     status: npt.NDArray[np.int32],
-    cotangent: Array,
+    cotangents: tuple[Array, ...],
     wrt: Iterable[str],
     threads: int,
     errors: Errors,
 ) -> tuple[dict[str, Array], npt.NDArray[np.bool_]]:
-    """Gradients of rollouts that are there already, with configurations (..., T + 1, nq) and status (...); and which
-    were solved (...)."""
+    """Gradients of rollouts that are there already, with a path of configurations (..., T + 1, nq), in dynamics of
+    velocities (..., T + 1, nv), too, cotangents of the same, and status (...); and which were solved (...)."""
     given, lead = products.given, status.shape
-    shape = (given.steps + 1, *products.shape("q"))
     names = wrt_names(wrt, products.known())
-    path = (q.reshape(-1, given.steps + 1, given.model.nq), status.ravel(), np.zeros(status.size))
+    q, *v = (array.reshape(-1, *array.shape[-2:]) for array in path)
+    shapes = ((given.steps + 1, *products.shape(name)) for name in ("q", "v"))
+    said = ("cotangent", "v_cotangent")
     found, fields = _run(
         products,
         given.arguments(lead),
@@ -208,9 +209,12 @@ def pull_finished(
         errors,
         "rollout",
         kept=0,
-        path=path,
+        path=(q, status.ravel(), np.zeros(status.size), *v),
         wrt=sum(1 << ARGUMENT_NAMES.index(name) for name in names),
-        rows=(_contiguous("cotangent", cotangent, lead, shape),),
+        rows=tuple(
+            _contiguous(name, array, lead, shape)
+            for name, array, shape in zip(said, cotangents, shapes)
+        ),
     )
     gradients = {name: found[f"by {name}"].reshape(*lead, *products.shape(name)) for name in names}
     return gradients, fields["status"] == 0

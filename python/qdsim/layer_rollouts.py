@@ -1,0 +1,118 @@
+"""Rollouts and their derivatives on arrays, as functions of another library run them: `jax` and `torch` share this.
+
+A path is that of the state: configurations (..., T + 1, nq), and in a second-order world velocities behind them
+(..., T + 1, nq + nv). Coordinates are ambient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core import PARAMETER_NAMES
+from .array_type import Array
+from .batches.dynamics import rollout_dynamic
+from .batches.given import Given, courses_of
+from .batches.pulling import Products, products_of, pull_finished, push
+from .batches.rollouts import rollout
+from .dynamics import DynamicOptions
+from .model import Model
+from .step import Options
+
+__all__ = ["LayerRollouts", "split"]
+
+
+@dataclass(frozen=True)
+class LayerRollouts:
+    """Rollouts of a model with everything that is no array; `kappa`: of smoothed derivatives, or None."""
+
+    model: Model
+    options: Options | DynamicOptions
+    kappa: float | None
+    threads: int
+    errors: Literal["raise", "mark"]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether steps are second-order ones."""
+        return isinstance(self.options, DynamicOptions)
+
+    @property
+    def width(self) -> int:
+        """Of a path's states."""
+        return self.model.nq + self.model.nv * self.is_dynamic
+
+    def forward(self, arrays: Mapping[str, Array]) -> tuple[Array, npt.NDArray[np.int32]]:
+        """The path and the status of rollouts, of arrays by name: "q", "u" and what else there is."""
+        given, parameters = _apart(arrays)
+        q, u = given.pop("q"), given.pop("u")
+        more: dict[str, Any] = {
+            "parameters": parameters,
+            "threads": self.threads,
+            "errors": self.errors,
+        }
+        if self.is_dynamic:
+            v = given.pop("v")
+            found = rollout_dynamic(self.model, q, v, u, self.options, **given, **more)
+            return np.concatenate((found.q, found.v), axis=-1), np.asarray(found.status)
+        plain = rollout(self.model, q, u, self.options, **given, **more)
+        return plain.q, np.asarray(plain.status)
+
+    def pull(
+        self,
+        arrays: Mapping[str, Array],
+        path: Array,
+        status: npt.NDArray[np.int32],
+        cotangent: Array,
+        wrt: Iterable[str],
+    ) -> dict[str, Array]:
+        """Gradients by name, of rollouts that led along a path; zero where one failed."""
+        found, ok = pull_finished(
+            self._products(arrays),
+            split(self.model, self.is_dynamic, path),
+            status,
+            split(self.model, self.is_dynamic, cotangent),
+            wrt,
+            self.threads,
+            self.errors,
+        )
+        for gradient in found.values():
+            gradient[~ok] = 0.0
+        return found
+
+    def push(self, arrays: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
+        """How the path changes along tangents of arrays; zero where a rollout failed."""
+        products = self._products(arrays)
+        found = push(products, tangents, self.threads, self.errors, self._caller)
+        parts = [found[name] for name in ("tangent", *("v_tangent",) * self.is_dynamic)]
+        changes = np.concatenate(parts, axis=-1)
+        changes[found["status"] != 0] = 0.0
+        return changes
+
+    @property
+    def _caller(self) -> str:
+        return "rollout_dynamic" if self.is_dynamic else "rollout"
+
+    def _products(self, arrays: Mapping[str, Array]) -> Products:
+        given, parameters = _apart(arrays)
+        rest = (given.get(name) for name in ("tau", "wrench", "mocap"))
+        courses: Given = courses_of(
+            self.model, given["q"], given.get("v"), given["u"], *rest, parameters
+        )
+        derivative = "step" if self.kappa is None else "smoothed"
+        return products_of(courses, self.options, "ambient", derivative, self.kappa)
+
+
+def _apart(arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Arguments of rollouts, and parameters."""
+    given = {name: array for name, array in arrays.items() if name not in PARAMETER_NAMES}
+    return given, {name: array for name, array in arrays.items() if name in PARAMETER_NAMES}
+
+
+def split(model: Model, dynamic: bool, path: Any) -> tuple[Any, ...]:
+    """Configurations, and velocities where there are any, of paths (..., width) of any library."""
+    return (path[..., : model.nq], path[..., model.nq :]) if dynamic else (path,)
