@@ -24,7 +24,7 @@
 static void nothing_moves(const step_call *s) {
   memset(&s->result->info, 0, sizeof s->result->info);
   s->result->info.status = QD_OK;
-  s->w->problem.limit_count = s->w->problem.ball_limit_count = 0;
+  s->w->problem.limit_count = s->w->problem.ball_limit_count = s->w->problem.turn_row_count = 0;
   s->w->problem.equality_count = s->w->problem.tendon_row_count = s->w->problem.force_row_count = 0;
   problem_forces(&s->w->problem, s->model, &s->w->collision, s->result->limit_force);
 }

@@ -331,6 +331,11 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
   for (int i = 0; i < p->ball_limit_count; ++i) {
     fill_ball_limit(p, p->ball_limit + i, from->limit_force);
   }
+  for (int i = 0; i < p->turn_row_count; ++i) {
+    const turn_row *row = p->turn_row + i;
+    const double force = row->is_limit ? vec3_dot(row->axis, from->limit_force + row->dof) : 0.0;
+    p->dual[row->row] = fmax(force, 0.0);
+  }
   for (int i = 0; i < p->islands.count; ++i) {
     fill_tendons(w, p, p->islands.island + i);
   }

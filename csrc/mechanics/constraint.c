@@ -40,15 +40,14 @@ static void couple_tendons(constraint_state *s, const int *tendon, const double 
   compute_coupling(s, length, data + 5, tendon[1] >= 0, data);
 }
 
-/* turn = log(R2 (R1 R)^-1): where body 2 is, seen from where it should be */
-static void weld_turn(double turn[3], const kinematics *k, const int *body,
+/* quat = R2 (R1 R)^-1: where body 2 is, seen from where it should be */
+static void weld_turn(double quat[4], const kinematics *k, const int *body,
                       const double *relative) {
-  double wanted[4], quat[4];
+  double wanted[4];
   quat_mul(wanted, k->body_quat + 4 * body[0], relative);
   const double inverse[4] = {wanted[0], -wanted[1], -wanted[2], -wanted[3]};
   quat_mul(quat, k->body_quat + 4 * body[1], inverse);
   quat_normalize(quat);
-  quat_log(turn, quat);
 }
 
 /* The nearest body that carries both: parents come before children. */
@@ -64,7 +63,7 @@ static int carrier_of(const qd_model *model, int a, int b) {
 }
 
 void constraint_compute(constraint_state *s, const qd_model *model, const kinematics *k,
-                        const tendons *t, const double *q, int index) {
+                        const tendons *t, const double *q, int index, int by_quaternion) {
   const int type = model->constraint_type[index];
   const int *object = model->constraint_object + 2 * index;
   const double *data = model->constraint_data + CONSTRAINT_DATA * index;
@@ -85,11 +84,18 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
     mat3_mul_vec(s->anchor[side], k->body_rot + 9 * body, data + 3 * side);
     vec3_axpy(s->anchor[side], 1.0, k->body_pos + 3 * body);
   }
-  s->body[2] = carrier_of(model, s->body[0], s->body[1]);
+  s->by_quaternion = by_quaternion;
+  s->body[2] = by_quaternion ? 0 : carrier_of(model, s->body[0], s->body[1]);
   vec3_sub(s->violation, s->anchor[1], s->anchor[0]);
   if (type == QD_WELD) {
-    weld_turn(s->turn, k, s->body, data + 6);
-    vec3_copy(s->violation + 3, s->turn);
+    weld_turn(s->half, k, s->body, data + 6);
+    quat_log(s->turn, s->half);
+    s->scale = model->constraint_torquescale[index];
+    if (by_quaternion) {
+      vec3_scale(s->violation + 3, s->half + 1, s->scale);
+    } else {
+      vec3_copy(s->violation + 3, s->turn);
+    }
   }
 }
 
@@ -129,6 +135,209 @@ void constraint_cap_change(const constraint_state *s, int part, double *change) 
   }
 }
 
+/* ---------------------------------------------------------------- by the quaternion */
+
+static void apply_half(double out[3], double scale, const double half[4], const double x[3],
+                       double side) {
+  double across[3], result[3];
+  vec3_cross(across, half + 1, x);
+  vec3_scale(result, x, 0.5 * scale * half[0]);
+  vec3_axpy(result, 0.5 * scale * side, across);
+  vec3_copy(out, result);
+}
+
+void constraint_turn_rows(const constraint_state *s, double turning[3]) {
+  if (s->by_quaternion) {
+    apply_half(turning, s->scale, s->half, turning, 1.0);
+  }
+}
+
+void constraint_turn_moment(const constraint_state *s, double moment[3]) {
+  if (s->by_quaternion) {
+    apply_half(moment, s->scale, s->half, moment, -1.0);
+  }
+}
+
+void constraint_turn_change(double out[3], const constraint_state *s, const double change[4],
+                            const double x[3], int moment) {
+  apply_half(out, s->scale, change, x, moment ? -1.0 : 1.0);
+}
+
+/* ds = -n.(w2 - w1) / 2, dn = s (w2 - w1) / 2 + (w2 + w1) x n / 2 */
+void constraint_half_change(double out[4], const constraint_state *s, const double w1[3],
+                            const double w2[3]) {
+  double apart[3], both[3];
+  vec3_sub(apart, w2, w1);
+  vec3_add(both, w2, w1);
+  out[0] = -0.5 * vec3_dot(s->half + 1, apart);
+  vec3_cross(out + 1, both, s->half + 1);
+  vec3_axpy(out + 1, s->half[0], apart);
+  vec3_scale(out + 1, out + 1, 0.5);
+}
+
+void constraint_half_pull(double out[2][3], const constraint_state *s, const double cotangent[4]) {
+  double across[3];
+  vec3_cross(across, s->half + 1, cotangent + 1);
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -0.5 : 0.5;
+    vec3_axpy(out[side], -sign * cotangent[0], s->half + 1);
+    vec3_axpy(out[side], sign * s->half[0], cotangent + 1);
+    vec3_axpy(out[side], 0.5, across);
+  }
+}
+
+/* A body's velocity and acceleration. */
+typedef struct moving_body {
+  screw T, A;
+} moving_body;
+
+/* Acceleration of a point that the body carries. */
+static void point_drift(double out[3], const moving_body *b, const double x[3]) {
+  double velocity[3], part[3];
+  screw_point_velocity(out, &b->A, x);
+  screw_point_velocity(velocity, &b->T, x);
+  vec3_cross(part, b->T.w, velocity);
+  vec3_axpy(out, 1.0, part);
+}
+
+/* Its change where they change by d, and the point by dx. */
+static void point_drift_change(double out[3], const moving_body *b, const moving_body *d,
+                               const double x[3], const double dx[3]) {
+  double velocity[3], part[3];
+  screw_point_velocity(out, &d->A, x);
+  vec3_cross(part, b->A.w, dx);
+  vec3_axpy(out, 1.0, part);
+  screw_point_velocity(velocity, &b->T, x);
+  vec3_cross(part, d->T.w, velocity);
+  vec3_axpy(out, 1.0, part);
+  screw_point_velocity(velocity, &d->T, x);
+  vec3_cross(part, b->T.w, dx);
+  vec3_axpy(velocity, 1.0, part);
+  vec3_cross(part, b->T.w, velocity);
+  vec3_axpy(out, 1.0, part);
+}
+
+/* out += W_half x, in which W_half is linear in the half. */
+static void add_turn_rows(double out[3], const constraint_state *s, const double half[4],
+                          const double x[3]) {
+  double part[3];
+  constraint_turn_change(part, s, half, x, 0);
+  vec3_axpy(out, 1.0, part);
+}
+
+/* d/dt (W (w2 - w1)) as body 2 sees it: W (a2 - a1) + W' (w2 - w1) - w2 x W (w2 - w1). */
+static void turn_drift(double out[3], const constraint_state *s, const moving_body b[2]) {
+  double apart[3], half[4], part[3], seen[3] = {0.0, 0.0, 0.0};
+  constraint_half_change(half, s, b[0].T.w, b[1].T.w);
+  vec3_set(out, 0.0, 0.0, 0.0);
+  vec3_sub(apart, b[1].A.w, b[0].A.w);
+  add_turn_rows(out, s, s->half, apart);
+  vec3_sub(apart, b[1].T.w, b[0].T.w);
+  add_turn_rows(out, s, half, apart);
+  add_turn_rows(seen, s, s->half, apart);
+  vec3_cross(part, b[1].T.w, seen);
+  vec3_axpy(out, -1.0, part);
+}
+
+/* Its change where the half changes by d_half, and the bodies' motions by d. */
+static void turn_drift_change(double out[3], const constraint_state *s, const moving_body b[2],
+                              const moving_body d[2], const double d_half[4]) {
+  constraint_state moved = *s; /* of the half that it changes by */
+  double apart[3], d_apart[3], rate[4], d_rate[4], part[3], seen[3] = {0.0}, d_seen[3] = {0.0};
+  memcpy(moved.half, d_half, sizeof moved.half);
+  constraint_half_change(rate, s, b[0].T.w, b[1].T.w);
+  constraint_half_change(d_rate, s, d[0].T.w, d[1].T.w);
+  constraint_half_change(moved.half, &moved, b[0].T.w, b[1].T.w);
+  for (int i = 0; i < 4; ++i) {
+    d_rate[i] += moved.half[i];
+  }
+  vec3_set(out, 0.0, 0.0, 0.0);
+  vec3_sub(apart, b[1].A.w, b[0].A.w);
+  vec3_sub(d_apart, d[1].A.w, d[0].A.w);
+  add_turn_rows(out, s, d_half, apart);
+  add_turn_rows(out, s, s->half, d_apart);
+  vec3_sub(apart, b[1].T.w, b[0].T.w);
+  vec3_sub(d_apart, d[1].T.w, d[0].T.w);
+  add_turn_rows(out, s, d_rate, apart);
+  add_turn_rows(out, s, rate, d_apart);
+  add_turn_rows(seen, s, s->half, apart);
+  add_turn_rows(d_seen, s, d_half, apart);
+  add_turn_rows(d_seen, s, s->half, d_apart);
+  vec3_cross(part, d[1].T.w, seen);
+  vec3_axpy(out, -1.0, part);
+  vec3_cross(part, b[1].T.w, d_seen);
+  vec3_axpy(out, -1.0, part);
+}
+
+static void find_bodies(moving_body b[2], const constraint_state *s, const body_motion *m) {
+  for (int side = 0; side < 2; ++side) {
+    b[side].T = m->velocity.body[s->body[side]];
+    b[side].A = m->acceleration.body[s->body[side]];
+  }
+}
+
+void constraint_drift(double *out, const constraint_state *s, const body_motion *m) {
+  moving_body b[2];
+  double on[2][3];
+  find_bodies(b, s, m);
+  for (int side = 0; side < 2; ++side) {
+    point_drift(on[side], b + side, s->anchor[side]);
+  }
+  vec3_sub(out, on[1], on[0]);
+  if (s->rows == 6) {
+    turn_drift(out + 3, s, b);
+  }
+}
+
+/* With T_j and A_j what j does not move of them: by q_j, dT = S_j x (T - T_j) and dA = S_j x (A -
+ * A_j) - (S_j x T_j) x (T - T_j); by v_j, dT = S_j and dA = before_j x S_j + S_j x (T - T_j). */
+static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body *b,
+                         const kinematics *k, const body_motion *m, int j) {
+  const screw *S = k->dof_screw + j;
+  screw behind, turned, part;
+  screw_sub(&behind, &b->T, m->velocity.unmoved + j);
+  screw_bracket(&by_q->T, S, &behind);
+  screw_bracket(&turned, S, m->velocity.unmoved + j);
+  screw_bracket(&part, &turned, &behind);
+  screw_sub(&behind, &b->A, m->acceleration.unmoved + j);
+  screw_bracket(&by_q->A, S, &behind);
+  screw_axpy(&by_q->A, -1.0, &part);
+  by_v->T = *S;
+  screw_bracket(&by_v->A, m->before + j, S);
+  screw_axpy(&by_v->A, 1.0, &by_q->T);
+}
+
+void constraint_drift_derivative(double *by_q, double *by_v, const constraint_state *s,
+                                 const qd_model *model, const kinematics *k, const body_motion *m,
+                                 int j) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  static const double no_half[4] = {0.0, 0.0, 0.0, 0.0};
+  moving_body b[2], d_q[2], d_v[2];
+  double moved[2][3] = {{0.0}}, on_q[2][3], on_v[2][3], half[4];
+  const double *turned[2] = {none, none};
+  memset(d_q, 0, sizeof d_q);
+  memset(d_v, 0, sizeof d_v);
+  find_bodies(b, s, m);
+  for (int side = 0; side < 2; ++side) {
+    if (body_is_behind(model, s->body[side], j)) {
+      body_changes(d_q + side, d_v + side, b + side, k, m, j);
+      screw_point_velocity(moved[side], k->dof_screw + j, s->anchor[side]);
+      turned[side] = k->dof_screw[j].w;
+    }
+    point_drift_change(on_q[side], b + side, d_q + side, s->anchor[side], moved[side]);
+    point_drift_change(on_v[side], b + side, d_v + side, s->anchor[side], none);
+  }
+  vec3_sub(by_q, on_q[1], on_q[0]);
+  vec3_sub(by_v, on_v[1], on_v[0]);
+  if (s->rows == 6) {
+    constraint_half_change(half, s, turned[0], turned[1]);
+    turn_drift_change(by_q + 3, s, b, d_q, half);
+    turn_drift_change(by_v + 3, s, b, d_v, no_half);
+  }
+}
+
+/* ---------------------------------------------------------------- columns */
+
 void constraint_column(double *column, const constraint_state *s, const qd_model *model,
                        const kinematics *k, int dof) {
   memset(column, 0, (size_t)s->rows * sizeof(double));
@@ -156,6 +365,9 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
       }
     }
   }
+  if (s->rows == 6) {
+    constraint_turn_rows(s, column + 3);
+  }
 }
 
 /* d turn = J_l^-1(turn) (w2 - exp(turn) w1) when the bodies turn with w1 and w2 */
@@ -177,10 +389,28 @@ static void change_twist(screw *out, const kinematics *k, const constraint_motio
   screw_bracket(out, k->dof_screw + j, out);
 }
 
-void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
-                                  const kinematics *k, const constraint_motion *m, int j) {
+/* What DOF j does to a weld's rows, and to its violation, by its quaternion. */
+static void change_turn_rows(double row[3], double violation[3], const constraint_state *s,
+                             const qd_model *model, const screw *S, const constraint_motion *m,
+                             int j) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  const double *w1 = body_is_behind(model, s->body[0], j) ? S->w : none;
+  const double *w2 = body_is_behind(model, s->body[1], j) ? S->w : none;
+  double half[4], apart[3], part[3];
+  constraint_half_change(half, s, w1, w2);
+  vec3_sub(apart, m->body_twist[s->body[1]].w, m->body_twist[s->body[0]].w);
+  constraint_turn_change(part, s, half, apart, 0);
+  constraint_turn_rows(s, row);
+  vec3_axpy(row, 1.0, part);
+  vec3_scale(violation, half + 1, s->scale);
+}
+
+void constraint_motion_derivative(double *column, double *violation, const constraint_state *s,
+                                  const qd_model *model, const kinematics *k,
+                                  const constraint_motion *m, int j) {
   const screw *S = k->dof_screw + j;
   memset(column, 0, (size_t)s->rows * sizeof(double));
+  memset(violation, 0, (size_t)s->rows * sizeof(double));
   screw carrier = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   if (body_is_behind(model, s->body[2], j)) {
     change_twist(&carrier, k, m, s->body[2], j);
@@ -202,11 +432,16 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
     vec3_cross(part, relative, d_anchor);
     vec3_axpy(column, sign, part);
     constraint_cap_change(s, 0, d_anchor);
-    vec3_axpy(column, sign, d_anchor);
+    vec3_axpy(violation, sign, d_anchor);
     if (s->rows == 6) {
       vec3_axpy(column + 3, sign, behind.w);
-      add_turn_derivative(column + 3, s, S->w, side);
     }
+    if (s->rows == 6 && !s->by_quaternion) {
+      add_turn_derivative(violation + 3, s, S->w, side);
+    }
+  }
+  if (s->rows == 6 && s->by_quaternion) {
+    change_turn_rows(column + 3, violation + 3, s, model, S, m, j);
   }
 }
 
@@ -243,9 +478,33 @@ void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
   }
 }
 
+/* By what the rows of a weld do: the moments of these multipliers. */
+static void subtract_turning(const dof_matrix *D, const constraint_state *s, const qd_model *model,
+                             const kinematics *k, const double turning[3]) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  for (int mover = 0; mover < 2; ++mover) {
+    int count;
+    const int *chain = body_chain(model, s->body[mover], &count);
+    for (int c = 0; c < count; ++c) {
+      const double *w = k->dof_screw[chain[c]].w;
+      double half[4], moment[3];
+      constraint_half_change(half, s, mover == 0 ? w : none, mover == 1 ? w : none);
+      constraint_turn_change(moment, s, half, turning, 1);
+      for (int side = 0; side < 2; ++side) {
+        int moved;
+        const int *dofs = body_chain(model, s->body[side], &moved);
+        for (int i = 0; i < moved; ++i) {
+          *dof_matrix_at(D, dofs[i], chain[c]) -=
+              (side == 0 ? -1.0 : 1.0) * vec3_dot(k->dof_screw[dofs[i]].w, moment);
+        }
+      }
+    }
+  }
+}
+
 void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,
                                           const qd_model *model, const kinematics *k,
-                                          const double *force) {
+                                          const double *force, const double *turning) {
   if (s->rows == 1) {
     if (s->dof[1] >= 0) {
       *dof_matrix_at(D, s->dof[1], s->dof[1]) += force[0] * s->curvature;
@@ -267,5 +526,8 @@ void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_
         }
       }
     }
+  }
+  if (s->by_quaternion && s->rows == 6) {
+    subtract_turning(D, s, model, k, turning);
   }
 }

@@ -9,6 +9,7 @@
 
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
+#include "mechanics/motion.h"
 #include "mechanics/tendon.h"
 
 #define CONSTRAINT_DATA 10
@@ -28,14 +29,38 @@ typedef struct constraint_state {
   double slope;                /* couplings: derivative of the polynomial */
   double curvature;            /* couplings: its second derivative */
   const tendons *t;
+  int by_quaternion; /* of connect and weld, 1: MuJoCo's rows */
+  double scale;      /* of a weld's turn, then: */
+  double half[4];    /* its quaternion, w x y z, of which scale times x y z is the violation */
   double violation[CONSTRAINT_ROWS_MAX];
   int capped[2];     /* parts of the violation (position, turn) that a step undoes not at once: */
   double share[2];   /* so much of them counts, */
   double unit[2][3]; /* in this direction */
 } constraint_state;
 
+/* by_quaternion: MuJoCo's rows of connect and weld, which no body carries, and of a weld's turn
+ * those of its quaternion: with (s, n) the half, W (w2 - w1), W = scale / 2 (s + n x). */
 void constraint_compute(constraint_state *out, const qd_model *model, const kinematics *k,
-                        const tendons *t, const double *q, int index);
+                        const tendons *t, const double *q, int index, int by_quaternion);
+
+/* What counts of a difference of the turning of a weld's bodies, in place: nothing changes where it
+ * is not by its quaternion. And the other way. */
+void constraint_turn_rows(const constraint_state *s, double turning[3]);
+void constraint_turn_moment(const constraint_state *s, double moment[3]);
+/* out (4) = change of the half where the bodies turn with w1 and w2 */
+void constraint_half_change(double out[4], const constraint_state *s, const double w1[3],
+                            const double w2[3]);
+/* The other way: out[side] (3) += what its cotangent (4) is of the bodies' turning. */
+void constraint_half_pull(double out[2][3], const constraint_state *s, const double cotangent[4]);
+/* out = dW x, or with `moment` dW' x, for a change of the half */
+void constraint_turn_change(double out[3], const constraint_state *s, const double change[4],
+                            const double x[3], int moment);
+/* out (rows) = (dC/dt) v, the acceleration of the rows in a motion whose rates stay. */
+void constraint_drift(double *out, const constraint_state *s, const body_motion *m);
+/* by_q, by_v (rows) = how it changes with DOF j. */
+void constraint_drift_derivative(double *by_q, double *by_v, const constraint_state *s,
+                                 const qd_model *model, const kinematics *k, const body_motion *m,
+                                 int j);
 
 /* The force along tendon 0 or 1 of a coupling per unit of its multiplier. */
 static inline double constraint_tendon_share(const constraint_state *s, int side) {
@@ -58,9 +83,10 @@ typedef struct constraint_motion {
   const screw *unmoved_twist;
 } constraint_motion;
 
-/* column (rows) = d (C delta + c) / dq_j at fixed delta, of connect and weld */
-void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
-                                  const kinematics *k, const constraint_motion *m, int j);
+/* column (rows) = d (C delta) / dq_j at fixed delta, of connect and weld, and d c / dq_j */
+void constraint_motion_derivative(double *column, double *violation, const constraint_state *s,
+                                  const qd_model *model, const kinematics *k,
+                                  const constraint_motion *m, int j);
 
 /* out = what the turn's cotangent does to the rotation of body `side`; add_turn's other way. */
 void constraint_turn_pull(double out[3], const constraint_state *s, const double cotangent[3],
@@ -73,9 +99,10 @@ void constraint_turn_push(double out[3], const constraint_state *s, const double
 void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
                          const double *force);
 
-/* D -= d (C' force) / dq by the motion of the anchors (not of the joint axes). */
+/* D -= d (C' force) / dq by the motion of the anchors (not of the joint axes), and by that of a
+ * weld's rows, of which these are the last three multipliers. */
 void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,
                                           const qd_model *model, const kinematics *k,
-                                          const double *force);
+                                          const double *force, const double *turning);
 
 #endif

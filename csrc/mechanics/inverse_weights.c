@@ -70,18 +70,29 @@ static double squared_response(tree_factor *f, int n) {
   return squared;
 }
 
-/* That of a body's motion along one axis. */
+/* That of a body's motion along one axis, or about it: of a point, NULL. */
 static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
-                       const double centre[3], int axis) {
+                       const double *centre, int axis) {
   int count;
   const int *chain = body_chain(m, body, &count);
   memset(f->row, 0, (size_t)n * sizeof(double));
   for (int c = 0; c < count; ++c) {
     double velocity[3];
-    screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
+    vec3_copy(velocity, k->dof_screw[chain[c]].w);
+    if (centre != NULL) {
+      screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
+    }
     f->row[f->place[chain[c]]] = velocity[axis];
   }
   return squared_response(f, n);
+}
+
+static double turn_weight(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n) {
+  double sum = 0.0;
+  for (int axis = 0; axis < 3; ++axis) {
+    sum += response(f, m, k, body, n, NULL, axis);
+  }
+  return sum / 3.0;
 }
 
 static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n) {
@@ -92,6 +103,11 @@ static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k
     sum += response(f, m, k, body, n, centre, axis);
   }
   return sum / 3.0;
+}
+
+/* -1: it is to be computed. */
+static double given_weight(const double *weights, int i) {
+  return weights != NULL && weights[i] >= 0.0 ? weights[i] : -1.0;
 }
 
 /* Diagonal of M^-1; of the turns of a ball joint their mean, of a free one of both threes. */
@@ -109,11 +125,12 @@ static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *
       three[0] = three[1] = three[2] = (three[0] + three[1] + three[2]) / 3.0;
     }
   }
-  for (int i = 0; i < n && spec->joint_invweight != NULL; ++i) {
+  for (int i = 0; i < n; ++i) {
     const int joint = m->dof_joint[dofs[i]];
-    if (m->joint_type[joint] != QD_FREE && spec->joint_invweight[joint] >= 0.0) {
-      m->dof_invweight[dofs[i]] = spec->joint_invweight[joint];
-    }
+    const int turns = m->joint_type[joint] == QD_FREE && dofs[i] - m->joint_v[joint] >= 3;
+    const double *of = turns ? spec->joint_turn_invweight : spec->joint_invweight;
+    const double given = given_weight(of, joint);
+    m->dof_invweight[dofs[i]] = given >= 0.0 ? given : m->dof_invweight[dofs[i]];
   }
 }
 
@@ -158,17 +175,25 @@ static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematic
   use_given_tendon_weights(m, spec);
   for (int body = 0; body < m->body_count; ++body) {
     const int tree = m->body_tree[body];
-    if (spec->body_invweight != NULL && spec->body_invweight[body] >= 0.0) {
-      m->body_invweight[body] = spec->body_invweight[body];
+    const double given = given_weight(spec->body_invweight, body);
+    const double turn_given = given_weight(spec->body_turn_invweight, body);
+    m->body_invweight[body] = fmax(given, 0.0);
+    m->body_turn_invweight[body] = fmax(turn_given, 0.0);
+    if (tree < 0 || (given >= 0.0 && turn_given >= 0.0)) {
       continue;
     }
-    if (tree >= 0 && tree != factored) {
+    if (tree != factored) {
       n = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
       fill_mass(f, m, k, I, m->tree_dofs + m->tree_dof_start[tree], n);
       factor(f->L, n);
       factored = tree;
     }
-    m->body_invweight[body] = tree >= 0 ? body_weight(f, m, k, body, n) : 0.0;
+    if (given < 0.0) {
+      m->body_invweight[body] = body_weight(f, m, k, body, n);
+    }
+    if (turn_given < 0.0) {
+      m->body_turn_invweight[body] = turn_weight(f, m, k, body, n);
+    }
   }
   for (int i = 0; i < m->pair_count; ++i) {
     const int *geom = m->pair_geom + 2 * i;

@@ -99,6 +99,7 @@ static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
   m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
   m->body_invweight = arena_doubles(a, nb);
+  m->body_turn_invweight = arena_doubles(a, nb);
   m->dof_invweight = arena_doubles(a, (size_t)m->nv);
   m->body_arm = arena_doubles(a, nb);
 }
@@ -149,6 +150,7 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
   m->constraint_compliance = arena_doubles(a, 2 * nc);
   m->constraint_solver = arena_doubles(a, 8 * nc);
+  m->constraint_torquescale = arena_doubles(a, nc);
   m->constraint_is_mocap = arena_take(a, nc);
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
@@ -356,6 +358,8 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_given(m->constraint_compliance, spec->constraint_compliance, 2 * nc);
   for (size_t i = 0; i < nc; ++i) {
     const int *body = m->constraint_object + 2 * i;
+    m->constraint_torquescale[i] =
+        spec->constraint_torquescale != NULL ? spec->constraint_torquescale[i] : 1.0;
     m->constraint_is_mocap[i] = m->constraint_type[i] <= QD_WELD &&
                                 (m->body_mocap[body[0]] >= 0 || m->body_mocap[body[1]] >= 0);
   }

@@ -115,6 +115,7 @@ struct qd_model {
   double *joint_limit_solver; /* (joint_count, 9) of MuJoCo's rows: K, B, kind, solimp, margin */
   double *joint_friction_solver; /* (joint_count, 8) */
   double *dof_invweight;         /* (nv) MuJoCo's inverse weight of a DOF, 1/kg or 1/(kg m^2) */
+  double *body_turn_invweight;   /* (nb) of rotations (body_invweight0), 1/(kg m^2) */
   double *body_invweight; /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
   double *body_arm;       /* (nb) from the first joint that turns it (or the origin) to the last
                            * one that turns its parent (or its origin) */
@@ -144,12 +145,13 @@ struct qd_model {
   int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair begin at a distance */
   pair_table pair_table;
 
-  int *constraint_type;          /* (constraint_count) */
-  int *constraint_object;        /* (constraint_count, 2) */
-  double *constraint_data;       /* (constraint_count, 10) */
-  double *constraint_compliance; /* (constraint_count, 2) */
-  double *constraint_solver;     /* (constraint_count, 8) of MuJoCo's rows: K, B, kind, solimp */
-  uint8_t *constraint_is_mocap;  /* (constraint_count) 1: on a mocap body */
+  int *constraint_type;           /* (constraint_count) */
+  int *constraint_object;         /* (constraint_count, 2) */
+  double *constraint_data;        /* (constraint_count, 10) */
+  double *constraint_compliance;  /* (constraint_count, 2) */
+  double *constraint_torquescale; /* (constraint_count) of welds by MuJoCo's law, m */
+  double *constraint_solver;      /* (constraint_count, 8) of MuJoCo's rows: K, B, kind, solimp */
+  uint8_t *constraint_is_mocap;   /* (constraint_count) 1: on a mocap body */
 
   int *tendon_type;   /* (tendon_count) */
   int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */

@@ -55,7 +55,9 @@ void body_motion_compute(body_motion *m, const qd_model *model, const kinematics
       m->before[j] = before;
       screw_bracket(&turned, &before, S);
       screw_axpy(&A, v[j], &turned);
-      screw_axpy(&A, a[j], S);
+      if (a != NULL) {
+        screw_axpy(&A, a[j], S);
+      }
       screw_axpy(&T, v[j], S);
       close_block(&m->velocity, model, j, &T);
       close_block(&m->acceleration, model, j, &A);

@@ -26,6 +26,7 @@ typedef struct body_motion {
 } body_motion;
 
 void body_motion_lay_out(body_motion *m, const qd_model *model, arena *a);
+/* a: NULL, rates stay. */
 void body_motion_compute(body_motion *m, const qd_model *model, const kinematics *k,
                          const double *v, const double *a);
 

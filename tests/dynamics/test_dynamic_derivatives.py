@@ -49,6 +49,23 @@ STRINGS = """<mujoco><worldbody><geom name="g" size=".05" pos=".15 0 .9" contype
 <spatial name="tf" limited="true" range=".6 .9" frictionloss=".2" margin=".1"><site site="t"/><geom geom="g"/><site site="f"/></spatial></tendon>
 <equality><tendon tendon1="st" tendon2="tf" polycoef=".01 .4 .5 .2 0" solref=".05 .7"/></equality>
 <actuator><position joint="e" kp="50"/></actuator></mujoco>"""
+LOOPS = """<mujoco><worldbody><geom type="plane" size="2 2 1"/>
+<body name="a" pos="0 0 1"><joint name="e" axis="0 1 0" damping=".2"/><geom type="capsule" size=".03 .1"/>
+ <body name="b" pos=".3 0 0"><joint axis="0 1 .2"/><joint axis="1 .3 0"/><geom type="capsule" size=".03 .1"/></body>
+ <body name="c" pos="0 .2 0"><joint type="ball"/><geom type="box" size=".1 .05 .04" pos=".1 0 0"/></body></body>
+<body name="f" pos=".6 0 1"><freejoint/><geom type="box" size=".05 .04 .03" pos=".01 0 .02"/><site name="s" pos="0 .1 0" euler="10 20 30"/></body>
+<body name="g" pos="1 1 .049"><freejoint/><geom size=".05"/></body>
+<body name="m" mocap="true" pos="1 1 .1"><geom size=".01" contype="0" conaffinity="0"/></body></worldbody>
+<equality><connect body1="b" body2="c" anchor=".1 .1 0" solref=".05 .7"/><connect body1="b" body2="f" anchor=".2 0 0"/>
+<weld body1="f" body2="c" torquescale=".2"/><weld body1="g" body2="m" torquescale=".7" solref="-900 -20"/></equality>
+<contact><exclude body1="a" body2="f"/><exclude body1="b" body2="f"/><exclude body1="c" body2="f"/><exclude body1="b" body2="c"/></contact>
+<actuator><position joint="e" kp="50"/></actuator></mujoco>"""
+BALLS = """<mujoco><worldbody><geom type="plane" size="2 2 1"/>
+<body pos="0 0 1"><joint type="ball" range="0 1" limited="true" frictionloss=".05" armature=".01"/><geom type="box" size=".1 .05 .04" pos=".1 0 0"/>
+ <body pos=".2 0 0"><joint type="ball" frictionloss=".03"/><geom type="box" size=".1 .05 .04" pos=".1 0 0"/>
+  <body pos=".2 0 0"><joint name="e" axis="0 1 0"/><geom size=".05" pos=".1 0 0"/></body></body></body>
+<body pos="1 0 .049"><joint type="free" frictionloss=".2"/><geom size=".05" pos="0 0 0"/></body></worldbody>
+<actuator><position joint="e" kp="50"/></actuator></mujoco>"""
 YIELDS = {"contacts": "mujoco", "h": 0.005}
 """Shorter than half of MuJoCo's time constants, from where on these count as longer: a kink by h."""
 
@@ -270,11 +287,13 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 
 @pytest.mark.short_cases(1)
-@pytest.mark.parametrize("name", ["cones", "discrete", "couplings", "lying", "strings"])
+@pytest.mark.parametrize(
+    "name", ["cones", "discrete", "couplings", "lying", "strings", "loops", "balls"]
+)
 def test_mujocos_law(name):
     """Contacts, limits and dry friction, and a coupling, that yield, by everything."""
     source = {
-        "cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING, "strings": STRINGS,
+        "cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING, "strings": STRINGS, "loops": LOOPS, "balls": BALLS,
     }[name]  # fmt: skip
     if name == "discrete":  # without a spring in the metric, which derivatives do not know
         source = source.replace('<position joint="e" kp="50"/>', '<motor joint="e"/>')
@@ -292,8 +311,8 @@ def test_mujocos_law(name):
 
 @pytest.mark.parametrize(
     "source",
-    [TREES, CONTACTS, VIOLATED, LYING, STRINGS],
-    ids=["trees", "contacts", "violated", "lying", "strings"],
+    [TREES, CONTACTS, VIOLATED, LYING, STRINGS, LOOPS, BALLS],
+    ids=["trees", "contacts", "violated", "lying", "strings", "loops", "balls"],
 )
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_one_sweep_is_what_pullbacks_are(source, kind):

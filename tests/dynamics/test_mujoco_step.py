@@ -164,6 +164,16 @@ def test_solver_parameters(cone: str, geom: str, integrator: int) -> None:
     assert compare(compiled(source, integrator), 3, 12, 0.003, 1.0) >= 4
 
 
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_a_contact_that_never_parts_holds_by_friction(cone: str, integrator: int) -> None:
+    """A turntable in the floor, which steps with rigid contacts leave alone."""
+    source = f"""<mujoco><option cone="{cone}"/><worldbody><geom type="plane" size="1 1 1"/>
+    <body pos="0 0 0.02"><joint axis="0 0 1"/><geom type="capsule" fromto="0.01 0 0 0.2 0 0" size="0.03"/></body>
+    </worldbody></mujoco>"""
+    assert compare(compiled(source, integrator), 11, 10, 0.3, 1.0) == 10
+
+
 def test_friction_across_has_its_own_damping() -> None:
     source = FALLING.format(
         shape='sphere" name="s" size="0.05', z=0.049, cone="elliptic", condim=3, impratio=1, geom=""
@@ -244,6 +254,50 @@ def test_tendons(law: str, integrator: int) -> None:
     for most in (0.5, 0.6):
         source = TENDONS.format(law=own, equal=equal, most=most, spring=spring)
         assert compare(compiled(source, integrator), 8, 20, 0.1, 1.0) == 20
+
+
+LOOPS = """<mujoco><worldbody>
+<body name="a" pos="0 0 1"><joint axis="0 1 0" {spring}/><geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+<body name="b" pos="0.3 0 0"><joint axis="0 1 0.2"/><joint axis="1 0.3 0"/><geom type="capsule" size="0.03" fromto="0 0 0 0.2 0 0" mass="0.3"/></body>
+<body name="c" pos="0 0.2 0"><joint type="ball" {spring}/><geom type="box" size="0.1 0.05 0.04" pos="0.1 0 0" mass="0.4"/></body></body>
+<body name="f" pos="0.6 0 1"><freejoint/><geom type="box" size="0.05 0.04 0.03" pos="0.01 0 0.02" mass="0.3"/><site name="s" pos="0 0.1 0" euler="10 20 30"/></body>
+<body name="g" pos="1 1 1">{free}<geom type="box" size="0.05 0.04 0.03" mass="0.3"/></body>
+<body name="m" mocap="true" pos="1 1 1.1"><geom size="0.01" contype="0" conaffinity="0"/><site name="t" quat="0.9 0.1 0 0.2"/></body></worldbody>
+<equality><connect body1="b" body2="c" anchor="0.1 0.1 0" {law}/><connect body1="b" body2="f" anchor="0.2 0 0" {law}/>
+{welds}</equality>
+<contact><exclude body1="a" body2="f"/><exclude body1="b" body2="f"/><exclude body1="c" body2="f"/><exclude body1="b" body2="c"/><exclude body1="f" body2="g"/></contact></mujoco>"""
+
+
+WELDS = """<weld body1="g" body2="m" torquescale="0.7" {law}/><weld site1="s" site2="t" {law}/><weld body1="f" body2="c" torquescale="0.2" {law}/>"""
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("law", ["", SLOW.format(""), DIRECT.format("")])
+def test_connects_and_welds(law: str, integrator: int) -> None:
+    """Loops in a tree, between trees and to the world, with violations of a tenth of a metre and of radians.
+
+    With damping in the metric of "discrete", connects alone (weights of a weld's turn are of other axes there)."""
+    kinds = [("", WELDS.format(law=law), "<freejoint/>"), ('damping="0.4"', "", "")]
+    for spring, welds, free in kinds[: 1 + (integrator == DISCRETE)]:
+        mj = compiled(LOOPS.format(law=law, spring=spring, welds=welds, free=free), integrator)
+        for spread in (0.001, 0.05, 0.5):
+            assert compare(mj, 9, 10, spread, 1.0) >= 8
+
+
+BALLS = """<mujoco><worldbody>
+<body pos="0 0 1"><joint type="ball" range="0 {most}" limited="true" frictionloss="0.05" {law} {spring}/><geom type="box" size="0.1 0.05 0.04" pos="0.1 0 0" mass="0.4"/>
+<body pos="0.2 0 0"><joint type="ball" frictionloss="0.03" {law}/><geom type="box" size="0.1 0.05 0.04" pos="0.1 0 0" mass="0.4"/></body></body>
+<body pos="1 0 1"><joint type="free" frictionloss="0.1" {law}/><geom type="box" size="0.1 0.05 0.04" mass="0.4"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("law", ["defaults", "soft and slow", "direct"])
+def test_turns_of_ball_and_free_joints(law: str, integrator: int) -> None:
+    """Limits of an angle, and dry friction about axes of bodies that have turned far."""
+    spring = 'damping="0.4" stiffness="3"' if integrator == DISCRETE else ""
+    for most in (1e-3, 20.0):
+        source = BALLS.format(most=most, law=LAWS[law], spring=spring)
+        assert compare(compiled(source, integrator), 10, 20, 0.5, 1.0) == 20
 
 
 def test_a_motion_is_mujocos() -> None:

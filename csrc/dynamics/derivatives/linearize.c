@@ -184,6 +184,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     }
     add_dof_row_derivative(model, &w->problem, options, one, s);
     add_ball_limit_derivative(&w->problem, one, s, delta);
+    add_turn_row_derivative(model, &w->problem, options, one, s, delta);
     add_constraint_derivative(model, w, options, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
     const solved_step solved = {model, w, options, input, delta};

@@ -115,18 +115,69 @@ void add_ball_limit_derivative(const problem *p, const island *one, const sensit
   }
 }
 
+void add_turn_row_derivative(const qd_model *model, const problem *p,
+                             const qd_step_options *options, const island *one,
+                             const sensitivity *s, const double *delta) {
+  for (int k = one->turn_row; k < one->turn_row + one->turn_row_count; ++k) {
+    const turn_row *at = p->turn_row + k;
+    double *row = d_slack_row(s, one, at->row);
+    turn_change change;
+    problem_turn_change(&change, p, model, options, at, delta);
+    for (int j = 0; j < 3; ++j) {
+      const int place = s->place[at->dof + j];
+      row[place] = change.by_q[j];
+      if (s->v_count > 0) {
+        row[s->q_count + place] = change.by_v[j];
+      }
+      for (int i = 0; i < 3; ++i) {
+        *dof_matrix_at(&s->D, at->dof + i, at->dof + j) -= change.force[3 * i + j];
+      }
+    }
+  }
+}
+
 /* ------------------------------------------------------- bilateral constraints */
 
-/* Columns of one row's derivative for the DOFs given. */
-static void constraint_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
-                                      const equality_row *equality, const constraint_motion *motion,
-                                      const int *dofs, int count) {
+/* Of the depth, minus the length of the violation. */
+static double length_change(const constraint_state *s, const double change[CONSTRAINT_ROWS_MAX]) {
+  const double length = constraint_length(s);
+  double sum = 0.0;
+  for (int i = 0; i < s->rows && length > 0.0; ++i) {
+    sum -= s->violation[i] / length * change[i];
+  }
+  return sum;
+}
+
+/* Entries of one row's derivative for the DOFs given, of a connect or a weld. */
+static void anchor_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
+                                  const equality_row *equality, const anchor_change *change,
+                                  const int *dofs, int count) {
+  const sensitivity *s = &w->sensitivity;
+  const constraint_state *state = w->problem.constraint + equality->constraint;
+  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
+  const constraint_motion in_time = {w->problem.velocity.body, w->problem.velocity.unmoved};
+  const int component = equality->component;
   for (int i = 0; i < count; ++i) {
-    double column[CONSTRAINT_ROWS_MAX];
-    if (dofs[i] >= 0) {
-      constraint_motion_derivative(column, w->problem.constraint + equality->constraint, model,
-                                   &w->kinematics, motion, dofs[i]);
-      row[w->sensitivity.place[dofs[i]]] = column[equality->component];
+    double column[CONSTRAINT_ROWS_MAX], violation[CONSTRAINT_ROWS_MAX], drift[CONSTRAINT_ROWS_MAX];
+    const int place = s->place[dofs[i]];
+    constraint_motion_derivative(column, violation, state, model, &w->kinematics, &motion, dofs[i]);
+    row[place] = column[component] + change->spring * violation[component];
+    if (change->along != 0.0) {
+      row[place] += change->along * length_change(state, violation);
+    }
+    if (change->in_time == 0.0) {
+      continue;
+    }
+    constraint_motion_derivative(column, violation, state, model, &w->kinematics, &in_time,
+                                 dofs[i]);
+    row[place] += change->in_time * column[component];
+    constraint_drift_derivative(violation, drift, state, model, &w->kinematics, &w->problem.drift,
+                                dofs[i]);
+    row[place] += change->drift * violation[component];
+    if (s->v_count > 0) {
+      constraint_column(column, state, model, &w->kinematics, dofs[i]);
+      row[s->q_count + place] =
+          change->in_time * column[component] + change->drift * drift[component];
     }
   }
 }
@@ -151,7 +202,6 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
                                const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
@@ -164,16 +214,18 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
       add_coupling_row(s, row, p, state, &change, delta);
       continue;
     }
+    const anchor_change change = problem_anchor_change(p, model, options, one->equality + i);
     for (int side = 0; side < 2; ++side) {
       int count;
       const int *chain = body_chain(model, state->body[side], &count);
-      constraint_row_derivative(row, model, w, equality, &motion, chain, count);
+      anchor_row_derivative(row, model, w, equality, &change, chain, count);
     }
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     const int index = p->islands.constraint_order[i];
     constraint_subtract_force_derivative(&s->D, p->constraint + index, model, &w->kinematics,
-                                         p->constraint_force + QD_CONSTRAINT_FORCE * index);
+                                         p->constraint_force + QD_CONSTRAINT_FORCE * index,
+                                         p->law[index].turning);
   }
 }
 

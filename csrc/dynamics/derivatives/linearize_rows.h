@@ -21,6 +21,10 @@ void add_dof_row_derivative(const qd_model *model, const problem *p, const qd_st
 void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
                                const double *delta);
 
+void add_turn_row_derivative(const qd_model *model, const problem *p,
+                             const qd_step_options *options, const island *one,
+                             const sensitivity *s, const double *delta);
+
 void add_constraint_derivative(const qd_model *model, qd_workspace *w,
                                const qd_step_options *options, const island *one,
                                const double *delta);

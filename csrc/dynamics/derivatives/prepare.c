@@ -16,6 +16,12 @@ static int is_shared(const qd_model *model, int dof, double weight) {
   return weight > 0.0 && weight != model->dof_invweight[dof];
 }
 
+/* 1 if a row of a limit acts, or one of dry friction sticks. */
+static int row_gives(const problem *p, int row, int is_limit) {
+  const double force = p->dual[row];
+  return is_limit ? force > 0.0 : force > p->lower[row] && force < p->upper[row];
+}
+
 /* 1 if an inverse weight that counts moves with what the metric is made of (metric_share.h), which
  * derivatives do not know. */
 static int weights_move(const solved_step *s) {
@@ -25,20 +31,20 @@ static int weights_move(const solved_step *s) {
     found = p->block[i].weight_share != 1.0 && problem_contact_counts(p, i, 1);
   }
   for (int i = 0; i < p->limit_count && !found; ++i) {
-    found =
-        is_shared(s->model, p->limit[i].dof, p->limit[i].weight) && p->dual[p->limit[i].row] > 0.0;
+    found = is_shared(s->model, p->limit[i].dof, p->limit[i].weight) &&
+            row_gives(p, p->limit[i].row, 1);
   }
   for (int i = 0; i < p->force_row_count && !found; ++i) {
     const force_row *row = p->force_row + i;
-    found = is_shared(s->model, row->dof, row->weight) && p->dual[row->row] > p->lower[row->row] &&
-            p->dual[row->row] < p->upper[row->row];
+    found = is_shared(s->model, row->dof, row->weight) && row_gives(p, row->row, 0);
+  }
+  for (int i = 0; i < p->turn_row_count && !found; ++i) {
+    const turn_row *row = p->turn_row + i;
+    found = row->shares && row_gives(p, row->row, row->is_limit);
   }
   for (int i = 0; i < p->tendon_row_count && !found; ++i) {
     const tendon_row *row = p->tendon_row + i;
-    const double force = p->dual[row->row];
-    found = row->shares &&
-            (row->kind == TENDON_LIMIT ? force > 0.0
-                                       : force > p->lower[row->row] && force < p->upper[row->row]);
+    found = row->shares && row_gives(p, row->row, row->kind == TENDON_LIMIT);
   }
   for (int i = 0; i < p->equality_count && !found; ++i) {
     found = p->equality[i].shares;

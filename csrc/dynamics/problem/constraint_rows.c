@@ -1,7 +1,5 @@
 /* Bilateral constraints: equations over the DOFs of both sides. */
 #include "base/rounding.h"
-#include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 
 /* Adds the tiles of the DOFs given to the list. */
@@ -98,83 +96,4 @@ void constraint_rows_assemble(problem *p, const qd_model *model, const kinematic
     write_constraint_columns(p, one, rows, s, model, k, dofs, count);
   }
   keep_equalities(p, one, s, index);
-}
-
-/* ---------------------------------------------------------------- MuJoCo's law of couplings */
-
-/* C v of a coupling. */
-static double coupling_speed(const problem *p, const qd_model *model, const constraint_state *s) {
-  double speed = 0.0;
-  for (int side = 0; side < 2; ++side) {
-    const double share = side == 0 ? 1.0 : -s->slope;
-    if (s->tendon[side] >= 0) {
-      speed += share * tendon_displacement(p, model, s->tendon[side], p->v);
-    } else if (s->dof[side] >= 0) {
-      speed += share * p->v[s->dof[side]];
-    }
-  }
-  return speed;
-}
-
-static double coupling_weight(const qd_model *model, const constraint_state *s) {
-  double weight = 0.0;
-  for (int side = 0; side < 2; ++side) {
-    weight += s->tendon[side] >= 0 ? model->tendon_invweight[s->tendon[side]]
-              : s->dof[side] >= 0  ? model->dof_invweight[s->dof[side]]
-                                   : 0.0;
-  }
-  return weight;
-}
-
-/* What the metric makes of the weight of equality i of the island. */
-static double coupling_share(problem *p, const qd_model *model, const island *one, int i,
-                             const double *q) {
-  const tile_rows *C = &one->C;
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
-  for (int t = C->start[i]; t < C->start[i + 1]; ++t) {
-    for (int lane = 0; lane < 4; ++lane) {
-      const int column = 4 * C->tiles[t] + lane;
-      if (column < one->variable_count) {
-        p->scratch[column] = C->values[4 * (size_t)t + (size_t)lane];
-      }
-    }
-  }
-  return metric_share(p, model, one, q);
-}
-
-void coupling_yield(problem *p, const qd_model *model, const qd_step_options *o, const island *one,
-                    int i, const double *q) {
-  equality_row *row = p->equality + one->equality + i;
-  const constraint_state *s = p->constraint + row->constraint;
-  mujoco_reference of = mujoco_reference_of(model->constraint_solver + 8 * row->constraint,
-                                            coupling_weight(model, s));
-  mujoco_row law;
-  if (of.kind & QD_REFERENCE_IMPLICIT) {
-    const double share = coupling_share(p, model, one, i, q);
-    row->shares = share != 1.0;
-    of.weight *= share;
-  }
-  row->weight = of.weight;
-  mujoco_row_compute(&law, NULL, NULL, &of, -fabs(s->violation[0]), o->h);
-  p->c[one->equality + i] =
-      law.in_time * coupling_speed(p, model, s) + law.spring * s->violation[0];
-  p->compliance_eq[one->equality + i] = law.compliance;
-  ++p->timed_count;
-}
-
-coupling_change problem_coupling_change(const problem *p, const qd_model *model,
-                                        const qd_step_options *o, int row) {
-  const equality_row *equality = p->equality + row;
-  const constraint_state *s = p->constraint + equality->constraint;
-  double change[3];
-  if (!(equality->weight > 0.0)) {
-    return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / o->h}
-                        : (coupling_change){1.0, 0.0, 0.0};
-  }
-  const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* the row as of a depth */
-  const mujoco_reference of =
-      mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
-  mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, model, s),
-                    side * p->dual_eq[row]);
-  return (coupling_change){change[0], change[1], side * change[2]};
 }

@@ -192,7 +192,9 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
     return;
   }
   contact_motions_compute(p, one, contact, squared);
-  if (squared[0] <=
+  const int yields = contact_yields(model, o, contact->pair);
+  if (!(yields && o->dynamic) &&
+      squared[0] <=
           fmax(NEGLIGIBLE * NEGLIGIBLE, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
       contact_never_parts(model, p->variable_of_dof, k, c, index)) {
     return;
@@ -204,7 +206,6 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   const int is_soft = model->pair_soft[contact->pair] >= 0;
-  const int yields = contact_yields(model, o, contact->pair);
   contact_yield yield;
   block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
   if (yields) {

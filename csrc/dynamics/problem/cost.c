@@ -5,6 +5,7 @@
 
 #include "base/lanes.h"
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 #include "mechanics/coasting.h"
@@ -181,6 +182,9 @@ static void fill_inertial(problem *p, const qd_model *model, const qd_step_optio
     p->rate[dof] = -p->coasting[dof] / o->h;
   }
   body_motion_compute(&p->motion_in_time, model, k, p->stirred, p->rate);
+  if (model->constraint_count > 0 && contacts_yield_in_time(o)) {
+    body_motion_compute(&p->drift, model, k, p->v, NULL);
+  }
   inertial_force(p->inertial, I->momentum, model, k, I, &p->motion_in_time);
 }
 

@@ -72,8 +72,8 @@ static void add_friction(problem *p, const qd_model *model, const qd_step_option
                          int dof) {
   const double most = model->parameters.joint_friction[model->dof_joint[dof]];
   const force_row row = {.dof = dof, .actuator = -1};
-  if (!(most > 0.0)) {
-    return;
+  if (!(most > 0.0) || (contacts_yield_in_time(o) && dof_turns(model, dof))) {
+    return; /* none, or of an axis of the body (turn_rows.c) */
   }
   add_force_row(p, one, &row, 0.0, -most, most);
   if (contacts_yield_in_time(o)) {

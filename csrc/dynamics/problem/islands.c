@@ -89,7 +89,7 @@ double contact_compliance(const qd_model *model, const qd_step_options *o, int p
 }
 
 static int gives_way(const qd_model *model, const qd_step_options *o, int constraint) {
-  return coupling_yields(model, o, constraint) || o->soft_constraints == QD_SOFT_ALL ||
+  return contacts_yield_in_time(o) || o->soft_constraints == QD_SOFT_ALL ||
          (o->soft_constraints == QD_SOFT_MOCAP && model->constraint_is_mocap[constraint]);
 }
 
@@ -215,6 +215,7 @@ static void count_ball_limits(islands *s, const qd_model *model, const qd_step_o
     if (index >= 0 && joint_ball_range(model, joint) > 0.0) {
       island *one = s->island + index;
       one->size.rows += BALL_ROWS;
+      one->size.compliant += contacts_yield_in_time(o);
       one->G_tiles += 2 * BALL_ROWS;
       ++one->ball_limit_count;
     }
@@ -359,7 +360,7 @@ static void count_force_rows(islands *s, const qd_model *model, const qd_step_op
       one->size.rows += rows;
       one->size.intervals += rows;
       one->size.compliant += contacts_yield_in_time(o) ? rows : rows - rigid;
-      one->G_tiles += (size_t)rows;
+      one->G_tiles += (size_t)(rows + rigid); /* rows about axes of bodies may stand in two */
     }
   }
 }

@@ -36,6 +36,7 @@ typedef struct island {
   int cone, cone_count;
   int limit, limit_count;
   int ball_limit, ball_limit_count; /* of the problem's limits of ball joints */
+  int turn_row, turn_row_count;     /* of the problem's rows of three turns */
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;

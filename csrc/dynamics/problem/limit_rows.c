@@ -135,7 +135,7 @@ static void add_ball_limit(problem *p, const qd_model *model, const qd_step_opti
 
 void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
                               const double *q, island *one) {
-  const int any = one->ball_limit_count > 0; /* as they were counted */
+  const int any = one->ball_limit_count > 0 && !contacts_yield_in_time(o); /* as counted */
   one->ball_limit = p->ball_limit_count;
   one->ball_limit_count = 0;
   for (int i = 0; any && i < one->variable_count; ++i) {

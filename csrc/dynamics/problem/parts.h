@@ -40,6 +40,10 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                               const double *q, island *one);
 
+/* turn_rows.c: by MuJoCo's law, limits of ball joints and dry friction of turns. */
+void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                        const double *q, island *one);
+
 /* bound_rows.c: of softened programs, bounds of the motion, behind the island's rows. */
 void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 
@@ -55,8 +59,8 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);
 
-/* constraint_rows.c: MuJoCo's law of equality i of the island, a coupling of joints. */
-void coupling_yield(problem *p, const qd_model *model, const qd_step_options *options,
+/* equality_laws.c: MuJoCo's law of equality i of the island. */
+void equality_yield(problem *p, const qd_model *model, const qd_step_options *options,
                     const island *one, int i, const double *q);
 
 /* redundant_rows.c: rows of the island's constraints that others imply go. */

@@ -23,6 +23,9 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->rate = arena_doubles(a, nv);
   p->inertial = arena_doubles(a, nv);
   body_motion_lay_out(&p->motion_in_time, model, a);
+  if (model->constraint_count > 0) {
+    body_motion_lay_out(&p->drift, model, a);
+  }
   p->b = arena_doubles(a, n);
   p->spring = arena_doubles(a, n);
   p->x = arena_doubles(a, n);
@@ -36,11 +39,13 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
+  p->law = arena_take(a, nc * sizeof(constraint_law));
   p->basis = arena_doubles(a, nc > 0 ? (IMPLIED_ROWS + 3) * (n + 8) : 0);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->bounce_share = arena_doubles(a, (size_t)model->tree_count);
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   p->ball_limit = arena_take(a, (size_t)model->joint_count * sizeof(ball_limit));
+  p->turn_row = arena_take(a, TURN_ROWS_MAX * (size_t)model->joint_count * sizeof(turn_row));
   tendons_lay_out(&p->tendons, model, a);
   const size_t tendon_rows = TENDON_ROWS_MAX * (size_t)model->tendon_count + (size_t)model->nu;
   p->tendon_row = arena_take(a, tendon_rows * sizeof(tendon_row));
@@ -64,8 +69,8 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    /* of limits, of limited forces, of softened motion, of each row of a tendon */
-    cones += (size_t)one->contact_cones + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
+    /* of limits, of limited forces, both of turns, of softened motion, of each row of a tendon */
+    cones += (size_t)one->contact_cones + 5 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
     cones += (size_t)(one->pressure_elements + one->ball_limit_count);
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
@@ -172,6 +177,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, input->q, one);
   ball_limit_rows_assemble(p, model, options, input->q, one);
+  turn_rows_assemble(p, model, options, input->q, one);
   tendon_rows_assemble(p, model, options, input, one);
   force_rows_assemble(p, model, options, input, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
@@ -182,8 +188,8 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     const equality_row *row = p->equality + one->equality + i;
     const double R = constraint_row_compliance(model, options, row->constraint, row->component);
     p->compliance_eq[one->equality + i] = R;
-    if (coupling_yields(model, options, row->constraint)) {
-      coupling_yield(p, model, options, one, i, input->q);
+    if (contacts_yield_in_time(options)) {
+      equality_yield(p, model, options, one, i, input->q);
     }
     one->compliant += p->compliance_eq[one->equality + i] > 0.0;
   }
@@ -199,6 +205,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
   p->tendon_row_count = p->force_row_count = p->ball_limit_count = 0;
+  p->turn_row_count = 0;
   for (int i = 0; i < model->nu; ++i) {
     p->row_of_actuator[i] = -1;
   }
@@ -217,8 +224,9 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   }
   tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < model->constraint_count; ++i) {
-    constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i);
-    if (!coupling_yields(model, options, i)) {
+    const int yields = contacts_yield_in_time(options);
+    constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i, yields);
+    if (!yields) {
       p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
     }
   }
@@ -285,6 +293,13 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
     const equality_row *row = p->equality + i;
     p->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] = p->dual_eq[i];
   }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    if (p->constraint[i].rows == 6) {
+      double *moment = p->constraint_force + i * QD_CONSTRAINT_FORCE + 3;
+      vec3_copy(p->law[i].turning, moment);
+      constraint_turn_moment(p->constraint + i, moment);
+    }
+  }
   memset(limit_force, 0, (size_t)model->nv * sizeof(double));
   for (int i = 0; i < p->limit_count; ++i) {
     limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
@@ -294,6 +309,12 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
     double turned[3];
     mat3_tmul_vec(turned, limit->inverse, p->dual + limit->row + 1);
     vec3_axpy(limit_force + limit->dof, 1.0, turned);
+  }
+  for (int i = 0; i < p->turn_row_count; ++i) {
+    const turn_row *row = p->turn_row + i;
+    if (row->is_limit) {
+      vec3_axpy(limit_force + row->dof, p->dual[row->row], row->axis);
+    }
   }
   for (int i = 0; i < model->tendon_count; ++i) {
     p->tendon_force[i] = 0.0;

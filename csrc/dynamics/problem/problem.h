@@ -58,6 +58,19 @@ typedef struct equality_row {
   int shares;    /* 1: a share of that of the model (metric_share.h) */
 } equality_row;
 
+/* What the rows of a connect or a weld know by MuJoCo's law. */
+typedef struct constraint_law {
+  double speed[CONSTRAINT_ROWS_MAX]; /* C v */
+  double drift[CONSTRAINT_ROWS_MAX]; /* (dC/dt) v */
+  double turning[3];                 /* of the solution, the multipliers of a weld's turn */
+} constraint_law;
+
+/* How row r of a connect or a weld changes: d row = d (C x) + spring dc + along (-c.dc / |c|) +
+ * drift d ((dC/dt) v), with x what delta + in_time v do, and by h. */
+typedef struct anchor_change {
+  double in_time, spring, along, drift, by_h;
+} anchor_change;
+
 /* How a row of a coupling changes: by its violation, by C v, and by h. */
 typedef struct coupling_change {
   double by_violation, in_time, by_h;
@@ -83,6 +96,28 @@ typedef struct ball_limit {
   double turn[3];    /* rotation vector of q */
   double inverse[9]; /* inverse of the left Jacobian there: d turn by d */
 } ball_limit;
+
+/* A row along an axis of the three turns of a ball or free joint, by MuJoCo's law: the limit of a
+ * ball joint, whose angle grows along minus the axis, or dry friction about an axis of the body. */
+typedef struct turn_row {
+  int joint;
+  int dof; /* the first of the three */
+  int row;
+  int is_limit;
+  double axis[3];
+  double slope[9]; /* of the axis by the three turns */
+  double beyond;   /* where a limit is beyond its margin, < 0 */
+  double weight;   /* its inverse weight */
+  int shares;      /* 1: a share of that of the model (metric_share.h) */
+} turn_row;
+
+#define TURN_ROWS_MAX 4 /* of one joint */
+
+/* How such a row changes at fixed delta by the three turns, by their rates and by h, and its
+ * generalised force at fixed multiplier by the three turns (3, 3). */
+typedef struct turn_change {
+  double by_q[3], by_v[3], by_h, force[9];
+} turn_change;
 
 typedef enum tendon_row_kind {
   TENDON_LIMIT,    /* sign (length - bound) + sign rate.d >= 0 */
@@ -149,6 +184,7 @@ enum {
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
+  int turn_row_count;
   islands islands;
   int *variable_of_dof;       /* (nv) -1: held */
   int *dof_of_variable;       /* (n) -1: padding in front of a block (tree_order.h) */
@@ -161,6 +197,7 @@ typedef struct problem {
   double *coasting;           /* (nv) v, or of what coasts (coasting.h) its velocity after h */
   double *stirred;            /* (nv) v, or of what coasts 0: what bias forces are of */
   double *rate;               /* (nv) acceleration, -coasting / h */
+  body_motion drift;          /* under v, whose rates stay: of connects and welds by MuJoCo's law */
   body_motion motion_in_time; /* under stirred and rate */
   double *inertial;           /* (nv) force that these need */
   double *b;                  /* (n) */
@@ -182,11 +219,13 @@ typedef struct problem {
   double *dual_eq;              /* (equality_count) */
   constraint_state *constraint; /* (constraint_count) */
   equality_row *equality;       /* (equality_count) */
+  constraint_law *law;          /* (constraint_count) */
   double *constraint_force;     /* (constraint_count, 6) */
   double *basis;                /* (IMPLIED_ROWS + 3, n + 8) scratch of redundant_rows.c */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
   ball_limit *ball_limit;       /* (joint_count) */
+  turn_row *turn_row;           /* (TURN_ROWS_MAX joint_count) */
   tendons tendons;
   tendon_row *tendon_row;       /* (TENDON_ROWS_MAX tendon_count + nu) */
   double *tendon_force;         /* (tendon_count) */
@@ -225,6 +264,12 @@ static inline int dof_has_mass(const qd_model *model, const qd_step_options *o, 
   return o->dynamic || !model->dof_is_driven[dof];
 }
 
+/* 1 if a DOF is one of the three turns of a ball or free joint. */
+static inline int dof_turns(const qd_model *model, int dof) {
+  const int joint = model->dof_joint[dof], type = model->joint_type[joint];
+  return type == QD_BALL || (type == QD_FREE && dof - model->joint_v[joint] >= 3);
+}
+
 /* Where an actuator pulls: its tendon's length, or q. */
 static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
                                                const qd_step_options *o, const qd_step_input *input,
@@ -253,12 +298,22 @@ void problem_limit_change(double change[3], const problem *p, const qd_model *mo
 void problem_friction_change(double change[3], const problem *p, const qd_model *model,
                              const qd_step_options *o, const force_row *row);
 
+/* turn_rows.c */
+void problem_turn_change(turn_change *change, const problem *p, const qd_model *model,
+                         const qd_step_options *o, const turn_row *row, const double *delta);
+
 /* tendon_rows.c: the same by the tendon's length, by rate.v and by h, of its kinds that are neither
  * springs and dampers nor actuators. */
 void problem_tendon_change(double change[3], const problem *p, const qd_model *model,
                            const qd_step_options *o, const tendon_row *row);
 
-/* constraint_rows.c: that of equality `row`, a coupling. */
+/* equality_laws.c: that of equality `row`, of a connect or a weld, by MuJoCo's law or not; and its
+ * length, of all rows of the constraint. */
+anchor_change problem_anchor_change(const problem *p, const qd_model *model,
+                                    const qd_step_options *o, int row);
+double constraint_length(const constraint_state *s);
+
+/* equality_laws.c: that of equality `row`, a coupling. */
 coupling_change problem_coupling_change(const problem *p, const qd_model *model,
                                         const qd_step_options *o, int row);
 

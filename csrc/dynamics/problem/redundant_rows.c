@@ -225,11 +225,10 @@ static void leave_out(problem *p, island *one, const int *implied) {
 /* Some row gives way: each counts then. */
 static int any_gives_way(const problem *p, const qd_model *model, const qd_step_options *options,
                          const island *one) {
-  int any = 0;
+  int any = contacts_yield_in_time(options);
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *row = p->equality + one->equality + i;
-    any |= constraint_row_compliance(model, options, row->constraint, row->component) > 0.0 ||
-           coupling_yields(model, options, row->constraint);
+    any |= constraint_row_compliance(model, options, row->constraint, row->component) > 0.0;
   }
   return any;
 }

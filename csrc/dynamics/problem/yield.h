@@ -67,12 +67,6 @@ static inline int contacts_yield_in_time(const qd_step_options *o) {
   return o->dynamic && o->contacts == QD_CONTACTS_MUJOCO;
 }
 
-/* 1 if a constraint is a coupling, of joints or tendons, by MuJoCo's law. */
-static inline int coupling_yields(const qd_model *model, const qd_step_options *o, int constraint) {
-  const int type = model->constraint_type[constraint];
-  return contacts_yield_in_time(o) && (type == QD_COUPLING || type == QD_TENDON_COUPLING);
-}
-
 /* 1 if rows of the pair are those of MuJoCo's integrator "discrete". */
 static inline int contact_yield_is_implicit(const qd_model *model, const qd_step_options *o,
                                             int pair) {

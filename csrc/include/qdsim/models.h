@@ -81,6 +81,7 @@ typedef struct qd_model_spec {
   const double *body_invweight; /* (body_count) 1/kg, inverse weight with which MuJoCo's contacts
                                    count it (body_invweight0 of translations), a constant whatever
                                    body_mass is; negative: computed at reference_q; NULL: all are */
+  const double *body_turn_invweight; /* (body_count) 1/(kg m^2), that of rotations, of welds */
 
   int mocap_count;           /* bodies whose pose is an input of a step */
   const int32_t *mocap_body; /* (mocap_count) children of the world without joints, each once;
@@ -107,11 +108,12 @@ typedef struct qd_model_spec {
    * its defaults. K, B and a sum of qd_reference_kind, as in pair_reference, then solimp */
   const double *joint_limit_solver;    /* (joint_count, 9) the last: margin, m or rad */
   const double *joint_friction_solver; /* (joint_count, 8) */
-  const double *joint_invweight; /* (joint_count) 1/kg or 1/(kg m^2), of hinges, slides and ball
-                                    joints: inverse weight of a DOF (dof_invweight0), a constant
-                                    whatever masses are; negative: computed at reference_q; NULL:
-                                    all are */
-  const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
+  const double *joint_invweight;       /* (joint_count) 1/kg or 1/(kg m^2): inverse weight of a DOF
+                                          (dof_invweight0), a constant whatever masses are; of free joints
+                                          that of translations; negative: computed at reference_q; NULL:
+                                          all are */
+  const double *joint_turn_invweight;  /* (joint_count) 1/(kg m^2), of the turns of free joints */
+  const double *default_q;             /* (nq) configuration at which mass_ratio is evaluated */
 
   /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
    * damping qdot, N or Nm. Joints that some actuator holds with k > 0 have no mass in the program;
@@ -217,8 +219,10 @@ typedef struct qd_model_spec {
   const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
                                           hinges), and of a weld's moments, rad/Nm; counts with
                                           qd_step_options.soft_constraints. NULL: all are rigid */
-  const double *constraint_solver;     /* (constraint_count, 8) as joint_friction_solver
-                                          of joints; NULL: MuJoCo's defaults */
+  const double *constraint_torquescale; /* (constraint_count) m, of welds by MuJoCo's law: what a
+                                           unit of half the angle counts as; NULL: 1 */
+  const double *constraint_solver;      /* (constraint_count, 8) as joint_friction_solver
+                                           of joints; NULL: MuJoCo's defaults */
 
   int tendon_count;
   const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */

@@ -108,6 +108,7 @@ static qd_status check_constraint(const qd_model_spec *s, int i, const report *r
 static qd_status check_constraints(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "constraint_data", s->constraint_data, s->constraint_count, CONSTRAINT_DATA));
   TRY(spec_row_solver(r, "constraint_solver", s->constraint_solver, s->constraint_count, 8));
+  TRY(spec_finite(r, "constraint_torquescale", s->constraint_torquescale, s->constraint_count, 1));
   TRY(spec_not_negative(r, "constraint_compliance", s->constraint_compliance,
                         2 * s->constraint_count));
   for (int i = 0; i < s->constraint_count; ++i) {

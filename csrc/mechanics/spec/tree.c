@@ -32,6 +32,7 @@ static qd_status check_bodies(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "body_quat", s->body_quat, s->body_count, 4));
   TRY(spec_quats(r, "body_quat", s->body_quat, s->body_count));
   TRY(spec_finite(r, "body_invweight", s->body_invweight, s->body_count, 1));
+  TRY(spec_finite(r, "body_turn_invweight", s->body_turn_invweight, s->body_count, 1));
   TRY(spec_finite(r, "body_gravcomp", s->body_gravcomp, s->body_count, 1));
   TRY(spec_not_negative(r, "body_mass", s->body_mass, s->body_count));
   TRY(spec_finite(r, "body_com", s->body_com, s->body_count, 3));
@@ -120,6 +121,7 @@ static qd_status check_joint_numbers(const qd_model_spec *s, const report *r) {
   TRY(spec_row_solver(r, "joint_limit_solver", s->joint_limit_solver, count, 9));
   TRY(spec_row_solver(r, "joint_friction_solver", s->joint_friction_solver, count, 8));
   TRY(spec_finite(r, "joint_invweight", s->joint_invweight, count, 1));
+  TRY(spec_finite(r, "joint_turn_invweight", s->joint_turn_invweight, count, 1));
   return spec_not_negative(r, "joint_armature", s->joint_armature, count);
 }
 

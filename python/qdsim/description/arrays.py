@@ -10,8 +10,6 @@ import numpy.typing as npt
 from qdsim.description.clouds import PointCloud
 from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import (
-    SOLIMP,
-    SOLREF,
     ContactSolver,
     contact_reference,
     row_solver,
@@ -75,6 +73,9 @@ def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str,
         "body_invweight": _floats(
             [-1.0 if body.invweight is None else body.invweight for body in bodies]
         ),
+        "body_turn_invweight": _floats(
+            [-1.0 if body.turn_invweight is None else body.turn_invweight for body in bodies]
+        ),
         "body_gravcomp": _floats([body.gravcomp for body in bodies]),
         "mocap_body": _ints([i for i, body in enumerate(bodies) if body.mocap]),
     }
@@ -103,6 +104,9 @@ def _joint_arrays(description: Elements) -> dict[str, Array]:
         "joint_limit_solver": np.column_stack((limits, [joint.margin for joint in joints])),
         "joint_invweight": _floats(
             [-1.0 if joint.invweight is None else joint.invweight for joint in joints]
+        ),
+        "joint_turn_invweight": _floats(
+            [-1.0 if joint.turn_invweight is None else joint.turn_invweight for joint in joints]
         ),
         "joint_friction_solver": row_solver(
             [joint.solreffriction for joint in joints],
@@ -156,10 +160,11 @@ def _constraint_arrays(
         "constraint_data": _floats([data for _, _, data in rows], 10),
         "constraint_compliance": _floats([item.compliance for item in items], 2),
         "constraint_solver": row_solver(
-            [getattr(item, "solref", SOLREF) for item in items],
-            [getattr(item, "solimp", SOLIMP) for item in items],
+            [item.solref for item in items],
+            [item.solimp for item in items],
             description.contact_solver,
         ),
+        "constraint_torquescale": _floats([getattr(item, "torquescale", 1.0) for item in items]),
     }
 
 

@@ -14,7 +14,7 @@ class Connect:
     """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
     ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints.
     ``compliance``: m/N, by which it gives way where ``Options.soft_constraints`` says so (two
-    numbers, of which this reads the first)."""
+    numbers, of which this reads the first). ``solref``, ``solimp``: as in ``Coupling``."""
 
     name: str
     body_a: str
@@ -22,6 +22,8 @@ class Connect:
     anchor_a: Vector = (0.0, 0.0, 0.0)
     anchor_b: Vector = (0.0, 0.0, 0.0)
     compliance: Vector = (0.0, 0.0)
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
 
     def __post_init__(self) -> None:
         _check_bilateral(self, "connect")
@@ -32,7 +34,8 @@ class Weld:
     """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b``
     is turned against ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among
     constraints. ``compliance`` (2): m/N of its force and rad/Nm of its moment, by which it gives
-    way where ``Options.soft_constraints`` says so."""
+    way where ``Options.soft_constraints`` says so. ``solref``, ``solimp``: as in ``Coupling``, with ``torquescale``
+    (m), what half the angle of its turn counts as beside its displacement."""
 
     name: str
     body_a: str
@@ -41,10 +44,14 @@ class Weld:
     anchor_b: Vector = (0.0, 0.0, 0.0)
     quat: Vector = (1.0, 0.0, 0.0, 0.0)
     compliance: Vector = (0.0, 0.0)
+    solref: Vector = SOLREF
+    solimp: Vector = SOLIMP
+    torquescale: float = 1.0
 
     def __post_init__(self) -> None:
         owner = _check_bilateral(self, "weld")
-        checks.assign(self, quat=checks.quaternion(owner, "quat", self.quat))
+        scale = checks.number(owner, "torquescale", self.torquescale)
+        checks.assign(self, quat=checks.quaternion(owner, "quat", self.quat), torquescale=scale)
 
 
 def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
@@ -56,6 +63,8 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
         anchor_a=checks.vector(owner, "anchor_a", constraint.anchor_a, 3),
         anchor_b=checks.vector(owner, "anchor_b", constraint.anchor_b, 3),
         compliance=checks.compliance(owner, "compliance", constraint.compliance),
+        solref=solref(owner, "solref", constraint.solref),
+        solimp=solimp(owner, "solimp", constraint.solimp),
     )
     return owner
 

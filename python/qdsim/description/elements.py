@@ -54,7 +54,8 @@ class Joint:
     N: it holds up to that, then slips. ``margin`` (rad or m), ``solreflimit``, ``solimplimit``, ``solreffriction``,
     ``solimpfriction``: MuJoCo's law of limits and dry friction, where ``DynamicOptions.contacts`` is "mujoco";
     ``invweight``, 1/kg or 1/(kg m^2): the inverse weight of a DOF (``dof_invweight0``) that it takes, a constant
-    whatever masses become; None: computed at the reference configuration.
+    whatever masses become; None: computed at the reference configuration. ``turn_invweight``: that of the turns of a
+    free joint.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Joint:
     solreffriction: Vector = SOLREF
     solimpfriction: Vector = SOLIMP
     invweight: float | None = field(default=None, compare=False)
+    turn_invweight: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         owner = f"joint {checks.text('joint', 'name', self.name)!r}"
@@ -98,6 +100,9 @@ class Joint:
             invweight=None
             if self.invweight is None
             else checks.non_negative(owner, "invweight", self.invweight),
+            turn_invweight=None
+            if self.turn_invweight is None
+            else checks.non_negative(owner, "turn_invweight", self.turn_invweight),
         )
         if self.type == "free" and self.range is not None:
             raise ValueError(f"{owner}: a free joint has no limits")
@@ -126,7 +131,7 @@ class Body:
     else carries (1: it does not feel gravity). ``mocap``: its pose is an input of each step (``mocap=``), ``pos`` and
     ``quat`` by default; the world is its parent, and it has no joints. ``invweight``, 1/kg: MuJoCo's
     ``body_invweight0`` of translations, by which its contacts count the body's inertia, a constant whatever the mass
-    becomes; None: computed at the reference configuration.
+    becomes; None: computed at the reference configuration. ``turn_invweight``, 1/(kg m^2): that of rotations, for welds.
     """
 
     name: str
@@ -141,6 +146,7 @@ class Body:
     gravcomp: float = 0.0
     mocap: bool = False
     invweight: float | None = field(default=None, compare=False)
+    turn_invweight: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         owner = f"body {checks.text('body', 'name', self.name)!r}"
@@ -159,6 +165,9 @@ class Body:
             invweight=None
             if self.invweight is None
             else checks.non_negative(owner, "invweight", self.invweight),
+            turn_invweight=None
+            if self.turn_invweight is None
+            else checks.non_negative(owner, "turn_invweight", self.turn_invweight),
         )
         free = [joint for joint in self.joints if joint.type == "free"]
         if free and (len(self.joints) > 1 or self.parent != WORLD):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
@@ -84,7 +84,7 @@ class Tendon:
     solimplimit: Vector = SOLIMP
     solreffriction: Vector = SOLREF
     solimpfriction: Vector = SOLIMP
-    invweight: float | None = None
+    invweight: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -141,11 +141,11 @@ class Tendon:
         }
         if self.invweight is not None:
             values["invweight"] = checks.non_negative(owner, "invweight", self.invweight)
-        for field, value in {
+        for entry, value in {
             **values,
             "range": checks.interval(owner, "range", self.range),
         }.items():
-            object.__setattr__(self, field, value)
+            object.__setattr__(self, entry, value)
 
     @property
     def places(self) -> tuple[tuple[str, Vector], ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.description.arrays import rotation_matrix
-from qdsim.description.constraints import Coupling, TendonCoupling, Weld
+from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint, Pair
 from qdsim.description.height_fields import HeightField
@@ -83,9 +83,7 @@ def _write_option(root: Element, description: Elements) -> None:
 _SOLVER = ("solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "solimpfriction")
 
 
-def _write_solver(
-    element: Element, item: Geom | Pair | Joint | Coupling | Tendon | TendonCoupling
-) -> None:
+def _write_solver(element: Element, item: Geom | Pair | Joint | Tendon | Constraint) -> None:
     """Solver parameters, where they are not MuJoCo's defaults."""
     default = {field.name: field.default for field in fields(item)}
     for name in _SOLVER:
@@ -297,6 +295,9 @@ def _write_constraints(root: Element, description: Elements) -> None:
             if side == "1" and isinstance(item, Weld):
                 site.set("quat", _text(item.quat))
             element.set(f"site{side}", f"{item.name} {side}")
+        _write_solver(element, item)
+        if isinstance(item, Weld) and item.torquescale != 1.0:
+            element.set("torquescale", repr(item.torquescale))
 
 
 def _write_tendon_coupling(parent: Element, item: TendonCoupling) -> None:

@@ -223,6 +223,7 @@ class _Reader(Reading):
                     gravcomp=float(self.field("body_gravcomp", np.zeros(m.nbody))[i]),
                     mocap=bool(m.body_mocapid[i] >= 0),
                     invweight=float(m.body_invweight0[i][0]),
+                    turn_invweight=float(m.body_invweight0[i][1]),
                 )
             )
         return tuple(bodies)
@@ -264,7 +265,7 @@ class _Reader(Reading):
 
     def _laws(self, j: int) -> dict[str, Any]:
         """MuJoCo's law of its limits and dry friction."""
-        m, dof = self.m, int(self.m.jnt_dofadr[j])
+        m, dof, free = self.m, int(self.m.jnt_dofadr[j]), int(self.m.jnt_type[j]) == 0
         return {
             "margin": float(m.jnt_margin[j]),
             "solreflimit": m.jnt_solref[j],
@@ -272,6 +273,7 @@ class _Reader(Reading):
             "solreffriction": m.dof_solref[dof],
             "solimpfriction": m.dof_solimp[dof],
             "invweight": float(m.dof_invweight0[dof]),
+            "turn_invweight": float(m.dof_invweight0[dof + 3]) if free else None,
         }
 
     def _friction(self, j: int) -> float:

@@ -125,12 +125,23 @@ def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect |
         _softness(m, i, sum(float(m.body_invweight0[k][part]) for k in objects)) for part in (0, 1)
     )
     scale = float(data[10]) if kind == "weld" else 0.0  # a weld without moments is a connect
+    law = {"solref": m.eq_solref[i], "solimp": m.eq_solimp[i]}
     if not scale:
-        return Connect(label, bodies[0], bodies[1], points[0], points[1], (moved, moved))
+        return Connect(label, bodies[0], bodies[1], points[0], points[1], (moved, moved), **law)
     turn = tuple(map(float, quat))
     # its rows of rotation are halves of the angle times this, and so are the moments of their forces
     compliance = (moved, 4.0 * turned / scale**2)
-    return Weld(label, bodies[0], bodies[1], points[0], points[1], turn, compliance)
+    return Weld(
+        label,
+        bodies[0],
+        bodies[1],
+        points[0],
+        points[1],
+        turn,
+        compliance,
+        torquescale=scale,
+        **law,
+    )
 
 
 def _relative(a: Any, b: Any) -> Any:

@@ -147,41 +147,116 @@ void push_contact(const pushforward *p, int index) {
   wrench_axpy(p->d->pose + contact->body_a, -1.0, &dW);
 }
 
-static void push_constraint(const pushforward *p, int index, const double *force,
-                            double change[CONSTRAINT_ROWS_MAX]) {
-  const constraint_state *state = p->s->w->problem.constraint + index;
+/* change (rows) of C x of a connect or a weld, x what bodies do with these twists, which change by
+ * d_twist; C moves with the bodies. */
+static void push_motion(double *change, const pushforward *p, const constraint_state *state,
+                        const screw *twist, const screw *d_twist) {
   const differential *d = p->d;
-  double d_violation[3] = {0.0};
-  memset(change, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
-  for (int i = 0; i < state->rows; ++i) { /* what a step undoes of it grows with h */
-    change[i] = state->capped[i / 3]
-                    ? tangent_at(p, QD_BY_H, 0) * state->violation[i] / p->s->options->h
-                    : 0.0;
-  }
   const int carrier = state->body[2];
+  memset(change, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     const int body = state->body[side];
     double d_anchor[3], part[3], relative[3];
     screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
-    vec3_axpy(d_violation, sign, d_anchor);
-    screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
+    screw_point_velocity(part, d_twist + body, state->anchor[side]);
     vec3_axpy(change, sign, part);
-    vec3_cross(part, d->d_delta[carrier].w, state->anchor[side]);
+    vec3_cross(part, d_twist[carrier].w, state->anchor[side]);
     vec3_axpy(change, -sign, part);
-    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
+    vec3_sub(relative, twist[body].w, twist[carrier].w);
     vec3_cross(part, relative, d_anchor);
     vec3_axpy(change, sign, part);
-    if (state->rows == 6) {
-      vec3_axpy(change + 3, sign, d->d_delta[body].w);
-      constraint_turn_push(change + 3, state, d->body_motion[body].w, side);
-    }
+    vec3_axpy(change + 3, sign, d_twist[body].w);
+  }
+  if (state->rows == 6 && state->by_quaternion) {
+    const int a = state->body[0], b = state->body[1];
+    double half[4], apart[3], part[3];
+    constraint_half_change(half, state, d->body_motion[a].w, d->body_motion[b].w);
+    vec3_sub(apart, twist[b].w, twist[a].w);
+    constraint_turn_change(part, state, half, apart, 0);
+    constraint_turn_rows(state, change + 3);
+    vec3_axpy(change + 3, 1.0, part);
+  }
+}
+
+/* Changes of the violation, and of what the anchors and the rows do to the force. */
+static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushforward *p,
+                           const constraint_state *state, const double *force,
+                           const double turning[3]) {
+  const differential *d = p->d;
+  double part[3], half[4];
+  memset(d_violation, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const int body = state->body[side];
+    double d_anchor[3];
+    screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
+    vec3_axpy(d_violation, sign, d_anchor);
     vec3_cross(part, d_anchor, force);
     vec3_axpy(d->pose[body].m, sign, part);
-    vec3_axpy(d->pose[carrier].m, -sign, part);
+    vec3_axpy(d->pose[state->body[2]].m, -sign, part);
+    if (state->rows == 6 && !state->by_quaternion) {
+      constraint_turn_push(d_violation + 3, state, d->body_motion[body].w, side);
+    }
   }
   constraint_cap_change(state, 0, d_violation);
-  vec3_axpy(change, 1.0, d_violation);
+  if (state->rows == 6 && state->by_quaternion) {
+    const int a = state->body[0], b = state->body[1];
+    constraint_half_change(half, state, d->body_motion[a].w, d->body_motion[b].w);
+    vec3_scale(d_violation + 3, half + 1, state->scale);
+    constraint_turn_change(part, state, half, turning, 1);
+    vec3_axpy(d->pose[b].m, 1.0, part);
+    vec3_axpy(d->pose[a].m, -1.0, part);
+  }
+}
+
+/* Of (dC/dt) v, by the DOFs of both bodies. */
+static void push_drift(double change[CONSTRAINT_ROWS_MAX], const pushforward *p,
+                       const constraint_state *state) {
+  const qd_workspace *w = p->s->w;
+  double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
+  for (int side = 0; side < 2; ++side) {
+    int count;
+    const int *chain = body_chain(p->s->model, state->body[side], &count);
+    for (int c = 0; c < count; ++c) {
+      const int j = chain[c];
+      if (side == 1 && body_is_behind(p->s->model, state->body[0], j)) {
+        continue;
+      }
+      constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
+                                  j);
+      for (int i = 0; i < state->rows; ++i) {
+        change[i] += by_q[i] * tangent_at(p, QD_BY_Q, j) + by_v[i] * tangent_at(p, QD_BY_V, j);
+      }
+    }
+  }
+}
+
+/* Rows of a connect or a weld, from `row` on. */
+static void push_constraint(const pushforward *p, int row) {
+  const problem *program = &p->s->w->problem;
+  const int index = program->equality[row].constraint;
+  const constraint_state *state = program->constraint + index;
+  const double *force = program->constraint_force + QD_CONSTRAINT_FORCE * index;
+  const double length = constraint_length(state);
+  double moved[CONSTRAINT_ROWS_MAX], late[CONSTRAINT_ROWS_MAX] = {0.0};
+  double violation[CONSTRAINT_ROWS_MAX], drift[CONSTRAINT_ROWS_MAX] = {0.0}, along = 0.0;
+  push_motion(moved, p, state, p->point->delta.body, p->d->d_delta);
+  if (contacts_yield_in_time(p->s->options)) {
+    push_motion(late, p, state, program->velocity.body, p->d->d_velocity);
+    push_drift(drift, p, state);
+  }
+  push_violation(violation, p, state, force, program->law[index].turning);
+  for (int i = 0; i < state->rows && length > 0.0; ++i) {
+    along -= state->violation[i] / length * violation[i];
+  }
+  for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+    const anchor_change law = problem_anchor_change(program, p->s->model, p->s->options, row);
+    const int i = program->equality[row].component;
+    p->e[row * p->stride] = moved[i] + law.in_time * late[i] + law.spring * violation[i] +
+                            law.along * along + law.drift * drift[i] +
+                            law.by_h * tangent_at(p, QD_BY_H, 0);
+  }
 }
 
 /* A coupling, of tendons but for what they do (push_drives.c). */
@@ -209,15 +284,14 @@ void push_constraints(const pushforward *p) {
   int row = 0;
   while (row < program->equality_count) {
     const int index = program->equality[row].constraint;
-    double change[CONSTRAINT_ROWS_MAX];
     if (program->constraint[index].rows == 1) {
       p->e[row * p->stride] = push_coupling(p, row);
       ++row;
       continue;
     }
-    push_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, change);
-    for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
-      p->e[row * p->stride] = change[program->equality[row].component];
+    push_constraint(p, row);
+    while (row < program->equality_count && program->equality[row].constraint == index) {
+      ++row;
     }
   }
 }

@@ -132,6 +132,34 @@ static void push_ball_limits(const pushforward *p, double *r) {
   }
 }
 
+/* And the limits of dry friction, which move with it. */
+static void push_turn_rows(const pushforward *p, double *r) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->turn_row_count; ++k) {
+    const turn_row *row = program->turn_row + k;
+    turn_change change;
+    problem_turn_change(&change, program, p->s->model, p->s->options, row, p->s->delta);
+    double sum = change.by_h * tangent_at(p, QD_BY_H, 0);
+    const double share = row->is_limit
+                             ? 0.0
+                             : (program->by_upper[row->row] - program->by_lower[row->row]) *
+                                   tangent_at(p, QD_BY_JOINT_FRICTION, row->joint);
+    for (int j = 0; j < 3; ++j) {
+      const int variable = program->variable_of_dof[row->dof + j];
+      double force = share * row->axis[j];
+      sum += change.by_q[j] * tangent_at(p, QD_BY_Q, row->dof + j) +
+             change.by_v[j] * tangent_at(p, QD_BY_V, row->dof + j);
+      for (int i = 0; i < 3; ++i) {
+        force += change.force[3 * j + i] * tangent_at(p, QD_BY_Q, row->dof + i);
+      }
+      if (variable >= 0) {
+        r[variable * p->stride] -= force;
+      }
+    }
+    p->w[row->row * p->stride] = sum;
+  }
+}
+
 void pushforward_compute(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                          double *r, double *w, double *e, int stride) {
   const qd_model *model = s->model;
@@ -178,4 +206,5 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   push_friction_loss(&p, r);
   push_tendon_forces(&p, r);
   push_ball_limits(&p, r);
+  push_turn_rows(&p, r);
 }

@@ -191,49 +191,138 @@ void pull_contact(const pullback *p, int index) {
   }
 }
 
-/* What a step undoes of violations that are capped grows with h. */
-static void pull_caps(const pullback *p, const constraint_state *state,
-                      const double cotangent[CONSTRAINT_ROWS_MAX]) {
-  for (int i = 0; i < state->rows; ++i) {
-    if (state->capped[i / 3]) {
-      add_gradient(p, QD_BY_H, 0, cotangent[i] * state->violation[i] / p->s->options->h);
+/* Of a connect or a weld: cotangents of the rows' motion under delta and under v, in which a weld's
+ * turn is that of its bodies, and of the violation. */
+typedef struct anchor_cotangents {
+  double motion[CONSTRAINT_ROWS_MAX], late[CONSTRAINT_ROWS_MAX], violation[CONSTRAINT_ROWS_MAX];
+  double drift[CONSTRAINT_ROWS_MAX]; /* of (dC/dt) v */
+} anchor_cotangents;
+
+/* By the DOFs of both bodies. */
+static void pull_drift(const pullback *p, const constraint_state *state,
+                       const double cotangent[CONSTRAINT_ROWS_MAX]) {
+  const qd_workspace *w = p->s->w;
+  double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
+  for (int side = 0; side < 2; ++side) {
+    int count;
+    const int *chain = body_chain(p->s->model, state->body[side], &count);
+    for (int c = 0; c < count; ++c) {
+      const int j = chain[c];
+      if (side == 1 && body_is_behind(p->s->model, state->body[0], j)) {
+        continue;
+      }
+      constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
+                                  j);
+      for (int i = 0; i < state->rows; ++i) {
+        add_gradient(p, QD_BY_Q, j, cotangent[i] * by_q[i]);
+        add_gradient(p, QD_BY_V, j, cotangent[i] * by_v[i]);
+      }
     }
   }
 }
 
-static void pull_constraint(const pullback *p, int index, const double *force,
-                            const double cotangent[CONSTRAINT_ROWS_MAX]) {
-  const constraint_state *state = p->s->w->problem.constraint + index;
+/* The bodies' twists in a field, and the anchors: of force.(C x). twist: cotangents of the field's,
+ * NULL: it is z. */
+static void pull_anchors(const pullback *p, const constraint_state *state, const twist_field *field,
+                         wrench *twist, const double *force) {
   differential *d = p->d;
-  double of_violation[3];
-  vec3_copy(of_violation, cotangent);
-  constraint_cap_change(state, 0, of_violation);
-  pull_caps(p, state, cotangent);
-  const int carrier = state->body[2];
-  wrench W[CONSTRAINT_BODIES], M[CONSTRAINT_BODIES];
+  wrench W[CONSTRAINT_BODIES];
   constraint_wrenches(W, state, force);
-  constraint_wrenches(M, state, cotangent);
   for (int k = 0; k < CONSTRAINT_BODIES; ++k) {
-    pull_twist(d->pose, &d->by_z, state->body[k], 1.0, W + k);
-    pull_twist(d->pose, &p->point->delta, state->body[k], 1.0, M + k);
-    wrench_axpy(d->twist + state->body[k], 1.0, M + k);
+    pull_twist(d->pose, field, state->body[k], 1.0, W + k);
+    if (twist != NULL) {
+      wrench_axpy(twist + state->body[k], 1.0, W + k);
+    }
   }
   for (int side = 0; side < 2; ++side) {
-    const double sign = side == 0 ? -1.0 : 1.0;
     const int body = state->body[side];
-    double on_anchor[3], part[3], relative[3], on_turn[3];
-    vec3_sub(relative, d->by_z.body[body].w, d->by_z.body[carrier].w);
+    double relative[3], on_anchor[3];
+    vec3_sub(relative, field->body[body].w, field->body[state->body[2]].w);
     vec3_cross(on_anchor, force, relative);
-    vec3_sub(relative, p->point->delta.body[body].w, p->point->delta.body[carrier].w);
-    vec3_cross(part, cotangent, relative);
-    vec3_axpy(on_anchor, 1.0, part);
-    vec3_axpy(on_anchor, 1.0, of_violation);
-    vec3_scale(on_anchor, on_anchor, sign);
+    vec3_scale(on_anchor, on_anchor, side == 0 ? -1.0 : 1.0);
     add_pose_force(d->pose, body, state->anchor[side], on_anchor);
-    if (state->rows == 6) {
-      constraint_turn_pull(on_turn, state, cotangent + 3, side);
-      vec3_axpy(d->pose[body].m, 1.0, on_turn);
+  }
+}
+
+static void pull_violation(const pullback *p, const constraint_state *state,
+                           const double cotangent[CONSTRAINT_ROWS_MAX]) {
+  double counted[3], part[3];
+  vec3_copy(counted, cotangent);
+  constraint_cap_change(state, 0, counted);
+  for (int side = 0; side < 2; ++side) {
+    const int body = state->body[side];
+    vec3_scale(part, counted, side == 0 ? -1.0 : 1.0);
+    add_pose_force(p->d->pose, body, state->anchor[side], part);
+    if (state->rows == 6 && !state->by_quaternion) {
+      constraint_turn_pull(part, state, cotangent + 3, side);
+      vec3_axpy(p->d->pose[body].m, 1.0, part);
     }
+  }
+}
+
+/* half (4) += cotangent of the half, of turning.(W (x2 - x1)) by the rows of a weld. */
+static void add_half_cotangent(double half[4], const constraint_state *state,
+                               const twist_field *field, const double turning[3]) {
+  double apart[3], across[3];
+  vec3_sub(apart, field->body[state->body[1]].w, field->body[state->body[0]].w);
+  vec3_cross(across, apart, turning);
+  half[0] += 0.5 * state->scale * vec3_dot(turning, apart);
+  vec3_axpy(half + 1, 0.5 * state->scale, across);
+}
+
+/* What the rows of a weld's turn do as its bodies turn. */
+static void pull_half(const pullback *p, const constraint_state *state, const double turning[3],
+                      const anchor_cotangents *of) {
+  double half[4] = {0.0}, out[2][3] = {{0.0}};
+  add_half_cotangent(half, state, &p->d->by_z, turning);
+  add_half_cotangent(half, state, &p->point->delta, of->motion + 3);
+  add_half_cotangent(half, state, &p->s->w->problem.velocity, of->late + 3);
+  vec3_axpy(half + 1, state->scale, of->violation + 3);
+  constraint_half_pull(out, state, half);
+  vec3_axpy(p->d->pose[state->body[0]].m, 1.0, out[0]);
+  vec3_axpy(p->d->pose[state->body[1]].m, 1.0, out[1]);
+}
+
+static void pull_constraint(const pullback *p, int index, anchor_cotangents *of) {
+  const problem *program = &p->s->w->problem;
+  const constraint_state *state = program->constraint + index;
+  const double *force = program->constraint_force + QD_CONSTRAINT_FORCE * index;
+  const int by_law = contacts_yield_in_time(p->s->options);
+  if (state->rows == 6 && state->by_quaternion) {
+    pull_half(p, state, program->law[index].turning, of);
+  }
+  constraint_turn_moment(state, of->motion + 3);
+  constraint_turn_moment(state, of->late + 3);
+  pull_anchors(p, state, &p->d->by_z, NULL, force);
+  pull_anchors(p, state, &p->point->delta, p->d->twist, of->motion);
+  if (by_law) {
+    pull_anchors(p, state, &program->velocity, p->d->bounce, of->late);
+    pull_drift(p, state, of->drift);
+  }
+  pull_violation(p, state, of->violation);
+}
+
+/* Cotangents of what the rows of a connect or a weld are made of, from `row` on. */
+static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
+  const problem *program = &p->s->w->problem;
+  const int index = program->equality[row].constraint;
+  const constraint_state *state = program->constraint + index;
+  const double length = constraint_length(state);
+  double along = 0.0;
+  memset(of, 0, sizeof *of);
+  for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+    const anchor_change law = problem_anchor_change(program, p->s->model, p->s->options, row);
+    const double nu = p->nu[row * p->stride];
+    const int i = program->equality[row].component;
+    of->motion[i] = nu;
+    of->late[i] = law.in_time * nu;
+    of->violation[i] = law.spring * nu;
+    of->drift[i] = law.drift * nu;
+    along += law.along * nu;
+    add_gradient(p, QD_BY_H, 0, law.by_h * nu);
+  }
+  for (int i = 0; i < state->rows && along != 0.0 && length > 0.0; ++i) {
+    of->violation[i] -= along * state->violation[i] / length;
   }
 }
 
@@ -264,14 +353,15 @@ void pull_constraints(const pullback *p) {
   int row = 0;
   while (row < program->equality_count) { /* rows of one constraint stand together */
     const int index = program->equality[row].constraint;
-    double cotangent[CONSTRAINT_ROWS_MAX] = {0.0};
+    anchor_cotangents of;
     if (program->constraint[index].rows == 1) {
       pull_coupling(p, row++);
       continue;
     }
-    for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
-      cotangent[program->equality[row].component] = p->nu[row * p->stride];
+    find_cotangents(&of, p, row);
+    pull_constraint(p, index, &of);
+    while (row < program->equality_count && program->equality[row].constraint == index) {
+      ++row;
     }
-    pull_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, cotangent);
   }
 }

@@ -178,6 +178,31 @@ static void pull_friction_loss(const pullback *p) {
   }
 }
 
+/* Rows of three turns, and the limits of their dry friction. */
+static void pull_turn_rows(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->turn_row_count; ++k) {
+    const turn_row *row = program->turn_row + k;
+    const double mu = p->mu[row->row * p->stride];
+    const double *z = p->d->z + row->dof;
+    turn_change change;
+    problem_turn_change(&change, program, p->s->model, p->s->options, row, p->s->delta);
+    add_gradient(p, QD_BY_H, 0, change.by_h * mu);
+    for (int j = 0; j < 3; ++j) {
+      double by_q = change.by_q[j] * mu;
+      for (int i = 0; i < 3; ++i) {
+        by_q += z[i] * change.force[3 * i + j];
+      }
+      add_gradient(p, QD_BY_Q, row->dof + j, by_q);
+      add_gradient(p, QD_BY_V, row->dof + j, change.by_v[j] * mu);
+    }
+    if (!row->is_limit) {
+      const double share = program->by_upper[row->row] - program->by_lower[row->row];
+      add_gradient(p, QD_BY_JOINT_FRICTION, row->joint, vec3_dot(row->axis, z) * share);
+    }
+  }
+}
+
 /* Springs and forces on the joints themselves. */
 static void pull_joints(const pullback *p) {
   for (int j = 0; j < p->s->model->nv; ++j) {
@@ -188,6 +213,7 @@ static void pull_joints(const pullback *p) {
     pull_actuators(p, j);
   }
   pull_friction_loss(p);
+  pull_turn_rows(p);
   pull_tendon_actuators(p);
 }
 

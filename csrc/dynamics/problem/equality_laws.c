@@ -1,0 +1,182 @@
+/* MuJoCo's law of equalities in the second-order step: offsets and compliances of their rows, and
+ * how these change. Of a connect or a weld, whose rows move, the acceleration of the rows has a
+ * part (dC/dt) v, and the impedance is that of the length of all its violation. */
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
+#include "dynamics/problem/parts.h"
+
+/* ---------------------------------------------------------------- couplings */
+
+/* C v of a coupling. */
+static double coupling_speed(const problem *p, const qd_model *model, const constraint_state *s) {
+  double speed = 0.0;
+  for (int side = 0; side < 2; ++side) {
+    const double share = side == 0 ? 1.0 : -s->slope;
+    if (s->tendon[side] >= 0) {
+      speed += share * tendon_displacement(p, model, s->tendon[side], p->v);
+    } else if (s->dof[side] >= 0) {
+      speed += share * p->v[s->dof[side]];
+    }
+  }
+  return speed;
+}
+
+static double coupling_weight(const qd_model *model, const constraint_state *s) {
+  double weight = 0.0;
+  for (int side = 0; side < 2; ++side) {
+    weight += s->tendon[side] >= 0 ? model->tendon_invweight[s->tendon[side]]
+              : s->dof[side] >= 0  ? model->dof_invweight[s->dof[side]]
+                                   : 0.0;
+  }
+  return weight;
+}
+
+/* What the metric makes of the weight of equality i of the island. */
+static double equality_share(problem *p, const qd_model *model, const island *one, int i,
+                             const double *q) {
+  const tile_rows *C = &one->C;
+  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  for (int t = C->start[i]; t < C->start[i + 1]; ++t) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const int column = 4 * C->tiles[t] + lane;
+      if (column < one->variable_count) {
+        p->scratch[column] = C->values[4 * (size_t)t + (size_t)lane];
+      }
+    }
+  }
+  return metric_share(p, model, one, q);
+}
+
+static mujoco_reference law_of(const qd_model *model, const equality_row *row, double weight) {
+  return mujoco_reference_of(model->constraint_solver + 8 * row->constraint, weight);
+}
+
+static void couple(problem *p, const qd_model *model, const qd_step_options *o,
+                   const mujoco_reference *of, int i) {
+  const constraint_state *s = p->constraint + p->equality[i].constraint;
+  mujoco_row law;
+  mujoco_row_compute(&law, NULL, NULL, of, -fabs(s->violation[0]), o->h);
+  p->c[i] = law.in_time * coupling_speed(p, model, s) + law.spring * s->violation[0];
+  p->compliance_eq[i] = law.compliance;
+}
+
+/* ---------------------------------------------------------------- points and frames */
+
+double constraint_length(const constraint_state *s) {
+  double squared = 0.0;
+  for (int i = 0; i < s->rows; ++i) {
+    squared += s->violation[i] * s->violation[i];
+  }
+  return sqrt(squared);
+}
+
+static double anchor_weight(const qd_model *model, const constraint_state *s, int component) {
+  const double *of = component < 3 ? model->body_invweight : model->body_turn_invweight;
+  return of[s->body[0]] + of[s->body[1]];
+}
+
+/* Both under v. */
+static void fill_law(problem *p, int constraint) {
+  const constraint_state *s = p->constraint + constraint;
+  constraint_law *law = p->law + constraint;
+  memset(law, 0, sizeof *law);
+  for (int side = 0; side < 2; ++side) {
+    const screw *T = p->velocity.body + s->body[side];
+    const double sign = side == 0 ? -1.0 : 1.0;
+    double moved[3];
+    screw_point_velocity(moved, T, s->anchor[side]);
+    vec3_axpy(law->speed, sign, moved);
+    vec3_axpy(law->speed + 3, sign, T->w);
+  }
+  constraint_turn_rows(s, law->speed + 3);
+  constraint_drift(law->drift, s, &p->drift);
+}
+
+/* Of (dC/dt) v, which is a part of the acceleration: h^2, or its share of the implicit row. */
+static double drift_share(const mujoco_reference *of, const mujoco_row *law, double h) {
+  return of->kind & QD_REFERENCE_IMPLICIT ? -h * law->in_time : h * h;
+}
+
+static void anchor(problem *p, const qd_step_options *o, const mujoco_reference *of, int i) {
+  const equality_row *row = p->equality + i;
+  const constraint_state *s = p->constraint + row->constraint;
+  const constraint_law *at = p->law + row->constraint;
+  mujoco_row law;
+  if (i == 0 || row[-1].constraint != row->constraint) {
+    fill_law(p, row->constraint);
+  }
+  mujoco_row_compute(&law, NULL, NULL, of, -constraint_length(s), o->h);
+  p->c[i] = law.in_time * at->speed[row->component] + law.spring * s->violation[row->component] +
+            drift_share(of, &law, o->h) * at->drift[row->component];
+  p->compliance_eq[i] = law.compliance;
+}
+
+anchor_change problem_anchor_change(const problem *p, const qd_model *model,
+                                    const qd_step_options *o, int row) {
+  const equality_row *equality = p->equality + row;
+  const constraint_state *s = p->constraint + equality->constraint;
+  const int component = equality->component;
+  if (!(equality->weight > 0.0)) {
+    const int capped = s->capped[component / 3];
+    return (anchor_change){.spring = 1.0, .by_h = capped ? s->violation[component] / o->h : 0.0};
+  }
+  const mujoco_reference of = law_of(model, equality, equality->weight);
+  const int implicit = (of.kind & QD_REFERENCE_IMPLICIT) != 0;
+  const constraint_law *at = p->law + equality->constraint;
+  const double speed = at->speed[component], drift = at->drift[component];
+  const double c = s->violation[component], force = p->dual_eq[row];
+  mujoco_row law, by_depth, by_h;
+  mujoco_row_compute(&law, &by_depth, &by_h, &of, -constraint_length(s), o->h);
+  const double drift_by_depth = implicit ? -o->h * by_depth.in_time : 0.0;
+  const double drift_by_h = implicit ? -law.in_time - o->h * by_h.in_time : 2.0 * o->h;
+  return (anchor_change){
+      .in_time = law.in_time,
+      .spring = law.spring,
+      .drift = drift_share(&of, &law, o->h),
+      .along = by_depth.in_time * speed + by_depth.spring * c + by_depth.compliance * force +
+               drift_by_depth * drift,
+      .by_h = by_h.in_time * speed + by_h.spring * c + by_h.compliance * force + drift_by_h * drift,
+  };
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+void equality_yield(problem *p, const qd_model *model, const qd_step_options *o, const island *one,
+                    int i, const double *q) {
+  equality_row *row = p->equality + one->equality + i;
+  const constraint_state *s = p->constraint + row->constraint;
+  mujoco_reference of =
+      law_of(model, row,
+             s->rows == 1 ? coupling_weight(model, s) : anchor_weight(model, s, row->component));
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    const double share = equality_share(p, model, one, i, q);
+    row->shares = share != 1.0;
+    of.weight *= share;
+  }
+  row->weight = of.weight;
+  if (s->rows == 1) {
+    couple(p, model, o, &of, one->equality + i);
+  } else {
+    anchor(p, o, &of, one->equality + i);
+  }
+  ++p->timed_count;
+}
+
+/* ---------------------------------------------------------------- how couplings change */
+
+coupling_change problem_coupling_change(const problem *p, const qd_model *model,
+                                        const qd_step_options *o, int row) {
+  const equality_row *equality = p->equality + row;
+  const constraint_state *s = p->constraint + equality->constraint;
+  double change[3];
+  if (!(equality->weight > 0.0)) {
+    return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / o->h}
+                        : (coupling_change){1.0, 0.0, 0.0};
+  }
+  const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* the row as of a depth */
+  const mujoco_reference of =
+      mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
+  mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, model, s),
+                    side * p->dual_eq[row]);
+  return (coupling_change){change[0], change[1], side * change[2]};
+}

@@ -1,0 +1,166 @@
+/* MuJoCo's rows of the three turns of a ball or free joint: dry friction about the axes of the
+ * body, which turn with it, and the limit of a ball joint's angle, along minus the axis of its
+ * turn. */
+#include "base/quat.h"
+#include "dynamics/problem/metric_share.h"
+#include "dynamics/problem/mujoco_row.h"
+#include "dynamics/problem/parts.h"
+#include "dynamics/problem/yield.h"
+
+/* rad: below this a turn has no axis. */
+#define LEAST_TURN 1e-12
+
+static mujoco_reference law_of(const qd_model *model, const turn_row *row, double weight) {
+  if (row->is_limit) {
+    return mujoco_reference_of(model->joint_limit_solver + 9 * row->joint, weight);
+  }
+  mujoco_reference of = mujoco_reference_of(model->joint_friction_solver + 8 * row->joint, weight);
+  of.K = 0.0;
+  return of;
+}
+
+/* axis . d, with its tiles. */
+static void write_entries(problem *p, island *one, const turn_row *row) {
+  p->list.count = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (p->variable_of_dof[row->dof + i] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, row->dof + i));
+    }
+  }
+  double *values = tile_rows_append(&one->G, &p->list);
+  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  for (int i = 0; i < 3; ++i) {
+    if (p->variable_of_dof[row->dof + i] >= 0) {
+      const int column = column_of(p, one, row->dof + i);
+      values[4 * (column / 4 - p->list.tiles[0]) + column % 4] = row->axis[i];
+      p->scratch[column] = row->axis[i];
+    }
+  }
+}
+
+static void add_row(problem *p, const qd_model *model, const qd_step_options *o, const double *q,
+                    island *one, turn_row row) {
+  mujoco_reference of = law_of(model, &row, model->dof_invweight[row.dof]);
+  mujoco_row law;
+  write_entries(p, one, &row);
+  if (of.kind & QD_REFERENCE_IMPLICIT) {
+    const double share = metric_share(p, model, one, q);
+    row.shares = share != 1.0;
+    of.weight *= share;
+  }
+  row.weight = of.weight;
+  row.row = p->row_count;
+  mujoco_row_compute(&law, NULL, NULL, &of, row.beyond, o->h);
+  p->g[row.row] = law.in_time * vec3_dot(row.axis, p->v + row.dof) + law.spring * row.beyond;
+  p->compliance[row.row] = law.compliance;
+  p->turn_row[p->turn_row_count++] = row;
+  ++p->row_count;
+  ++one->row_count;
+  ++one->turn_row_count;
+  ++one->compliant;
+  ++p->timed_count;
+}
+
+static void add_friction(problem *p, const qd_model *model, const qd_step_options *o,
+                         const double *q, island *one, int joint, int dof) {
+  const double most = model->parameters.joint_friction[joint];
+  const int first = dof - model->joint_v[joint];
+  double R[9];
+  quat_to_mat3(R, q + model->joint_q[joint] + first);
+  for (int i = 0; i < 3; ++i) {
+    turn_row row = {.joint = joint, .dof = dof};
+    mat3_column(row.axis, R, i);
+    for (int j = 0; j < 3; ++j) { /* e_j x axis */
+      const double unit[3] = {j == 0, j == 1, j == 2};
+      double turned[3];
+      vec3_cross(turned, unit, row.axis);
+      for (int k = 0; k < 3; ++k) {
+        row.slope[3 * k + j] = turned[k];
+      }
+    }
+    p->lower[p->row_count] = -most;
+    p->upper[p->row_count] = most;
+    ++one->intervals;
+    add_row(p, model, o, q, one, row);
+  }
+}
+
+/* The turn's axis a moves by (1 - a a') / angle times the change of the rotation vector. */
+static void add_limit(problem *p, const qd_model *model, const qd_step_options *o, const double *q,
+                      island *one, int joint, int dof) {
+  turn_row row = {.joint = joint, .dof = dof, .is_limit = 1};
+  double turn[3], inverse[9];
+  quat_log(turn, q + model->joint_q[joint]);
+  const double angle = vec3_norm(turn);
+  row.beyond = joint_ball_range(model, joint) - angle - model->joint_limit_solver[9 * joint + 8];
+  if (!(row.beyond < 0.0) || angle < LEAST_TURN) {
+    return;
+  }
+  vec3_scale(row.axis, turn, -1.0 / angle);
+  rotation_left_jacobian_inverse(inverse, turn);
+  for (int j = 0; j < 3; ++j) {
+    double column[3];
+    mat3_column(column, inverse, j);
+    vec3_axpy(column, -vec3_dot(row.axis, column), row.axis);
+    for (int k = 0; k < 3; ++k) {
+      row.slope[3 * k + j] = -column[k] / angle;
+    }
+  }
+  add_row(p, model, o, q, one, row);
+}
+
+/* The first turn of a joint that moves. */
+static int begins_turn(const problem *p, const qd_model *model, const island *one, int i) {
+  const int dof = p->dof_of_variable[one->variable + i];
+  if (dof < 0 || !dof_turns(model, dof)) {
+    return 0;
+  }
+  const int before = i > 0 ? p->dof_of_variable[one->variable + i - 1] : -1;
+  return before < 0 || !dof_turns(model, before) ||
+         model->dof_joint[before] != model->dof_joint[dof];
+}
+
+void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
+                        const double *q, island *one) {
+  one->turn_row = p->turn_row_count;
+  one->turn_row_count = 0;
+  for (int limits = 0; limits < 2 && contacts_yield_in_time(o); ++limits) {
+    const int counted = one->turn_row_count;
+    for (int i = 0; i < one->variable_count; ++i) {
+      if (!begins_turn(p, model, one, i)) {
+        continue;
+      }
+      const int joint = model->dof_joint[p->dof_of_variable[one->variable + i]];
+      const int dof = model->joint_v[joint] + (model->joint_type[joint] == QD_FREE ? 3 : 0);
+      if (!limits && model->parameters.joint_friction[joint] > 0.0) {
+        add_friction(p, model, o, q, one, joint, dof);
+      } else if (limits && o->joint_limits && joint_ball_range(model, joint) > 0.0) {
+        add_limit(p, model, o, q, one, joint, dof);
+      }
+    }
+    if (one->turn_row_count > counted) {
+      add_cone(p, one, limits ? QD_ORTHANT : QD_INTERVAL, one->turn_row_count - counted,
+               barrier_target(o, 1));
+    }
+  }
+}
+
+void problem_turn_change(turn_change *change, const problem *p, const qd_model *model,
+                         const qd_step_options *o, const turn_row *row, const double *delta) {
+  const mujoco_reference of = law_of(model, row, row->weight);
+  const double force = p->dual[row->row];
+  double by[3], moved[3];
+  mujoco_row_change(by, &of, row->beyond, o->h, vec3_dot(row->axis, p->v + row->dof), force);
+  vec3_copy(moved, delta + row->dof);
+  vec3_axpy(moved, by[1], p->v + row->dof);
+  for (int j = 0; j < 3; ++j) {
+    double column[3];
+    mat3_column(column, row->slope, j);
+    change->by_q[j] = vec3_dot(moved, column) + (row->is_limit ? by[0] * row->axis[j] : 0.0);
+    change->by_v[j] = by[1] * row->axis[j];
+  }
+  change->by_h = by[2];
+  for (int i = 0; i < 9; ++i) {
+    change->force[i] = force * row->slope[i];
+  }
+}
