@@ -160,6 +160,25 @@ static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
   }
 }
 
+/* A force at the centre of mass moves no body that turns about it, and a torque none that only
+ * slides. Rows would be as good as rigid (MuJoCo bounds their R by 1e-15), whatever contradicts
+ * them: a weight is at least this share of the other one at the radius of gyration. */
+#define LEAST_WEIGHT_SHARE 1e-7
+
+static void fill_least_weights(qd_model *m, int body) {
+  const double *I = m->parameters.body_inertia + 9 * body, mass = m->parameters.body_mass[body];
+  const double squared = mass > 0.0 ? (I[0] + I[4] + I[8]) / 3.0 / mass : 0.0;
+  double *least = m->body_least_weight + 2 * body;
+  least[0] = LEAST_WEIGHT_SHARE * squared * m->body_turn_invweight[body];
+  least[1] = squared > 0.0 ? LEAST_WEIGHT_SHARE / squared * m->body_invweight[body] : 0.0;
+}
+
+double model_weight_between(const qd_model *m, int a, int b, int turns) {
+  const double *of = turns ? m->body_turn_invweight : m->body_invweight;
+  const double *least = m->body_least_weight + turns;
+  return fmax(of[a] + of[b], least[2 * a] + least[2 * b]);
+}
+
 /* Bodies of one tree mostly stand together, so that each tree is factored once. */
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
                          const inertia *I, const tendons *t, tree_factor *f) {
@@ -195,10 +214,12 @@ static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematic
       m->body_turn_invweight[body] = turn_weight(f, m, k, body, n);
     }
   }
+  for (int body = 0; body < m->body_count; ++body) {
+    fill_least_weights(m, body);
+  }
   for (int i = 0; i < m->pair_count; ++i) {
     const int *geom = m->pair_geom + 2 * i;
-    m->pair_weight[i] =
-        m->body_invweight[m->geom_body[geom[0]]] + m->body_invweight[m->geom_body[geom[1]]];
+    m->pair_weight[i] = model_weight_between(m, m->geom_body[geom[0]], m->geom_body[geom[1]], 0);
   }
 }
 

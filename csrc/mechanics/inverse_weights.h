@@ -9,4 +9,8 @@
  * exhausted. */
 int model_inverse_weights_fill(qd_model *model, const qd_model_spec *spec);
 
+/* What rows between two bodies weigh along (turns = 0) or about an axis (1): never zero where one
+ * of them moves. */
+double model_weight_between(const qd_model *model, int a, int b, int turns);
+
 #endif

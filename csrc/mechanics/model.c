@@ -100,6 +100,7 @@ static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
   m->tree_inertia = arena_doubles(a, nb);
   m->body_invweight = arena_doubles(a, nb);
   m->body_turn_invweight = arena_doubles(a, nb);
+  m->body_least_weight = arena_doubles(a, 2 * nb);
   m->dof_invweight = arena_doubles(a, (size_t)m->nv);
   m->body_arm = arena_doubles(a, nb);
 }

@@ -116,9 +116,10 @@ struct qd_model {
   double *joint_friction_solver; /* (joint_count, 8) */
   double *dof_invweight;         /* (nv) MuJoCo's inverse weight of a DOF, 1/kg or 1/(kg m^2) */
   double *body_turn_invweight;   /* (nb) of rotations (body_invweight0), 1/(kg m^2) */
-  double *body_invweight; /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
-  double *body_arm;       /* (nb) from the first joint that turns it (or the origin) to the last
-                           * one that turns its parent (or its origin) */
+  double *body_invweight;    /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
+  double *body_least_weight; /* (nb, 2) of a force and a torque on it, in rows */
+  double *body_arm;          /* (nb) from the first joint that turns it (or the origin) to the last
+                              * one that turns its parent (or its origin) */
 
   convex_mesh **mesh;    /* (mesh_count) a block each */
   point_cloud **cloud;   /* (cloud_count) a block each */

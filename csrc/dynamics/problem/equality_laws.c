@@ -4,6 +4,7 @@
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
+#include "mechanics/inverse_weights.h"
 
 /* ---------------------------------------------------------------- couplings */
 
@@ -71,8 +72,7 @@ double constraint_length(const constraint_state *s) {
 }
 
 static double anchor_weight(const qd_model *model, const constraint_state *s, int component) {
-  const double *of = component < 3 ? model->body_invweight : model->body_turn_invweight;
-  return of[s->body[0]] + of[s->body[1]];
+  return model_weight_between(model, s->body[0], s->body[1], component >= 3);
 }
 
 /* Both under v. */

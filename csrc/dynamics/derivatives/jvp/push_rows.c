@@ -182,7 +182,7 @@ static void push_motion(double *change, const pushforward *p, const constraint_s
 /* Changes of the violation, and of what the anchors and the rows do to the force. */
 static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushforward *p,
                            const constraint_state *state, const double *force,
-                           const double turning[3]) {
+                           const double moment[3]) {
   const differential *d = p->d;
   double part[3], half[4];
   memset(d_violation, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
@@ -204,7 +204,7 @@ static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushfo
     const int a = state->body[0], b = state->body[1];
     constraint_half_change(half, state, d->body_motion[a].w, d->body_motion[b].w);
     vec3_scale(d_violation + 3, half + 1, state->scale);
-    constraint_turn_change(part, state, half, turning, 1);
+    constraint_turn_change(part, state, half, moment, 1);
     vec3_axpy(d->pose[b].m, 1.0, part);
     vec3_axpy(d->pose[a].m, -1.0, part);
   }

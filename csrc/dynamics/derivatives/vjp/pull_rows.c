@@ -260,21 +260,21 @@ static void pull_violation(const pullback *p, const constraint_state *state,
   }
 }
 
-/* half (4) += cotangent of the half, of turning.(W (x2 - x1)) by the rows of a weld. */
+/* half (4) += cotangent of the half, of moment.(W (x2 - x1)) by the rows of a weld. */
 static void add_half_cotangent(double half[4], const constraint_state *state,
-                               const twist_field *field, const double turning[3]) {
+                               const twist_field *field, const double moment[3]) {
   double apart[3], across[3];
   vec3_sub(apart, field->body[state->body[1]].w, field->body[state->body[0]].w);
-  vec3_cross(across, apart, turning);
-  half[0] += 0.5 * state->scale * vec3_dot(turning, apart);
+  vec3_cross(across, apart, moment);
+  half[0] += 0.5 * state->scale * vec3_dot(moment, apart);
   vec3_axpy(half + 1, 0.5 * state->scale, across);
 }
 
 /* What the rows of a weld's turn do as its bodies turn. */
-static void pull_half(const pullback *p, const constraint_state *state, const double turning[3],
+static void pull_half(const pullback *p, const constraint_state *state, const double moment[3],
                       const anchor_cotangents *of) {
   double half[4] = {0.0}, out[2][3] = {{0.0}};
-  add_half_cotangent(half, state, &p->d->by_z, turning);
+  add_half_cotangent(half, state, &p->d->by_z, moment);
   add_half_cotangent(half, state, &p->point->delta, of->motion + 3);
   add_half_cotangent(half, state, &p->s->w->problem.velocity, of->late + 3);
   vec3_axpy(half + 1, state->scale, of->violation + 3);
