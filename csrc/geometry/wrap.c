@@ -22,11 +22,10 @@
  * method from pi / 2 falls to the root. MuJoCo solves it by sin a, to 1e-6. */
 #include "geometry/wrap.h"
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 
-static const double TINY = 1e-15;    /* as MuJoCo: lengths and squares of lengths that are none */
-static const double ROUNDING = 1e-9; /* a turn that is less than nothing by no more is none */
-static const double WHOLE_TURN = 6.283185307179586;
+static const double TINY = 1e-15; /* as MuJoCo: lengths and squares of lengths that are none */
 static const double QUARTER = 1.5707963267948966;
 enum { ITERATIONS = 100 };
 
@@ -104,7 +103,7 @@ static int turn_around(double touch[2][2], double *angle, const double p[2][2], 
     memcpy(touch, other, sizeof other);
   }
   *angle = atan2(turn * cross2(touch[0], touch[1]), dot2(touch[0], touch[1]));
-  *angle += *angle < -ROUNDING ? WHOLE_TURN : 0.0;
+  *angle += *angle < -CALLERS_ROUNDING ? 4.0 * QUARTER : 0.0;
   *angle = fmax(0.0, *angle);
   return turn;
 }

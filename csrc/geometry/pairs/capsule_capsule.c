@@ -16,14 +16,11 @@
 #include <math.h>
 
 #include "base/vec3.h"
+#include "geometry/pairs/line_manifold.h"
 #include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 
-/* About half a degree: ends of the overlap count as contacts below this sine of the angle. */
-static const double PARALLEL_SINE = 1e-2;
-/* Shorter overlaps, relative to the capsules' sizes, count as none. */
-static const double OVERLAP_LEAST = 1e-6;
 /* Closest points count besides the ends of the overlap if closer by this, relative to the sizes. */
 static const double CLOSER_LEAST = 1e-10;
 

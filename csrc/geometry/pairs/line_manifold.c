@@ -12,11 +12,6 @@
 #include "geometry/meshes/mesh_surface.h"
 #include "qdsim.h"
 
-/* Lines closer to parallel than this, and as close to normal to the contact's normal. */
-static const double PARALLEL_SINE = 1e-2;
-/* Shorter overlaps, relative to the shapes, count as none. */
-static const double OVERLAP_LEAST = 1e-6;
-
 typedef struct line {
   double axis[3], center[3], half; /* world, from A's centre */
   double radius;                   /* of the skin about it */
