@@ -178,6 +178,7 @@ class Run(ppo.Run):
         counts from there."""
         rules, s, moment = self.rules, self.settings, self.moments[t]
         law = rules.moves.laws[0]
+        assert isinstance(law.options, qdsim.Options)  # not of a second-order world
         course = rules.moves.course(moment.q, moment.action)
         after = ~over[:, None] * s.gamma
         by_end = np.zeros_like(state)

@@ -32,6 +32,7 @@ NAMES = {
     "hand": "planar hand, PPO",
     "robust": "planar hand, PPO, heavier discs and frictions drawn (`--randomize`)",
     "ball": "Allegro ball, PPO",
+    "ball_mujoco": "Allegro ball, PPO on MuJoCo's contacts (`--contacts mujoco --scale 0.2`)",
     "cloned": "planar pushing, cloned from the greedy teacher",
     "first": "planar pushing, first and zeroth order mixed (`shac.py`)",
     "order_1": "planar pushing, first order alone",

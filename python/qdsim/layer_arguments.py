@@ -49,8 +49,9 @@ def settings_of(
     check_model(model)
     check_errors(errors)
     one_of("derivative", derivative, allowed=("step", "smoothed"))
-    if options is not None and not isinstance(options, (Options, DynamicOptions)):
-        kind = type(options).__name__
+    given: object = options
+    if given is not None and not isinstance(given, (Options, DynamicOptions)):
+        kind = type(given).__name__
         raise TypeError(f"options: expected a qdsim.Options or DynamicOptions, got {kind}")
     if (derivative == "smoothed") != (kappa is not None):
         raise ValueError(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ._core import PARAMETER_NAMES
 from .array_type import Array
 from .batches.dynamics import rollout_dynamic
-from .batches.given import Given, courses_of
+from .batches.given import courses_of
 from .batches.pulling import Products, products_of, pull_finished, push
 from .batches.rollouts import rollout
 from .dynamics import DynamicOptions
@@ -49,17 +49,19 @@ class LayerRollouts:
     def forward(self, arrays: Mapping[str, Array]) -> tuple[Array, npt.NDArray[np.int32]]:
         """The path and the status of rollouts, of arrays by name: "q", "u" and what else there is."""
         given, parameters = _apart(arrays)
-        q, u = given.pop("q"), given.pop("u")
+        q, u, tau, wrench = (given.get(name) for name in ("q", "u", "tau", "wrench"))
+        assert q is not None and u is not None
         more: dict[str, Any] = {
+            "tau": tau,
+            "wrench": wrench,
             "parameters": parameters,
             "threads": self.threads,
             "errors": self.errors,
         }
         if self.is_dynamic:
-            v = given.pop("v")
-            found = rollout_dynamic(self.model, q, v, u, self.options, **given, **more)
+            found = rollout_dynamic(self.model, q, given["v"], u, self.options, **more)
             return np.concatenate((found.q, found.v), axis=-1), np.asarray(found.status)
-        plain = rollout(self.model, q, u, self.options, **given, **more)
+        plain = rollout(self.model, q, u, self.options, **more)
         return plain.q, np.asarray(plain.status)
 
     def pull(
@@ -99,10 +101,9 @@ class LayerRollouts:
 
     def _products(self, arrays: Mapping[str, Array]) -> Products:
         given, parameters = _apart(arrays)
-        rest = (given.get(name) for name in ("tau", "wrench", "mocap"))
-        courses: Given = courses_of(
-            self.model, given["q"], given.get("v"), given["u"], *rest, parameters
-        )
+        q, v, u, tau, wrench = (given.get(name) for name in ("q", "v", "u", "tau", "wrench"))
+        assert q is not None and u is not None
+        courses = courses_of(self.model, q, v, u, tau, wrench, None, parameters)
         derivative = "step" if self.kappa is None else "smoothed"
         return products_of(courses, self.options, "ambient", derivative, self.kappa)
 

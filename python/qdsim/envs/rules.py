@@ -129,7 +129,7 @@ class Rules:
         rng = np.random.default_rng(0)
         actions = rng.uniform(-1.0, 1.0, (_LOOKS, self.action_size))
         moved = self.moves(looks.q, actions, looks.parameters, looks.contacts, looks.v)
-        told = self.told(moved.q, moved.v, moved.command, actions)
+        told = self.told(moved.q, moved.command, actions, moved.v)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
         own, goals = len(self.viewer.names), len(self.goal.names)
         self.action_space = Box(-1.0, 1.0, (self.action_size,), np.float64)
@@ -256,7 +256,7 @@ class Rules:
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
         speed = np.zeros((len(q), self.task.model.nv)) if v is None else v
-        look = self._looked(q, goals, self.told(q, speed, command, action))
+        look = self._looked(q, goals, self.told(q, command, action, speed))
         players = Players(
             q=q,
             v=speed,
@@ -281,7 +281,7 @@ class Rules:
 
     def look(self, players: Players) -> Look:
         """What players see, and what they are judged by."""
-        told = self.told(players.q, players.v, players.command, players.action)
+        told = self.told(players.q, players.command, players.action, players.v)
         return self._looked(players.q, players.goals, told)
 
     def _noisy(self, players: Players, look: Look) -> Array:
@@ -290,7 +290,7 @@ class Rules:
         q = self._sensing.q(players.sensed, players.q, players.actions_done)
         if q is players.q:
             return look.seen
-        told = self.told(q, players.v, players.command, players.action)
+        told = self.told(q, players.command, players.action, players.v)
         seen = self._looked(q, players.goals, told).seen
         return self._with_ends(seen, look.seen)
 
@@ -312,14 +312,15 @@ class Rules:
             return seen.copy()
         return {name: seen[..., part].copy() for name, part in self._parts.items()}
 
-    def told(self, q: Array, v: Array, command: Array, action: Array) -> Array:
+    def told(self, q: Array, command: Array, action: Array, v: Array | None = None) -> Array:
         """How far commands (n, nu) are past the joints, actions (n, m), and in a second-order world how far velocities
-        (n, nv) lead within the task's step."""
+        (n, nv), None: zero, lead within the task's step."""
         if not self.viewer.more:
             return action
         parts = [command - self.moves.holding(q), action]
         if self._has_velocities:
-            parts.append(self.task.options.h * v)
+            at_rest = np.zeros((len(q), self.task.model.nv))
+            parts.append(at_rest if v is None else self.task.options.h * v)
         return np.concatenate(parts, axis=1)
 
     # ------------------------------------------------------------ rewards of goals
