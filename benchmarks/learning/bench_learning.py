@@ -33,6 +33,7 @@ NAMES = {
     "robust": "planar hand, PPO, heavier discs and frictions drawn (`--randomize`)",
     "ball": "Allegro ball, PPO",
     "ball_mujoco": "Allegro ball, PPO on MuJoCo's contacts (`--contacts mujoco --scale 0.2`)",
+    "ball_both": "Allegro ball, that one refined on rigid and MuJoCo's contacts in turn",
     "cloned": "planar pushing, cloned from the greedy teacher",
     "first": "planar pushing, first and zeroth order mixed (`shac.py`)",
     "order_1": "planar pushing, first order alone",
