@@ -81,13 +81,16 @@ def survey(path: Path) -> Row:
     if mj.nkey:
         mujoco.mj_resetDataKeyframe(mj, data, 0)
     start, low, high = data.ctrl.copy(), *mj.actuator_ctrlrange.reshape(-1, 2).T
-    size = np.where(mj.actuator_ctrllimited.astype(bool), 0.1 * (high - low), 0.1)
+    limited = mj.actuator_ctrllimited.astype(bool)
+    size = np.where(limited, 0.1 * (high - low), 0.1)
+    low, high = np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
     phase = rng.uniform(0.0, 2.0 * np.pi, mj.nu)
     data.qvel[:] += 0.1 * rng.normal(size=mj.nv)
     options = qdsim.DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
     rows, pairs = Counter[int](), Counter[str]()
     for k in range(STEPS):
-        data.ctrl[:] = start + size * (np.sin(0.1 * k + phase) - np.sin(phase))
+        swing = size * (np.sin(0.1 * k + phase) - np.sin(phase))
+        data.ctrl[:] = np.clip(start + swing, low, high)
         if k % EVERY:
             mujoco.mj_step(mj, data)
             continue
