@@ -172,7 +172,7 @@ def _drive(model: Model, index: int, actuator: Actuator) -> str:
     unit, force = "rad", "Nm"
     kind = next((j.type for j in model.description.joints if j.name == actuator.joint), None)
     if kind != "hinge":
-        unit, force = ("m", "N"), "N"
+        unit, force = "m", "N"
     parts = []
     if actuator.stiffness > 0.0:
         word = "spring" if not math.isfinite(actuator.gear) else "position"
