@@ -438,27 +438,6 @@ def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
 
 
 @pytest.mark.long
-def test_a_plan_of_the_plate_pulls_with_what_an_allegro_hand_has() -> None:
-    """The published plate, tipped up and lifted by a hand of 0.7 Nm; the slides that carry it stand for an arm. No
-    slide within 0.7 N could do that: the plate weighs 1 N. Of seeds 0 to 6 one finds it in 4000 nodes; last digits
-    of steps decide which."""
-    task = systems.load("allegro_plate").tasks["pick_up"]
-    slides = np.array([name.startswith("slide") for name in task.model.actuator_names])
-    most = np.where(slides, np.inf, 0.7)
-    model = task.model.with_parameters(actuator_force_range=np.column_stack((-most, most)))
-    trees = (planning.rrt(task.replace(model=model), rng=seed) for seed in (4, 2, 3, 0))
-    plan = next(tree.plan() for tree in trees if tree.goal_node is not None)
-    verdict = plan.check(model)
-    assert verdict.good
-    forces = np.array(verdict.largest_forces)
-    assert 0.5 < forces[~slides].max() <= 0.7 * (1 + 1e-9)
-    assert forces[slides].max() > 1.0
-    assert any("actuators keep their limits" in note for note in verdict.notes)
-    height = model.body_pose(plan.segments[-1].configurations[-1], "plate")[0][2]
-    assert height > model.body_pose(task.start, "plate")[0][2] + 0.2
-
-
-@pytest.mark.long
 def test_a_plan_with_two_arms_pulls_with_what_they_have() -> None:
     """The bimanual box by arms with an iiwa's torques; the plan says so, and one made without limits is told off."""
     task = systems.load("iiwa_bimanual_box").tasks["turn"]
