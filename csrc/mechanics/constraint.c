@@ -307,6 +307,20 @@ static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body
   screw_axpy(&by_v->A, 1.0, &by_q->T);
 }
 
+int constraint_next_dof(constraint_walk *walk, const constraint_state *s, const qd_model *model) {
+  for (; walk->side < 2; ++walk->side, walk->at = 0) {
+    int count;
+    const int *chain = body_chain(model, s->body[walk->side], &count);
+    while (walk->at < count) {
+      const int j = chain[walk->at++];
+      if (walk->side == 0 || !body_is_behind(model, s->body[0], j)) {
+        return j;
+      }
+    }
+  }
+  return -1;
+}
+
 void constraint_drift_derivative(double *by_q, double *by_v, const constraint_state *s,
                                  const qd_model *model, const kinematics *k, const body_motion *m,
                                  int j) {

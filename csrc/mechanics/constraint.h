@@ -62,6 +62,13 @@ void constraint_drift_derivative(double *by_q, double *by_v, const constraint_st
                                  const qd_model *model, const kinematics *k, const body_motion *m,
                                  int j);
 
+/* The DOFs that move the first or the second body of a connect or a weld, each once: the next one
+ * of a walk that begins with zeros, -1 after the last. */
+typedef struct constraint_walk {
+  int side, at;
+} constraint_walk;
+int constraint_next_dof(constraint_walk *walk, const constraint_state *s, const qd_model *model);
+
 /* The force along tendon 0 or 1 of a coupling per unit of its multiplier. */
 static inline double constraint_tendon_share(const constraint_state *s, int side) {
   return side == 0 ? 1.0 : -s->slope;

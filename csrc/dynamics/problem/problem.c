@@ -223,8 +223,8 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
     p->block[i].offset = OFFSET_GAP;
   }
   tendons_compute(&p->tendons, model, k, input->q);
+  const int yields = contacts_yield_in_time(options);
   for (int i = 0; i < model->constraint_count; ++i) {
-    const int yields = contacts_yield_in_time(options);
     constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i, yields);
     if (!yields) {
       p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);

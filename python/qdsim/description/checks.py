@@ -41,6 +41,11 @@ def stiffness(owner: str, field: str, value: object) -> float | None:
     return result
 
 
+def inverse_weight(owner: str, field: str, value: object) -> float | None:
+    """A finite number >= 0, or None: computed."""
+    return None if value is None else non_negative(owner, field, value)
+
+
 def compliance(owner: str, field: str, value: object) -> Vector:
     """Two numbers >= 0; one stands for both."""
     result = vector_or_number(owner, field, value)

@@ -82,6 +82,17 @@ def solimp(owner: str, field: str, value: object) -> Vector:
     return given + SOLIMP[len(given) :]
 
 
+def limits_and_friction(owner: str, element: object) -> dict[str, Vector]:
+    """By name: solref and solimp of the limits and of the dry friction of a joint or tendon, checked."""
+    fields = {
+        "solreflimit": solref,
+        "solimplimit": solimp,
+        "solreffriction": solref,
+        "solimpfriction": solimp,
+    }
+    return {name: check(owner, name, getattr(element, name)) for name, check in fields.items()}
+
+
 def combined(
     solmix: Array,
     priority: npt.NDArray[np.int64],

@@ -18,6 +18,7 @@ from qdsim.description.contact_solver import (
     SOLIMP,
     SOLREF,
     ContactSolver,
+    limits_and_friction,
     solimp,
     solref,
 )
@@ -93,16 +94,9 @@ class Joint:
             armature=checks.non_negative(owner, "armature", self.armature),
             friction=checks.non_negative(owner, "friction", self.friction),
             margin=checks.number(owner, "margin", self.margin),
-            solreflimit=solref(owner, "solreflimit", self.solreflimit),
-            solimplimit=solimp(owner, "solimplimit", self.solimplimit),
-            solreffriction=solref(owner, "solreffriction", self.solreffriction),
-            solimpfriction=solimp(owner, "solimpfriction", self.solimpfriction),
-            invweight=None
-            if self.invweight is None
-            else checks.non_negative(owner, "invweight", self.invweight),
-            turn_invweight=None
-            if self.turn_invweight is None
-            else checks.non_negative(owner, "turn_invweight", self.turn_invweight),
+            **limits_and_friction(owner, self),
+            invweight=checks.inverse_weight(owner, "invweight", self.invweight),
+            turn_invweight=checks.inverse_weight(owner, "turn_invweight", self.turn_invweight),
         )
         if self.type == "free" and self.range is not None:
             raise ValueError(f"{owner}: a free joint has no limits")
@@ -162,12 +156,8 @@ class Body:
             geoms=_elements(owner, "geoms", self.geoms, Geom),
             gravcomp=checks.number(owner, "gravcomp", self.gravcomp),
             mocap=checks.flag(owner, "mocap", self.mocap),
-            invweight=None
-            if self.invweight is None
-            else checks.non_negative(owner, "invweight", self.invweight),
-            turn_invweight=None
-            if self.turn_invweight is None
-            else checks.non_negative(owner, "turn_invweight", self.turn_invweight),
+            invweight=checks.inverse_weight(owner, "invweight", self.invweight),
+            turn_invweight=checks.inverse_weight(owner, "turn_invweight", self.turn_invweight),
         )
         free = [joint for joint in self.joints if joint.type == "free"]
         if free and (len(self.joints) > 1 or self.parent != WORLD):

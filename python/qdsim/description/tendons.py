@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
-from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
+from qdsim.description.contact_solver import SOLIMP, SOLREF, limits_and_friction
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,9 @@ class Tendon:
             "frictionloss": checks.non_negative(owner, "frictionloss", self.frictionloss),
             "damping": checks.non_negative(owner, "damping", self.damping),
             "margin": checks.number(owner, "margin", self.margin),
-            "solreflimit": solref(owner, "solreflimit", self.solreflimit),
-            "solimplimit": solimp(owner, "solimplimit", self.solimplimit),
-            "solreffriction": solref(owner, "solreffriction", self.solreffriction),
-            "solimpfriction": solimp(owner, "solimpfriction", self.solimpfriction),
+            **limits_and_friction(owner, self),
+            "invweight": checks.inverse_weight(owner, "invweight", self.invweight),
         }
-        if self.invweight is not None:
-            values["invweight"] = checks.non_negative(owner, "invweight", self.invweight)
         for entry, value in {
             **values,
             "range": checks.interval(owner, "range", self.range),

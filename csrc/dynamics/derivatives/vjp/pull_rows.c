@@ -203,20 +203,13 @@ static void pull_drift(const pullback *p, const constraint_state *state,
                        const double cotangent[CONSTRAINT_ROWS_MAX]) {
   const qd_workspace *w = p->s->w;
   double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
-  for (int side = 0; side < 2; ++side) {
-    int count;
-    const int *chain = body_chain(p->s->model, state->body[side], &count);
-    for (int c = 0; c < count; ++c) {
-      const int j = chain[c];
-      if (side == 1 && body_is_behind(p->s->model, state->body[0], j)) {
-        continue;
-      }
-      constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
-                                  j);
-      for (int i = 0; i < state->rows; ++i) {
-        add_gradient(p, QD_BY_Q, j, cotangent[i] * by_q[i]);
-        add_gradient(p, QD_BY_V, j, cotangent[i] * by_v[i]);
-      }
+  constraint_walk walk = {0, 0};
+  for (int j; (j = constraint_next_dof(&walk, state, p->s->model)) >= 0;) {
+    constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
+                                j);
+    for (int i = 0; i < state->rows; ++i) {
+      add_gradient(p, QD_BY_Q, j, cotangent[i] * by_q[i]);
+      add_gradient(p, QD_BY_V, j, cotangent[i] * by_v[i]);
     }
   }
 }
