@@ -64,7 +64,7 @@ PYTHON_FLOORS: list[set[str]] = [
     },
     {"batches"},
     {"dynamics", "mujoco", "velocities"},
-    {"simulation"},
+    {"sensors", "simulation"},
     {"layer_rollouts", "layer_manifold"},
     {"layer_arguments"},
     {"jax", "torch"},

@@ -311,17 +311,19 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   return out;
 }
 
-/* q and v into the entry of a call. -1 with an exception, and then there is no entry. */
-static workspace_entry *state_read(model_object *self, const char *name, PyObject *const *args,
-                                   Py_ssize_t arg_count, PyObject *kwnames) {
-  static const char *const names[] = {"q", "v"};
-  PyObject *in[2];
-  if (!self || arguments_parse(name, names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
+/* q and v into the entry of a call, and a into tau where it is asked for. NULL with an exception. */
+static workspace_entry *state_read(model_object *self, const char *name, int with_a,
+                                   PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames) {
+  static const char *const names[] = {"q", "v", "a"};
+  const int count = with_a ? 3 : 2;
+  PyObject *in[3];
+  if (!self || arguments_parse(name, names, count, count, count, args, arg_count, kwnames, in) < 0) {
     return NULL;
   }
   workspace_entry *entry = model_acquire(self);
   if (entry && (model_read_q(self, in[0], "q", entry->q) < 0 ||
-                array_copy_vector(in[1], "v", self->nv, entry->v) < 0)) {
+                array_copy_vector(in[1], "v", self->nv, entry->v) < 0 ||
+                (with_a && array_copy_vector(in[2], "a", self->nv, entry->tau) < 0))) {
     workspace_pool_release(&self->pool, entry);
     entry = NULL;
   }
@@ -331,7 +333,7 @@ static workspace_entry *state_read(model_object *self, const char *name, PyObjec
 static PyObject *model_bias_force(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames) {
   model_object *self = model_ready(object);
-  workspace_entry *entry = state_read(self, "bias_force", args, arg_count, kwnames);
+  workspace_entry *entry = state_read(self, "bias_force", 0, args, arg_count, kwnames);
   if (!entry) {
     return NULL;
   }
@@ -344,10 +346,27 @@ static PyObject *model_bias_force(PyObject *object, PyObject *const *args, Py_ss
   return without_overflow(out, "bias_force");
 }
 
+static PyObject *model_inertial_wrenches(PyObject *object, PyObject *const *args,
+                                         Py_ssize_t arg_count, PyObject *kwnames) {
+  model_object *self = model_ready(object);
+  workspace_entry *entry = state_read(self, "inertial_wrenches", 1, args, arg_count, kwnames);
+  if (!entry) {
+    return NULL;
+  }
+  npy_intp shape[2] = {self->body_count, 6};
+  PyObject *out = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+  if (out) {
+    qd_inertial_wrenches(self->model, entry->workspace, entry->q, entry->v, entry->tau,
+                         PyArray_DATA((PyArrayObject *)out));
+  }
+  workspace_pool_release(&self->pool, entry);
+  return without_overflow(out, "inertial_wrenches");
+}
+
 static PyObject *model_energy(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
                               PyObject *kwnames) {
   model_object *self = model_ready(object);
-  workspace_entry *entry = state_read(self, "energy", args, arg_count, kwnames);
+  workspace_entry *entry = state_read(self, "energy", 0, args, arg_count, kwnames);
   double energy[2];
   if (!entry) {
     return NULL;
@@ -492,6 +511,12 @@ static PyMethodDef model_methods[] = {
         "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the\n"
         "velocity v (nv): (mass_matrix(q) + diag(armature)) dv/dt + bias_force(q, v) is what\n"
         "forces act. Armature, of rotors that do not turn with their links, has no part in it."),
+    FAST_METHOD(
+        "inertial_wrenches", model_inertial_wrenches,
+        "inertial_wrenches($self, q, v, a)\n--\n\n"
+        "Per body (body_count, 6) the force N and the moment Nm about its centre of mass, world\n"
+        "axes, that it moves by at velocities v (nv) which change by a (nv): the sum of what acts\n"
+        "on it (d'Alembert)."),
     FAST_METHOD(
         "energy", model_energy,
         "energy($self, q, v)\n--\n\n"

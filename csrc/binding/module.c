@@ -99,7 +99,10 @@ static int constants_make(PyObject *module, core_state *state) {
   }
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   state->default_dynamic_options = state->default_options ? options_dynamic_default(state) : NULL;
-  return state->default_dynamic_options ? 0 : -1;
+  if (!state->default_dynamic_options) {
+    return -1;
+  }
+  return PyModule_AddObjectRef(module, "DYNAMIC_DEFAULTS", state->default_dynamic_options);
 }
 
 static int module_exec(PyObject *module) {

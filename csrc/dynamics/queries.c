@@ -5,6 +5,7 @@
 #include "base/lanes.h"
 #include "dynamics/workspace.h"
 #include "mechanics/actuator.h"
+#include "mechanics/applied.h"
 #include "mechanics/pairs/pressure_pairs.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
@@ -66,25 +67,43 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
   inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
 }
 
-/* The motion at v without acceleration. */
-static void coast(const qd_model *model, qd_workspace *w, const double *q, const double *v) {
-  memset(w->problem.rate, 0, (size_t)model->nv * sizeof(double));
+/* The motion at v whose rates change by a; NULL: they stay. */
+static void move(const qd_model *model, qd_workspace *w, const double *q, const double *v,
+                 const double *a) {
   kinematics_compute(model, q, NULL, &w->kinematics);
   inertia_compute(model, &w->kinematics, 1, &w->inertia);
-  body_motion_compute(&w->problem.motion_in_time, model, &w->kinematics, v, w->problem.rate);
+  body_motion_compute(&w->problem.motion_in_time, model, &w->kinematics, v, a);
 }
 
 void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                    double *force) {
-  coast(model, workspace, q, v);
+  move(model, workspace, q, v, NULL);
   inertial_force(force, workspace->inertia.momentum, model, &workspace->kinematics,
                  &workspace->inertia, &workspace->problem.motion_in_time);
+}
+
+void qd_inertial_wrenches(const qd_model *model, qd_workspace *workspace, const double *q,
+                          const double *v, const double *a, double *out) {
+  const body_motion *m = &workspace->problem.motion_in_time;
+  move(model, workspace, q, v, a);
+  memset(out, 0, APPLIED_WRENCH * sizeof(double));
+  for (int b = 1; b < model->body_count; ++b) {
+    double *force = out + APPLIED_WRENCH * b, com[3], arm[3];
+    wrench F;
+    inertial_wrench(&F, workspace->inertia.body + b, m->velocity.body + b,
+                    m->acceleration.body + b);
+    body_com(com, model, &workspace->kinematics, b);
+    vec3_copy(force, F.f);
+    vec3_cross(arm, com, F.f);
+    vec3_copy(force + 3, F.m);
+    vec3_axpy(force + 3, -1.0, arm);
+  }
 }
 
 void qd_energy(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                double *kinetic, double *potential) {
   const model_parameters *par = &model->parameters;
-  coast(model, workspace, q, v);
+  move(model, workspace, q, v, NULL);
   *kinetic = *potential = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
     const screw *T = workspace->problem.motion_in_time.velocity.body + b;

@@ -74,6 +74,7 @@ from .model import Model
 from .ocp import OcpSolution, solve_ocp_qp
 from .parameters import Parameters
 from .registration import register_with_gymnasium
+from .sensors import contact_forces, read_sensors
 from .simulation import Simulation, simulate
 from .step import CommonOptions, Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
@@ -130,6 +131,7 @@ __all__ = [
     "UnsolvedError",
     "body_poses",
     "build",
+    "contact_forces",
     "differentiate",
     "differentiate_dynamic",
     "formats",
@@ -147,6 +149,7 @@ __all__ = [
     "planning",
     "pressure",
     "pressure_surface",
+    "read_sensors",
     "rollout",
     "rollout_dynamic",
     "rollout_dynamic_jvp",

@@ -18,6 +18,7 @@ _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (mocap_count, 7), or (7)
 CONTACT_DTYPE: Final[np.dtype[np.void]]
 STATUS_NAMES: Final[tuple[str, ...]]
 ARGUMENT_NAMES: Final[tuple[str, ...]]
+DYNAMIC_DEFAULTS: Final[StepOptions]
 PARAMETER_NAMES: Final[tuple[str, ...]]
 
 class _Failure(TypedDict):
@@ -29,6 +30,8 @@ class _Failure(TypedDict):
 class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
     @property
     def _native(self) -> StepOptions: ...
+    @property
+    def h(self) -> float: ...
 
 class SolverError(RuntimeError):
     info: SolverInfo
@@ -72,6 +75,7 @@ class Model:
     def _tendons(self, q: Array, jacobians: bool, moments: bool) -> tuple[Array, Array | None]: ...
     def contacts(self, q: npt.ArrayLike, margin: float) -> _Contacts: ...
     def bias_force(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array: ...
+    def inertial_wrenches(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Array: ...
     def energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[float, float]: ...
 
 @final

@@ -58,6 +58,10 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
  * dv/dt + it = what forces act, and armature has no part in it. */
 void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                    double *force);
+/* Per body (body_count, 6) the force N and the moment Nm about its centre of mass, world axes, that
+ * it moves by at velocities v (nv) which change by a (nv): what acts on it adds up to this. */
+void qd_inertial_wrenches(const qd_model *model, qd_workspace *workspace, const double *q,
+                          const double *v, const double *a, double *out);
 /* J: kinetic energy at the velocity v (nv), armature included; potential energy of gravity (zero at
  * the world's origin) and of joint springs. */
 void qd_energy(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,

@@ -42,6 +42,8 @@ class BatchDynamicSteps(BatchSteps):
 
     v_next: Array
     """(..., nv) velocities after the step."""
+    h: float = field(kw_only=True)
+    """s, length of the steps."""
     bristles: Array | None = field(default=None, kw_only=True)
     """(..., soft_pair_count, 6) their stretch after the step, as in `DynamicStep`; None unless patch_law="bristle"."""
 
@@ -130,7 +132,8 @@ def step_dynamic_batch(
         warm_start,
         bristles,
     )
-    return BatchDynamicSteps(**fields)
+    h = (_core.DYNAMIC_DEFAULTS if options is None else options).h
+    return BatchDynamicSteps(**fields, h=h)
 
 
 def rollout_dynamic(

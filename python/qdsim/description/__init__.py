@@ -13,6 +13,14 @@ from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import Actuator, Body, Exclude, Joint, Keyframe, ModelWarning, Pair
 from qdsim.description.height_fields import HeightField
 from qdsim.description.scene import Description
+from qdsim.description.sensors import (
+    ContactSensor,
+    ForceSensor,
+    Site,
+    TaxelSensor,
+    TorqueSensor,
+    TouchSensor,
+)
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import Softness
 from qdsim.description.tendons import Pulley, Tendon, Wrap
@@ -22,10 +30,12 @@ __all__ = [
     "Body",
     "Connect",
     "Constraint",
+    "ContactSensor",
     "ContactSolver",
     "Coupling",
     "Description",
     "Exclude",
+    "ForceSensor",
     "Geom",
     "HeightField",
     "Joint",
@@ -36,9 +46,13 @@ __all__ = [
     "PointCloud",
     "Pulley",
     "SceneBuilder",
+    "Site",
     "Softness",
+    "TaxelSensor",
     "Tendon",
     "TendonCoupling",
+    "TorqueSensor",
+    "TouchSensor",
     "Weld",
     "Wrap",
 ]

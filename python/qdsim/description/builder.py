@@ -24,6 +24,7 @@ from qdsim.description.elements import (
 )
 from qdsim.description.references import unknown_name
 from qdsim.description.scene import Description
+from qdsim.description.sensors import Sensor
 from qdsim.description.shapes import Geom, GeomType, Mesh
 from qdsim.description.tendons import Tendon
 
@@ -70,6 +71,7 @@ class SceneBuilder:
         self._tendons: list[Tendon] = []
         self._keyframes: list[Keyframe] = []
         self._meshes: list[Mesh] = []
+        self._sensors: list[Sensor] = []
 
     def body(
         self,
@@ -219,6 +221,11 @@ class SceneBuilder:
         self._keyframes.append(Keyframe(name, q, u))
         return name
 
+    def sensor(self, sensor: Sensor) -> str:
+        """Adds a sensor, one of those of ``qdsim.sensors``."""
+        self._sensors.append(sensor)
+        return sensor.name
+
     def build(self) -> Description:
         """The description; raises ValueError naming what does not fit together."""
         children: dict[str, list[str]] = {name: [] for name in self._bodies}
@@ -240,6 +247,7 @@ class SceneBuilder:
             tendons=tuple(self._tendons),
             keyframes=tuple(self._keyframes),
             meshes=tuple(self._meshes),
+            sensors=tuple(self._sensors),
             gravity=self._gravity,
             friction_combination=self._combination,
             contact_solver=self._contact_solver,

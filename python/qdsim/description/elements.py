@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
@@ -22,6 +22,7 @@ from qdsim.description.contact_solver import (
     solimp,
     solref,
 )
+from qdsim.description.sensors import Sensor
 from qdsim.description.shapes import CONTACT_DIMENSIONS, Geom, Mesh
 from qdsim.description.tendons import Tendon
 
@@ -336,6 +337,7 @@ class Elements:
     tendons: tuple[Tendon, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     meshes: tuple[Mesh, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
     gravity: Vector = (0.0, 0.0, -9.81)
     friction_combination: FrictionCombination = "max"
     parent_filter: bool = True
@@ -358,6 +360,7 @@ class Elements:
             tendons=_elements(owner, "tendons", self.tendons, Tendon),
             keyframes=_elements(owner, "keyframes", self.keyframes, Keyframe),
             meshes=_elements(owner, "meshes", self.meshes, Mesh),
+            sensors=_elements(owner, "sensors", self.sensors, get_args(Sensor)),
             gravity=checks.vector(owner, "gravity", self.gravity, 3),
             name=checks.text(owner, "name", self.name),
             ignored=tuple(str(item) for item in self.ignored),

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from qdsim.description import checks
 from qdsim.description.constraints import Coupling, TendonCoupling
 from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Joint, Keyframe
+from qdsim.description.sensors import ContactSensor, Sensor, TaxelSensor
 from qdsim.description.shapes import Geom
 from qdsim.description.tendons import Wrap
 
@@ -40,6 +41,9 @@ def check_references(description: Elements) -> tuple[Keyframe, ...]:
     _check_contacts(description)
     _check_constraints(description)
     _check_tendons(description)
+    _check_unique("sensor", (sensor.name for sensor in description.sensors))
+    for sensor in description.sensors:
+        check_sensor(description, sensor)
     return tuple(_checked_keyframe(description, keyframe) for keyframe in description.keyframes)
 
 
@@ -181,6 +185,24 @@ def _check_wrap(owner: str, item: Wrap, geoms: dict[str, Geom]) -> None:
         raise ValueError(
             f"{owner}: geom {item.geom!r} is a {geoms[item.geom].type}, tendons wrap around spheres and cylinders"
         )
+
+
+def check_sensor(description: Elements, sensor: Sensor) -> None:
+    """Raises ValueError where a sensor names what is not there."""
+    owner = f"sensor {sensor.name!r}"
+    bodies = [body.name for body in description.bodies]
+    named: list[tuple[str, str]] = []
+    if isinstance(sensor, TaxelSensor):
+        named.append(("geom", sensor.geom))
+    elif sensor.site is not None:
+        named.append(("body", sensor.site.body))
+    if isinstance(sensor, ContactSensor):
+        named += [side for side in (sensor.first, sensor.second) if side is not None]
+    known = {"geom": [geom.name for geom in description.geoms], "body": bodies}
+    for kind, name in named:
+        of = "geom" if kind == "geom" else "body"
+        if name not in known[of]:
+            raise ValueError(f"{owner}: {unknown_name(of, name, known[of])}")
 
 
 def _checked_keyframe(description: Elements, keyframe: Keyframe) -> Keyframe:

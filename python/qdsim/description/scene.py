@@ -18,7 +18,7 @@ class Description(Elements):
     maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
     joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world.
     ``actuators``, in the order of u; ``pairs``, ``excludes``: what may touch besides the filters;
-    ``constraints``, ``tendons``, ``keyframes``, ``meshes``: found by their names. ``name``: of the
+    ``constraints``, ``tendons``, ``keyframes``, ``meshes``, ``sensors``: found by their names. ``name``: of the
     model. ``contact_solver``: a ``ContactSolver``, MuJoCo's options of contacts. ``ignored``: what the source said and quasi-dynamics has no use for, in words;
     ``dynamic_only``: what of that counts in the second-order step.
     """

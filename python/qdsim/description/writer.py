@@ -16,6 +16,7 @@ from qdsim.description.contact_solver import ContactSolver
 from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint, Pair
 from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import candidate_pairs
+from qdsim.description.sensors import ContactSensor, TaxelSensor
 from qdsim.description.shapes import Geom
 from qdsim.description.tendons import Pulley, Tendon, Wrap
 
@@ -51,6 +52,7 @@ def write_mjcf(description: Elements) -> str:
     _write_constraints(root, description)
     _write_tendons(root, description)
     _write_actuators(root, description)
+    _write_sensors(root, description)
     if description.keyframes:
         keyframes = ElementTree.SubElement(root, "keyframe")
         for keyframe in description.keyframes:
@@ -372,6 +374,32 @@ def _write_actuators(root: Element, description: Elements) -> None:
             element.set("forcerange", _text(force))
         if actuator.tendon in at_sites:
             _write_at_site(root, element, at_sites[actuator.tendon])
+
+
+def _write_sensors(root: Element, description: Elements) -> None:
+    """MuJoCo has no taxels: those are left out."""
+    sensors = [item for item in description.sensors if not isinstance(item, TaxelSensor)]
+    if not sensors:
+        return
+    parent = ElementTree.SubElement(root, "sensor")
+    owners = {body.get("name"): body for body in root.iter("body")}
+    for item in sensors:
+        kind = type(item).__name__.removesuffix("Sensor").lower()
+        element = ElementTree.SubElement(parent, kind, name=item.name)
+        if item.site is not None:
+            owner = root.find("worldbody") if item.site.body == WORLD else owners[item.site.body]
+            assert owner is not None
+            site = ElementTree.SubElement(owner, "site", name=item.name, type=item.site.shape)
+            for name in ("pos", "quat", "size"):
+                site.set(name, _text(getattr(item.site, name)))
+            element.set("site", item.name)
+        if isinstance(item, ContactSensor):
+            for number, side in (("1", item.first), ("2", item.second)):
+                if side is not None:
+                    element.set(side[0] + number, side[1])
+            element.set("data", " ".join(item.data))
+            element.set("reduce", item.reduce)
+            element.set("num", str(item.num))
 
 
 def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:

@@ -32,6 +32,7 @@ from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
 from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar
 from qdsim.formats.refusals import Kind, Refusals
+from qdsim.formats.sensors import read_sensors
 from qdsim.formats.tendons import read_tendons
 
 LOCKED = 1e-6
@@ -75,6 +76,7 @@ def describe(
                 tendons=reader.tendons,
                 keyframes=reader.read_keyframes(plan),
                 meshes=reader.geometries.meshes(),
+                sensors=read_sensors(reader),
                 gravity=reader.gravity(),
                 friction_combination="harmonic" if origin.urdf else "max",
                 parent_filter=not reader.disabled("filterparent"),

@@ -1,0 +1,167 @@
+"""Contacts of one step or of many as rows of numbers, and the net forces that they put on bodies and geometries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim._core import DynamicStep, Linearization, Step
+from qdsim.arguments import finite, instance, one_of, reals
+from qdsim.array_type import Array
+from qdsim.batches.dynamics import BatchDynamicSteps
+from qdsim.batches.queries import body_poses
+from qdsim.batches.steps import BatchSteps
+from qdsim.description.arrays import rotation_matrix
+from qdsim.model import Model
+
+__all__ = [
+    "Loads",
+    "Poses",
+    "Result",
+    "contact_forces",
+    "loads_of",
+    "net_forces",
+    "poses_of",
+    "rows_like",
+]
+
+Result = Step | DynamicStep | Linearization | BatchSteps | BatchDynamicSteps
+"""What sensors are read from."""
+
+
+@dataclass(frozen=True)
+class Loads:
+    """The n contacts of all steps in a row.
+
+    Attributes:
+        lead: leading dimensions of the steps, () of one.
+        sample: (n) index of each contact's step, counted in C order.
+        rows: (n) structured array with the fields of `Step.contacts`.
+        force, torque: (n, 3) on the second geometry, world axes, N and Nm about ``rows["pos"]``.
+    """
+
+    lead: tuple[int, ...]
+    sample: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.void]
+    force: Array
+    torque: Array
+
+    @property
+    def count(self) -> int:
+        """How many steps there are."""
+        return int(np.prod(self.lead, dtype=int))
+
+    def of(self, mask: npt.NDArray[Any]) -> Loads:
+        """Some of the contacts, in the order of the indices or mask."""
+        return Loads(
+            self.lead, self.sample[mask], self.rows[mask], self.force[mask], self.torque[mask]
+        )
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Configurations (s, nq) of s steps, and positions (s, b, 3), rotation matrices (s, b, 3, 3) and centres of mass
+    (s, b, 3) of all bodies there."""
+
+    q: Array
+    pos: Array
+    rot: Array
+    com: Array
+
+    def frame(self, body: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> tuple[Array, Array]:
+        """Position (s, 3) and rotation (s, 3, 3) in the world of a frame on a body."""
+        return (
+            self.pos[:, body] + self.rot[:, body] @ np.asarray(pos),
+            self.rot[:, body] @ rotation_matrix(np.asarray(quat)),
+        )
+
+
+def loads_of(result: Result) -> Loads:
+    """The contacts of a step or a batch.
+
+    Raises:
+        TypeError, ValueError: for something else, or a batch made with contacts=False.
+    """
+    step = result.step if isinstance(result, Linearization) else result
+    if isinstance(step, (Step, DynamicStep)):
+        lead: tuple[int, ...] = ()
+        rows = step.contacts
+        sample = np.zeros(len(rows), dtype=np.intp)
+    elif isinstance(step, BatchSteps):
+        if step.contacts is None or step.contact_start is None:
+            raise ValueError("result: the batch was made with contacts=False")
+        lead, rows = step.status.shape, step.contacts
+        sample = np.repeat(np.arange(step.status.size), np.diff(step.contact_start))
+    else:
+        raise TypeError(f"result: expected a step or a batch of steps, got {type(result).__name__}")
+    turned = np.swapaxes(rows["frame"], 1, 2)
+    force = (turned @ rows["force"][:, :3, None])[..., 0]
+    torque = (turned @ rows["force"][:, 3:, None])[..., 0]
+    return Loads(lead, sample, rows, force, torque)
+
+
+def poses_of(model: Model, q: npt.ArrayLike, loads: Loads) -> Poses:
+    """Poses of all bodies at the configurations (..., nq) from which the steps began.
+
+    Raises:
+        TypeError, ValueError: if q does not fit the steps.
+    """
+    rows = rows_like("q", q, (*loads.lead, model.nq))
+    rows = rows.reshape(-1, model.nq)
+    pos, rot = body_poses(model, rows, threads=1)
+    com = np.asarray(model.parameters.body_com)
+    return Poses(rows, pos, rot, pos + (rot @ com[:, :, None])[..., 0])
+
+
+def rows_like(name: str, given: npt.ArrayLike, wanted: tuple[int, ...]) -> Array:
+    """Finite numbers of this shape, or one row that stands for all."""
+    rows = finite(name, reals(name, given))
+    if rows.shape not in (wanted, wanted[-1:]):
+        raise ValueError(f"{name}: expected shape {wanted}, as the steps have it, got {rows.shape}")
+    return np.broadcast_to(rows, wanted)
+
+
+def contact_forces(
+    model: Model, q: npt.ArrayLike, result: Result, *, by: Literal["body", "geom"] = "body"
+) -> Array:
+    """Add up the contact forces on each body or geometry.
+
+    Args:
+        model: the model.
+        q: (..., nq) configurations from which the steps began.
+        result: a step, or a batch of them with contacts.
+        by: "body" or "geom".
+
+    Returns:
+        (..., body_count or geom_count, 6) force, N, and moment, Nm, about a body's centre of mass or the origin of a
+        geometry's frame, world axes: what `wrench=` of a step takes.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    instance("model", model, Model)
+    one_of("by", by, ("body", "geom"))
+    loads = loads_of(result)
+    poses = poses_of(model, q, loads)
+    if by == "body":
+        centre = poses.com
+    else:
+        bodies, places = model.geom_body, np.array([geom.pos for geom in model.description.geoms])
+        centre = poses.pos[:, bodies] + (poses.rot[:, bodies] @ places[:, :, None])[..., 0]
+    total = net_forces(loads, by, centre)
+    return total.reshape((*loads.lead, *total.shape[1:]))
+
+
+def net_forces(loads: Loads, by: str, centre: Array) -> Array:
+    """(steps, k, 6) forces on the k bodies or geometries and moments about these points (steps, k, 3)."""
+    total = np.zeros((loads.count, centre.shape[1], 6))
+    for side, sign in (("a", -1.0), ("b", 1.0)):
+        index = loads.rows[f"{by}_{side}"]
+        arm = loads.rows["pos"] - centre[loads.sample, index]
+        moment = loads.torque + np.cross(arm, loads.force)
+        at = (loads.sample, index)
+        np.add.at(total, at, sign * np.concatenate((loads.force, moment), axis=1))
+    return total

@@ -1,0 +1,112 @@
+"""Sensors of a model, read from steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import instance
+from qdsim.array_type import Array
+from qdsim.description.references import check_sensor
+from qdsim.description.sensors import (
+    ContactSensor,
+    ForceSensor,
+    Sensor,
+    Site,
+    TaxelSensor,
+    TorqueSensor,
+    TouchSensor,
+)
+from qdsim.model import Model
+from qdsim.sensors.contact_sensor import read_contact_sensor, touching
+from qdsim.sensors.interaction import Interaction
+from qdsim.sensors.loads import Loads, Poses, Result, loads_of, poses_of
+from qdsim.sensors.taxels import read_taxels
+from qdsim.sensors.volumes import crossing
+
+__all__ = ["read_sensors"]
+
+
+def read_sensors(
+    model: Model,
+    q: npt.ArrayLike,
+    result: Result,
+    *,
+    v: npt.ArrayLike | None = None,
+    wrench: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
+    sensors: Iterable[Sensor] | None = None,
+) -> dict[str, Array]:
+    """Read sensors of forces from a step, or from each step of a batch.
+
+    Values are those of MuJoCo's sensors of the same names: of the forces in the step, at the configuration from which
+    it began, which is what ``sensordata`` holds after ``mj_step``. Accelerations are those of the step, ``(v_next - v) /
+    h``. In a quasi-dynamic step nothing accelerates: force and torque sensors read the static load, the weight of what
+    hangs on them included whatever `gravity_on_actuated` is. Forces along tendons count as the parent's.
+
+    Args:
+        model: the model.
+        q: (..., nq) configurations from which the steps began.
+        result: a step, or a batch of them with contacts.
+        v: (..., nv) velocities from which second-order steps began; force and torque sensors ask for them.
+        wrench: as it was given to the step.
+        sensors: which ones; None: those of the model (``model.description.sensors``).
+
+    Returns:
+        From names to values: touch (...), N; force (..., 3), N; torque (..., 3), Nm; contact (..., num * numbers) as
+        `ContactSensor` says; taxels (..., n, 3), Pa: pressure into the surface and along its two tangents.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    instance("model", model, Model)
+    wanted = _checked(model, sensors)
+    loads = loads_of(result)
+    poses = poses_of(model, q, loads)
+    found: dict[str, Array] = {}
+    interaction = None
+    if any(isinstance(sensor, (ForceSensor, TorqueSensor)) for sensor in wanted):
+        interaction = Interaction(model, v, wrench, result, loads, poses)
+    touched = touching(loads)
+    for sensor in wanted:
+        if isinstance(sensor, TouchSensor):
+            values = _touch(model, sensor.site, touched, poses)
+        elif isinstance(sensor, ContactSensor):
+            values = read_contact_sensor(model, sensor, touched, poses)
+        elif isinstance(sensor, TaxelSensor):
+            values = read_taxels(model, sensor, loads, poses)
+        else:
+            assert interaction is not None
+            values = interaction.at(sensor)
+        found[sensor.name] = values.reshape((*loads.lead, *values.shape[1:]))
+    return found
+
+
+def _checked(model: Model, sensors: Iterable[Sensor] | None) -> tuple[Sensor, ...]:
+    if sensors is None:
+        return model.description.sensors
+    wanted = (sensors,) if isinstance(sensors, get_args(Sensor)) else tuple(sensors)
+    names: set[str] = set()
+    for sensor in wanted:
+        if not isinstance(sensor, get_args(Sensor)):
+            raise TypeError(f"sensors: expected sensors, got {type(sensor).__name__}")
+        check_sensor(model.description, sensor)
+        if sensor.name in names:
+            raise ValueError(f"sensors: two are named {sensor.name!r}")
+        names.add(sensor.name)
+    return wanted
+
+
+def _touch(model: Model, site: Site, loads: Loads, poses: Poses) -> Array:
+    """(steps) sums of normal forces."""
+    body = model.body_index(site.body)
+    loads = loads.of((loads.rows["body_a"] == body) | (loads.rows["body_b"] == body))
+    pos, rot = poses.frame(body, site.pos, site.quat)
+    back = np.swapaxes(rot, 1, 2)[loads.sample]
+    point = (back @ (loads.rows["pos"] - pos[loads.sample])[:, :, None])[..., 0]
+    away = np.where(loads.rows["body_b"] == body, -1.0, 1.0)[:, None] * loads.rows["frame"][:, 0]
+    _, last = crossing(site.shape, site.size, point, (back @ away[:, :, None])[..., 0])
+    normal = np.where(last >= 0.0, loads.rows["force"][:, 0], 0.0)
+    return np.bincount(loads.sample, normal, minlength=loads.count).astype(float)
