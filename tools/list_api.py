@@ -13,6 +13,7 @@ from pathlib import Path
 MODULES = {
     "qdsim": "Models, steps, derivatives, batches, solvers",
     "qdsim.trace": "What the solver tried in a step",
+    "qdsim.sensors": "Sensors of forces",
     "qdsim.smoothing": "Smoothed local models",
     "qdsim.pressure": "Pressure fields",
     "qdsim.planning": "Planning",

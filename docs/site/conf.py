@@ -104,6 +104,7 @@ _MODULES = {
     "qdsim.planning": [],
     "qdsim.planning.pictures": [],
     "qdsim.planning.samplers": qdsim.planning.__all__,
+    "qdsim.sensors": qdsim.__all__,
     "qdsim.smoothing": [],
     "qdsim.pressure": [],
     "qdsim.parallel": [],

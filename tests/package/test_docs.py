@@ -26,6 +26,7 @@ MODULES = (
     "qdsim",
     "qdsim.planning",
     "qdsim.pressure",
+    "qdsim.sensors",
     "qdsim.smoothing",
     "qdsim.systems",
     "qdsim.formats",

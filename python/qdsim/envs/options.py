@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
 
 from qdsim.arguments import fields, former, integer, number, one_of
+from qdsim.description.sensors import Sensor
 from qdsim.dynamics import DynamicOptions
 from qdsim.envs.draws import Draw, check_draw
 from qdsim.envs.laws import Contacts, Dynamics, checked_contacts
@@ -62,6 +63,9 @@ class EnvOptions:
             MuJoCo's contacts of the file's time step, as one `mj_step` each. They have the task's options as far as
             `DynamicOptions` has them; `DynamicOptions` instead of the word: those. A push begins at rest; for commands
             observations have velocities, times the task's step.
+        sensors: names of sensors of the task's model, or sensors (`qdsim.sensors`), whose values come last in
+            observations: those of a step from where the action has led, with its command held. In a plant they are the
+            model's at the measured state.
         threads: of the core.
 
     Raises:
@@ -84,6 +88,7 @@ class EnvOptions:
     randomize: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
     contacts: Contacts | Sequence[Contacts] | None = None
     dynamics: Dynamics = "quasi_dynamic"
+    sensors: Sequence[str | Sensor] = ()
     threads: int = 1
 
     def __post_init__(self) -> None:
@@ -109,6 +114,7 @@ class EnvOptions:
             raise ValueError(
                 "dynamics: patch_law='bristle' has a state that environments do not keep"
             )
+        object.__setattr__(self, "sensors", _checked_sensors(self.sensors))
         if not isinstance(self.randomize, Mapping):
             raise TypeError(
                 f"randomize: expected a mapping from names to factors or ranges, got {type(self.randomize).__name__}"
@@ -116,3 +122,15 @@ class EnvOptions:
         for name, draw in self.randomize.items():
             check_draw(name, draw)
         object.__setattr__(self, "randomize", dict(self.randomize))
+
+
+def _checked_sensors(given: object) -> tuple[str | Sensor, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"sensors: expected names or sensors, got {type(given).__name__}")
+    found = tuple(given)
+    for i, sensor in enumerate(found):
+        if not isinstance(sensor, (str, *get_args(Sensor))):
+            raise TypeError(
+                f"sensors[{i}]: expected a name or a sensor, got {type(sensor).__name__}"
+            )
+    return found

@@ -21,6 +21,7 @@ from qdsim.envs.moves import Moved, moves_of
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.sensing import Sensed, Sensing
 from qdsim.envs.streams import uniforms
+from qdsim.envs.touching import Touching
 from qdsim.planning.task.task import Task
 
 __all__ = ["Ended", "Players", "Rules"]
@@ -106,6 +107,7 @@ class Rules:
         self._draws = Draws(task.model, options.randomize)
         self._sensing = Sensing(task, options.randomize)
         self.moves = moves_of(task, options)
+        self._touching = Touching(task.model, self.moves, options.sensors, options.threads)
         self._has_velocities = options.dynamics != "quasi_dynamic"
         self.action_size = self.moves.size
         self.goal = GoalCoordinates(task)
@@ -131,7 +133,7 @@ class Rules:
         moved = self.moves(looks.q, actions, looks.parameters, looks.contacts, looks.v)
         told = self.told(moved.q, moved.command, actions, moved.v)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
-        own, goals = len(self.viewer.names), len(self.goal.names)
+        own, goals = self._own, len(self.goal.names)
         self.action_space = Box(-1.0, 1.0, (self.action_size,), np.float64)
         self._parts = {"observation": slice(0, own)}
         if options.observation == "goal":
@@ -143,6 +145,11 @@ class Rules:
         }
         self.observation_size = own + 2 * goals * (options.observation == "goal")
         self.observation_space = Dict(boxes) if len(boxes) > 1 else boxes["observation"]
+
+    @property
+    def _own(self) -> int:
+        """Columns of an observation before the goals."""
+        return len(self.viewer.names) + self._touching.size
 
     # ------------------------------------------------------------ episodes
 
@@ -256,7 +263,8 @@ class Rules:
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
         speed = np.zeros((len(q), self.task.model.nv)) if v is None else v
-        look = self._looked(q, goals, self.told(q, command, action, speed))
+        felt = self._touching(q, speed, command, parameters, contacts)
+        look = self._looked(q, goals, self.told(q, command, action, speed), felt)
         players = Players(
             q=q,
             v=speed,
@@ -282,7 +290,10 @@ class Rules:
     def look(self, players: Players) -> Look:
         """What players see, and what they are judged by."""
         told = self.told(players.q, players.command, players.action, players.v)
-        return self._looked(players.q, players.goals, told)
+        felt = self._touching(
+            players.q, players.v, players.command, players.parameters, players.contacts
+        )
+        return self._looked(players.q, players.goals, told, felt)
 
     def _noisy(self, players: Players, look: Look) -> Array:
         """What players see with their noise, and goals that were reached, exactly, of a look at them."""
@@ -291,20 +302,22 @@ class Rules:
         if q is players.q:
             return look.seen
         told = self.told(q, players.command, players.action, players.v)
-        seen = self._looked(q, players.goals, told).seen
+        felt = look.seen[:, self._own - self._touching.size : self._own]
+        seen = self._looked(q, players.goals, told, felt).seen
         return self._with_ends(seen, look.seen)
 
     def _with_ends(self, seen: Array, exact: Array) -> Array:
         """Observations with the goals, reached and desired, of others."""
-        own = len(self.viewer.names)
-        return np.concatenate((seen[:, :own], exact[:, own:]), axis=1)
+        return np.concatenate((seen[:, : self._own], exact[:, self._own :]), axis=1)
 
-    def _looked(self, q: Array, goals: Goals, told: Array) -> Look:
+    def _looked(self, q: Array, goals: Goals, told: Array, felt: Array) -> Look:
         look = self.viewer.look(q, goals, told)
-        if self.options.observation == "flat":
+        ends = (
+            () if self.options.observation == "flat" else (self.goal.of(q), self.goal.of(goals.q))
+        )
+        if not ends and not felt.size:
             return look
-        ends = self.goal.of(q), self.goal.of(goals.q)
-        return look._replace(seen=np.concatenate((look.seen, *ends), axis=1))
+        return look._replace(seen=np.concatenate((look.seen, felt, *ends), axis=1))
 
     def shown(self, seen: Array) -> Any:
         """Observations (..., observation_size) as agents get them, copied: an array, or a dictionary of these."""

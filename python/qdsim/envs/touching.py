@@ -1,0 +1,109 @@
+"""What a robot feels: sensors of forces in observations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.batches.dynamics import step_dynamic_batch
+from qdsim.batches.steps import step_batch
+from qdsim.description.references import check_sensor, unknown_name
+from qdsim.description.sensors import Sensor
+from qdsim.dynamics import DynamicOptions
+from qdsim.envs.laws import Law
+from qdsim.envs.moves import Drawn, Moves
+from qdsim.model import Model
+from qdsim.sensors import read_sensors
+
+__all__ = ["Touching"]
+
+
+class Touching:
+    """Values of sensors while commands are held: those of the next step that is not taken.
+
+    Args:
+        model: the task's.
+        moves: whose laws make the steps.
+        sensors: names of sensors of the model, or sensors.
+        threads: of the core.
+
+    Attributes:
+        size: numbers of all of them.
+
+    Raises:
+        ValueError: naming a sensor that the model does not have, or that names what it does not have.
+    """
+
+    def __init__(
+        self, model: Model, moves: Moves, sensors: Sequence[str | Sensor], threads: int
+    ) -> None:
+        self._laws, self._threads = moves.laws, threads
+        self._sensors = tuple(_found(model, sensor) for sensor in sensors)
+        q = np.asarray(model.default_q)[None]
+        self.size = 0
+        if self._sensors:
+            found = self(q, np.zeros((1, model.nv)), moves.holding(q), {}, None)
+            self.size = found.shape[1]
+
+    def __call__(
+        self,
+        q: Array,
+        v: Array,
+        command: Array,
+        parameters: Mapping[str, Array],
+        drawn: Drawn | None,
+    ) -> Array:
+        """(n, size) at configurations (n, nq), velocities (n, nv) and commands (n, nu), with parameters of the model
+        (n, ...) and contacts (n,), indices into the laws (None: the first); zeros where a step cannot be taken."""
+        if not self._sensors:
+            return np.empty((len(q), 0))
+        laws = np.zeros(len(q), np.intp) if drawn is None else drawn
+        values = np.empty((len(q), 0))
+        for i in np.unique(laws).tolist():
+            rows = np.flatnonzero(laws == i)
+            own = {name: numbers[rows] for name, numbers in parameters.items()}
+            found = self._by(self._laws[i], q[rows], v[rows], command[rows], own)
+            if not values.size:
+                values = np.empty((len(q), found.shape[1]))
+            values[rows] = found
+        return values
+
+    def _by(
+        self, law: Law, q: Array, v: Array, command: Array, parameters: Mapping[str, Array]
+    ) -> Array:
+        if isinstance(law.options, DynamicOptions):
+            result = step_dynamic_batch(
+                law.model,
+                q,
+                v,
+                command,
+                law.options,
+                parameters=parameters or None,
+                errors="mark",
+                threads=self._threads,
+            )
+        else:
+            result = step_batch(
+                law.model,
+                q,
+                command,
+                law.options,
+                parameters=parameters or None,
+                errors="mark",
+                threads=self._threads,
+            )
+        values = read_sensors(law.model, q, result, v=v, sensors=self._sensors)
+        columns = np.concatenate([x.reshape(len(q), -1) for x in values.values()], axis=1)
+        return np.where(result.ok[:, None], columns, 0.0)
+
+
+def _found(model: Model, sensor: object) -> Sensor:
+    own = {item.name: item for item in model.description.sensors}
+    if isinstance(sensor, str):
+        if sensor not in own:
+            raise ValueError(f"sensors: {unknown_name('sensor', sensor, own)}")
+        return own[sensor]
+    check_sensor(model.description, sensor)  # type: ignore[arg-type]  # the options have checked it
+    return sensor  # type: ignore[return-value]
