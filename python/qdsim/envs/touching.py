@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.batches.dynamics import step_dynamic_batch
-from qdsim.batches.steps import step_batch
+from qdsim.batches.steps import BatchSteps, step_batch
 from qdsim.description.references import check_sensor, unknown_name
 from qdsim.description.sensors import Sensor
 from qdsim.dynamics import DynamicOptions
@@ -73,27 +74,16 @@ class Touching:
     def _by(
         self, law: Law, q: Array, v: Array, command: Array, parameters: Mapping[str, Array]
     ) -> Array:
+        more: dict[str, Any] = {
+            "parameters": parameters or None,
+            "errors": "mark",
+            "threads": self._threads,
+        }
+        result: BatchSteps
         if isinstance(law.options, DynamicOptions):
-            result = step_dynamic_batch(
-                law.model,
-                q,
-                v,
-                command,
-                law.options,
-                parameters=parameters or None,
-                errors="mark",
-                threads=self._threads,
-            )
+            result = step_dynamic_batch(law.model, q, v, command, law.options, **more)
         else:
-            result = step_batch(
-                law.model,
-                q,
-                command,
-                law.options,
-                parameters=parameters or None,
-                errors="mark",
-                threads=self._threads,
-            )
+            result = step_batch(law.model, q, command, law.options, **more)
         values = read_sensors(law.model, q, result, v=v, sensors=self._sensors)
         columns = np.concatenate([x.reshape(len(q), -1) for x in values.values()], axis=1)
         return np.where(result.ok[:, None], columns, 0.0)
