@@ -43,8 +43,10 @@ def read_sensors(
 
     Values are those of MuJoCo's sensors of the same names: of the forces in the step, at the configuration from which
     it began, which is what ``sensordata`` holds after ``mj_step``. Accelerations are those of the step, ``(v_next - v) /
-    h``. In a quasi-dynamic step nothing accelerates: force and torque sensors read the static load, the weight of what
-    hangs on them included whatever `gravity_on_actuated` is. Forces along tendons count as the parent's.
+    h``; MuJoCo's are those before its integrator adds implicit damping, so that force and torque sensors differ a little
+    where joints are damped. In a quasi-dynamic step nothing accelerates: they read the static load, with the weight of
+    what hangs on them whatever `gravity_on_actuated` is. Forces along tendons count as the parent's. A sample of a batch
+    that failed has no contacts.
 
     Args:
         model: the model.
