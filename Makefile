@@ -32,7 +32,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test test-all test-long lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean install-dev
+.PHONY: demo test test-all test-long lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean compiled install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -45,10 +45,16 @@ demo:
 
 # ---------------------------------------------------------------- developers
 
-# Debian 12 brings pip 23.0, which does not know -C. Modules are compiled as they are imported: 33 s instead of 50.
-$(DEV)/installed: pyproject.toml tools/requirements.py
+# Debian 12 brings pip 23.0, which does not know -C.
+$(DEV)/tools: pyproject.toml tools/requirements.py
 	@test -x $(DEV)/bin/python || $(STAGE)venv.txt "a virtual environment, $(DEV)" $(PYTHON) -m venv $(DEV)
 	@$(STAGE)pip.txt "pip of today" $(DEV)/bin/python -m pip install $(PIP_TELLS) 'pip>=23.1'
+	@$(DEV)/bin/python tools/requirements.py build > $(DEV)/tools.txt
+	@$(STAGE)tools.txt "what compiling needs" $(DEV)/bin/python -m pip install $(PIP_TELLS) -r $(DEV)/tools.txt
+	@touch $@
+
+# Modules are compiled as they are imported: 33 s instead of 50.
+$(DEV)/installed: $(DEV)/tools
 	@$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
 	@$(STAGE)requirements.txt "what tests, benchmarks and linters need: a minute or two, once" \
 	  $(DEV)/bin/python -m pip install $(PIP_TELLS) --no-compile -r $(DEV)/requirements.txt
@@ -58,10 +64,16 @@ $(DEV)/installed: pyproject.toml tools/requirements.py
 again = $(if $(wildcard $(BUILD)/$(1)/build.ninja),--reconfigure)
 
 # The package as a user gets it; the same build folder holds the C tests.
-install-dev: $(DEV)/installed
-	@$(DEV_PATH) $(STAGE)build.txt "compile and install the package and its C tests" \
-	  $(DEV)/bin/python -m pip install $(PIP_TELLS) --verbose --no-build-isolation --no-deps \
-	  --force-reinstall -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true .
+compiled: $(DEV)/tools
+	@rm -rf $(BUILD)/test-wheel
+	@$(DEV_PATH) $(STAGE)build.txt "compile the package and its C tests" \
+	  $(DEV)/bin/python -m pip wheel $(PIP_TELLS) --verbose --no-build-isolation --no-deps \
+	  -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true -w $(BUILD)/test-wheel .
+
+# Fetching and compiling at once.
+install-dev: $(DEV)/tools
+	@$(MAKE) --no-print-directory -j2 $(DEV)/installed compiled
+	@$(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --force-reinstall $(BUILD)/test-wheel/*.whl
 
 # A test process a core, each with one thread of BLAS; who is done takes tests from the other. The longest come last.
 TESTS ?= tests
