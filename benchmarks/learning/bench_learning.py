@@ -206,20 +206,42 @@ def mujoco_speed(name: str, count: int) -> float:
     return count / fastest(lambda: (mujoco.rollout.rollout(mj, data, states, control), None)[1], 4)
 
 
+PUBLISHED = (
+    "| Shadow hand and cube, Isaac Lab, 8192 environments, steps without learning | 3.3 k | one RTX 4090: 200,000 steps "
+    "of 1/60 s (Isaac Lab's page of benchmarks) |",
+    "| LEAP hand and cube, MuJoCo Playground (MJX), with learning | 3.8 k | one A100: 76,354 steps of 1/20 s "
+    "(arXiv 2502.08844) |",
+)
+"""What others say of theirs, in task seconds a second of the clock."""
+
+
+def print_task_seconds(rows: list[tuple[str, float]]) -> None:
+    """Seconds of simulated time a second: steps differ in length from simulator to simulator, and so do scenes."""
+    print("\n| task | task seconds a second | on |\n| --- | --- | --- |")
+    for title, speed in rows:
+        print(f"| {title} | {speed / 1000:.2f} k | one CPU thread |")
+    print("\n".join(PUBLISHED), flush=True)
+
+
 def print_speeds() -> None:
     """One thread."""
+    rows = []
     print(
         "| steps of the model a CPU second, one thread | 1 | 64 | 256 | core alone, 256 | MuJoCo at 1 ms, physics alone, 256 |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     for name, title in SCENES:
         beside = mujoco_speed(name, 64 if "Allegro" in name else 256)
+        h = published(name)[0].options.h
+        rows.append((f"{title}, MuJoCo at 1 ms, physics alone", beside * h))
         for action in ("command", "push"):
             one = single_speed(name, action)
             some, _ = env_speed(name, 64, action)
             many, core = env_speed(name, 256, action)
             numbers = " | ".join(f"{x / 1000:.1f} k" for x in (one, some, many, core, beside))
             print(f"| {title}, {action} | {numbers} |", flush=True)
+            rows.append((f"{title}, {action}, 256 environments", many * h))
+    print_task_seconds(rows)
 
 
 # ---------------------------------------------------------------- pullbacks
