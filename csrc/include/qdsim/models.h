@@ -1,4 +1,4 @@
-/* Models: what they are made of, their parameters, pressure fields. */
+/* Models: their description, their parameters, pressure fields. */
 #ifndef QDSIM_MODELS_H
 #define QDSIM_MODELS_H
 
@@ -17,15 +17,15 @@ extern "C" {
 typedef enum qd_joint_type { QD_HINGE = 0, QD_SLIDE = 1, QD_BALL = 2, QD_FREE = 3 } qd_joint_type;
 
 typedef enum qd_shape_type {
-  QD_PLANE = 0, /* half space z <= 0 of the geometry frame; size unused */
+  QD_PLANE = 0, /* half space z <= 0 of the geometry frame; no size */
   QD_SPHERE,    /* size: radius */
   QD_CAPSULE,   /* size: radius, half length; along z of the geometry frame */
   QD_BOX,       /* size: half lengths */
   QD_CYLINDER,  /* size: radius, half length; along z of the geometry frame */
   QD_ELLIPSOID, /* size: half axes */
-  QD_MESH,      /* convex: see mesh_vertex_count; size unused */
+  QD_MESH,      /* convex; see mesh_vertex_count; no size */
   QD_CLOUD,     /* size: radius of the points, may be zero; see cloud_point */
-  QD_HFIELD,    /* solid under a surface over a grid; size unused; see hfield_height */
+  QD_HFIELD,    /* solid below a surface over a grid; see hfield_height; no size */
   QD_SHAPE_TYPE_COUNT
 } qd_shape_type;
 
@@ -35,34 +35,36 @@ int qd_shape_pair_supported(int type_a, int type_b);
 typedef enum qd_constraint_type {
   QD_CONNECT = 0,    /* two points of two bodies coincide */
   QD_WELD,           /* two frames of two bodies coincide */
-  QD_COUPLING,       /* a scalar joint follows another one by a polynomial */
-  QD_TENDON_COUPLING /* a tendon's length follows another one's likewise */
+  QD_COUPLING,       /* a scalar joint is a polynomial of another one */
+  QD_TENDON_COUPLING /* the length of a tendon is a polynomial of that of another one */
 } qd_constraint_type;
 
 typedef enum qd_tendon_type {
-  QD_TENDON_FIXED = 0, /* its length is a sum over hinge and slide joints */
-  QD_TENDON_SPATIAL,   /* lines from point to point of bodies and around their geometries */
-  QD_TENDON_THRUST,    /* no length: a force on a body that moves with it */
-  QD_TENDON_REACH      /* how far a point lies from one of another body, along its direction; with
-                          five points, and by how much it is turned against that, about its axis */
+  QD_TENDON_FIXED = 0, /* its length is a weighted sum of hinge and slide positions */
+  QD_TENDON_SPATIAL,   /* segments between points of bodies and around geometries */
+  QD_TENDON_THRUST,    /* no length: a force and moment fixed to a body */
+  QD_TENDON_REACH      /* distance of a point from a point of another body, along a direction of
+                          that body; with five points, also its rotation relative to that body about
+                          an axis of it */
 } qd_tendon_type;
 
-/* What a spatial tendon goes along. A geometry takes two rows, between two points. */
+/* Parts of a spatial tendon. A geometry takes two rows, between two points. */
 typedef enum qd_tendon_part {
   QD_TENDON_POINT = 0, /* a point of a body; also each joint or point of the other tendons */
-  QD_TENDON_WRAP,      /* a sphere, or a cylinder without ends: the tendon goes around it wherever
-                          it would pass through */
-  QD_TENDON_SIDE,      /* a point on the side where it passes, whatever is shorter; inside: it
-                          touches from within */
-  QD_TENDON_PULLEY     /* from here to the next pulley lengths, and the force, are divided */
+  QD_TENDON_WRAP,      /* a sphere or infinite cylinder: the tendon wraps around it if the straight
+                          line would intersect it */
+  QD_TENDON_SIDE,      /* a point on the side where the tendon passes, even if the other side is
+                          shorter; if it is inside, the tendon touches the geometry from inside */
+  QD_TENDON_PULLEY     /* lengths and force are divided from here to the next pulley */
 } qd_tendon_part;
 
-#define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
+#define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in constraint_force */
 
-/* How the second-order step takes MuJoCo's K and B. */
+/* How the second-order step uses MuJoCo's K and B. */
 typedef enum qd_reference_kind {
-  QD_REFERENCE_TIMES = 1,   /* solref gives times, which count as no shorter than the step allows */
-  QD_REFERENCE_IMPLICIT = 2 /* as MuJoCo's integrator "discrete" does, of the end of the step */
+  QD_REFERENCE_TIMES = 1,   /* solref contains time constants, which are bounded below by the time
+                               step */
+  QD_REFERENCE_IMPLICIT = 2 /* implicit, as in MuJoCo's integrator "discrete" */
 } qd_reference_kind;
 
 /* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
@@ -70,68 +72,73 @@ typedef enum qd_reference_kind {
 typedef struct qd_model_spec {
   int body_count;
   const int32_t *body_parent; /* (body_count), body_parent[0] = 0 */
-  const double *body_pos;     /* (body_count, 3) body frame in the parent's, all joints at zero */
+  const double *body_pos;     /* (body_count, 3) body frame in the parent's frame, all joints at
+                                 zero */
   const double *body_quat;    /* (body_count, 4) */
   const double *body_mass;    /* (body_count) kg */
   const double *body_com;     /* (body_count, 3) centre of mass, body frame */
   const double *body_inertia; /* (body_count, 3, 3) about the centre of mass, body axes, kg m^2 */
 
-  const double *body_gravcomp;  /* (body_count) share of the gravity on it that something else
-                                   carries; NULL: none */
-  const double *body_invweight; /* (body_count) 1/kg, inverse weight with which MuJoCo's contacts
-                                   count it (body_invweight0 of translations), a constant whatever
-                                   body_mass is; negative: computed at reference_q; NULL: all are */
-  const double *body_turn_invweight; /* (body_count) 1/(kg m^2), that of rotations, of welds */
+  const double *body_gravcomp;  /* (body_count) share of gravity that is compensated; NULL: none */
+  const double *body_invweight; /* (body_count) 1/kg, inverse weight of translations in MuJoCo's law
+                                   (body_invweight0), which stays constant when body_mass varies;
+                                   negative: computed at reference_q; NULL: all are computed */
+  const double *body_turn_invweight; /* (body_count) 1/(kg m^2), the same for rotations, used by
+                                        welds */
 
   int mocap_count;           /* bodies whose pose is an input of a step */
   const int32_t *mocap_body; /* (mocap_count) children of the world without joints, each once;
-                                body_pos and body_quat: where they are by default */
+                                body_pos and body_quat are their default poses */
 
   int joint_count;
   const int32_t *joint_type;     /* (joint_count) a qd_joint_type */
   const int32_t *joint_body;     /* (joint_count) */
   const double *joint_pos;       /* (joint_count, 3) anchor, body frame */
   const double *joint_axis;      /* (joint_count, 3) unit, body frame; hinge and slide */
-  const double *joint_ref;       /* (joint_count) q at which body_pos/quat hold; hinge and slide */
-  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited. Ball
-                                    joints: the angle of their rotation, lower 0 or -inf */
+  const double *joint_ref;       /* (joint_count) q for which body_pos and body_quat hold; hinge and
+                                    slide */
+  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf if unlimited. Ball
+                                    joints: angle of rotation, lower 0 or -inf */
   const double *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad; 0 = none */
-  const double *joint_springref; /* (joint_count) q at which the spring of a hinge or slide rests;
-                                    those of ball and free joints at body_pos, body_quat */
-  const double *joint_damping; /* (joint_count) Ns/m or Nms/rad, along each of its DOFs: counts with
-                                  qd_step_options.damping; NULL: none */
-  const double *joint_armature; /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
-                                   joint, for the second-order step only; NULL: none */
-  const double *joint_friction; /* (joint_count) N or Nm of dry friction along each of its DOFs:
-                                   holds up to that, then slips; NULL: none */
-  /* MuJoCo's law of limits and dry friction of the second-order step with QD_CONTACTS_MUJOCO; NULL:
-   * its defaults. K, B and a sum of qd_reference_kind, as in pair_reference, then solimp */
-  const double *joint_limit_solver;    /* (joint_count, 9) the last: margin, m or rad */
+  const double *joint_springref; /* (joint_count) rest position of the springs of hinges and slides;
+                                    springs of ball and free joints rest at body_pos, body_quat */
+  const double *joint_damping;   /* (joint_count) Ns/m or Nms/rad, for each DOF, used with
+                                    qd_step_options.damping; NULL: none */
+  const double *joint_armature;  /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
+                                    joint, in second-order steps only; NULL: none */
+  const double *joint_friction;  /* (joint_count) N or Nm, limit of the dry friction of each DOF;
+                                    NULL: none */
+  /* Limits and dry friction under MuJoCo's law, in second-order steps with QD_CONTACTS_MUJOCO: K, B
+   * and a sum of qd_reference_kind, as in pair_reference, then solimp. NULL: MuJoCo's defaults */
+  const double *joint_limit_solver;    /* (joint_count, 9) the last number is the margin, m or
+                                          rad */
   const double *joint_friction_solver; /* (joint_count, 8) */
   const double *joint_invweight;       /* (joint_count) 1/kg or 1/(kg m^2): inverse weight of a DOF
-                                          (dof_invweight0), a constant whatever masses are; of free joints
-                                          that of translations; negative: computed at reference_q; NULL:
-                                          all are */
-  const double *joint_turn_invweight;  /* (joint_count) 1/(kg m^2), of the turns of free joints */
+                                          (dof_invweight0), constant when masses vary; for free
+                                          joints of translations; negative: computed at reference_q;
+                                          NULL: all are computed */
+  const double *joint_turn_invweight;  /* (joint_count) 1/(kg m^2), for rotations of free joints */
   const double *default_q;             /* (nq) configuration at which mass_ratio is evaluated */
 
-  /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
-   * damping qdot, N or Nm. Joints that some actuator holds with k > 0 have no mass in the program;
-   * all others move like objects. */
-  int actuator_count; /* nu */
-  const int32_t
-      *actuator_joint; /* (nu) a hinge or slide joint; several may have the same. -1: a tendon */
-  const int32_t *actuator_tendon; /* (nu) the tendon that it pulls along, with its length for q; -1:
-                                   * none; NULL: none of all */
-  const double *actuator_stiffness;  /* (nu) k >= 0 in joint units */
-  const double *actuator_gear;       /* (nu) != 0; infinite: the command does not move the spring */
-  const double *actuator_gain;       /* (nu) N or Nm per unit of u, beside the spring; NULL: none,
-                                        likewise the following */
-  const double *actuator_gain_slope; /* (nu, 2) of the gain by q and by its rate */
-  const double *actuator_bias;       /* (nu) N or Nm */
-  const double *actuator_damping;    /* (nu) >= 0, Ns/m or Nms/rad: counts with damping */
-  const double *actuator_force_range; /* (nu, 2) N or Nm on the joint, lower <= upper, infinite
-                                         where unlimited; NULL: none is limited */
+  /* The force of an actuator on its joint is k (u / gear - q) + (gain + slope . (q, qdot)) u + bias
+   * - damping qdot, N or Nm. Joints with an actuator with k > 0 have no mass in the quasi-dynamic
+   * program; all others move like objects. */
+  int actuator_count;            /* nu */
+  const int32_t *actuator_joint; /* (nu) a hinge or slide joint; several actuators may share it. -1:
+                                    a tendon */
+  const int32_t *actuator_tendon;   /* (nu) the tendon along which it acts, with its length in place
+                                       of q; -1: none; NULL: all none */
+  const double *actuator_stiffness; /* (nu) k >= 0 in joint units */
+  const double *actuator_gear;      /* (nu) != 0; infinite: the spring does not depend on the
+                                       command */
+  const double *actuator_gain;      /* (nu) N or Nm per unit of u, besides the spring; NULL: none,
+                                       also below */
+  const double *actuator_gain_slope;  /* (nu, 2) derivatives of the gain with respect to q and
+                                         qdot */
+  const double *actuator_bias;        /* (nu) N or Nm */
+  const double *actuator_damping;     /* (nu) >= 0, Ns/m or Nms/rad, used with the option damping */
+  const double *actuator_force_range; /* (nu, 2) N or Nm on the joint, lower <= upper, infinite if
+                                         unlimited; NULL: none is limited */
 
   int geom_count;
   const int32_t *geom_type; /* (geom_count) a qd_shape_type */
@@ -140,7 +147,7 @@ typedef struct qd_model_spec {
   const double *geom_quat;  /* (geom_count, 4) */
   const double *geom_size;  /* (geom_count, 3) */
   const int32_t
-      *geom_mesh; /* (geom_count) its mesh, or -1; QD_MESH in a pair needs one; NULL: none */
+      *geom_mesh; /* (geom_count) its mesh, or -1; each QD_MESH in a pair needs one; NULL: none */
 
   int mesh_count;                   /* convex hulls, each shared by any number of geometries */
   const int32_t *mesh_vertex_count; /* (mesh_count) vertices of each mesh */
@@ -152,29 +159,29 @@ typedef struct qd_model_spec {
                                of the mesh, counterclockwise seen from outside */
 
   const int32_t *geom_cloud; /* (geom_count) its cloud, or -1; QD_CLOUD needs one; NULL: none */
-  int cloud_count;           /* rigid point clouds, each shared by any number of geometries */
+  int cloud_count;           /* rigid point clouds; any number of geometries may share one */
   const int32_t *cloud_point_count;   /* (cloud_count) points of each, at least one */
-  const int32_t *cloud_contact_count; /* (cloud_count) contacts with one other geometry: of the
-                                         nearest points, 1 to 8 */
+  const int32_t *cloud_contact_count; /* (cloud_count) largest number of contacts with one other
+                                         geometry, at the nearest points, 1 to 8 */
   int cloud_point_total;
   const double *cloud_point; /* (cloud_point_total, 3) cloud after cloud, geometry frame */
 
   const int32_t *geom_hfield; /* (geom_count) its height field, or -1; QD_HFIELD needs one;
                                  NULL: none */
-  int hfield_count;           /* height fields, each shared by any number of geometries */
+  int hfield_count;           /* height fields; any number of geometries may share one */
   const int32_t *hfield_grid; /* (hfield_count, 2) rows (along y) and columns (along x), at least 2,
                                  together at most 2^22 points */
   const double *hfield_size;  /* (hfield_count, 3) half lengths of the grid along x and y; z of the
                                  solid's bottom, below all heights; geometry frame */
   int hfield_height_total;
   const double *hfield_height; /* (hfield_height_total) z of the surface, field after field, row
-                                  after row, from the corner of least x and y */
+                                  after row, from the corner with the smallest x and y */
 
-  const int32_t *geom_field;  /* (geom_count) its pressure field or rigid surface, or -1: pairs with
-                                 a soft geometry need both; NULL: none has one */
-  const double *geom_modulus; /* (geom_count) Pa, the pressure where the field has 1; 0 where it
-                                 has none or is rigid. NULL: all are */
-  const double *geom_dissipation;     /* (geom_count) s/m of soft ones, >= 0; NULL: none */
+  const int32_t *geom_field;  /* (geom_count) its pressure field or rigid surface, or -1; both
+                                 geometries of a pair need one if either is soft; NULL: none */
+  const double *geom_modulus; /* (geom_count) Pa, factor of the pressure of the field; 0 if it is
+                                 rigid or has no field. NULL: all 0 */
+  const double *geom_dissipation;     /* (geom_count) s/m, >= 0, of soft geometries; NULL: none */
   int field_count;                    /* each shared by any number of geometries */
   const int32_t *field_kind;          /* (field_count) a qd_field_kind */
   const double *field_slope;          /* (field_count) 1/m, of soft half spaces */
@@ -182,60 +189,63 @@ typedef struct qd_model_spec {
   const int32_t *field_element_count; /* (field_count) tetrahedra or triangles of each */
   int field_vertex_total;
   const double *field_vertex;   /* (field_vertex_total, 3) field after field, geometry frame */
-  const double *field_pressure; /* (field_vertex_total) share of the modulus; not read elsewhere */
+  const double *field_pressure; /* (field_vertex_total) share of the modulus; only for tetrahedra */
   int field_index_total;
-  const int32_t *field_index; /* (field_index_total) vertices of the elements, 4 of a tetrahedron, 3
-                                 of a triangle, counted from the first of the field */
+  const int32_t *field_index; /* (field_index_total) vertices of the elements, 4 per tetrahedron, 3
+                                 per triangle, counted from the first vertex of the field */
 
   int pair_count;              /* candidate pairs, filtered by the caller */
   const int32_t *pair_geom;    /* (pair_count, 2) */
   const int32_t *pair_dim;     /* (pair_count) contact dimension 1, 3, 4 or 6 */
   const double *pair_friction; /* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
-  const double *pair_margin;   /* (pair_count) m; the larger of this and the option counts */
-  const double *pair_compliance;  /* (pair_count) m/N, along the normal; 0: rigid. NULL: all are */
-  const double *pair_restitution; /* (pair_count) of the second-order step, 0 to 1; negative: the
-                                     option's; NULL: all */
-  /* MuJoCo's contacts (QD_CONTACTS_MUJOCO); NULL: its defaults. They act from
-   * pair_margin on. */
-  const double *pair_reference; /* (pair_count, 4) stiffness K 1/s^2, damping B 1/s, and damping
-                                   across the normal, as solref and solimp give them, >= 0; then a
-                                   sum of qd_reference_kind */
+  const double *pair_margin;   /* (pair_count) m; the larger one of this and the option applies */
+  const double *pair_compliance;  /* (pair_count) m/N, along the normal; 0: rigid. NULL: all
+                                     rigid */
+  const double *pair_restitution; /* (pair_count) of the second-order step, 0 to 1; negative: that
+                                     of the options; NULL: all negative */
+  /* Contacts under MuJoCo's law (QD_CONTACTS_MUJOCO), which act within pair_margin; NULL: MuJoCo's
+   * defaults. */
+  const double *pair_reference; /* (pair_count, 4) stiffness K 1/s^2, damping B 1/s, and damping in
+                                   tangential directions, from solref and solimp, >= 0; then a sum
+                                   of qd_reference_kind */
   const double *pair_impedance; /* (pair_count, 5) solimp */
   const double *pair_impratio;  /* (pair_count) > 0 */
-  const int32_t *pair_edges;    /* (pair_count) of a pyramid that stands for the cone, 2 (dim - 1);
-                                   0: the cone is elliptic */
+  const int32_t *pair_edges;    /* (pair_count) 2 (dim - 1) edges of a friction pyramid; 0: elliptic
+                                   cone */
   const double *reference_q;    /* (nq) MuJoCo's qpos0; NULL: default_q */
 
   int constraint_count;             /* bilateral constraints */
   const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
-  const int32_t *constraint_object; /* (constraint_count, 2) bodies; coupling: the joint that
-                                       follows and the one it follows, -1: none; tendon coupling:
-                                       likewise two tendons */
+  const int32_t *constraint_object; /* (constraint_count, 2) bodies; coupling: the dependent joint
+                                       and the other one, -1: none; tendon coupling: likewise two
+                                       tendons */
   const double *constraint_data;    /* (constraint_count, 10) connect and weld: anchor in the first
                                        body's frame (3), in the second's (3), weld: rotation of the
                                        second body in the first's frame (4). Coupling: a0..a4 of
                                        q1 - ref1 = sum a_i (q2 - ref2)^i; of tendons with their
                                        lengths, ref1 and ref2 in the next two numbers */
   const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
-                                          hinges), and of a weld's moments, rad/Nm; counts with
-                                          qd_step_options.soft_constraints. NULL: all are rigid */
-  const double *constraint_torquescale; /* (constraint_count) m, of welds by MuJoCo's law: what a
-                                           unit of half the angle counts as; NULL: 1 */
-  const double *constraint_solver;      /* (constraint_count, 8) as joint_friction_solver
-                                           of joints; NULL: MuJoCo's defaults */
+                                          hinges), and of the moments of welds, rad/Nm; used as
+                                          qd_step_options.soft_constraints says. NULL: all rigid */
+  const double *constraint_torquescale; /* (constraint_count) m, torquescale of welds under MuJoCo's
+                                           law, which multiplies their half angles; NULL: 1 */
+  const double *constraint_solver;      /* (constraint_count, 8) as joint_friction_solver; NULL:
+                                           MuJoCo's defaults */
 
   int tendon_count;
   const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */
   const int32_t *tendon_point_count; /* (tendon_count) joints or points of each; spatial: 2 at least
                                       */
-  const double *tendon_range;        /* (tendon_count, 2) of the length, infinite where unlimited */
-  const double *tendon_stiffness;    /* (tendon_count) spring, N/m, 0 = none; NULL: none, like the
-                                        following */
-  const double *tendon_springrange;  /* (tendon_count, 2) lengths between which it rests */
+  const double *tendon_range;        /* (tendon_count, 2) of the length, infinite if unlimited */
+  const double *tendon_stiffness;    /* (tendon_count) spring, N/m, 0 = none; NULL: none, also
+                                        below */
+  const double *tendon_springrange;  /* (tendon_count, 2) lengths between which the spring is
+                                        slack */
   const double *tendon_frictionloss; /* (tendon_count) N, dry friction along it */
-  const double *tendon_damping;      /* (tendon_count) Ns/m along it: counts with damping */
-  /* MuJoCo's law of limits and dry friction, as of joints */
-  const double *tendon_limit_solver;    /* (tendon_count, 9) the last: margin, m */
+  const double *tendon_damping;      /* (tendon_count) Ns/m along it, used with the option
+                                        damping */
+  /* limits and dry friction under MuJoCo's law, as for joints */
+  const double *tendon_limit_solver;    /* (tendon_count, 9) the last number is the margin, m */
   const double *tendon_friction_solver; /* (tendon_count, 8) */
   const double *tendon_invweight; /* (tendon_count) 1/kg, as joint_invweight (tendon_invweight0) */
   int tendon_point_total;
@@ -243,17 +253,17 @@ typedef struct qd_model_spec {
   const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body; wrap: a
                                    geometry; side: a body, -1: none; pulley: not used */
   const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;
-                                   or the point, body frame; pulley: its divisor; thrust: point, force
-                                   and moment of a unit force along it, all of one body, in its frame;
-                                   reach: a point, the other body's point and its direction */
+                                   or the point, body frame; pulley: its divisor; thrust: point,
+                                   force and moment per unit of force, all in the frame of one body;
+                                   reach: a point, the point and the direction of the other body */
 
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;
 
 typedef struct qd_model qd_model;
 
-/* Copies and checks the spec. On failure *model is NULL and message (of message_size bytes) names
- * the array, index and reason. */
+/* Checks and copies the spec. On failure *model is NULL and message (message_size bytes) names the
+ * array, the index and the reason. */
 qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
                           size_t message_size);
 void qd_model_destroy(qd_model *model);
@@ -263,18 +273,18 @@ int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
 int qd_model_tendon_count(const qd_model *model);
 int qd_model_mocap_count(const qd_model *model);
-/* 1 if contacts of some pair have no damping in pair_reference, which QD_CONTACTS_MUJOCO asks for,
- * since they would creep without end; geom: the first such pair. */
+/* 1 if some pair has no damping in pair_reference; QD_CONTACTS_MUJOCO requires damping, because
+ * such contacts would creep without bound. geom: the first such pair. */
 int qd_model_undamped_pair(const qd_model *model, int geom[2]);
-/* 1 if some pair has a restitution, which second-order steps with QD_CONTACTS_MUJOCO do not know;
- * geom: the first such pair. */
+/* 1 if some pair has a restitution, which second-order steps with QD_CONTACTS_MUJOCO do not
+ * support; geom: the first such pair. */
 int qd_model_bouncing_pair(const qd_model *model, int geom[2]);
 /* (body_count) body_invweight as given or computed. */
 const double *qd_model_body_invweights(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
-/* Pairs that press by pressure fields: those with a soft geometry, of the candidate pairs. */
+/* Number of candidate pairs with a soft geometry, which press by pressure fields. */
 int qd_model_soft_pair_count(const qd_model *model);
-/* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
+/* 1 if every joint moves in one plane; then normal (3) is the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
 
 /* ---------------------------------------------------------------- parameters
@@ -294,8 +304,8 @@ typedef enum qd_parameter {
   QD_PARAMETER_ACTUATOR_BIAS,
   QD_PARAMETER_ACTUATOR_DAMPING,
   QD_PARAMETER_ACTUATOR_FORCE_RANGE,
-  QD_PARAMETER_GEOM_SIZE,    /* cannot vary where the geometry has a field */
-  QD_PARAMETER_GEOM_MODULUS, /* positive of soft geometries, zero of others */
+  QD_PARAMETER_GEOM_SIZE,    /* cannot vary if the geometry has a field */
+  QD_PARAMETER_GEOM_MODULUS, /* positive for soft geometries, zero for others */
   QD_PARAMETER_PAIR_FRICTION,
   QD_PARAMETER_PAIR_COMPLIANCE,
   QD_PARAMETER_TENDON_STIFFNESS,
@@ -305,11 +315,11 @@ typedef enum qd_parameter {
 
 /* The name of the array. */
 const char *qd_parameter_name(qd_parameter parameter);
-/* How many numbers it has in this model, and which. */
+/* Its size and its values in this model. */
 int qd_parameter_size(const qd_model *model, qd_parameter parameter);
 const double *qd_parameter_values(const qd_model *model, qd_parameter parameter);
-/* Whether a model could be made with these values; else *index is the first element that is wrong
- * and *reason says why. */
+/* Checks whether a model can have these values. On failure *index is the first wrong element and
+ * *reason is the reason. */
 qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, const double *values,
                              int *index, const char **reason);
 
@@ -335,16 +345,17 @@ typedef struct qd_field_spec {
   double slope;           /* Pa/m, of a soft half space */
 } qd_field_spec;
 
-/* Immutable, made once: gradients, faces and a tree of boxes. */
+/* Immutable: gradients, faces and a tree of bounding boxes. */
 typedef struct qd_field qd_field;
 
 /* On failure *field is NULL and message names the array, the row and the reason. */
 qd_status qd_field_create(const qd_field_spec *spec, qd_field **field, char *message,
                           size_t message_size);
 void qd_field_destroy(qd_field *field);
-/* Elements that take part: tetrahedra with pressure, triangles; 1 for a half space. */
+/* Number of elements in contact computations: tetrahedra with pressure, triangles; 1 for a half
+ * space. */
 int qd_field_element_count(const qd_field *field);
-/* 1 if one of the two gives way, and not both are half spaces. */
+/* 1 if at least one of the two is soft, and at most one is a half space. */
 int qd_field_pair_supported(qd_field_kind a, qd_field_kind b);
 
 typedef struct qd_patch_polygon {
@@ -352,7 +363,7 @@ typedef struct qd_patch_polygon {
   double pressure;      /* mean, Pa */
   double centre[3];     /* of pressure, m */
   double normal[3];     /* unit, out of a, into b */
-  double gradient_a[3]; /* of the pressure, Pa/m; of a rigid side its outward normal, reversed */
+  double gradient_a[3]; /* of the pressure, Pa/m; for a rigid body its inward normal */
   double gradient_b[3];
   int32_t element_a, element_b;
   int32_t vertex_start, vertex_count; /* its corners, anticlockwise about the normal */
@@ -365,30 +376,29 @@ typedef struct qd_patch {
   double centre[3];      /* of pressure, m; zero without contact */
   double area;           /* m^2 */
   double total_pressure; /* integral of the pressure, N */
-  double tangent[36];    /* (6, 6) change of force and moment by a motion of a: linear velocity of
-                            what is at the world's origin, then angular velocity */
-  int polygon_count, vertex_count; /* found, perhaps more than there was room for */
+  double tangent[36];    /* (6, 6) derivative of force and moment with respect to a motion of a:
+                            linear velocity at the world's origin, then angular velocity */
+  int polygon_count, vertex_count; /* number found; may exceed the capacity */
 } qd_patch;
 
-/* What is asked for beside force and moment; NULL: the zeros. */
+/* Options of a patch; NULL: all zero. */
 typedef struct qd_patch_options {
-  double filter_angle; /* polygons are left out whose normal is farther from a gradient than this
-                          (rad; Drake has 5 pi / 8, which breaks the conservation of energy); 0:
-                          none is */
-  int without_tangent; /* 1: it stays zero */
+  double filter_angle; /* polygons are left out if the angle between their normal and a gradient
+                          exceeds this (rad; Drake uses 5 pi / 8, which violates conservation of
+                          energy); 0: none is left out */
+  int without_tangent; /* 1: tangent is not computed and stays zero */
 } qd_patch_options;
 
-/* Where two bodies press on each other. Poses (7): position and unit quaternion w x y z in the
- * world. Room for polygons and for the corners of all of them may be 0; QD_OUT_OF_CAPACITY if it
- * was too little, with all else as it should be. QD_BAD_ARGUMENT for pairs that are not supported.
- * Does not allocate. */
+/* Contact patch of two bodies. Poses (7): position and unit quaternion w x y z in the world. The
+ * capacities for polygons and their corners may be 0. QD_OUT_OF_CAPACITY: they were too small; all
+ * other outputs are correct. QD_BAD_ARGUMENT: the pair is not supported. Does not allocate. */
 qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double pose_a[7],
                          const double pose_b[7], const qd_patch_options *options, qd_patch *patch,
                          qd_patch_polygon *polygons, int polygon_capacity, double *vertices,
                          int vertex_capacity);
-/* Their energy, J: the lesser of their pressures, integrated over where they overlap. Force and
- * moment on b are minus its derivative by motions of b. A rigid surface must be closed. Does not
- * allocate. */
+/* Energy of the contact, J: the smaller one of the two pressures, integrated over the overlap.
+ * Force and moment on b are minus its derivative with respect to motions of b. A rigid surface must
+ * be closed. Does not allocate. */
 qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double pose_a[7],
                           const double pose_b[7], double *energy);
 

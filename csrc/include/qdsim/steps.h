@@ -20,17 +20,17 @@ typedef struct qd_workspace qd_workspace;
  */
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity);
 void qd_workspace_destroy(qd_workspace *workspace);
-/* Makes room for at least this many contacts (doubling, so that few calls do), and for the programs
- * that a step which returned QD_OUT_OF_CAPACITY asked for. Contents are lost. Allocates; not inside
- * a step. QD_OUT_OF_MEMORY: the workspace is as it was. */
+/* Makes room for at least this many contacts (the capacity doubles, so that few calls are needed),
+ * and for the programs of the step that returned QD_OUT_OF_CAPACITY. Contents are lost. Allocates
+ * memory; steps never call it. QD_OUT_OF_MEMORY: the workspace is unchanged. */
 qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity);
 size_t qd_workspace_bytes(const qd_workspace *workspace);
 
-/* Normalises quaternions within 1e-3 of unit length; QD_BAD_ARGUMENT beyond (*joint: which joint),
- * QD_NOT_FINITE on NaN or infinity (*joint: which). Output q_out (nq) may be q itself. */
+/* Normalises quaternions within 1e-3 of unit length. QD_BAD_ARGUMENT: a quaternion differs by more;
+ * QD_NOT_FINITE: NaN or infinity; *joint is the joint. q_out (nq) may be q itself. */
 qd_status qd_normalize(const qd_model *model, const double *q, double *q_out, int *joint);
-/* mocap (mocap_count, 7) = where the model has its mocap bodies */
+/* mocap (mocap_count, 7) = the poses of the mocap bodies in the model */
 void qd_mocap_default(const qd_model *model, double *mocap);
 /* As qd_normalize for the quaternions of poses (mocap_count, 7): position m, quaternion. */
 qd_status qd_mocap_normalize(const qd_model *model, const double *mocap, double *mocap_out,
@@ -46,20 +46,20 @@ void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double 
  * of the point, three of angular velocity, world axes, with respect to tangent coordinates. */
 void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
                        const double *point, double *jacobian);
-/* Lengths (tendon_count) of all tendons, their derivatives (tendon_count, nv) by tangent
- * coordinates, and the generalised forces (tendon_count, nv) of a unit force along each, which
- * differ for reaches that turn; NULL: not wanted. */
+/* Lengths (tendon_count) of all tendons, their derivatives (tendon_count, nv) with respect to
+ * tangent coordinates, and the generalised forces (tendon_count, nv) of a unit force along each
+ * tendon, which differ from the derivatives for rotational reaches; NULL: not wanted. */
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
                        double *length, double *jacobian, double *moment);
-/* Joint-space mass matrix M (nv, nv) of the bodies: the joints' armature, which adds to its
- * diagonal, is not in it. */
+/* Joint-space mass matrix M (nv, nv) of the bodies, without the armature of joints, which adds to
+ * its diagonal. */
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
-/* Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects: (M(q) + armature)
- * dv/dt + it = what forces act, and armature has no part in it. */
+/* Generalised bias force (nv) of Coriolis, centrifugal and gyroscopic effects: (M(q) + armature)
+ * dv/dt + bias = applied forces. Armature does not contribute to it. */
 void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                    double *force);
-/* Per body (body_count, 6) the force N and the moment Nm about its centre of mass, world axes, that
- * it moves by at velocities v (nv) which change by a (nv): what acts on it adds up to this. */
+/* For each body (body_count, 6) the sum of all forces (N) and moments (Nm, about its centre of
+ * mass) on it, in world axes, at velocities v (nv) and accelerations a (nv). */
 void qd_inertial_wrenches(const qd_model *model, qd_workspace *workspace, const double *q,
                           const double *v, const double *a, double *out);
 /* J: kinetic energy at the velocity v (nv), armature included; potential energy of gravity (zero at
@@ -77,21 +77,23 @@ typedef struct qd_contact {
   double frame[9];    /* rows: normal (from A into B), tangent 1, tangent 2; world */
   double friction[5]; /* tangential (2), torsional (m), rolling (2, m) */
   double force[6];    /* on B in the contact frame: N (3), then Nm about normal, t1, t2 */
-  double softened; /* of a step from a start that contradicts itself: how far its rows are outside
-                      their cone all the same (metres along its normal), else 0 */
+  double softened; /* after softening of an infeasible step: violation of its rows, metres along the
+                      normal; else 0 */
 } qd_contact;
 
 /* Contacts with dist <= max(margin, the pair's own margin). *contacts points into the workspace and
- * lives until its next use. QD_NOT_FINITE if q holds NaN or infinity. */
+ * is valid until its next use. QD_NOT_FINITE if q contains NaN or infinity. */
 qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
                      const qd_contact **contacts, int *contact_count);
-/* Signed distance (pair_count) of every candidate pair, m: the least of its contacts', and margin
- * where the pair is farther apart. QD_OUT_OF_CAPACITY: *contact_count says what room is needed. */
+/* Signed distance (pair_count) of every candidate pair, m: the smallest one of its contacts, or
+ * margin if the pair is farther apart. QD_OUT_OF_CAPACITY: *contact_count is the required
+ * capacity. */
 qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, const double *q,
                             double margin, double *distance, int *contact_count);
 
-/* Where the geometries of a soft pair press on each other at q (normalised), in world axes, moments
- * about the world's origin; *pair: which candidate pair it is. As qd_field_patch otherwise. */
+/* The patch on which the geometries of a soft pair press on each other at q (normalised), in world
+ * axes, moments about the world's origin; *pair: index of the candidate pair. Otherwise as
+ * qd_field_patch. */
 qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, const double *q,
                               int soft_pair, int *pair, qd_patch *patch, qd_patch_polygon *polygons,
                               int polygon_capacity, double *vertices, int vertex_capacity);
@@ -100,95 +102,106 @@ qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, co
 
 typedef enum qd_friction_model { QD_CONE = 0, QD_PYRAMID = 1 } qd_friction_model;
 
-/* Which bilateral constraints give way by their compliance. */
+/* Which bilateral constraints are compliant. */
 typedef enum qd_soft_constraints {
   QD_SOFT_NONE = 0,
   QD_SOFT_ALL = 1,
-  QD_SOFT_MOCAP = 2 /* those on mocap bodies, which pull what they hold */
+  QD_SOFT_MOCAP = 2 /* those on mocap bodies */
 } qd_soft_constraints;
 
-/* What contacts are that have no stiffness of their own. Rigid, but for contact_compliance; or
- * MuJoCo's at rest: they yield and creep by pair_reference, pair_impedance, pair_impratio and the
- * bodies' inverse weights. Of the quasi-dynamic step with cones, under the convex law. */
+/* The law of contacts without a stiffness of their own. Rigid, except for contact_compliance; or
+ * MuJoCo's law at rest: contacts yield and creep as pair_reference, pair_impedance, pair_impratio
+ * and the inverse weights of the bodies determine. In quasi-dynamic steps only with cones and the
+ * convex law. */
 typedef enum qd_contacts { QD_CONTACTS_RIGID = 0, QD_CONTACTS_MUJOCO = 1 } qd_contacts;
 
-/* Convex: what slides also parts, by friction times what it slides (one program a step). Coulomb:
- * what slides stays in contact, its force opposite; the fixed point of convex programs. */
+/* Convex: a sliding contact opens by the friction coefficient times the sliding distance (one
+ * program per step). Coulomb: a sliding contact stays closed and its friction force opposes the
+ * sliding; a fixed point of convex programs. */
 typedef enum qd_friction_law { QD_LAW_CONVEX = 0, QD_LAW_COULOMB = 1 } qd_friction_law;
 
-/* How the second-order step turns bodies that are alone on a free or ball joint: by Euler's
- * equation with the implicit midpoint rule, which keeps their energy, or with the gyroscopic force
- * at the beginning of the step, which adds to it. */
+/* How the second-order step rotates single bodies on a free or ball joint: by the implicit midpoint
+ * rule for Euler's equation, which conserves energy, or with the gyroscopic force at the beginning
+ * of the step, which adds energy. */
 typedef enum qd_gyroscopic { QD_GYROSCOPIC_IMPLICIT = 0, QD_GYROSCOPIC_EXPLICIT = 1 } qd_gyroscopic;
 
-/* Where friction of patches acts: on each polygon, or on the patch as a whole, whose limit surface
- * (force and torque) is then an ellipsoid. */
+/* Friction of patches acts on each polygon, or on the patch as a whole with an ellipsoid as limit
+ * surface of force and torque. */
 typedef enum qd_patch_friction {
   QD_FRICTION_POLYGONS = 0,
   QD_FRICTION_ELLIPSOID = 1
 } qd_patch_friction;
 
-/* How that friction answers to sliding. */
+/* Law of the friction of patches. */
 typedef enum qd_patch_law {
   QD_PATCH_DISC = 0,         /* sticks up to mu times the force */
-  QD_PATCH_ELASTIC_CONE = 1, /* likewise, and what slides is lifted by mu times its way: the cone of
-                                convex programs. Of polygons; without derivatives */
-  QD_PATCH_REGULARIZED = 2,  /* second-order exact steps: grows with the speed up to slip_speed */
-  QD_PATCH_BRISTLE = 3       /* likewise: a spring of each patch, whose stretch is a state; without
+  QD_PATCH_ELASTIC_CONE = 1, /* likewise, and sliding by s lifts the body by mu s: the cone of
+                                convex programs. Only with QD_FRICTION_POLYGONS; without
                                 derivatives */
+  QD_PATCH_REGULARIZED = 2,  /* only exact second-order steps: friction grows with the speed up to
+                                slip_speed */
+  QD_PATCH_BRISTLE = 3       /* likewise: a tangential spring for each patch, whose stretch is a
+                                state; without derivatives */
 } qd_patch_law;
 
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
-  int law;                 /* a qd_friction_law; Coulomb's is of exact steps alone */
-  int stop_after;          /* > 0: under Coulomb's law, what the best of so many convex programs an
-                              island gives counts whatever its law_residual. 0: an error, where
-                              that is beyond ten times the tolerance (times the size of the smallest thing in
-                              contact) */
+  int law;                 /* a qd_friction_law; Coulomb's law only in exact steps */
+  int stop_after;          /* > 0: under Coulomb's law, solve at most this number of convex programs
+                              per island and accept the best one for any law_residual. 0: an error
+                              if law_residual exceeds ten times the tolerance times the size of the
+                              smallest object in contact */
   int ray_count;           /* pyramid: rays per contact, >= 3, or 2 for planar models */
   double kappa;            /* log-barrier weight, 1/J; infinity: the exact step */
   double epsilon;          /* mass factor, >= 0; used if mass_ratio is 0 */
   double mass_ratio;       /* > 0: epsilon per object from stiffness and mass (formulation 2) */
-  double margin;           /* m; pairs within it count; infinity allowed */
-  int add_missed_pairs;    /* 1: pairs beyond the margin that an exact step runs into are added */
+  double margin;           /* m; pairs within it are contacts; may be infinite */
+  int add_missed_pairs;    /* 1: an exact step adds pairs beyond the margin that it would
+                              penetrate */
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
-  int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
-  int soft_constraints;    /* a qd_soft_constraints; others hold rigidly */
-  double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
-                                cones, or two rays. 0: rigid */
+  int damping;             /* 1: dampers of joints and actuators act, with velocity = displacement /
+                              h */
+  int soft_constraints;    /* a qd_soft_constraints; other constraints are rigid */
+  double contact_compliance; /* m/N along the normal, for pairs without their own; needs cones, or
+                                two rays. 0: rigid */
   int contacts;              /* a qd_contacts */
-  int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */
+  int force_limits;          /* 1: actuator_force_range limits the forces of actuators */
   int patch_friction;        /* a qd_patch_friction, of soft geometries */
   int patch_law;             /* a qd_patch_law, likewise */
-  double slip_speed;         /* m/s, > 0, of QD_PATCH_REGULARIZED: from there on all of mu acts */
-  double bristle_stiffness;  /* 1/m, > 0, of QD_PATCH_BRISTLE: of a newton of pressure */
-  double bristle_time;       /* s, >= 0, likewise: times the speed, it adds to the stretch */
+  double slip_speed;         /* m/s, > 0, of QD_PATCH_REGULARIZED: speed from which the full
+                                friction acts */
+  double bristle_stiffness;  /* 1/m, > 0, of QD_PATCH_BRISTLE: stiffness per newton of pressure */
+  double bristle_time;       /* s, >= 0, likewise: damping time; time times speed adds to the
+                                stretch */
   const uint8_t *held;       /* (nv) 1: the DOF does not move; NULL: none */
-  int soften;                /* 1: constraints that no motion satisfies give way: those of least
-                                violation (sum of squares; an angle counts as its arc at the size of
-                                the smallest thing in contact, bilateral constraints a hundredth) for
-                                motions of at most a radian and ten times the largest violation at the
-                                start, then the step within it. 0: an error */
-  double recovery_speed; /* m/s, of turns rad/s, >= 0: at most so fast penetrations and violations
-                            of limits and constraints are undone; 0: they stay; infinity: in one
-                            step */
+  int soften;                /* 1: if the step is infeasible, constraints are violated as little as
+                                possible: first the sum of squared violations is minimised, for
+                                motions of at most a radian and ten times the largest initial
+                                violation, then the cost of the step with this violation. (An angle
+                                counts as its arc at the size of the smallest object in contact, a
+                                bilateral constraint as a hundredth.) 0: an error */
+  double recovery_speed; /* m/s, for rotations rad/s, >= 0: largest speed at which penetrations and
+                            violations of limits and constraints are corrected; 0: never; infinity:
+                            in one step */
   double tolerance;      /* of the cone solver */
   int iteration_limit;
-  /* 1: the second-order step, of velocities (formulation 7): every DOF has its mass, epsilon and
-   * mass_ratio do not count, and neither do the following for 0, the quasi-dynamic step */
+  /* 1: the second-order step, with velocities (formulation 7): every DOF has its mass, and epsilon
+   * and mass_ratio are not used. 0: the quasi-dynamic step, which does not use the following
+   * options */
   int dynamic;
   int gyroscopic;      /* a qd_gyroscopic */
-  double restitution;  /* 0 to 1; of pairs without their own */
-  double bounce_speed; /* m/s: contacts that close more slowly do not bounce; negative: what gravity
-                          makes of rest in two steps */
+  double restitution;  /* 0 to 1; for pairs without their own */
+  double bounce_speed; /* m/s: contacts with a lower closing speed do not bounce; negative: the
+                          speed of a free fall from rest over two steps */
 } qd_step_options;
 
 qd_step_options qd_step_options_default(void);
 
-/* What a step failed on: what contradicts each other (the largest multipliers of the proof that it
- * is infeasible), or what moves though nothing decides how far (unbounded, not unique). */
+/* The cause of a failed step: contacts, limits and constraints that contradict each other (those
+ * with the largest multipliers in the proof of infeasibility), or an undetermined motion
+ * (unbounded, not unique). */
 typedef enum qd_culprit_kind {
   QD_CULPRIT_PAIR = 0,   /* index: a candidate pair; its contacts */
   QD_CULPRIT_LIMIT,      /* index: a DOF; the limit of its joint */
@@ -199,8 +212,8 @@ typedef enum qd_culprit_kind {
 
 typedef struct qd_culprit {
   int32_t kind;           /* a qd_culprit_kind */
-  int32_t index;          /* of what the kind says */
-  int32_t body_a, body_b; /* bodies that it joins; the same one twice for a DOF */
+  int32_t index;          /* as the kind says */
+  int32_t body_a, body_b; /* the two bodies; for a DOF, the same body twice */
   double weight;          /* the largest is 1 */
 } qd_culprit;
 
@@ -214,68 +227,70 @@ typedef struct qd_step_result {
   double *constraint_force; /* (constraint_count, 6) out, caller's memory, may be NULL without any:
                                force N on the second body at its anchor and moment Nm, world axes;
                                coupling: generalised force on the first joint, then zeros */
-  double *tendon_force; /* (tendon_count) out, caller's memory, may be NULL without any: along each
-                           tendon, N, positive where it makes the tendon longer */
-  double *actuator_force; /* (2, nu) out, caller's memory, may be NULL: what each actuator pulls its
-                             joint with, N or Nm, then 1 where it is at a limit, else 0 */
+  double *tendon_force; /* (tendon_count) out, caller's memory, may be NULL without any: force along
+                           each tendon, N, positive if it lengthens the tendon */
+  double *actuator_force; /* (2, nu) out, caller's memory, may be NULL: force of each actuator on
+                             its joint, N or Nm, then 1 if it is at a limit, else 0 */
   double *bristle; /* (soft_pair_count, 6) out, caller's memory, may be NULL: as in the input, at
                       the end of the step; zero under other laws */
-  qd_trace *trace; /* out, caller's memory, NULL: not wanted: what single steps and their
-                      derivatives have tried */
-  const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
+  qd_trace *trace; /* out, caller's memory, NULL: not wanted: trace of a single step and its
+                      derivatives */
+  const qd_contact *contacts; /* out, inside the workspace, valid until its next use */
   int contact_count;          /* out */
-  int row_count;              /* out: rows of the cone program; exact: those within reach */
+  int row_count;              /* out: rows of the cone program; of exact steps: those of the working
+                                 set */
   int missed_pairs;           /* out: pairs beyond the margin (or with points of a cloud beyond the
-                                 nearest) that the step ran into: added in exact
-                                 mode (if the option is set), passed through otherwise */
-  int dropped_pairs;          /* out: of the missed pairs, those that an exact step passes through
-                                 all the same: with them no motion would be left. They exert no
-                                 force and may end at any depth; all else holds, the law too */
-  int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
-                           and that the step keeps from deepening only (smoothed: that count
-                           as gaps of 0.1 %): to resolve them all would leave no motion. And
-                           those of any depth that the normal row opens by 3 rad (m) or more
-                           only: at dead centres of a chain. 0 in other steps */
-  int deep_contacts;  /* out: contacts that penetrate by 5 % of their shapes' size or more at q, and
-                         that the step undoes at once, however far bodies move for it */
-  int softened;       /* out: contacts, limits and rows of constraints that gave way by more
-                         than the tolerance times the smallest thing's size: with the option
-                         soften; without, by at most 1e-4 of that size, where rows leave so little
-                         room that no method found finite forces; constraints of which no more than
-                         that contradicts the others count where finite forces need more */
-  int soft_programs;  /* out: programs that soft geometries took; 0: none was in range */
-  int soft_converged; /* out: 1 unless the last of them was not the answer yet, or a pair went as
-                         deep as a step lets it */
+                                 nearest ones) that the step penetrates: added in exact steps (if
+                                 the option is set), ignored otherwise */
+  int dropped_pairs;          /* out: missed pairs that an exact step ignores, because the step
+                                 would be infeasible with them. They exert no force and may end at
+                                 any depth; everything else holds, including the friction law */
+  int relaxed_contacts; /* out: contacts whose row only forbids deeper penetration (smoothed: that
+                           count as gaps of 0.1 %). These are contacts that penetrate by less than 5
+                           % of the size of their shapes, if resolving all of them would be
+                           infeasible, and contacts of any depth that only a motion of 3 rad (m) or
+                           more would open, at dead centres of a chain */
+  int deep_contacts;  /* out: contacts that penetrate by at least 5 % of the size of their shapes at
+                         q, and that the step resolves at once, even by a large motion */
+  int softened;       /* out: contacts, limits and rows of constraints violated by more than the
+                         tolerance times the size of the smallest object, with the option soften.
+                         Without the option: by at most 1e-4 of that size, if no method finds finite
+                         forces otherwise; constraints that contradict the others by at most that
+                         much also count */
+  int soft_programs;  /* out: programs solved for soft geometries; 0: none was in range */
+  int soft_converged; /* out: 0 if these programs have not converged, or a pair reached the largest
+                         penetration of a step; else 1 */
   int bounces;        /* out: contacts that bounce (restitution) */
-  double bounce_share; /* out: what coefficients of restitution were multiplied by in the island
-                          where that is least: 1, or less where the bounces of an island would
-                          make energy, or leave no room for each other */
-  int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
-  /* out, of Coulomb's law; 0, 0 and 1 of the other */
-  int convex_programs; /* solved for it in the last round of contacts that came in, of the island
-                          that took most */
-  double law_residual; /* largest difference between how far a contact with force slides (weighted
-                          by its friction) and how far its normal was let close for that; closing of
-                          contacts without force. m */
-  int unique; /* 1: the motion is the only one (of the convex law). Under Coulomb's law -1: no
-                 other is near by, whether there are others far away is not known; 0: there
-                 may be others near by, or so many contacts slide that it is not known */
-  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
-                           relaxed_contacts or softened is not 0, or a contact is so near to a kink
-                           (slips or presses so little) that the answer's own error changes the
-                           derivative by more than 1e-6 of it. Of the contacts at hand: a manifold
-                           of bumpy faces may take other corners with the smallest turn, which this
-                           does not see */
+  double bounce_share; /* out: smallest factor, over all islands, on the coefficients of
+                          restitution: less than 1 if the bounces of an island would add energy, or
+                          would be infeasible together */
+  int capped_rows; /* out: contacts, limits and parts of constraints whose correction recovery_speed
+                      limited */
+  /* out, under Coulomb's law; 0, 0 and 1 under the convex law */
+  int convex_programs; /* convex programs solved in the last round, of the island that needed
+                          most */
+  double law_residual; /* largest difference between the sliding of a loaded contact (weighted by
+                          its friction) and the shift of its normal row for this sliding, and
+                          largest closing of an unloaded contact, m */
+  int unique; /* 1: the motion is unique (convex law). Under Coulomb's law -1: no other solution is
+                 close, distant ones are not excluded; 0: other solutions may be close, or too many
+                 contacts slide to know */
+  int derivative_exact; /* out of qd_linearize: 1 unless the derivative is that of a point of the
+                           central path, relaxed_contacts or softened is not 0, or a contact is so
+                           close to a kink (it hardly slips or presses) that the error of the
+                           solution changes the derivative by more than 1e-6 of it. It does not
+                           account for contact manifolds that change with an arbitrarily small
+                           motion */
   qd_cone_info info;    /* out, always filled */
   qd_culprit culprit[QD_CULPRITS_MAX]; /* out of a failed step, largest first */
-  int culprit_count;                   /* out, 0 where nothing is known */
+  int culprit_count;                   /* out, 0 if the cause is unknown */
 } qd_step_result;
 
-/* An earlier step's solution, of this model under any options, as a guess for this one: what its
- * qd_step_result holds, copied, since contacts live in the workspace. Contacts are matched by pair
- * and place; what is new starts open. Any numbers will do: a good guess saves time, a bad one costs
- * little, and the answer is certified as any other. It agrees with that of no guess to the
- * tolerance, not in its last bits, and forces that are not unique depend on it. */
+/* Warm start: the solution of an earlier step of this model, under any options. It is a copy of the
+ * fields of qd_step_result, because contacts are in the workspace. Contacts are matched by pair and
+ * position; new contacts start open. Any numbers are valid: a good guess saves time, a bad one
+ * costs little, and the solution has the same certificate. It agrees with the solution without a
+ * guess to the tolerance, not in its last bits; forces that are not unique depend on the guess. */
 typedef struct qd_step_start {
   int contact_count;
   const qd_contact *contacts;     /* (contact_count) pair, pos, frame and force count */
@@ -285,42 +300,42 @@ typedef struct qd_step_start {
   const double *tendon_force;     /* (tendon_count), may be NULL */
 } qd_step_start;
 
-/* Numbers of a pair's bristles. */
+/* Numbers per pair in the stretch of bristles. */
 #define QD_BRISTLES 6
 
-/* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
- * add to those of their springs (tau_a of formulation 2). */
+/* Inputs of a step, besides the model and the options. Applied forces on actuated DOFs add to those
+ * of their springs (tau_a of formulation 2). */
 typedef struct qd_step_input {
   const double *q;      /* (nq) normalised */
   const double *u;      /* (nu) commands */
   const double *tau;    /* (nv) applied generalised force, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
-                           then moment Nm, world axes; the world's row is without effect. NULL: none
-                         */
+                           then moment Nm, world axes; the row of the world has no effect. NULL:
+                           none */
   const double *mocap;  /* (mocap_count, 7) poses of the mocap bodies: position m, quaternion,
-                           normalised. NULL: where the model has them */
+                           normalised. NULL: those of the model */
   const qd_step_start *start; /* a guess; NULL: none */
   const double *v;            /* (nv) velocity, of the second-order step; NULL: zero */
-  const double *bristle;      /* (soft_pair_count, 6) stretch of each pair's bristles under
-                                 QD_PATCH_BRISTLE: by how far the second body has gone against the
-                                 first, m at the origin of its frame, then rad, in its axes. NULL: zero
-                               */
+  const double *bristle;      /* (soft_pair_count, 6) stretch of the bristles of each pair under
+                                 QD_PATCH_BRISTLE: displacement of the second body relative to the
+                                 first, m at the origin of its frame, then rad, in its axes. NULL:
+                                 zero */
 } qd_step_input;
 
 /* q_next = f(q, u, tau, wrench, mocap), or of the second-order step f(q, v, u, tau, wrench, mocap).
- * QD_NOT_FINITE if an input holds NaN or infinity. */
+ * QD_NOT_FINITE if an input contains NaN or infinity. */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, qd_step_result *result);
-/* The same step, quasi-dynamic ones only, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in
- * tangent coordinates; NULL for the one that is not wanted. */
+/* The same step (quasi-dynamic only) and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in
+ * tangent coordinates; NULL: not wanted. */
 qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const qd_step_input *input,
                        qd_step_result *result, double *A, double *B);
-/* ---------------------------------------------------------------- derivatives by everything
- * A step is also a function of its forces and of the model's parameters. Derivatives are exact, by
- * the active set (or path) that the step ended on, as A and B are. Configurations count in tangent
- * coordinates. What follows from parameters once and for all is held constant: the epsilon of
- * mass_ratio, inertias of a shape. */
+/* ---------------------------------------------------------------- derivatives of a step
+ * A step also depends on forces and on the parameters of the model. Derivatives with respect to
+ * all arguments are exact, like A and B, for the active set (or point of the central path) that the
+ * step found. Configurations are differentiated in tangent coordinates. Values that qd_model_create
+ * computes from parameters are held constant: the epsilon of mass_ratio, inertias of a shape. */
 
 typedef enum qd_argument {
   QD_BY_Q = 0,     /* (nv) */
@@ -328,8 +343,8 @@ typedef enum qd_argument {
   QD_BY_TAU,       /* (nv) */
   QD_BY_WRENCH,    /* (body_count, 6) */
   QD_BY_MOCAP,     /* (mocap_count, 6) translation, then rotation vector in world axes */
-  QD_BY_V,         /* (nv); of a quasi-dynamic step zero, like all that it does not know */
-  QD_BY_H,         /* (1) the step length */
+  QD_BY_V,         /* (nv); the derivatives of quasi-dynamic steps are zero */
+  QD_BY_H,         /* (1) the time step */
   QD_BY_PARAMETER, /* the first of the qd_parameters, in their order */
   QD_BY_BODY_MASS = QD_BY_PARAMETER + QD_PARAMETER_BODY_MASS,
   QD_BY_BODY_COM = QD_BY_PARAMETER + QD_PARAMETER_BODY_COM,
@@ -353,34 +368,35 @@ typedef enum qd_argument {
   QD_ARGUMENT_COUNT = QD_BY_PARAMETER + QD_PARAMETER_COUNT
 } qd_argument;
 
-/* "q", "u", ...; and how many numbers it has in this model. */
+/* Its name ("q", "u", ...), and its size in this model. */
 const char *qd_argument_name(int argument);
 int qd_argument_size(const qd_model *model, int argument);
 
-/* A step that leaves in the workspace what the next two functions need, until its next use. They
- * take the same model, options, input and result, and allocate nothing. */
+/* Computes a step and keeps its factors in the workspace for the next functions, until the next use
+ * of the workspace. These take the same model, options, input and result, and allocate nothing. */
 qd_status qd_differentiate(const qd_model *model, qd_workspace *workspace,
                            const qd_step_options *options, const qd_step_input *input,
                            qd_step_result *result);
-/* out (count, nv) = the tangents (count, size of the argument) moved through the step; NULL: zero.
- * v_out (count, nv): likewise of v_next, NULL: not wanted. */
+/* Jacobian-vector products: out (count, nv) = derivative of q_next times the tangents (count, size
+ * of the argument); a tangent of NULL is zero. v_out (count, nv): likewise for v_next, NULL: not
+ * wanted. */
 void qd_jvp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
             const qd_step_input *input, const qd_step_result *result, int count,
             const double *const tangent[QD_ARGUMENT_COUNT], double *out, double *v_out);
-/* gradient[i] (count, size of argument i), NULL: not wanted, = derivatives of cotangent'q_next +
- * v_cotangent'v_next; both (count, nv), NULL: zero. If both are NULL, of the unit vectors in place
- * of cotangent (count is nv), which gives Jacobians. */
+/* Vector-Jacobian products: gradient[i] (count, size of argument i), NULL: not wanted, = derivative
+ * of cotangent'q_next + v_cotangent'v_next; both (count, nv), NULL: zero. If both are NULL,
+ * cotangent is the identity (count is nv), so that the result is the Jacobian. */
 void qd_vjp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
             const qd_step_input *input, const qd_step_result *result, int count,
             const double *cotangent, const double *v_cotangent,
             double *const gradient[QD_ARGUMENT_COUNT]);
-/* Jacobians of q_next and v_next, (nv, size of argument i) each, NULL: not wanted in both: with as
- * many solves as qd_vjp takes for one. */
+/* Jacobians of q_next and v_next, (nv, size of argument i) each, NULL: not wanted, with the number
+ * of solves that qd_vjp needs for one of them. */
 void qd_jacobians(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, const qd_step_result *result,
                   double *const of_q[QD_ARGUMENT_COUNT], double *const of_v[QD_ARGUMENT_COUNT]);
-/* The second-order step with its Jacobians by q, v and u in one sweep, many times faster; both NULL
- * for what is not wanted, as all others are. */
+/* The second-order step with its Jacobians with respect to q, v and u in one sweep, which is much
+ * faster than qd_jacobians; NULL: not wanted. All other arguments must be NULL. */
 qd_status qd_linearize_dynamic(const qd_model *model, qd_workspace *workspace,
                                const qd_step_options *options, const qd_step_input *input,
                                qd_step_result *result, double *const of_q[QD_ARGUMENT_COUNT],
