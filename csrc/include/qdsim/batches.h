@@ -14,98 +14,103 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------- batches
- * Many steps of one model on several threads. Samples do not know each other, so results have the
- * same bits whatever the number of threads. A sample that fails keeps its q, has a status, and does
- * not stop the others. */
+ * Many steps of one model on several threads. Samples are independent, so results have the same
+ * bits for any number of threads. A failed sample keeps its q, has a status, and does not stop the
+ * others. */
 
 #define QD_THREADS_MAX 1024
 
-/* Threads that wait for work; the first batch that wants them starts them. One pool serves any
- * number of models and callers. After fork, the child's pool starts threads of its own. */
+/* Threads that wait for work; the first batch that needs them starts them. One pool serves any
+ * number of models and callers. After fork, the pool starts new threads in the child process. */
 typedef struct qd_thread_pool qd_thread_pool;
 
 qd_thread_pool *qd_thread_pool_create(void);
-/* Ends the threads. The pool must not be in use. */
+/* Joins the threads. The pool must not be in use. */
 void qd_thread_pool_destroy(qd_thread_pool *pool);
 
-/* Scratch of one batch call at a time: a workspace for each thread that takes part, and the
- * contacts of the latest call. Grows as needed. */
+/* Scratch memory for one batch call at a time: a workspace for each thread, and the contacts of the
+ * latest call. Grows as needed. */
 typedef struct qd_batch qd_batch;
 
 qd_batch *qd_batch_create(const qd_model *model);
 void qd_batch_destroy(qd_batch *batch);
-/* Lets whoever waits for a batch give it up. stop(context) is asked by the calling thread alone,
- * between steps: often, so it should be quick. After it has returned 1, no step begins any more;
- * the call ends with those under way and returns QD_STOPPED, and its outputs are incomplete. NULL:
- * the call runs to its end, as at first. */
+/* Sets a function that can stop a batch. Only the calling thread calls stop(context), between steps
+ * and often, so it should be fast. After it returns 1, no further step begins; the call ends after
+ * the running steps and returns QD_STOPPED, and its outputs are incomplete. NULL (default): the
+ * call runs to its end. */
 void qd_batch_set_stop(qd_batch *batch, int (*stop)(void *context), void *context);
 
-/* Commands that react, of rollouts: sample i's step t is taken with
+/* State feedback in rollouts: step t of sample i has the command
  *
  *     clip(u + x_gain (q [-] q_nominal) + v_gain (v - v_nominal) + u_gain (u of step t - 1),
  *          lower, upper)
  *
- * where q and v are where the step begins, and u what qd_batch_input has. What qd_ocp_qp gives is
- * this with u - x_gain x - u_gain (u before it) in place of u. */
+ * where q and v are the state at its beginning, and u is that of qd_batch_input. For the feedback
+ * law of qd_ocp_solution, pass u_t - x_gain x_t - u_gain u_{t-1} as u. */
 typedef struct qd_feedback {
   const double *q_nominal;     /* (step_count, nq), the same for all samples */
-  const double *u_before;      /* (nu) command before the first, likewise */
+  const double *u_before;      /* (nu) command before the first one, likewise */
   const double *x_gain;        /* (sample_count, step_count, nu, nv) */
   const double *u_gain;        /* (sample_count, step_count, nu, nu), NULL: zero */
-  const double *v_nominal;     /* (step_count, nv) of the second-order step; else NULL, as v_gain */
+  const double *v_nominal;     /* (step_count, nv) of the second-order step; else NULL, like
+                                  v_gain */
   const double *v_gain;        /* (sample_count, step_count, nu, nv) */
   const double *lower, *upper; /* (sample_count, step_count, nu) */
-  double *u; /* (sample_count, step_count, nu) the commands, filled; NaN after a failed step */
+  double *u; /* out: (sample_count, step_count, nu) the commands; NaN after a failed step */
 } qd_feedback;
 
-/* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
+/* Sample i begins at q + i * q_stride, and so on; with a stride of 0 all samples share one
+ * value. */
 typedef struct qd_batch_input {
   int64_t sample_count;
-  const double *q;       /* (nq) a sample */
-  const double *v;       /* (nv) a sample, of the second-order step, as options say; else NULL */
-  const double *u;       /* (nu) a sample */
-  const double *tau;     /* (nv) a sample, N or Nm; NULL: none */
-  const double *wrench;  /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
-  const double *mocap;   /* (mocap_count, 7) a sample; NULL: where the model has them */
-  const double *bristle; /* (soft_pair_count, 6) a sample, as in qd_step_input; NULL: zero */
+  const double *q;       /* (nq) per sample */
+  const double *v;       /* (nv) per sample, of the second-order step (options.dynamic); else
+                            NULL */
+  const double *u;       /* (nu) per sample */
+  const double *tau;     /* (nv) per sample, N or Nm; NULL: none */
+  const double *wrench;  /* (body_count, 6) per sample, as in qd_step_input; NULL: none */
+  const double *mocap;   /* (mocap_count, 7) per sample; NULL: the poses of the model */
+  const double *bristle; /* (soft_pair_count, 6) per sample, as in qd_step_input; NULL: zero */
   ptrdiff_t q_stride, v_stride, u_stride, tau_stride,
       wrench_stride;                                   /* doubles from sample to sample */
   ptrdiff_t mocap_stride, bristle_stride;              /* likewise */
   ptrdiff_t u_step, tau_step, wrench_step, mocap_step; /* of rollouts: from step to step */
-  const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
-                                                  qd_parameter_check; NULL: the model's */
+  const double *parameter[QD_PARAMETER_COUNT];         /* parameters per sample, which must pass
+                                                          qd_parameter_check; NULL: those of the
+                                                          model */
   ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];
-  const qd_step_start *start;  /* guesses, of a rollout for its first step; NULL: none */
-  ptrdiff_t start_stride;      /* 1: each sample has its own; 0: all have the same */
-  int warm_start;              /* of rollouts: 1: each step starts from the one before */
-  const qd_feedback *feedback; /* of rollouts; NULL: the commands as they are */
-  double *v_path; /* of rollouts of the second-order step: (sample_count, step_count + 1, nv) the
-                     velocities, filled as q is; else NULL */
-  double *bristle_path; /* likewise of QD_PATCH_BRISTLE: (sample_count, step_count + 1,
+  const qd_step_start *start;  /* warm starts; of a rollout for its first step; NULL: none */
+  ptrdiff_t start_stride;      /* 1: one per sample; 0: the same for all */
+  int warm_start;              /* of rollouts: 1: each step is warm-started from the previous one */
+  const qd_feedback *feedback; /* of rollouts; NULL: the commands do not depend on the state */
+  double *v_path; /* out: of rollouts of the second-order step: (sample_count, step_count + 1, nv)
+                     velocities, like q; else NULL */
+  double *bristle_path; /* out: likewise with QD_PATCH_BRISTLE: (sample_count, step_count + 1,
                            soft_pair_count, 6), else NULL */
 } qd_batch_input;
 
-/* Caller's memory; every array but q_next and status may be NULL. */
+/* Caller's memory; every array except q_next and status may be NULL. */
 typedef struct qd_batch_output {
   double *q_next;           /* (sample_count, nq) */
   double *v_next;           /* (sample_count, nv) of the second-order step */
-  double *bristle;          /* (sample_count, soft_pair_count, 6) as in qd_step_result; where a
-                               sample failed, what it began with */
-  double *delta;            /* (sample_count, nv), zero where a sample failed */
-  double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
-  double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
-  double *tendon_force;     /* (sample_count, tendon_count), zero where a sample failed */
-  int32_t *softened;        /* (sample_count) as in qd_step_result, 0 where a sample failed */
-  double *actuator_force;   /* (sample_count, 2, nu) as in qd_step_result, zero where one failed */
-  double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) dq_next by it,
-                                            NaN where a sample failed */
-  uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */
+  double *bristle;          /* (sample_count, soft_pair_count, 6) as in qd_step_result; the input if
+                               the sample failed */
+  double *delta;            /* (sample_count, nv), zero if the sample failed */
+  double *limit_force;      /* (sample_count, nv) N or Nm, zero if the sample failed */
+  double *constraint_force; /* (sample_count, constraint_count, 6), zero if the sample failed */
+  double *tendon_force;     /* (sample_count, tendon_count), zero if the sample failed */
+  int32_t *softened;        /* (sample_count) as in qd_step_result, 0 if the sample failed */
+  double *actuator_force;   /* (sample_count, 2, nu) as in qd_step_result, zero if it failed */
+  double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) derivative of
+                                            q_next, NaN if the sample failed */
+  uint8_t *derivative_exact; /* (sample_count) as in qd_step_result, 0 if the sample failed */
   int32_t *status;           /* (sample_count) a qd_status each */
-  int64_t *contact_start;    /* (sample_count + 1) contacts of sample i are contact_start[i] up to
-                                contact_start[i + 1] of qd_batch_contacts; NULL: contacts not kept */
+  int64_t *contact_start;    /* (sample_count + 1) sample i has the contacts contact_start[i] to
+                                contact_start[i + 1] - 1 of qd_batch_contacts; NULL: contacts are
+                                not kept */
 } qd_batch_output;
 
-/* The failed sample of the smallest index. */
+/* The failed sample with the smallest index. */
 typedef struct qd_batch_failure {
   int64_t sample; /* -1: none failed */
   int64_t step;   /* of a rollout, from 0 */
@@ -116,64 +121,66 @@ typedef struct qd_batch_failure {
   int culprit_count;
 } qd_batch_failure;
 
-/* qd_step for every sample on up to thread_count threads, the caller's included (pool may be NULL:
- * the caller's alone). The output's derivatives are not touched. Returns QD_OK once every sample
- * has a status, QD_OUT_OF_MEMORY if the batch could not begin, QD_STOPPED: see
- * qd_batch_set_stop. */
+/* Calls qd_step for every sample on up to thread_count threads, including that of the caller (pool
+ * may be NULL: only the caller). Does not write derivatives. Returns QD_OK if every sample has a
+ * status, QD_OUT_OF_MEMORY if the batch could not begin, QD_STOPPED: see qd_batch_set_stop. */
 qd_status qd_step_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                         const qd_step_options *options, const qd_batch_input *input,
                         const qd_batch_output *output, qd_batch_failure *failure);
-/* The same with qd_linearize, or with qd_differentiate and qd_vjp where derivatives by more than q
- * and u are wanted. */
+/* The same with qd_linearize, or with qd_differentiate and qd_vjp for derivatives with respect to
+ * other arguments than q and u. */
 qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                              const qd_step_options *options, const qd_batch_input *input,
                              const qd_batch_output *output, qd_batch_failure *failure);
-/* Copies the contacts of the latest qd_step_batch or qd_linearize_batch, in the order of samples;
- * contact_start (sample_count + 1) is what that call filled, and contacts has room for
- * contact_start[sample_count]. */
+/* Copies the contacts of the latest qd_step_batch or qd_linearize_batch, in the order of samples.
+ * contact_start (sample_count + 1) comes from that call; contacts has contact_start[sample_count]
+ * elements. */
 void qd_batch_contacts(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                        int64_t sample_count, const int64_t *contact_start, qd_contact *contacts);
 
-/* step_count steps in a row from each sample's q. u, tau and wrench hold one value a step, u_step
- * (tau_step, wrench_step) doubles from step to step; 0: the same in every step. Fills q
+/* Computes step_count steps in sequence from the q of each sample. u, tau and wrench have one value
+ * per step, u_step (tau_step, wrench_step) doubles apart; 0: the same in every step. Fills q
  * (sample_count, step_count + 1, nq), which begins with the normalised q, and per sample the status
- * and the number of steps that were done; after a failed step the last configuration is repeated.
- */
+ * and the number of completed steps; after a failed step the last configuration is repeated. */
 qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                            const qd_step_options *options, const qd_batch_input *input,
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure);
 
-/* How a rollout is differentiated: every configuration of it, by where it begins, by what every
- * step is given and by the sample's parameters. With a feedback, which must have no u_gain, u is
- * what qd_batch_input has, and commands that are clipped do not change. Under the options of the
- * steps, or at the same configurations under others (smoothed, where the steps are exact). */
+/* Options of the derivatives of a rollout: of every configuration, with respect to the initial
+ * state, the inputs of every step and the parameters of the sample. With a feedback, which must
+ * have no u_gain, u is that of qd_batch_input, and clipped commands have zero derivatives. The
+ * derivatives use the options of the steps, or other options at the same configurations (for
+ * example smoothed options for exact steps). */
 typedef struct qd_rollout_way {
   const qd_step_options *options; /* NULL: those of the steps */
-  int ambient;                    /* 1: derivatives of f(normalize(q)) by the numbers of q (nq), as
-                                     of q[t]; 0: in tangent coordinates (nv) */
-  int path_known;                 /* 1: q, status and steps_done hold the rollout already */
-  int64_t kept; /* steps, from the last back, whose factors are kept from the rollout itself; the
-                   others are taken once more. -1: as many as fit into 128 MB a thread */
-  const double *v_cotangent; /* of a pullback of the second-order step: (sample_count, step_count +
-                                1, nv) of every velocity; NULL: zero */
-  double *v_out; /* of its pushforward: (sample_count, step_count + 1, nv), NULL: not wanted */
-  uint8_t *derivative_exact; /* (sample_count) 1: that of every step is exact; 0: not, or failed */
+  int ambient;                    /* 1: derivatives of f(normalize(q)) with respect to the
+                                     components of q (nq), and of those of q[t]; 0: in tangent
+                                     coordinates (nv) */
+  int path_known;                 /* 1: q, status and steps_done contain the rollout on entry */
+  int64_t kept; /* number of last steps whose factors are kept from the rollout; earlier steps are
+                   computed again. -1: as many as fit into 128 MB per thread */
+  const double *v_cotangent; /* for vjp of second-order steps: (sample_count, step_count + 1, nv)
+                                cotangents of all velocities; NULL: zero */
+  double *v_out; /* out: for jvp of second-order steps: (sample_count, step_count + 1, nv) tangents
+                    of all velocities; NULL: not wanted */
+  uint8_t *derivative_exact; /* out: (sample_count) 1: derivative_exact is 1 in every step; 0: not,
+                                or the sample failed */
 } qd_rollout_way;
 
-/* qd_rollout_batch and its pullback: cotangent (sample_count, step_count + 1, nv or nq) of every
- * configuration, the first included. gradient[i]: NULL, or by q (sample_count, nv or nq), by u, tau
- * and wrench (sample_count, step_count, size), by parameters (sample_count, size); NaN where the
- * sample failed. With 0 in u_step and its like the gradient of every step is given all the same.
- */
+/* qd_rollout_batch and its vector-Jacobian products: cotangent (sample_count, step_count + 1, nv or
+ * nq) of every configuration, including the first. gradient[i]: NULL, or with respect to q
+ * (sample_count, nv or nq), to u, tau and wrench (sample_count, step_count, size), to parameters
+ * (sample_count, size); NaN if the sample failed. If u_step and the like are 0, the gradient still
+ * has one value per step. */
 qd_status qd_rollout_vjp_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                                const qd_step_options *options, const qd_batch_input *input,
                                int64_t step_count, const qd_rollout_way *way,
                                const double *cotangent, double *const gradient[QD_ARGUMENT_COUNT],
                                double *q, int32_t *status, int64_t *steps_done,
                                qd_batch_failure *failure);
-/* The same forwards: tangent[i] as gradient[i] above, NULL: zero; out (sample_count, step_count +
- * 1, nv or nq), NaN where the sample failed. */
+/* qd_rollout_batch and its Jacobian-vector products: tangent[i] has the shape of gradient[i] above,
+ * NULL: zero; out (sample_count, step_count + 1, nv or nq), NaN if the sample failed. */
 qd_status qd_rollout_jvp_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                                const qd_step_options *options, const qd_batch_input *input,
                                int64_t step_count, const qd_rollout_way *way,
@@ -181,24 +188,26 @@ qd_status qd_rollout_jvp_batch(qd_thread_pool *pool, int thread_count, qd_batch 
                                double *q, int32_t *status, int64_t *steps_done,
                                qd_batch_failure *failure);
 
-/* qd_body_poses of many configurations, normalised: pos (sample_count, body_count, 3), rot
- * (sample_count, body_count, 3, 3), NaN where the status is not QD_OK. */
+/* qd_body_poses of many configurations, which it normalises: pos (sample_count, body_count, 3), rot
+ * (sample_count, body_count, 3, 3), NaN if the status is not QD_OK. */
 qd_status qd_body_poses_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                               int64_t sample_count, const double *q, ptrdiff_t q_stride,
                               double *pos, double *rot, int32_t *status);
 
-/* What a policy is told that moves a body to a goal, as numbers of about one. In this order: the
- * goal from the body in the body's axes, over length (3); its direction (3); log(1 + distance /
- * position_tolerance) and the same of the angle; the goal's rotation from the body's, the first two
- * columns (6). With the world: the body's place over length (3), its rotation (6) and the goal's
- * place from the body's over length (3), in world axes. The tips' places from the body over length,
- * (3) each, all in the body's axes, then all in the world's; joints from the middle over half of
- * their ranges; more_count numbers of the caller's own. */
+/* Observation of a policy that moves a body to a goal; its entries are of order one. In this order:
+ * position of the goal relative to the body, in the axes of the body, divided by length (3); its
+ * direction (3); log(1 + distance / position_tolerance) and the same for the angle; first two
+ * columns of the rotation from the body to the goal (6). If with_world: position of the body
+ * divided by length (3), first two columns of its rotation (6) and position of the goal relative to
+ * the body divided by length (3), in world axes. Positions of the tips relative to the body divided
+ * by length (3 each), all in the axes of the body, then all in world axes; joint positions relative
+ * to the middle, divided by half of their ranges; more_count numbers of the caller. */
 typedef struct qd_view {
   int body;
   int coordinate_count;
-  const int32_t *coordinate; /* (coordinate_count) of the body: indices of a tangent vector */
-  const int32_t *turns; /* of each: 0 shifts, m; 1 turns, rad; 2 turns, whole turns uncounted */
+  const int32_t *coordinate; /* (coordinate_count) DOFs of the body: indices of a tangent vector */
+  const int32_t *turns;      /* of each: 0 translation, m; 1 rotation, rad; 2 rotation modulo full
+                                turns */
   int with_world;
   int tip_count;
   const int32_t *tip; /* (tip_count) bodies */
@@ -206,20 +215,21 @@ typedef struct qd_view {
   const int32_t *joint;        /* (joint_count) indices in q */
   const double *middle, *half; /* (joint_count) */
   int more_count;
-  const int32_t *column; /* (qd_view_size) of each number its column, or -1: left out */
+  const int32_t *column; /* (qd_view_size) column of each number, or -1: left out */
   int column_count;
   double length, position_tolerance, rotation_tolerance; /* m, m, rad; > 0 */
-  double reach;                                          /* weight of the tips' distance */
-  double home[3];                                        /* a place, m */
+  double reach;                                          /* weight of the distance of the tips */
+  double home[3];                                        /* a position, m */
 } qd_view;
 
-/* Numbers of all kinds, those left out included. */
+/* Number of all entries, including those left out. */
 int qd_view_size(const qd_view *view);
 
-/* What an observation is judged by: distance (m) and angle (rad) from the goal; the larger of both
- * over their tolerances, <= 1 where the goal is reached; with e the root of distance^2 + (length
- * angle)^2 the potential -e / length - log(1 + e / position_tolerance) - reach max(0, f - 1.2), f
- * the tips' mean distance from the body over length; the body's distance from home, m. */
+/* Measures of an observation: distance (m) and angle (rad) to the goal; the larger ratio of both to
+ * their tolerances, <= 1 if the goal is reached; the potential -e / length - log(1 + e /
+ * position_tolerance) - reach max(0, f - 1.2), with e = sqrt(distance^2 + (length angle)^2) and f
+ * the mean distance of the tips from the body divided by length; distance of the body from home,
+ * m. */
 enum {
   QD_VIEW_SHIFT,
   QD_VIEW_TURN,
@@ -233,20 +243,20 @@ enum {
 typedef struct qd_view_input {
   int64_t sample_count;
   const double *q, *goal; /* (nq), the goal normalised */
-  const double *pose;     /* (12) the body's at the goal: place and rotation matrix */
+  const double *pose;     /* (12) pose of the body at the goal: position and rotation matrix */
   const double *more;     /* (more_count) */
   ptrdiff_t q_stride, goal_stride, pose_stride, more_stride;
 } qd_view_input;
 
-/* observation (sample_count, column_count) and measure (sample_count, QD_VIEW_MEASURES) of many
- * configurations, NaN where the status, that of qd_normalize, is not QD_OK. */
+/* Computes observation (sample_count, column_count) and measure (sample_count, QD_VIEW_MEASURES) of
+ * many configurations; NaN if the status, that of qd_normalize, is not QD_OK. */
 qd_status qd_observe_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                            const qd_view *view, const qd_view_input *input, double *observation,
                            double *measure, int32_t *status);
 
-/* A game of such configurations: what reaching the goal brings, what losing the body or a failed
- * move costs, and every action; from how far from home (m) the body is lost, and the number of
- * actions that an episode has at most. */
+/* Rewards of an episode: reward for reaching the goal, cost of losing the body or of a failed step,
+ * cost of every action; distance from home (m) beyond which the body is lost; and the largest
+ * number of actions per episode. */
 typedef struct qd_game {
   double success, failure, cost, lost;
   int64_t horizon;
@@ -254,24 +264,24 @@ typedef struct qd_game {
 
 enum { QD_GAME_TERMINATED, QD_GAME_TRUNCATED, QD_GAME_SUCCESS, QD_GAME_LOST, QD_GAME_MARKS };
 
-/* What one action each brought of many players, who have come to measures (count, QD_VIEW_MEASURES)
- * from potentials before (count), by done (count) actions of their episodes, this one included;
- * failed: whose action had no answer. reward (count): the change of the potential and what the game
- * adds; mark[k] (count): 0 or 1. */
+/* Computes the reward of one action in each of many episodes. measure (count, QD_VIEW_MEASURES):
+ * after the action; before (count): potentials before it; done (count): number of actions of the
+ * episode, including this one; failed: 1 if the step failed. reward (count): change of the
+ * potential plus the rewards of the game; mark[k] (count): 0 or 1. */
 void qd_judge(const qd_game *game, int64_t count, const double *measure, const double *before,
               const uint8_t *failed, const int64_t *done, double *reward,
               uint8_t *const mark[QD_GAME_MARKS]);
 
-/* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
- * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
+/* qd_pair_distances of many configurations: sample i is at q + i * q_stride (doubles); its row of
+ * distance (sample_count, pair_count) is NaN if its status is not QD_OK. */
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                                   int64_t sample_count, const double *q, ptrdiff_t q_stride,
                                   double margin, double *distance, int32_t *status);
 
 /* ---------------------------------------------------------------- derivatives of MuJoCo's step
- * MuJoCo's own arrays, read in place, of a model and of its data after mj_forward; nothing here
- * links MuJoCo. Names, shapes and meanings are those of mjModel, mjOption, mjData and mjContact
- * (their documentation), booleans bytes. */
+ * Arrays of an mjModel and of its mjData after mj_forward, read in place; qdsim does not link
+ * MuJoCo. Names, shapes and meanings are as documented for mjModel, mjOption, mjData and mjContact;
+ * booleans are bytes. */
 
 typedef struct qd_mj {
   int64_t nq, nv, nu, na, nbody, ngeom, nactuator, ntendon, nwrap;
@@ -314,41 +324,43 @@ typedef struct qd_mj {
   int64_t contact_stride; /* bytes from contact to contact */
 } qd_mj;
 
-/* Convex meshes of a model, by its mesh numbers. Immutable. */
+/* Convex meshes of a model, by mesh index. Immutable. */
 typedef struct qd_mj_meshes qd_mj_meshes;
 
-/* Of mesh i: vertex_count[i] vertices and face_count[i] triangles of its hull, counterclockwise
- * seen from outside, in arrays mesh after mesh; face_count[i] = 0: contacts of it are not known. */
+/* Mesh i has vertex_count[i] vertices and face_count[i] triangles of its hull, counterclockwise
+ * seen from outside, in arrays mesh after mesh; face_count[i] = 0: derivatives of its contacts are
+ * unknown. */
 qd_mj_meshes *qd_mj_meshes_create(int mesh_count, const int32_t *vertex_count, const double *vertex,
                                   const int32_t *face_count, const int32_t *face);
 void qd_mj_meshes_destroy(qd_mj_meshes *meshes);
 
-/* How a contact changes that the caller differentiated: rows of distance, position (3) and normal
- * (3), columns the twist (omega, v at the contact's position) of the second geometry, world axes,
- * while the first one stands still. */
+/* Derivative of a contact that the caller computed: rows are distance, position (3) and normal (3);
+ * columns are the twist (omega, v at the position of the contact) of the second geometry relative
+ * to the first, in world axes. */
 typedef struct qd_mj_change {
   int32_t contact;     /* which */
   double by_twist[42]; /* (7, 6) */
 } qd_mj_change;
 
 typedef struct qd_mj_info {
-  int unknown_count; /* contacts that act and whose change is not known, */
-  int unknown[16];   /* and the first of them */
-  int iterations;    /* of Newton's method on the step's forces, from MuJoCo's */
-  double residual;   /* of qacc, beside its largest number, where it ended */
+  int unknown_count; /* active contacts with unknown derivative, */
+  int unknown[16];   /* and the first ones */
+  int iterations;    /* of Newton's method for the forces, starting from MuJoCo's */
+  double residual;   /* final residual of qacc, relative to its largest entry */
 } qd_mj_info;
 
 typedef struct qd_mj_workspace qd_mj_workspace;
 
-/* One thread's scratch for any models; grows with them. NULL if memory is exhausted. */
+/* Scratch memory of one thread for any models; grows as needed. NULL if memory is exhausted. */
 qd_mj_workspace *qd_mj_workspace_create(void);
 void qd_mj_workspace_destroy(qd_mj_workspace *workspace);
 
-/* Derivatives of one mj_step, Euler or implicitfast, by the implicit function theorem on MuJoCo's
- * convex program of accelerations: A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the state (dq,
- * dv, act) in MuJoCo's tangent coordinates, as mjd_transitionFD orders them. QD_BAD_ARGUMENT:
- * contacts are unknown (info). QD_NUMERICAL_TROUBLE: Newton's matrix could not be factored.
- * QD_OUT_OF_MEMORY: the workspace could not grow. Of the models that its caller has checked. */
+/* Derivatives of one mj_step, with Euler or implicitfast, by the implicit function theorem for
+ * MuJoCo's convex program of accelerations: A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the
+ * state (dq, dv, act) in MuJoCo's tangent coordinates, in the order of mjd_transitionFD. The caller
+ * must check that the model is supported. QD_BAD_ARGUMENT: derivatives of contacts are unknown
+ * (info). QD_NUMERICAL_TROUBLE: Newton's matrix could not be factored. QD_OUT_OF_MEMORY: the
+ * workspace could not grow. */
 qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int change_count,
                           const qd_mj_change *changes, qd_mj_workspace *workspace, double *A,
                           double *B, qd_mj_info *info);
