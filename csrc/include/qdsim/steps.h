@@ -245,11 +245,11 @@ typedef struct qd_step_result {
   int dropped_pairs;          /* out: missed pairs that an exact step ignores, because the step
                                  would be infeasible with them. They exert no force and may end at
                                  any depth; everything else holds, including the friction law */
-  int relaxed_contacts; /* out: contacts whose row only forbids deeper penetration (smoothed: that
-                           count as gaps of 0.1 %). These are contacts that penetrate by less than 5
-                           % of the size of their shapes, if resolving all of them would be
-                           infeasible, and contacts of any depth that only a motion of 3 rad (m) or
-                           more would open, at dead centres of a chain */
+  int relaxed_contacts; /* out: contacts whose row only forbids deeper penetration (in smoothed
+                           steps: whose distance is replaced by a gap of 0.1 %). These are contacts
+                           that penetrate by less than 5 % of the size of their shapes, if resolving
+                           all of them would be infeasible, and contacts of any depth that only a
+                           motion of 3 rad (m) or more would open, at dead centres of a chain */
   int deep_contacts;  /* out: contacts that penetrate by at least 5 % of the size of their shapes at
                          q, and that the step resolves at once, even by a large motion */
   int softened;       /* out: contacts, limits and rows of constraints violated by more than the
