@@ -133,14 +133,14 @@ def path_of(name: str, value: object) -> Path:
     return Path(text)
 
 
-def generator_of(rng: int | np.random.Generator, name: str = "rng") -> np.random.Generator:
+def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
     """A generator, itself or made from a seed (what `numpy.random.default_rng` takes)."""
     if isinstance(rng, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected a seed or a generator, got {type(rng).__name__}")
+        raise TypeError(f"rng: expected a seed or a generator, got {type(rng).__name__}")
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: expected a seed or a generator: {error}") from None
+        raise type(error)(f"rng: expected a seed or a generator: {error}") from None
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:

@@ -7,11 +7,11 @@ process of its own keeps both from the user.
 import numpy as np
 
 
-def fill(points: str = "surface.npz", volume: str = "volume.npz") -> None:
+def fill() -> None:
     """Reads `points`, `triangles` and `share`, the edge beside the surface's diagonal; writes `points`, `tetrahedra`."""
     import wildmeshing
 
-    with np.load(points) as surface:
+    with np.load("surface.npz") as surface:
         filled = wildmeshing.Tetrahedralizer(
             epsilon=1e-3, edge_length_r=float(surface["share"]), max_threads=1
         )
@@ -19,7 +19,7 @@ def fill(points: str = "surface.npz", volume: str = "volume.npz") -> None:
         filled.set_mesh(surface["points"], surface["triangles"])
     filled.tetrahedralize()
     made, cells = filled.get_tet_mesh()[:2]
-    np.savez(volume, points=np.asarray(made, dtype=np.float64), tetrahedra=np.asarray(cells))
+    np.savez("volume.npz", points=np.asarray(made, dtype=np.float64), tetrahedra=np.asarray(cells))
 
 
 if __name__ == "__main__":

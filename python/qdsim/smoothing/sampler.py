@@ -195,7 +195,7 @@ class Sampler:
         share = self._share
         pieces, kept = [], []
         for cut in _cuts(self.design.samples, self._cut):
-            piece = self._piece(points, nominal, part, cut, noise[:, cut], threads, chart)
+            piece = self._piece(points, nominal, part, noise[:, cut], threads, chart)
             good: Flags = np.all(piece.ok.reshape(n, -1, block), axis=2)
             shift.add(block_mean(piece.shift, block), good)
             if piece.slopes is not None:
@@ -230,7 +230,6 @@ class Sampler:
         points: Points,
         nominal: Array,
         part: slice,
-        cut: slice,
         unit: Array,
         threads: int | None,
         chart: Chart,

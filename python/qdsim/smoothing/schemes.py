@@ -22,8 +22,6 @@ from .sampling import Design, Seed, key_of
 
 __all__ = ["Analytic", "Exact", "Randomized", "Scheme"]
 
-Scales = float | tuple[float, ...]
-
 
 class Scheme(Protocol):
     """A way to make a local model of the step."""

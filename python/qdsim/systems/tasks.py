@@ -102,8 +102,6 @@ def _hand_sampler(
     *,
     steps: int,
     flexion: float,
-    pinch: float = 0.01,
-    contacts: int = 1,
     reach: float = 1.0,
 ) -> ClosingSampler:
     """The published random direction of the hand: two torsions, all flexions, the outer flexions.
@@ -129,12 +127,11 @@ def _hand_sampler(
     return ClosingSampler(
         object=body,
         basis=motions * steps,
-        mean=np.array([0.0, 0.0, flexion, pinch]),
+        mean=np.array([0.0, 0.0, flexion, 0.01]),
         spread=np.array([0.03, 0.03, 0.03 if model.nu == 16 else 0.02, 0.03]),
         opened=opened,
         reach=reach,
         wrist=place,
-        contacts=contacts,
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.model import Model
 from qdsim.step import Step
 
 __all__ = ["Forces", "cone_lines", "forces_of"]
@@ -42,7 +41,7 @@ class Forces:
         return len(self.points)
 
 
-def forces_of(model: Model, step: Step, objects: Collection[int]) -> Forces:
+def forces_of(step: Step, objects: Collection[int]) -> Forces:
     """The forces of a step at the configuration where it begins, on bodies of ``objects`` where these take part, else
     on the second body of each contact."""
     contacts = step.contacts

@@ -74,8 +74,7 @@ def stage_of(
     ]
     lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
     forces = [
-        None if frame.step is None else forces_of(model, frame.step, roles.objects)
-        for frame in frames
+        None if frame.step is None else forces_of(frame.step, roles.objects) for frame in frames
     ]
     stage: dict[str, Any] = {
         "title": film.title or model.name,
@@ -104,7 +103,7 @@ def stage_of(
         "goal": None,
         "trail": None,
         "tree": None,
-        **_shape_entries(model, shapes, unit),
+        **_shape_entries(shapes, unit),
     }
     if goal is not None:
         where, turned = model.body_poses(goal)
@@ -167,7 +166,7 @@ def _typical(forces: Sequence[Forces | None]) -> float:
     return float(np.median(loads[loads > 0.0])) if np.any(loads > 0.0) else 0.0
 
 
-def _shape_entries(model: Model, shapes: Sequence[Shape], unit: float) -> dict[str, Any]:
+def _shape_entries(shapes: Sequence[Shape], unit: float) -> dict[str, Any]:
     """Surfaces once each, and what is where."""
     surfaces = {shape.key: shape.surface for shape in shapes}
     surfaces = _thin_surfaces(surfaces)

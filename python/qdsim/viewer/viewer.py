@@ -145,9 +145,7 @@ class Viewer:
             for name, taken in (("exact", step), ("smoothed", smoothed)):
                 forces = None
                 if taken is not None:
-                    forces = forces_of(
-                        self.model, instance("step", taken, Step), self._roles.objects
-                    )
+                    forces = forces_of(instance("step", taken, Step), self._roles.objects)
                 self._scene.draw_forces(name, forces)
             self._scene.draw_patches(pressure_surface(self.model, q))
 

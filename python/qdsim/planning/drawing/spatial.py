@@ -96,7 +96,7 @@ class SpatialScene:
         self.object = model.body_names.index(object)
         parents = _parents(model)
         self.kind = _kinds(model, parents)
-        self.limb = _limbs(model, parents, self.kind)
+        self.limb = _limbs(parents, self.kind)
         self.geometry = one_of("geometry", geometry, GEOMETRIES)
         self.solids = solids_of(model, [kind != "world" for kind in self.kind], self.geometry)
         self.links = links_of(model, self.kind) if self.geometry == "visual" else []
@@ -342,10 +342,8 @@ def _still_bodies(model: Model, parents: list[int]) -> set[int]:
     return still
 
 
-def _limbs(model: Model, parents: list[int], kind: list[str]) -> dict[int, int]:
-    """A number for every finger: a branch of the robot that begins where bodies have several
-    children.
-    """
+def _limbs(parents: list[int], kind: list[str]) -> dict[int, int]:
+    """A number for every finger: a branch of the robot that begins where bodies have several children."""
     children: dict[int, list[int]] = {}
     for b in range(1, len(parents)):
         if kind[b] == "robot":

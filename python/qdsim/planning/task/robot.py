@@ -253,26 +253,16 @@ def soft_geoms(model: Model) -> NDArray[np.bool_]:
     return np.array([geom.soft is not None for geom in model.description.geoms], dtype=bool)
 
 
-def near_pairs(
-    model: Model, q: Array, gap: float, moves: NDArray[np.bool_] | None = None
-) -> NDArray[np.void]:
-    """Contacts of pairs nearer than ``gap`` that some joint moves against each other.
-
-    Args:
-        model, q: where.
-        gap: m.
-        moves: ``(joints, bodies)`` which joint moves which body; None takes all actuated joints.
-    """
+def near_pairs(model: Model, q: Array, gap: float) -> NDArray[np.void]:
+    """Contacts of pairs nearer than ``gap`` (m) that some actuated joint moves against each other."""
     contacts = model.collide(q, gap)
-    near: NDArray[np.void] = contacts[too_near(model, contacts, gap, moves)]
+    near: NDArray[np.void] = contacts[too_near(model, contacts, gap)]
     return near
 
 
-def too_near(
-    model: Model, contacts: NDArray[np.void], gap: float, moves: NDArray[np.bool_] | None = None
-) -> NDArray[np.intp]:
+def too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np.intp]:
     """Indices of the contacts that :func:`near_pairs` has."""
-    table = moved_bodies(model) if moves is None else moves
+    table = moved_bodies(model)
     apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
     return np.flatnonzero(apart & (contacts["dist"] < gap))
 
