@@ -12,9 +12,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import core_choice  # noqa: F401  (before the core is imported)
-from ._core import SolverError
-from .batches.dynamics import (
+from qdsim import core_choice  # noqa: F401  (before the core is imported)
+from qdsim._core import SolverError
+from qdsim.batches.dynamics import (
     BatchDynamicSteps,
     DynamicRolloutPullbacks,
     DynamicRolloutPushforwards,
@@ -24,8 +24,8 @@ from .batches.dynamics import (
     rollout_dynamic_vjp,
     step_dynamic_batch,
 )
-from .batches.feedback import Feedback
-from .batches.products import (
+from qdsim.batches.feedback import Feedback
+from qdsim.batches.products import (
     BatchPullbacks,
     BatchPushforwards,
     RolloutPullbacks,
@@ -35,10 +35,10 @@ from .batches.products import (
     rollout_vjp,
     vjp_batch,
 )
-from .batches.queries import body_poses, pair_distances
-from .batches.rollouts import Rollouts, rollout
-from .batches.steps import BatchLinearizations, BatchSteps, linearize_batch, step_batch
-from .complementarity import (
+from qdsim.batches.queries import body_poses, pair_distances
+from qdsim.batches.rollouts import Rollouts, rollout
+from qdsim.batches.steps import BatchLinearizations, BatchSteps, linearize_batch, step_batch
+from qdsim.complementarity import (
     CoulombInfo,
     CoulombSolution,
     LcpInfo,
@@ -49,9 +49,9 @@ from .complementarity import (
     solve_lcp,
     solve_mlcp,
 )
-from .cone import ConeSolution, solve_cone_program
-from .contact_surfaces import ContactSurface, pressure_surface
-from .description import (
+from qdsim.cone import ConeSolution, solve_cone_program
+from qdsim.contact_surfaces import ContactSurface, pressure_surface
+from qdsim.description import (
     Description,
     HeightField,
     ModelWarning,
@@ -59,8 +59,8 @@ from .description import (
     SceneBuilder,
     Softness,
 )
-from .differential import Differential, differentiate, jvp, vjp
-from .dynamics import (
+from qdsim.differential import Differential, differentiate, jvp, vjp
+from qdsim.dynamics import (
     DynamicDifferential,
     DynamicLinearization,
     DynamicOptions,
@@ -69,19 +69,19 @@ from .dynamics import (
     linearize_dynamic,
     step_dynamic,
 )
-from .loading import build, load
-from .model import Model
-from .ocp import OcpSolution, solve_ocp_qp
-from .parameters import Parameters
-from .registration import register_with_gymnasium
-from .sensors import contact_forces, read_sensors
-from .simulation import Simulation, simulate
-from .step import CommonOptions, Linearization, Options, SolverInfo, Step, linearize, step
-from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
+from qdsim.loading import build, load
+from qdsim.model import Model
+from qdsim.ocp import OcpSolution, solve_ocp_qp
+from qdsim.parameters import Parameters
+from qdsim.registration import register_with_gymnasium
+from qdsim.sensors import contact_forces, read_sensors
+from qdsim.simulation import Simulation, simulate
+from qdsim.step import CommonOptions, Linearization, Options, SolverInfo, Step, linearize, step
+from qdsim.velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
 if TYPE_CHECKING:
-    from . import formats, parallel, planning, pressure, smoothing, systems, viewer
-    from .identification import Identified, Recording, identify
+    from qdsim import formats, parallel, planning, pressure, smoothing, systems, viewer
+    from qdsim.identification import Identified, Recording, identify
 
 __version__ = "0.1.0"
 

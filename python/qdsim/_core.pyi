@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from .array_type import Array
-from .trace import TraceRow
+from qdsim.array_type import Array
+from qdsim.trace import TraceRow
 
 _Contacts = npt.NDArray[np.void]
 _WarmStart: TypeAlias = "Step | DynamicStep | Linearization"

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "LARGEST",
     "MOST_COUNT",
     "MOST_INTEGER",
     "fields",
@@ -44,6 +45,9 @@ _Kind = TypeVar("_Kind")
 
 MOST_INTEGER = 2**31 - 1
 """The largest integer where nothing else is said: what the core counts with."""
+
+LARGEST = 1e100
+"""Squares of numbers beyond it may overflow (`QD_OCP_LARGEST` of the core)."""
 
 MOST_COUNT = 2**24
 """The largest count of things that are all kept in memory."""

@@ -1,10 +1,13 @@
-"""The one type of arrays: floating numbers in double precision."""
+"""The one type of arrays, floating numbers in double precision, and what counts as their rounding."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array"]
+__all__ = ["ROUNDING", "Array"]
 
 Array = npt.NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""Relative; differences below it are what rounding leaves in numbers computed from others of about 1."""

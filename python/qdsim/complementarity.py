@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
-from .arguments import MOST_INTEGER, finite, integer, number, one_of, real_array, reals
-from .array_type import Array
+from qdsim._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
+from qdsim.arguments import MOST_INTEGER, finite, integer, number, one_of, real_array, reals
+from qdsim.array_type import ROUNDING, Array
 
 __all__ = [
     "CoulombInfo",
@@ -32,7 +32,6 @@ __all__ = [
 
 _MOST_LCP = 2**14
 _MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
-_ROUNDING = 1e-9  # relative: of proofs, and of diagonal entries, which of Delassus matrices are not negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +456,7 @@ def _check_diagonal(
 ) -> None:
     row = np.repeat(np.arange(start.size - 1), np.diff(start))
     own = row == column
-    least = -_ROUNDING * np.abs(value).max(initial=0.0)
+    least = -ROUNDING * np.abs(value).max(initial=0.0)
     for i in row[own][value[own] < least][:1]:
         entry = _entry(start, column, value, int(i), int(i))
         raise ValueError(f"W: not positive semidefinite, [{i}, {i}] is {entry:.17g}")
@@ -501,5 +500,5 @@ def _proof(
     size = np.zeros(q.size)  # roots of the diagonal: |W_ij| <= size_i size_j
     np.add.at(size, row[row == column], value[row == column])
     size = np.sqrt(np.maximum(size, 0.0))
-    held = bool(np.all(np.abs(moved) <= _ROUNDING * size * (size @ u)))
-    return u if held and q @ u < -_ROUNDING * (np.abs(q) @ u) else None
+    held = bool(np.all(np.abs(moved) <= ROUNDING * size * (size @ u)))
+    return u if held and q @ u < -ROUNDING * (np.abs(q) @ u) else None

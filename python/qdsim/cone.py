@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from qdsim._core import SolverInfo, _solve_cone_program
 from qdsim.array_type import Array
-
-from ._core import SolverInfo, _solve_cone_program
 
 __all__ = ["ConeSolution", "solve_cone_program"]
 

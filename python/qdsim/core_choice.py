@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 def _copy_for_this_machine() -> Path | None:
     try:
-        from . import _cpu_level
+        from qdsim import _cpu_level
     except ImportError:
         return None
     file = Path(str(_cpu_level.__file__))

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._core import ARGUMENT_NAMES, Step
-from .arguments import finite, reals
-from .array_type import Array
+from qdsim import _core
+from qdsim._core import ARGUMENT_NAMES, Step
+from qdsim.arguments import finite, reals
+from qdsim.array_type import Array
 
 __all__ = ["Differential", "differentiate", "jvp", "vjp"]
 

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._core import DynamicStep, StepOptions, step_dynamic
-from .arguments import fields, former, number, one_of
-from .array_type import Array
-from .differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from .step import PATCH_LAWS, RENAMED_OPTIONS, CommonOptions
+from qdsim import _core
+from qdsim._core import DynamicStep, StepOptions, step_dynamic
+from qdsim.arguments import fields, former, number, one_of
+from qdsim.array_type import Array
+from qdsim.differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
+from qdsim.step import PATCH_LAWS, RENAMED_OPTIONS, CommonOptions
 
 __all__ = [
     "DynamicDifferential",

@@ -34,10 +34,10 @@ from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import _core, layer_manifold
-from ._core import ARGUMENT_NAMES
-from .dynamics import DynamicOptions
-from .layer_arguments import (
+from qdsim import _core, layer_manifold
+from qdsim._core import ARGUMENT_NAMES
+from qdsim.dynamics import DynamicOptions
+from qdsim.layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,
     leads_of,
@@ -45,9 +45,9 @@ from .layer_arguments import (
     result,
     settings_of,
 )
-from .layer_rollouts import LayerRollouts
-from .model import Model
-from .step import Options
+from qdsim.layer_rollouts import LayerRollouts
+from qdsim.model import Model
+from qdsim.step import Options
 
 __all__ = ["difference", "integrate", "mujoco_step", "rollout", "step"]
 
@@ -176,7 +176,7 @@ def mujoco_step(
         jax.errors.JaxRuntimeError: when run and waited for: numbers that are not finite, states that MuJoCo gives up,
             and, where derivatives are asked for, contacts whose change is not known.
     """
-    from .mujoco.ambient import lead_of_step, step_of
+    from qdsim.mujoco.ambient import lead_of_step, step_of
 
     own = step_of(model, data, contacts, threads)
     x, u = _array("state", state), _array("control", control)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from ._core import PARAMETER_NAMES
-from .arguments import number, one_of
-from .batches.inputs import check_errors, check_model, thread_count
-from .batches.marks import argument_shape
-from .dynamics import DynamicOptions
-from .layer_rollouts import LayerRollouts, split
-from .model import Model
-from .step import Options
+from qdsim._core import PARAMETER_NAMES
+from qdsim.arguments import number, one_of
+from qdsim.batches.inputs import check_errors, check_model, thread_count
+from qdsim.batches.marks import argument_shape
+from qdsim.dynamics import DynamicOptions
+from qdsim.layer_rollouts import LayerRollouts, split
+from qdsim.model import Model
+from qdsim.step import Options
 
 __all__ = [
     "Errors",

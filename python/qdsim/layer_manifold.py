@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arguments import instance
-from .model import Model
+from qdsim.arguments import instance
+from qdsim.model import Model
 
 __all__ = ["difference", "integrate"]
 

@@ -13,15 +13,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ._core import PARAMETER_NAMES
-from .array_type import Array
-from .batches.dynamics import rollout_dynamic
-from .batches.given import courses_of
-from .batches.pulling import Products, products_of, pull_finished, push
-from .batches.rollouts import rollout
-from .dynamics import DynamicOptions
-from .model import Model
-from .step import Options
+from qdsim._core import PARAMETER_NAMES
+from qdsim.array_type import Array
+from qdsim.batches.dynamics import rollout_dynamic
+from qdsim.batches.given import courses_of
+from qdsim.batches.pulling import Products, products_of, pull_finished, push
+from qdsim.batches.rollouts import rollout
+from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
+from qdsim.step import Options
 
 __all__ = ["LayerRollouts", "split"]
 

@@ -13,16 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import Array
-
-from ._core import SolverInfo, _solve_ocp_qp
-from .arguments import finite, flag, integer, number, real_array, reals
+from qdsim._core import SolverInfo, _solve_ocp_qp
+from qdsim.arguments import LARGEST, finite, flag, integer, number, real_array, reals
+from qdsim.array_type import ROUNDING, Array
 
 __all__ = ["OcpSolution", "solve_ocp_qp"]
-
-_SYMMETRY_TOLERANCE = 1e-9
-_ROUNDING = 1e-10
-_LARGEST = 1e100  # QD_OCP_LARGEST of qdsim.h
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +142,7 @@ def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]
 def _real(name: str, value: npt.ArrayLike, *shapes: tuple[int, ...]) -> Array:
     """Finite and not too large, of one of these shapes."""
     array = finite(name, _shaped(name, value, shapes))
-    return _moderate(name, array, np.abs(array) > _LARGEST)
+    return _moderate(name, array, np.abs(array) > LARGEST)
 
 
 def _moderate(name: str, array: Array, bad: npt.NDArray[np.bool_]) -> Array:
@@ -155,7 +150,7 @@ def _moderate(name: str, array: Array, bad: npt.NDArray[np.bool_]) -> Array:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"{name}: element {list(where)} is {array[where]:g}, and products of numbers beyond "
-            f"{_LARGEST:g} are more than double precision can carry"
+            f"{LARGEST:g} are more than double precision can carry"
         )
     return array
 
@@ -171,10 +166,10 @@ def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> Array | N
         return None
     array = _real(name, value, (T, n, n), (n, n))
     scale = np.abs(array).max(initial=0.0)
-    if np.abs(array - array.swapaxes(-1, -2)).max(initial=0.0) > _SYMMETRY_TOLERANCE * scale:
+    if np.abs(array - array.swapaxes(-1, -2)).max(initial=0.0) > ROUNDING * scale:
         raise ValueError(f"{name}: not symmetric")
     smallest = float(np.linalg.eigvalsh(array).min())
-    if smallest < -_ROUNDING * n * scale:
+    if smallest < -ROUNDING * n * scale:
         raise ValueError(
             f"{name}: not positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
         )
@@ -191,7 +186,7 @@ def _bounds(
             continue
         named = f"{name}_{end}"
         array = finite(named, _shaped(named, value, ((T, n), (n,))), infinite=True)
-        _moderate(named, array, (array if end == "lower" else -array) >= _LARGEST)
+        _moderate(named, array, (array if end == "lower" else -array) >= LARGEST)
         ends.append(np.ascontiguousarray(np.broadcast_to(array, (T, n))))
     low, high = ends
     if low is not None and high is not None and (low > high).any():

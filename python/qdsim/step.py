@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from ._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
-from .arguments import fields, flag, former, integer, number, one_of
+from qdsim._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
+from qdsim.arguments import fields, flag, former, integer, number, one_of
 
 __all__ = [
     "CommonOptions",

@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 import torch
 
-from . import layer_manifold
-from ._core import ARGUMENT_NAMES
-from .batches.inputs import broadcast
-from .dynamics import DynamicOptions
-from .layer_arguments import (
+from qdsim import layer_manifold
+from qdsim._core import ARGUMENT_NAMES
+from qdsim.batches.inputs import broadcast
+from qdsim.dynamics import DynamicOptions
+from qdsim.layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,
     is_dynamic,
@@ -36,9 +36,9 @@ from .layer_arguments import (
     result,
     settings_of,
 )
-from .layer_rollouts import LayerRollouts
-from .model import Model
-from .step import Options
+from qdsim.layer_rollouts import LayerRollouts
+from qdsim.model import Model
+from qdsim.step import Options
 
 __all__ = ["difference", "integrate", "mujoco_step", "rollout", "step"]
 
@@ -161,7 +161,7 @@ def mujoco_step(
             (`qdsim.mujoco.refusals`); where derivatives are asked for, a contact's change is not known.
         ArithmeticError: MuJoCo gives a state up.
     """
-    from .mujoco.ambient import lead_of_step, step_of
+    from qdsim.mujoco.ambient import lead_of_step, step_of
 
     own = step_of(model, data, contacts, threads)
     x, u = _tensor("state", state), _tensor("control", control)

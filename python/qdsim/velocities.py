@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .arguments import finite, instance, reals
-from .array_type import Array
-from .description.arrays import rotation_matrix
-from .model import Model
+from qdsim.arguments import finite, instance, reals
+from qdsim.array_type import Array
+from qdsim.description.arrays import rotation_matrix
+from qdsim.model import Model
 
 __all__ = ["from_mujoco_velocity", "mujoco_velocity_jacobians", "to_mujoco_velocity"]
 

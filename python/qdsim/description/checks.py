@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from qdsim.arguments import reals
+from qdsim.array_type import ROUNDING
 
 Vector = tuple[float, ...]
 Matrix = tuple[tuple[float, ...], ...]
@@ -166,10 +167,10 @@ def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{owner}: {field} must be finite")
     scale = float(np.max(np.abs(array)))
-    if np.max(np.abs(array - array.T)) > 1e-9 * scale:
+    if np.max(np.abs(array - array.T)) > ROUNDING * scale:
         raise ValueError(f"{owner}: {field} must be symmetric")
     array = 0.5 * (array + array.T)
-    if scale > 0.0 and np.linalg.eigvalsh(array)[0] < -1e-9 * scale:
+    if scale > 0.0 and np.linalg.eigvalsh(array)[0] < -ROUNDING * scale:
         raise ValueError(f"{owner}: {field} must be positive semidefinite")
     return tuple(tuple(float(item) for item in row) for row in array)
 

@@ -7,11 +7,10 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import number, reals
+from qdsim.arguments import LARGEST, number, reals
 
 CONTACTS_MAX = 8
 """Contacts that a pair of geometries may have."""
-_COORDINATE_MAX = 1e100  # beyond this squares of lengths overflow
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +92,7 @@ def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]
         raise ValueError(f"{owner} must have shape (n, 3), got {points.shape}")
     if len(points) == 0:
         raise ValueError(f"{owner}: expected at least one, got none")
-    bad = np.flatnonzero(~(np.abs(points) <= _COORDINATE_MAX).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(points) <= LARGEST).all(axis=1))
     if bad.size:
         raise ValueError(f"{owner}: point {bad[0]} is not finite: {points[bad[0]].tolist()}")
     points.setflags(write=False)

@@ -7,12 +7,11 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import number, reals
+from qdsim.arguments import LARGEST, number, reals
 from qdsim.description import checks
 
 POINTS_MAX = 1 << 22
 """Points of a grid, as the core has it."""
-_HEIGHT_MAX = 1e100  # beyond this squares of lengths overflow
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +47,8 @@ class HeightField:
             )
         if heights.size > POINTS_MAX:
             raise ValueError(f"{owner}: heights must be {POINTS_MAX} at most, got {heights.shape}")
-        if not np.all(np.abs(heights) <= _HEIGHT_MAX):
-            raise ValueError(f"{owner}: heights must be finite numbers up to {_HEIGHT_MAX:g} m")
+        if not np.all(np.abs(heights) <= LARGEST):
+            raise ValueError(f"{owner}: heights must be finite numbers up to {LARGEST:g} m")
         size = checks.vector(owner, "size", self.size, 2)
         if min(size) <= 0.0:
             raise ValueError(f"{owner}: size must be positive, got {size}")

@@ -1,9 +1,9 @@
 """Derivatives of MuJoCo's own step: any ``MjModel`` and ``MjData``, no model of this package."""
 
-from .batch import Transitions, linearize_batch
-from .differences import contact_change
-from .linearize import Transition, linearize, refusals
-from .products import jvp, vjp
+from qdsim.mujoco.batch import Transitions, linearize_batch
+from qdsim.mujoco.differences import contact_change
+from qdsim.mujoco.linearize import Transition, linearize, refusals
+from qdsim.mujoco.products import jvp, vjp
 
 __all__ = [
     "Transition",

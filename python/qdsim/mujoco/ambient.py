@@ -12,10 +12,9 @@ import numpy.typing as npt
 from qdsim.arguments import finite, one_of
 from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
-
-from .linearize import plan_of, transition
-from .refusals import BALL, FREE
-from .rows import STATE, Crew, lead_of, shared_of, state_size
+from qdsim.mujoco.linearize import plan_of, transition
+from qdsim.mujoco.refusals import BALL, FREE
+from qdsim.mujoco.rows import STATE, Crew, lead_of, shared_of, state_size
 
 _RESETS = (
     mujoco.mjtWarning.mjWARN_BADQPOS,

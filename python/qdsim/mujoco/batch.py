@@ -11,9 +11,8 @@ import numpy.typing as npt
 from qdsim.arguments import one_of
 from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
-
-from .linearize import plan_of, transition
-from .rows import Crew, flat, lead_of, rows_of, shared_of, state_size
+from qdsim.mujoco.linearize import plan_of, transition
+from qdsim.mujoco.rows import Crew, flat, lead_of, rows_of, shared_of, state_size
 
 
 class Transitions(NamedTuple):

@@ -19,9 +19,8 @@ from qdsim import _core
 from qdsim.arguments import one_of
 from qdsim.array_type import Array
 from qdsim.description.hulls import hull_of_compiled
-
-from .differences import contact_change
-from .refusals import options_refused, what_is_refused
+from qdsim.mujoco.differences import contact_change
+from qdsim.mujoco.refusals import options_refused, what_is_refused
 
 _plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 _views: WeakKeyDictionary[Any, object] = WeakKeyDictionary()

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.array_type import Array
-
-from .linearize import linearize
-from .rows import rows_of
+from qdsim.mujoco.linearize import linearize
+from qdsim.mujoco.rows import rows_of
 
 
 def jvp(

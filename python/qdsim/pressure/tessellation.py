@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import ROUNDING
 from qdsim.description.elements import ModelWarning
 
 __all__ = [
@@ -87,8 +88,8 @@ class _Cells:
 def finest(kind: str, size: Sequence[float]) -> float:
     """The smallest hint of a round shape that is followed, m."""
     if kind in ("sphere", "ellipsoid"):
-        return 2.0 * max(size) * math.sin(math.pi / 2.0 ** (_FINEST + 2)) * (1.0 + 1e-9)
-    return 2.0 * math.pi * size[0] / _MOST_AROUND * (1.0 + 1e-9)
+        return 2.0 * max(size) * math.sin(math.pi / 2.0 ** (_FINEST + 2)) * (1.0 + ROUNDING)
+    return 2.0 * math.pi * size[0] / _MOST_AROUND * (1.0 + ROUNDING)
 
 
 def _warn_of_hint(hint: float, reached: float) -> None:

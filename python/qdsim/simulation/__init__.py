@@ -3,7 +3,7 @@
 `course` advances a state, `events` sees contacts close and open, `result` is what comes of it.
 """
 
-from .result import Simulation
-from .simulate import simulate
+from qdsim.simulation.result import Simulation
+from qdsim.simulation.simulate import simulate
 
 __all__ = ["Simulation", "simulate"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.dynamics import DynamicStep
 from qdsim.model import Model
 
@@ -31,9 +31,6 @@ EVENT_DTYPE = np.dtype(
 Pairs = dict[int, tuple[int, int, int, int]]
 """Pairs that press on each other, by their index: their geometries and bodies."""
 
-# Impulses below this share of the largest one of a step are rounding: certified programs leave some 1e-10.
-_ROUNDING = 1e-8
-
 
 def changes(
     model: Model, before: Pairs, step: DynamicStep, index: int, time: float, q: Array, v: Array
@@ -47,7 +44,7 @@ def changes(
     """
     contacts = step.contacts
     normal = step.h * contacts["force"][:, 0]
-    pressing = np.flatnonzero(normal > _ROUNDING * normal.max(initial=0.0))
+    pressing = np.flatnonzero(normal > ROUNDING * normal.max(initial=0.0))
     if set(contacts["pair"][pressing].tolist()) == before.keys():
         return before, []  # as in most steps
     now = {int(c["pair"]): _ends(c) for c in contacts[pressing]}

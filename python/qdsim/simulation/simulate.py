@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, instance, number, vector
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
 from qdsim.model import Model
 from qdsim.progress import progress_bar
@@ -32,7 +32,6 @@ _MOST_HALVINGS = 40
 _MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
 # A step whose error is below this share of the accuracy doubles: errors of smooth motion grow fourfold with h.
 _DOUBLE_BELOW = 0.2
-_NOTHING = 1e-9  # of a step: what rounding leaves of the time
 _MOST_STEPS = 10**9
 _UNITS = 1000  # of the progress bar
 
@@ -102,7 +101,7 @@ def simulate(
         raise ValueError(f"duration: expected at least that of resume, {course.t[-1]} s")
     with progress_bar(flag("progress", progress), _UNITS, "simulate", "permille") as update:
         try:
-            while duration - course.t[-1] > _NOTHING * options.h:
+            while duration - course.t[-1] > ROUNDING * options.h:
                 _advance(course, duration - course.t[-1], accuracy)
                 update(round(_UNITS * course.t[-1] / duration), f"{course.t[-1]:.3f} s")
         except BaseException as error:
@@ -258,7 +257,7 @@ class _Attempt:
 def _advance(course: _Course, left: float, accuracy: float | None) -> None:
     """One step, or two that agree with one."""
     h = course.lengths.h(course.level)
-    if h > left * (1.0 - _NOTHING):
+    if h > left * (1.0 - ROUNDING):
         h = left
     if accuracy is None:
         course.take(course.attempt(course.state, course.lengths.options(0, h)))

@@ -5,9 +5,9 @@ and u, and gives A, B and c of ``q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū))`` (
 2023, section II-D).
 """
 
-from .densities import DENSITIES, Density, barrier_scale
-from .local_model import LocalModel, StandardError
-from .schemes import Analytic, Exact, Randomized, Scheme
+from qdsim.smoothing.densities import DENSITIES, Density, barrier_scale
+from qdsim.smoothing.local_model import LocalModel, StandardError
+from qdsim.smoothing.schemes import Analytic, Exact, Randomized, Scheme
 
 __all__ = [
     "DENSITIES",

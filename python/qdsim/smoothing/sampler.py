@@ -14,13 +14,12 @@ from qdsim.array_type import Array
 from qdsim.batches.inputs import Wrench, parameters_in, rows_of
 from qdsim.batches.steps import linearize_batch, step_batch
 from qdsim.model import Model
+from qdsim.smoothing.charts import Chart
+from qdsim.smoothing.densities import Density
+from qdsim.smoothing.estimates import Estimate, Means, block_mean, score_slope, slope
+from qdsim.smoothing.local_model import LocalModel, StandardError
+from qdsim.smoothing.sampling import Design, draw
 from qdsim.step import Options, linearize
-
-from .charts import Chart
-from .densities import Density
-from .estimates import Estimate, Means, block_mean, score_slope, slope
-from .local_model import LocalModel, StandardError
-from .sampling import Design, draw
 
 __all__ = ["Points", "Sampler", "points_of"]
 

@@ -8,10 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from qdsim.array_type import Array
-
-from .densities import DENSITIES, Density
-from .philox import raw_numbers
-from .sobol import scrambled_sobol
+from qdsim.smoothing.densities import DENSITIES, Density
+from qdsim.smoothing.philox import raw_numbers
+from qdsim.smoothing.sobol import scrambled_sobol
 
 __all__ = ["Design", "Seed", "draw", "key_of"]
 

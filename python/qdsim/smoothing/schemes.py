@@ -13,12 +13,11 @@ from qdsim.arguments import MOST_COUNT, fields, flag, integer, number, numbers, 
 from qdsim.batches.inputs import Wrench, wrt_names
 from qdsim.batches.steps import linearize_batch
 from qdsim.model import Model
+from qdsim.smoothing.densities import DENSITIES, Density
+from qdsim.smoothing.local_model import LocalModel
+from qdsim.smoothing.sampler import Sampler, points_of
+from qdsim.smoothing.sampling import Design, Seed, key_of
 from qdsim.step import Options
-
-from .densities import DENSITIES, Density
-from .local_model import LocalModel
-from .sampler import Sampler, points_of
-from .sampling import Design, Seed, key_of
 
 __all__ = ["Analytic", "Exact", "Randomized", "Scheme"]
 

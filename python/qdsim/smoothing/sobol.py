@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.array_type import Array
-
-from .philox import raw_numbers
+from qdsim.smoothing.philox import raw_numbers
 
 __all__ = ["MAX_DIMENSION", "scrambled_sobol"]
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 
 __all__ = ["stacking_motion"]
@@ -51,7 +51,7 @@ def stacking_motion(model: Model, h: float) -> Array:
             place = (1.0 - part) * np.array(here[0]) + part * np.array(there[0])
             arm = _reach(model, arm, place, (1.0 - part) * here[1] + part * there[1])
             knots.append(arm)
-        rows = (times > begin + 1e-9) & (times <= begin + duration + 1e-9)
+        rows = (times > begin + ROUNDING) & (times <= begin + duration + ROUNDING)
         s: Array = np.asarray((times[rows] - begin) / duration, dtype=float)
         commands[rows, :7] = _clamped_spline(np.array(knots), s)
         fingers = (1.0 - s) * here[2] + s * there[2]

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import ROUNDING
 from qdsim.model import Model
 from qdsim.planning import Motion, Plan, Transfer, Tree
 from qdsim.planning.drawing.words import left_text
@@ -143,6 +144,6 @@ def _sampled(time: Array, rate: float) -> Iterator[int]:
     """Indices of times that are a frame or more apart, the last one included."""
     shown = -np.inf
     for i, now in enumerate(time):
-        if now - shown >= 1.0 / rate - 1e-9 or i == len(time) - 1:
+        if now - shown >= 1.0 / rate - ROUNDING or i == len(time) - 1:
             shown = now
             yield i

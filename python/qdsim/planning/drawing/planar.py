@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.arguments import instance, integer, number, path_of
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
@@ -128,7 +128,7 @@ def _room(ax: Axes, point: Array, direction: Array) -> float:
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     inset = 0.02 * (high - low)
     ends = np.where(direction > 0.0, high - inset, low + inset)
-    steps = [(e - p) / d for e, p, d in zip(ends, point, direction) if abs(d) > 1e-9]
+    steps = [(e - p) / d for e, p, d in zip(ends, point, direction) if abs(d) > ROUNDING]
     room = min(steps, default=np.inf)
     return float(room) if room > 0.0 else np.inf
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description import Geom, HeightField
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_faces
@@ -231,7 +231,7 @@ def _surface(radii: Array, half: float, across: int, up: int) -> Mesh:
         ]
     )
     corners = corners * radii
-    corners[:, 2] += np.where(np.repeat(polar, across) < math.pi / 2 + 1e-9, half, -half)
+    corners[:, 2] += np.where(np.repeat(polar, across) < math.pi / 2 + ROUNDING, half, -half)
     polygons, patches = [], []
     for i in range(up):
         for j in range(across):

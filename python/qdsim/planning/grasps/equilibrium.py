@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
 from qdsim.arguments import finite, instance, number, reals, vector
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
@@ -222,7 +222,7 @@ def force_closure(
             used.append(size)
         first += size
     G, scale = G[:, keep], scale[keep]
-    rank = int(np.linalg.matrix_rank(G, 1e-9)) if len(keep) else 0
+    rank = int(np.linalg.matrix_rank(G, ROUNDING)) if len(keep) else 0
     none = ForceClosure(False, 0.0, 0.0, np.zeros(n), rank)
     if rank < n:
         return none
@@ -366,7 +366,7 @@ def _forces_within(
     """
     below, above = np.isfinite(lower), np.isfinite(upper)
     # A little within, so that what the solver leaves is within.
-    room = 1e-9 * np.maximum(1.0, np.abs(still))
+    room = ROUNDING * np.maximum(1.0, np.abs(still))
     G = np.vstack((cone["G"], slope[below], -slope[above]))
     g = np.concatenate((cone["g"], (still - lower - room)[below], (upper - still - room)[above]))
     kinds = [*cone["cones"], ("orthant", int(below.sum() + above.sum()))]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
@@ -93,7 +93,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
             regularization=1e-6,
         )
         grasp[rows] += move
-        if np.abs(move).max(initial=0.0) < 1e-9:
+        if np.abs(move).max(initial=0.0) < ROUNDING:
             break
     return grasp
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.batches.queries import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
@@ -27,8 +27,6 @@ _MARGIN = 0.1
 """m; distances beyond this are not measured."""
 _RESOLUTION = 1e-4
 """m; on the way from and to contact, pairs may come nearer than allowed by half of this between two checks."""
-_SLACK = 1e-9
-"""m; rounding of distances."""
 _RETREATS = 25
 _BATCH = 4096
 """Configurations that are measured at once."""
@@ -114,7 +112,7 @@ class RobotSpace:
         relative motion can take away. Where the motion is within the resolution, the ends suffice.
         """
         rate = self.reach @ np.abs(b - a)
-        limit = floor - _SLACK
+        limit = floor - ROUNDING
         t = np.array([0.0, 1.0])
         d = self.distances(np.array([a, b]))
         low, high, at_low, at_high = t[:1], t[1:], d[:1], d[1:]

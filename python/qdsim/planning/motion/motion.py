@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import generator_of, instance, vector
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
@@ -128,7 +128,7 @@ def connect(
     given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()
     start, goal = (vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
     rest = model.unactuated_q
-    if np.abs(start[rest] - goal[rest]).max(initial=0.0) > 1e-9:
+    if np.abs(start[rest] - goal[rest]).max(initial=0.0) > ROUNDING:
         raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")
     speed = _per_joint("speed", given.speed, model.nu)
     acceleration = None
@@ -166,7 +166,7 @@ def motion_fault(model: Model, motion: Motion) -> str | None:
         return "its times do not rise"
     spans = np.diff(motion.times)
     if len(motion.ramps) != len(spans) or np.any(
-        (motion.ramps < 0.0) | (2.0 * motion.ramps > spans * (1.0 + 1e-9))
+        (motion.ramps < 0.0) | (2.0 * motion.ramps > spans * (1.0 + ROUNDING))
     ):
         return "its ramps do not fit into its pieces"
     space = RobotSpace(model, q[0], q[-1])

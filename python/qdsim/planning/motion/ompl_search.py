@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 
 if TYPE_CHECKING:
     from qdsim.planning.motion.clearance import RobotSpace
@@ -50,7 +50,7 @@ def rrt_connect(
         states.setBounds(bounds)
         information = base.SpaceInformation(states)
         information.setStateValidityChecker(
-            lambda state: bool((space.distances(point(state)[None])[0] >= floor - 1e-9).all())
+            lambda state: bool((space.distances(point(state)[None])[0] >= floor - ROUNDING).all())
         )
         information.setMotionValidator(Edges(information))
         information.setup()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import number, path_of, reals, spread
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.planning.motion.time_law import shares, time_law
 
 __all__ = ["JointTrajectory", "corners", "timed"]
@@ -88,7 +88,7 @@ class JointTrajectory:
         """The trajectory at every period (s) and at its end, with accelerations: for controllers that take one point
         a period."""
         period = number("period", period, above=0)
-        whole = np.arange(int(np.ceil(self.duration / period - 1e-9))) * period
+        whole = np.arange(int(np.ceil(self.duration / period - ROUNDING))) * period
         times = np.append(whole, self.duration)
         return JointTrajectory(self.joint_names, times, *self.at(times))
 
@@ -215,7 +215,7 @@ def corners(points: Array) -> Array:
     if len(moves) == 0:
         return np.array([0, len(points) - 1])
     ways = steps[moves] / lengths[moves, None]
-    turns = np.abs(np.diff(ways, axis=0)).max(axis=1, initial=0.0) > 1e-9
+    turns = np.abs(np.diff(ways, axis=0)).max(axis=1, initial=0.0) > ROUNDING
     return np.concatenate(([0], moves[1:][turns], [len(points) - 1]))
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot_q
 
@@ -15,14 +15,11 @@ __all__ = ["LIMIT_TOLERANCE", "beyond", "beyond_limits", "narrowed"]
 LIMIT_TOLERANCE = 1e-6
 """rad or m by which joints may be beyond their limits: what a step's certificate leaves, no more."""
 
-_ROUNDING = 1e-9
-"""Of commands, relative to bounds larger than 1."""
-
 
 def beyond(u: Array, lower: Array, upper: Array) -> Array:
     """By how much commands ``(..., nu)`` are beyond their bounds ``(nu,)``; zero where within or by rounding."""
     excess = np.maximum(np.maximum(lower - u, u - upper), 0.0)
-    return np.where(excess > _ROUNDING * np.maximum(1.0, np.abs(u)), excess, 0.0)
+    return np.where(excess > ROUNDING * np.maximum(1.0, np.abs(u)), excess, 0.0)
 
 
 def beyond_limits(model: Model, q: Array) -> Array:

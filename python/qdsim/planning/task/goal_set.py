@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.task.goal_region import GoalRegion, quaternion_product
 from qdsim.planning.task.space import ObjectSpace
@@ -16,8 +16,6 @@ __all__ = ["GoalSet", "Target", "way_to"]
 
 _PARALLEL = 1e-6
 """Sine of the angle between a symmetry's axis and a hinge's, that counts as none."""
-_HALF_TURN = 1e-9
-"""A swing so near to half a turn leaves the turn about the axis open; it is taken to be none."""
 
 
 class GoalSet:
@@ -173,7 +171,7 @@ class GoalSet:
             axis = np.broadcast_to(self._axis[:, None, None], axis.shape)
         w, along = off[0], (axis * off[1:]).sum(axis=0)
         size = np.hypot(w, along)  # the cosine of half of the angle that is left
-        open_ = size < _HALF_TURN
+        open_ = size < ROUNDING  # half a turn away any turn about the axis does: none is taken
         twist = np.concatenate((np.where(open_, 1.0, w)[None], np.where(open_, 0.0, along) * axis))
         twist /= np.where(open_, 1.0, size)
         row, column = (size > size.max(axis=0) - 1e-12).argmax(axis=0), np.arange(a.shape[1])

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
 from qdsim.planning.task.bounds import LIMIT_TOLERANCE
@@ -310,7 +310,7 @@ def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
         return False
     columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
     pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
-    return bool(np.all(np.abs(pull) <= 1e-9 * GRAVITY))
+    return bool(np.all(np.abs(pull) <= ROUNDING * GRAVITY))
 
 
 def object_length(model: Model, q: Array, space: ObjectSpace) -> float:

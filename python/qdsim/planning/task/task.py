@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import fields, instance, number, reals, vector
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond, narrowed
 from qdsim.planning.task.contact_sampler import ContactSampler
@@ -27,8 +27,6 @@ __all__ = ["Task"]
 
 _DRAWS = 10
 """Samples that are asked for where none before could be held by commands within the bounds."""
-_UNMOVED = 1e-9
-"""m or rad that count as rounding."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +123,7 @@ class Task:
                 f"command_lower: {low[i]:g} at index {i} exceeds command_upper {high[i]:g}"
             )
         command = model.command_from(self.start)
-        outside = (command < lower - 1e-9) | (command > upper + 1e-9)
+        outside = (command < lower - ROUNDING) | (command > upper + ROUNDING)
         if np.any(outside):
             i = int(np.argmax(outside))
             raise ValueError(
@@ -222,7 +220,7 @@ class Task:
                 return None
             grasp = np.array(vector("sampler: its configuration", sample, self.model.nq))
             moved = float(np.abs(grasp[self.space.q] - q[self.space.q]).max())
-            if moved > _UNMOVED:
+            if moved > ROUNDING:
                 raise ValueError(
                     f"sampler: it moved {self.object!r}, an entry of its pose by {moved:.3g}; a sampler "
                     "moves the robot alone"

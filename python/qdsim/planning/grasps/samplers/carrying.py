@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
@@ -32,7 +32,7 @@ def hangs(model: Model, q: Array, object: str) -> bool:
     if not np.any(model.parameters.gravity):
         return False
     load = generalised_load(model, q, False)[ObjectSpace(model, object).v]
-    return bool(np.abs(load).max() > 1e-9)
+    return bool(np.abs(load).max() > ROUNDING)
 
 
 def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
