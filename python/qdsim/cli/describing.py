@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["contact_rows", "degrees_meant", "grouped", "joint_rows", "object_rows"]
 
-_TURNS = 4.0 * math.pi
-"""rad; wider ranges of hinges were more likely meant in degrees."""
 _NARROW = math.radians(2.0 * math.pi)
 """rad; ranges as narrow as radians are that were read as degrees."""
 _NAMES = 4

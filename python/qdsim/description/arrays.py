@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from qdsim.description.contact_solver import (
     contact_reference,
     row_solver,
 )
-from qdsim.description.elements import JOINT_TYPES, Elements
+from qdsim.description.elements import JOINT_TYPES, Elements, Joint
 from qdsim.description.height_fields import HeightField
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
@@ -64,55 +65,23 @@ def model_arrays(description: Elements) -> dict[str, Array]:
 def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str, Array]:
     bodies = description.bodies
     return {
+        **_columns("body", bodies, "mass", "gravcomp", pos=3, quat=4, com=3),
+        **_optional("body", bodies, "invweight", "turn_invweight"),
         "body_parent": _ints([body_index[body.parent] for body in bodies]),
-        "body_pos": _floats([body.pos for body in bodies], 3),
-        "body_quat": _floats([body.quat for body in bodies], 4),
-        "body_mass": _floats([body.mass for body in bodies]),
-        "body_com": _floats([body.com for body in bodies], 3),
         "body_inertia": _floats([body.inertia for body in bodies], 3, 3),
-        "body_invweight": _floats(
-            [-1.0 if body.invweight is None else body.invweight for body in bodies]
-        ),
-        "body_turn_invweight": _floats(
-            [-1.0 if body.turn_invweight is None else body.turn_invweight for body in bodies]
-        ),
-        "body_gravcomp": _floats([body.gravcomp for body in bodies]),
         "mocap_body": _ints([i for i, body in enumerate(bodies) if body.mocap]),
     }
 
 
 def _joint_arrays(description: Elements) -> dict[str, Array]:
     joints = description.joints
-    places = [i for i, body in enumerate(description.bodies) for _ in body.joints]
-    limits = row_solver(
-        [joint.solreflimit for joint in joints],
-        [joint.solimplimit for joint in joints],
-        description.contact_solver,
-    )
+    one = ("ref", "stiffness", "springref", "damping", "friction", "armature")
     return {
+        **_columns("joint", joints, *one, pos=3, axis=3),
+        **_optional("joint", joints, "invweight", "turn_invweight"),
+        **_row_laws("joint", joints, description.contact_solver),
         "joint_type": _ints([JOINT_TYPES.index(joint.type) for joint in joints]),
-        "joint_body": _ints(places),
-        "joint_pos": _floats([joint.pos for joint in joints], 3),
-        "joint_axis": _floats([joint.axis for joint in joints], 3),
-        "joint_ref": _floats([joint.ref for joint in joints]),
-        "joint_range": _floats([joint.range or UNLIMITED for joint in joints], 2),
-        "joint_stiffness": _floats([joint.stiffness for joint in joints]),
-        "joint_springref": _floats([joint.springref for joint in joints]),
-        "joint_damping": _floats([joint.damping for joint in joints]),
-        "joint_friction": _floats([joint.friction for joint in joints]),
-        "joint_armature": _floats([joint.armature for joint in joints]),
-        "joint_limit_solver": np.column_stack((limits, [joint.margin for joint in joints])),
-        "joint_invweight": _floats(
-            [-1.0 if joint.invweight is None else joint.invweight for joint in joints]
-        ),
-        "joint_turn_invweight": _floats(
-            [-1.0 if joint.turn_invweight is None else joint.turn_invweight for joint in joints]
-        ),
-        "joint_friction_solver": row_solver(
-            [joint.solreffriction for joint in joints],
-            [joint.solimpfriction for joint in joints],
-            description.contact_solver,
-        ),
+        "joint_body": _ints([i for i, body in enumerate(description.bodies) for _ in body.joints]),
     }
 
 
@@ -120,15 +89,11 @@ def _actuator_arrays(
     description: Elements, joint_index: dict[str, int], tendon_index: dict[str, int]
 ) -> dict[str, Array]:
     items = description.actuators
+    one = ("stiffness", "gear", "gain", "bias", "damping")
     return {
+        **_columns("actuator", items, *one, gain_slope=2),
         "actuator_joint": _ints([_place(joint_index, item.joint) for item in items]),
         "actuator_tendon": _ints([_place(tendon_index, item.tendon) for item in items]),
-        "actuator_stiffness": _floats([item.stiffness for item in items]),
-        "actuator_gear": _floats([item.gear for item in items]),
-        "actuator_gain": _floats([item.gain for item in items]),
-        "actuator_gain_slope": _floats([item.gain_slope for item in items], 2),
-        "actuator_bias": _floats([item.bias for item in items]),
-        "actuator_damping": _floats([item.damping for item in items]),
         "actuator_force_range": _floats([item.force_range or UNLIMITED for item in items], 2),
     }
 
@@ -137,11 +102,9 @@ def _geom_arrays(description: Elements) -> dict[str, Array]:
     geoms = description.geoms
     places = [i for i, body in enumerate(description.bodies) for _ in body.geoms]
     return {
+        **_columns("geom", geoms, pos=3, quat=4, size=3),
         "geom_type": _ints([GEOM_TYPES.index(geom.type) for geom in geoms]),
         "geom_body": _ints(places),
-        "geom_pos": _floats([geom.pos for geom in geoms], 3),
-        "geom_quat": _floats([geom.quat for geom in geoms], 4),
-        "geom_size": _floats([geom.size for geom in geoms], 3),
     }
 
 
@@ -196,28 +159,13 @@ def _tendon_arrays(
     geoms = {geom.name: i for i, geom in enumerate(description.geoms)}
     paths = [_tendon_path(tendon, body_index, joint_index, geoms) for tendon in tendons]
     path = [item for items in paths for item in items]
-    limits = row_solver(
-        [tendon.solreflimit for tendon in tendons],
-        [tendon.solimplimit for tendon in tendons],
-        description.contact_solver,
-    )
+    one = ("stiffness", "frictionloss", "damping")
     return {
+        **_columns("tendon", tendons, *one, springrange=2),
+        **_optional("tendon", tendons, "invweight"),
+        **_row_laws("tendon", tendons, description.contact_solver),
         "tendon_type": _ints([_tendon_type(tendon) for tendon in tendons]),
         "tendon_point_count": _ints([len(items) for items in paths]),
-        "tendon_range": _floats([tendon.range or UNLIMITED for tendon in tendons], 2),
-        "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
-        "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
-        "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
-        "tendon_damping": _floats([tendon.damping for tendon in tendons]),
-        "tendon_limit_solver": np.column_stack((limits, [tendon.margin for tendon in tendons])),
-        "tendon_friction_solver": row_solver(
-            [tendon.solreffriction for tendon in tendons],
-            [tendon.solimpfriction for tendon in tendons],
-            description.contact_solver,
-        ),
-        "tendon_invweight": _floats(
-            [-1.0 if tendon.invweight is None else tendon.invweight for tendon in tendons]
-        ),
         "tendon_part": _ints([part for part, _, _ in path]),
         "tendon_object": _ints([place for _, place, _ in path]),
         "tendon_data": _floats([data for _, _, data in path], 3),
@@ -343,3 +291,34 @@ def _ints(values: Any) -> npt.NDArray[np.int32]:
 
 def _floats(values: Any, *shape: int) -> npt.NDArray[np.float64]:
     return np.array(values, dtype=np.float64).reshape(len(values), *shape)
+
+
+def _columns(kind: str, items: Sequence[Any], *fields: str, **wide: int) -> dict[str, Array]:
+    """Fields of ``items`` that are one number each, and those that are so many."""
+    return {
+        f"{kind}_{field}": _floats([getattr(item, field) for item in items], *shape)
+        for field, shape in [*((f, ()) for f in fields), *((f, (n,)) for f, n in wide.items())]
+    }
+
+
+def _optional(kind: str, items: Sequence[Any], *fields: str) -> dict[str, Array]:
+    """Numbers that may be None, which the core knows as -1."""
+    values = [[getattr(item, field) for item in items] for field in fields]
+    return {
+        f"{kind}_{field}": _floats([-1.0 if value is None else value for value in row])
+        for field, row in zip(fields, values)
+    }
+
+
+def _row_laws(
+    kind: str, items: Sequence[Joint] | Sequence[Tendon], solver: ContactSolver
+) -> dict[str, Array]:
+    """The range of joints or tendons, and MuJoCo's law of their limits and of their dry friction."""
+    limits = row_solver([i.solreflimit for i in items], [i.solimplimit for i in items], solver)
+    return {
+        f"{kind}_range": _floats([item.range or UNLIMITED for item in items], 2),
+        f"{kind}_limit_solver": np.column_stack((limits, [item.margin for item in items])),
+        f"{kind}_friction_solver": row_solver(
+            [item.solreffriction for item in items], [item.solimpfriction for item in items], solver
+        ),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from qdsim.description import checks
 from qdsim.description.checks import Vector
@@ -44,6 +45,9 @@ class Pulley:
         object.__setattr__(self, "divisor", divisor)
 
 
+_Item: TypeAlias = "tuple[str, Vector] | Wrap | Pulley"
+
+
 @dataclass(frozen=True)
 class Tendon:
     """A length that a step knows, in m (or rad, where it is one of hinges).
@@ -71,7 +75,7 @@ class Tendon:
 
     name: str
     joints: tuple[tuple[str, float], ...] = ()
-    points: tuple[tuple[str, Vector] | Wrap | Pulley, ...] = ()
+    points: tuple[_Item, ...] = ()
     range: tuple[float, float] | None = None
     stiffness: float = 0.0
     springrange: tuple[float, float] = (0.0, 0.0)
@@ -97,36 +101,13 @@ class Tendon:
             raise ValueError(f"{owner}: give joints or points, and not both")
         if len(points) == 1:
             raise ValueError(f"{owner}: points must hold two at least, got one")
-        bodies = [item[0] for item in points if isinstance(item, tuple)]
-        if len(bodies) < len(points):
-            _check_path(owner, points)
-            if self.thrust or self.reach:
-                raise ValueError(f"{owner}: a thrust or a reach has neither wraps nor pulleys")
-        if self.thrust and (len(points) != 3 or len(set(bodies)) != 1):
-            raise ValueError(f"{owner}: points of a thrust must be three of one body")
-        if self.thrust and (self.range is not None or self.stiffness):
-            raise ValueError(f"{owner}: a thrust has no length, and so neither range nor stiffness")
-        if self.reach and bodies[1:] not in (
-            bodies[1:2] * 2,
-            [*bodies[1:2] * 2, bodies[0], bodies[1]],
-        ):
-            raise ValueError(
-                f"{owner}: points of a reach must be three, the last two of one body, or five, two more of the first "
-                "and the second body"
-            )
-        passive = self.range is not None or self.stiffness or self.frictionloss or self.damping
-        if self.reach and len(points) == 5 and passive:
-            raise ValueError(
-                f"{owner}: a reach that turns has neither range nor stiffness, frictionloss or damping"
-            )
-        if self.reach and self.thrust:
-            raise ValueError(f"{owner}: give thrust or reach, and not both")
+        self._check_kind(owner, points)
         low, high = checks.vector(owner, "springrange", self.springrange, 2)
         if low > high:
             raise ValueError(
                 f"{owner}: springrange must have lower <= upper, got {low:g}, {high:g}"
             )
-        values = {
+        values: dict[str, Any] = {
             "joints": tuple(joints),
             "points": tuple(points),
             "stiffness": checks.non_negative(owner, "stiffness", self.stiffness),
@@ -136,12 +117,36 @@ class Tendon:
             "margin": checks.number(owner, "margin", self.margin),
             **limits_and_friction(owner, self),
             "invweight": checks.inverse_weight(owner, "invweight", self.invweight),
-        }
-        for entry, value in {
-            **values,
             "range": checks.interval(owner, "range", self.range),
-        }.items():
+        }
+        for entry, value in values.items():
             object.__setattr__(self, entry, value)
+
+    def _check_kind(self, owner: str, points: Sequence[_Item]) -> None:
+        """What goes with ``thrust`` and ``reach``, and where wraps and pulleys may stand."""
+        bodies = [item[0] for item in points if isinstance(item, tuple)]
+        if len(bodies) < len(points):
+            _check_path(owner, points)
+        resting = not (self.range is not None or self.stiffness)
+        free = resting and not (self.frictionloss or self.damping)
+        reach = [*bodies[:2], *bodies[1:2]]
+        faults = {
+            "a thrust or a reach has neither wraps nor pulleys": (self.thrust or self.reach)
+            and len(bodies) < len(points),
+            "points of a thrust must be three of one body": self.thrust
+            and (len(points) != 3 or len(set(bodies)) != 1),
+            "a thrust has no length, and so neither range nor stiffness": self.thrust
+            and not resting,
+            "points of a reach must be three, the last two of one body, or five, two more of the first and the second "
+            "body": self.reach and (not bodies or bodies not in (reach, [*reach, *bodies[:2]])),
+            "a reach that turns has neither range nor stiffness, frictionloss or damping": self.reach
+            and len(points) == 5
+            and not free,
+            "give thrust or reach, and not both": self.thrust and self.reach,
+        }
+        for fault, there in faults.items():
+            if there:
+                raise ValueError(f"{owner}: {fault}")
 
     @property
     def places(self) -> tuple[tuple[str, Vector], ...]:
@@ -149,12 +154,12 @@ class Tendon:
         return tuple(item for item in self.points if isinstance(item, tuple))
 
 
-def _points(owner: str, value: object) -> list[tuple[str, Vector] | Wrap | Pulley]:
+def _points(owner: str, value: object) -> list[_Item]:
     if isinstance(value, Iterable) and not isinstance(value, (str, Mapping)):
         items: list[object] = list(value)
     else:
         items = list(checks.pairs(owner, "points", value))
-    result: list[tuple[str, Vector] | Wrap | Pulley] = []
+    result: list[_Item] = []
     for item in items:
         if isinstance(item, (Wrap, Pulley)):
             result.append(item)
@@ -166,7 +171,7 @@ def _points(owner: str, value: object) -> list[tuple[str, Vector] | Wrap | Pulle
     return result
 
 
-def _check_path(owner: str, points: Sequence[tuple[str, Vector] | Wrap | Pulley]) -> None:
+def _check_path(owner: str, points: Sequence[_Item]) -> None:
     """Wraps lie between points, and pulleys between branches of two points at least."""
     for i, item in enumerate(points):
         before, after = (points[k] if 0 <= k < len(points) else Pulley(1.0) for k in (i - 1, i + 1))

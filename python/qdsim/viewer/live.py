@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from qdsim._core import SolverError
 from qdsim.model import Model
+from qdsim.planning.task.robot import GRAVITY, command_range
 from qdsim.step import Options, Step, step
 
 __all__ = ["Live"]
@@ -22,8 +23,6 @@ Array = npt.NDArray[np.float64]
 
 _PERIOD = 1.0 / 30.0
 """s between frames."""
-
-_GRAVITY = 9.81
 
 _WEIGHTS, _FAR = 5.0, 0.2
 """A finger pulls with so many weights of the object when its target is so far away (m) or farther, nearer in proportion."""
@@ -109,7 +108,7 @@ class Live:
         at, middle = p + r @ pull.place, p + r @ np.asarray(body.com)
         way = pull.target - at
         reach = float(np.linalg.norm(way))
-        most = _WEIGHTS * _GRAVITY * max(body.mass, 1e-6)
+        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6)
         share = min(reach / _FAR, 1.0) / max(reach, 1e-9)
         force = most * share * way
         return {body.name: np.concatenate([force, np.cross(at - middle, force)])}
@@ -164,8 +163,6 @@ def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
     lower = np.array(model.u_lower)
     upper = np.array(model.u_upper)
     if len(lower):
-        from qdsim.planning.task.robot import command_range
-
         low, high = command_range(model)
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     lower = np.where(np.isfinite(lower), lower, command - _REACH)

@@ -12,14 +12,12 @@ from qdsim.model import Model
 from qdsim.planning.drawing.planar import is_flat
 from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import object_of
+from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["Roles", "rgb", "roles_of"]
 
 Array = npt.NDArray[np.float64]
 Colour = tuple[int, int, int]
-
-_TINY = 1e-4
-"""m; discs up to this radius stand for corners."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +46,11 @@ class Roles:
     size: float
     flat: float | None
     floor: Array
+
+    @property
+    def lift(self) -> Array:
+        """``(3,)`` m, what lines and arrows are moved by to be seen above flat bodies."""
+        return np.zeros(3) if self.flat is None else 0.7 * self.flat * self.floor[1]
 
 
 def roles_of(
@@ -86,7 +89,7 @@ def _disc_radius(model: Model, scene: SpatialScene) -> float:
     """m, half of what the robot's discs measure in the middle; without them, of the object's."""
     radii: dict[str, list[float]] = {"robot": [], "object": [], "world": []}
     for b, size in zip(model.geom_body, model.parameters.geom_size):
-        if size[0] > _TINY:
+        if size[0] > STYLE.corner:
             radii[scene.kind[int(b)]].append(float(size[0]))
     some = radii["robot"] or [0.3 * r for r in radii["object"]] or [0.02]
     return float(np.median(some))

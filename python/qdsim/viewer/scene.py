@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qdsim.contact_surfaces import ContactSurface
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
-from qdsim.planning.drawing.planar import FORCE, GOAL, LIMBS, REGRASP
+from qdsim.planning.drawing.style import FORCE, GOAL, LIMBS, REGRASP, STYLE
 from qdsim.viewer.forces import Forces, arrows, cone_lines
 from qdsim.viewer.needs import need
 from qdsim.viewer.patches import band_colours, bands, highest_pressure
@@ -31,14 +31,8 @@ Array = npt.NDArray[np.float64]
 _SMOOTHED = "#1E6FB8"
 """Forces of a smoothed step, which act at a distance."""
 
-_GLASS = 0.3
-"""Opacity of bodies that are looked through."""
-
 _LARGER = 1.03
 """Outlines of the goal lie outside of the object that is there."""
-
-_LIFT = 2e-3
-"""Patches on rigid bodies are so far off their surface, beside the size of what is seen."""
 
 _SHADE = 0.8
 """The darker half of two-coloured objects."""
@@ -72,7 +66,7 @@ class Scene:
         self._visual: list[Any] = []
         self._solid: list[tuple[Any, float | None]] = []
         self._dragged: list[tuple[int, Any]] = []
-        self._lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
+        self._lift = roles.lift
         scene.set_up_direction(tuple(roles.up))
         self._layers = {name: scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._light()
@@ -246,7 +240,7 @@ class Scene:
     def look_through(self, glassy: bool) -> None:
         """Show bodies as glass, so that what is between and behind them is seen, or as they are."""
         for handle, opacity in self._solid:
-            handle.opacity = min(_GLASS, opacity or 1.0) if glassy else opacity
+            handle.opacity = min(STYLE.ghost, opacity or 1.0) if glassy else opacity
 
     def place(self, q: Array) -> None:
         """Move all bodies to where a configuration has them."""
@@ -276,7 +270,7 @@ class Scene:
     def draw_patches(self, surfaces: Sequence[ContactSurface]) -> None:
         """Where soft geometries press, coloured by pressure; without contact nothing."""
         most = self.most_pressure or highest_pressure(surfaces)
-        meshes = bands(surfaces, self._soft, most, _LIFT * self._roles.size)
+        meshes = bands(surfaces, self._soft, most, self._roles.size)
         for k, ((vertices, faces), colour) in enumerate(zip(meshes, band_colours())):
             if len(faces):
                 self._patches[k] = self._scene.add_mesh_simple(

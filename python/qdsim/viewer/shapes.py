@@ -12,7 +12,7 @@ from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import channels, colour_of, is_visual, says_colour
 from qdsim.planning.drawing.links import links_of
-from qdsim.planning.drawing.planar import LIMBS
+from qdsim.planning.drawing.style import LIMBS, STYLE
 from qdsim.viewer.needs import need
 from qdsim.viewer.roles import Roles
 from qdsim.viewer.surfaces import Surface, bar, disc, flat_bar, surface_of
@@ -20,9 +20,6 @@ from qdsim.viewer.surfaces import Surface, bar, disc, flat_bar, surface_of
 __all__ = ["Shape", "octants", "shapes_of"]
 
 Array = npt.NDArray[np.float64]
-
-_SOFT = 0.3
-"""Opacity of bodies that press by their fields, through which one sees where."""
 
 _THICK = {"robot": 0.6, "object": 0.4, "world": 0.4}
 """Half the thickness of flat bodies beside the radius of the robot's discs."""
@@ -81,7 +78,7 @@ def _shape(
     model: Model, roles: Roles, b: int, geom: Geom, size: Array, layer: str, pressed: bool
 ) -> Shape:
     red, green, blue, alpha = colour_of(geom, roles.kind, roles.limb, b)
-    colour = (red, green, blue, min(alpha, _SOFT) if pressed else alpha)
+    colour = (red, green, blue, min(alpha, STYLE.ghost) if pressed else alpha)
     pos, quat = np.asarray(geom.pos), np.asarray(geom.quat)
     key: tuple[object, ...] = (geom.type, geom.mesh, id(geom.cloud or geom.hfield), size.tobytes())
     outlined = b in roles.objects and layer != "collision"

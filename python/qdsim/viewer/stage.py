@@ -35,9 +35,6 @@ _TRIANGLES = 40_000
 _NUMBERS = 180_000
 """More numbers of motion and forces are thinned out: whole frames."""
 
-_LIFT = 2e-3
-"""Patches of pressure are so far off a rigid surface, beside the size of what is seen."""
-
 _SAID = 3000
 """Triangles of pressure in a frame that are drawn at most."""
 
@@ -72,7 +69,7 @@ def stage_of(
         for b in range(pos.shape[1])
         if np.ptp(pos[:, b], axis=0).max() > 0.0 or np.ptp(rot[:, b], axis=0).max() > 0.0
     ]
-    lift = np.zeros(3) if roles.flat is None else 0.7 * roles.flat * roles.floor[1]
+    lift = roles.lift
     forces = [
         None if frame.step is None else forces_of(frame.step, roles.objects) for frame in frames
     ]
@@ -233,7 +230,7 @@ def _patches(
     result = []
     for surfaces in found:
         rows = []
-        drawn = bands(surfaces, soft, most, _LIFT * roles.size)
+        drawn = bands(surfaces, soft, most, roles.size)
         count = sum(len(faces) for _, faces in drawn)
         every = max(1, -(-count // room))
         for band, (corners, faces) in enumerate(drawn):

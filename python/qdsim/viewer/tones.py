@@ -18,13 +18,13 @@ where it is bright."""
 _WHITE = 0.85
 """What white turns into, linear: the curve reaches 1 with infinite light only."""
 
-# three.js, ACESFilmicToneMapping (Stephen Hill's fit): out = _OUT curve(_IN light / 0.6), where
-# curve(x) = (x (x + a) - b) / (x (c x + d) + e).
+# three.js, ACESFilmicToneMapping (Stephen Hill's fit): out = _OUT curve(_IN light / 0.6), where curve(x) is the quotient
+# of two polynomials.
 _IN = np.array([[0.59719, 0.35458, 0.04823], [0.076, 0.90834, 0.01566], [0.0284, 0.13383, 0.83777]])
 _OUT = np.array(
     [[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]]
 )
-_A, _B, _C, _D, _E = 0.0245786, 0.000090537, 0.983729, 0.432951, 0.238081
+_CURVE = np.array([[1.0, 0.0245786, -0.000090537], [0.983729, 0.432951, 0.238081]])
 
 
 def toned(
@@ -34,7 +34,7 @@ def toned(
     instances (arrows), whose colours viser takes as they are."""
     wanted = _WHITE * _linear(np.asarray(colour, dtype=np.float64) / 255.0)
     y = np.maximum(np.linalg.solve(_OUT, wanted), 0.0)
-    a, b, c = 1.0 - _C * y, _A - _D * y, -(_B + _E * y)
+    a, b, c = _CURVE[0, :, None] - _CURVE[1, :, None] * y
     x = (-b + np.sqrt(b * b - 4.0 * a * c)) / (2.0 * a)
     asked = np.clip(0.6 * np.linalg.solve(_IN, x) / light, 0.0, 1.0)
     kept = asked if linear else _stored(asked)

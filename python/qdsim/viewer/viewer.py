@@ -39,9 +39,6 @@ __all__ = ["Viewer"]
 
 Array = npt.NDArray[np.float64]
 
-_RATE = 20.0
-"""Frames a second."""
-
 _ANGLE, _FLAT_ANGLE = math.radians(30.0), math.radians(7.0)
 """Of the first view, from top to bottom: of models in space, and of flat ones, which are seen nearly without perspective."""
 
@@ -178,7 +175,7 @@ class Viewer:
         assert self._film is not None
         self._said.content = said_of(self._film.frames[node])
 
-    def add_plan(self, plan: Plan, rate: float = _RATE) -> None:
+    def add_plan(self, plan: Plan, rate: float = 20.0) -> None:
         """A plan with its goal, and a slider for its steps.
 
         Raises:
@@ -186,7 +183,7 @@ class Viewer:
         """
         self.record(film_of_plan(instance("plan", plan, Plan), self.model, _rate(rate)))
 
-    def record(self, trajectory: Film | npt.ArrayLike, rate: float = _RATE) -> None:
+    def record(self, trajectory: Film | npt.ArrayLike, rate: float = 20.0) -> None:
         """Frames with a slider: configurations ``(n, nq)`` at ``rate`` a second. Takes the place of earlier ones."""
         if not isinstance(trajectory, Film):
             trajectory = film_of_path(self._rows("trajectory", trajectory), _rate(rate))

@@ -9,11 +9,9 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.drawing.solids import Solid
+from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["best_direction", "direction", "directions"]
-
-_ELEVATION = 28.0
-"""Degrees; where nothing else decides, scenes are seen from here."""
 
 _SEEN = 30
 """Faces of the object that are looked for, each at four points."""
@@ -34,7 +32,7 @@ def direction(azimuth: float, elevation: float) -> Array:
 def directions() -> list[tuple[float, float]]:
     """Azimuths and elevations to choose from, in degrees: all around, none along an axis."""
     around = [35.0 + 15.0 * k for k in range(24)]
-    return [(a % 360.0, e) for e in (_ELEVATION, 14.0, 42.0, 58.0) for a in around]
+    return [(a % 360.0, e) for e in (STYLE.elevation, 14.0, 42.0, 58.0) for a in around]
 
 
 def best_direction(
@@ -53,7 +51,7 @@ def best_direction(
         candidates: the first of them counts where they are equally good.
     """
     towards = np.array([direction(*item) for item in candidates])
-    worth = -_TILT / 60.0 * np.abs(np.array([e for _, e in candidates]) - _ELEVATION)
+    worth = -_TILT / 60.0 * np.abs(np.array([e for _, e in candidates]) - STYLE.elevation)
     for pose in poses:
         share = _OBJECT * _object_seen(thing, pose, [*robot, *thing], robot, pose, towards)
         if goal is not None:

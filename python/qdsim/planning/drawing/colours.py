@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qdsim.description import Body, Geom
-from qdsim.planning.drawing.planar import LIMBS, OBJECT
+from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT
 
-__all__ = ["GROUND", "channels", "colour_of", "is_shown", "is_visual", "says_colour"]
-
-GROUND = "#DDE2E6"
+__all__ = ["channels", "colour_of", "is_shown", "is_visual", "says_colour"]
 
 _UNSAID = (0.5, 0.5, 0.5)
 """MuJoCo's colour of geometries that have none of their own."""

@@ -12,11 +12,9 @@ from qdsim.array_type import Array
 from qdsim.description import Body
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import is_visual
+from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["Link", "links_of"]
-
-_TINY = 1e-4
-"""m; spheres up to this radius stand for corners."""
 
 _ROD = 0.04
 """Radius of rods beside the longest of them."""
@@ -63,7 +61,7 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
     links = []
     for b, body in enumerate(bodies):
         radii = [float(next(sizes)[0]) for _ in body.geoms]
-        if kind[b] != "robot" or not radii or min(radii) <= _TINY:
+        if kind[b] != "robot" or not radii or min(radii) <= STYLE.corner:
             continue
         if any(geom.type != "sphere" or is_visual(geom, paired) for geom in body.geoms):
             continue
@@ -73,7 +71,7 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
         last, width = chain[-1]
         ends = [(pos, width) for pos in children.get(b, [])]
         for (p, r), (s, t) in [*pairwise(chain), *(((last, width), end) for end in ends)]:
-            if np.linalg.norm(s - p) > _TINY:
+            if np.linalg.norm(s - p) > STYLE.corner:
                 links.append(Link(b, p, s, _THINNER * min(r, t)))
     return links
 
@@ -86,7 +84,7 @@ def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
         Link(b, np.zeros(3), pos, radius)
         for b, ends in children.items()
         for pos in ends
-        if np.linalg.norm(pos) > _TINY
+        if np.linalg.norm(pos) > STYLE.corner
     ]
 
 

@@ -12,28 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import instance, integer, number, path_of, reals
-from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import most_pressure
-from qdsim.planning.drawing.planar import QUIET, need, new_figure
+from qdsim.planning.drawing.planar import framed, need, new_figure
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.still import object_of
+from qdsim.planning.drawing.style import QUIET
 from qdsim.whole_files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["framed", "image_of", "movie_files", "save_movie", "write_motion"]
-
-_TALLEST, _WIDEST = 1.25, 0.6
-"""Height of a frame beside its width."""
-
-
-def framed(low: Array, high: Array) -> tuple[Array, Array]:
-    """The window, made wider or higher where it is much longer than wide: frames of a size that can be read."""
-    width, height = high - low
-    more = 0.5 * np.maximum([height / _TALLEST - width, _WIDEST * width - height], 0.0)
-    return low - more, high + more
+__all__ = ["image_of", "movie_files", "save_movie", "write_motion"]
 
 
 def image_of(figure: Figure) -> npt.NDArray[np.uint8]:

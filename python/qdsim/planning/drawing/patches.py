@@ -6,29 +6,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
+from qdsim.planning.drawing.colours import channels
+from qdsim.planning.drawing.style import PRESSURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_patches", "most_pressure", "pressure_colours"]
 
-Array = npt.NDArray[np.float64]
-
-_RAMP = (
-    np.array([[59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]])
-    / 255.0
-)
-"""From no pressure to the largest: violet, red, yellow."""
-
 
 def pressure_colours(shares: Array) -> Array:
     """Red, green and blue ``(n, 3)``, 0 to 1, of pressures as shares of the largest."""
-    at = np.linspace(0.0, 1.0, len(_RAMP))
-    return np.stack([np.interp(shares, at, _RAMP[:, k]) for k in range(3)], axis=1)
+    at = np.linspace(0.0, 1.0, len(PRESSURES))
+    ramps = zip(*map(channels, PRESSURES))
+    return np.stack([np.interp(shares, at, ramp) for ramp in ramps], axis=1)
 
 
 def most_pressure(model: Model, configurations: Array) -> float:

@@ -18,18 +18,12 @@ import numpy as np
 from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.drawing.movies import framed, image_of, movie_files, save_movie, write_motion
+from qdsim.planning.drawing.movies import image_of, movie_files, save_movie, write_motion
 from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import (
-    FORCE,
-    GOAL,
-    INK,
-    LIMBS,
-    PAPER,
-    QUIET,
-    REGRASP,
     PlanarScene,
     check_installed,
+    framed,
     need,
     new_figure,
     save_figure,
@@ -37,6 +31,18 @@ from qdsim.planning.drawing.planar import (
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import draw_configuration, object_of
+from qdsim.planning.drawing.style import (
+    FLOOR,
+    FORCE,
+    FRAME,
+    GOAL,
+    GRID,
+    INK,
+    LIMBS,
+    PAPER,
+    QUIET,
+    REGRASP,
+)
 from qdsim.planning.drawing.words import left_text
 from qdsim.planning.plans.plan import Plan, ReplayResult, model_of
 from qdsim.planning.search.path import EdgeKind
@@ -294,7 +300,7 @@ def _draw_progress(right: Any, tree: Tree) -> None:
     right.set_yscale("log")
     right.set_xlabel("iteration (subgoals)", color=INK)
     right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK, pad=26)
-    right.grid(True, color="#E8ECEF", linewidth=0.8)
+    right.grid(True, color=GRID, linewidth=0.8)
     right.legend(frameon=False, fontsize=9, loc="lower center", ncol=3, bbox_to_anchor=(0.5, 1.0))
     for side in ("top", "right"):
         right.spines[side].set_visible(False)
@@ -355,9 +361,9 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
     for setter, name in zip((ax.set_xlabel, ax.set_ylabel, ax.set_zlabel), names):
         setter(name, color=INK, labelpad=8)
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-        axis.pane.set_facecolor("#F7F9FA")
-        axis.pane.set_edgecolor("#D5DBE0")
-        axis._axinfo["grid"].update(color="#E3E8EB", linewidth=0.6)
+        axis.pane.set_facecolor(FLOOR)
+        axis.pane.set_edgecolor(FRAME)
+        axis._axinfo["grid"].update(color=GRID, linewidth=0.6)
         axis.set_major_locator(need("matplotlib.ticker").MaxNLocator(5))
     ax.tick_params(labelsize=8)
     ax.view_init(elev=20, azim=-58)

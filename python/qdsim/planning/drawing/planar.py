@@ -15,6 +15,21 @@ from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import draw_patches
+from qdsim.planning.drawing.style import (
+    DASHES,
+    FLOOR,
+    FORCE,
+    FRAME,
+    GOAL,
+    INK,
+    LIMBS,
+    OBJECT,
+    OBJECT_DARK,
+    OBJECT_HALF,
+    PAPER,
+    QUIET,
+    STYLE,
+)
 from qdsim.step import Step
 from qdsim.whole_files import replacing
 
@@ -27,21 +42,12 @@ __all__ = [
     "arrow",
     "check_installed",
     "contact_points",
+    "framed",
     "need",
     "new_figure",
     "prepare_axes",
     "save_figure",
 ]
-
-INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
-OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
-LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
-FLOOR = "#EEF1F4"
-FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
-
-_FORCE_SHOWN = 0.05
-"""Contact forces below this share of the largest one in a picture are left out."""
-
 
 _TOUCHING = 0.05
 """m; pairs that push each other in a step are nearer than this after it."""
@@ -93,7 +99,16 @@ def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
-        spine.set_color("#D5DBE0")
+        spine.set_color(FRAME)
+
+
+def framed(
+    low: Array, high: Array, lowest: float = 0.6, tallest: float = 1.25
+) -> tuple[Array, Array]:
+    """The window, made wider or higher so that its height beside its width is between two numbers."""
+    width, height = high - low
+    more = 0.5 * np.maximum([height / tallest - width, lowest * width - height], 0.0)
+    return low - more, high + more
 
 
 def arrow(
@@ -101,7 +116,7 @@ def arrow(
 ) -> None:
     """A force as an arrow whose head is at its point; nothing for one that is small beside others."""
     size = float(np.hypot(*force))
-    if size < max(_FORCE_SHOWN * largest, 0.02 * typical) or size == 0.0:
+    if size < max(0.05 * largest, 0.02 * typical) or size == 0.0:
         return
     shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
     shown = min(shown, _room(ax, point, -force / size))
@@ -214,7 +229,7 @@ class PlanarScene:
         for b, body in enumerate(model.description.bodies):
             for geom in body.geoms:
                 centre = np.asarray(geom.pos, dtype=np.float64)
-                if _is_disc(geom, drop) and sizes[index, 0] > 1e-4:
+                if _is_disc(geom, drop) and sizes[index, 0] > STYLE.corner:
                     self.circles.append((b, centre, float(sizes[index, 0])))
                 elif geom.type == "box":
                     half = sizes[index][self.axes]
@@ -273,7 +288,7 @@ class PlanarScene:
         style = {
             "fill": False,
             "edgecolor": GOAL,
-            "linestyle": (0, (4, 3)),
+            "linestyle": DASHES,
             "linewidth": 1.2,
             "zorder": 1,
         }
@@ -357,7 +372,7 @@ class PlanarScene:
                     0.97 * radius,
                     angle,
                     angle + 180.0,
-                    facecolor="#EDB644",
+                    facecolor=OBJECT_HALF,
                     edgecolor="none",
                     zorder=2.1,
                 )

@@ -14,11 +14,11 @@ from qdsim.array_type import Array
 from qdsim.description import Geom, HeightField
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import GROUND, channels, colour_of, is_shown, says_colour
+from qdsim.planning.drawing.colours import channels, colour_of, is_shown, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
 from qdsim.planning.drawing.patches import draw_patches
-from qdsim.planning.drawing.planar import LIMBS, OBJECT, OBJECT_DARK, PAPER
 from qdsim.planning.drawing.spatial import SpatialScene
+from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT, OBJECT_DARK, PAPER, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,15 +27,6 @@ __all__ = ["RenderedScene"]
 
 _GROUPS = {"world": 0, "object": 1, "robot": 2}
 """Groups of geometries by what their bodies are."""
-
-_TINY = 1e-6
-"""m; geometries smaller than this are points, which are not drawn."""
-
-_GHOST = 0.3
-"""Opacity of a faint robot."""
-
-_WALL = 0.35
-"""Opacity of walls and tables at most: they must not hide the robot."""
 
 _LIGHT = np.array([-0.2, 0.2, -1.0])
 
@@ -99,7 +90,7 @@ class RenderedScene(SpatialScene):
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
         """Draw the robot alone, at poses of its bodies; a faint one behind everything, but not behind floors and walls,
         which are in one image with what stands before them."""
-        share = alpha * (_GHOST if ghost else 1.0)
+        share = alpha * (STYLE.ghost if ghost else 1.0)
         behind = 3 if self.floors() or any(self.kind[s.body] == "world" for s in self.solids) else 1
         self._show(ax, pos, rot, ["robot"], share, zorder=behind if ghost else 3)
 
@@ -287,7 +278,7 @@ def _add(
     kind: str,
     surface: str | None,
 ) -> None:
-    if geom.type == "plane" or (not surface and size[0] <= _TINY):
+    if geom.type == "plane" or (not surface and size[0] <= STYLE.corner):
         return
     red, green, blue, alpha = rgba
     shape, pos = geom.type.upper(), np.asarray(geom.pos)
@@ -300,7 +291,7 @@ def _add(
         pos=pos.tolist(),
         quat=list(geom.quat),
         size=[float(s) for s in size],
-        rgba=[red, green, blue, min(alpha, _WALL) if kind == "world" else alpha],
+        rgba=[red, green, blue, min(alpha, STYLE.wall) if kind == "world" else alpha],
         group=_GROUPS[kind],
         contype=0,
         conaffinity=0,

@@ -16,11 +16,9 @@ from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import colour_of, is_shown, says_colour
 from qdsim.planning.drawing.links import Link
+from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["Solid", "link_solids", "solids_of"]
-
-_TINY = 1e-4
-"""Spheres up to this radius (m) stand for corners and are not drawn."""
 
 _MOST_CORNERS = 120
 """A hull with more is drawn with as many of them: those that lie farthest in evenly spread directions."""
@@ -72,7 +70,7 @@ def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[
     shapes, so that sorting by depth puts things before and behind them rightly.
     """
     sizes = model.parameters.geom_size.max(axis=1)
-    drawn = sizes[sizes > _TINY]
+    drawn = sizes[sizes > STYLE.corner]
     tile = 2.0 * float(np.quantile(drawn, 0.1)) if len(drawn) else math.inf
     paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
     result = []
@@ -149,7 +147,7 @@ def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
     large = float(np.max(size)) > tile
     across, up = (28, 16) if large else (16, 10)
     if kind == "sphere":
-        return None if size[0] <= _TINY else _surface(np.full(3, size[0]), 0.0, across, up)
+        return None if size[0] <= STYLE.corner else _surface(np.full(3, size[0]), 0.0, across, up)
     if kind == "ellipsoid":
         return _surface(np.asarray(size), 0.0, across, up)
     if kind == "capsule":

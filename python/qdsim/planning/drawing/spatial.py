@@ -13,21 +13,21 @@ from qdsim.array_type import Array
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
-from qdsim.planning.drawing.colours import GROUND, channels
+from qdsim.planning.drawing.colours import channels
 from qdsim.planning.drawing.links import links_of
 from qdsim.planning.drawing.patches import draw_patches
-from qdsim.planning.drawing.planar import (
+from qdsim.planning.drawing.planar import arrow, contact_points, need, prepare_axes
+from qdsim.planning.drawing.solids import Solid, link_solids, solids_of
+from qdsim.planning.drawing.style import (
+    DASHES,
     FLOOR,
     GOAL,
+    GROUND,
     LIMBS,
     OBJECT,
     OBJECT_DARK,
-    arrow,
-    contact_points,
-    need,
-    prepare_axes,
+    STYLE,
 )
-from qdsim.planning.drawing.solids import Solid, link_solids, solids_of
 from qdsim.planning.task.robot import robot_bodies
 from qdsim.step import Step
 
@@ -47,8 +47,6 @@ _LOOKS = 10
 GEOMETRIES = ("visual", "collision")
 _LOOKED_AT = 6
 """Configurations for which views are compared."""
-_GHOST = 0.25
-"""How strong the colours of a faint robot are."""
 
 
 class SpatialScene:
@@ -103,7 +101,7 @@ class SpatialScene:
         self.solids += link_solids(self.links)
         if azimuth is None:
             azimuth, elevation = self._best_view(shown, target, elevation)
-        towards = direction(azimuth, 28.0 if elevation is None else elevation)
+        towards = direction(azimuth, STYLE.elevation if elevation is None else elevation)
         right = direction(azimuth + 90.0, 0.0)
         self.view = np.array([right, np.cross(towards, right), towards])
 
@@ -207,7 +205,7 @@ class SpatialScene:
             if self.kind[b] == "object":
                 outlines.append(_hull((pos[b] + solid.corners @ rot[b].T) @ self.view[:2].T))
         collection = need("matplotlib.collections").PolyCollection(
-            outlines, facecolors="none", edgecolors=GOAL, linestyles=[(0, (4, 3))], linewidths=1.0
+            outlines, facecolors="none", edgecolors=GOAL, linestyles=[DASHES], linewidths=1.0
         )
         collection.set_zorder(6)
         ax.add_collection(collection)
@@ -240,7 +238,7 @@ class SpatialScene:
         """Draw the robot alone, at poses of its bodies."""
         faces = self._faces(pos, rot, ("robot",), alpha)
         if ghost:
-            faces.colours[:, :3] = 1.0 - _GHOST * (1.0 - faces.colours[:, :3])
+            faces.colours[:, :3] = 1.0 - STYLE.ghost * (1.0 - faces.colours[:, :3])
         self._paint(ax, faces, zorder=1 if ghost else 3)
 
     def _faces(self, pos: Array, rot: Array, kinds: tuple[str, ...], alpha: float = 1.0) -> _Faces:
@@ -257,7 +255,7 @@ class SpatialScene:
             colours = np.empty((len(corners), 4))
             bright = 0.72 + 0.28 * normals[front] @ _LIGHT
             colours[:, :3] = self._colours(solid)[front] * bright[:, None]
-            colours[:, 3] = 0.35 if kind == "world" else alpha
+            colours[:, 3] = STYLE.wall if kind == "world" else alpha
             depth = corners[:, :, 2].mean(axis=1)
             faces.add(_Faces(depth, corners[:, :, :2], np.clip(colours, 0.0, 1.0)))
         return faces

@@ -9,14 +9,11 @@ import numpy.typing as npt
 
 from qdsim.arguments import instance, path_of, reals
 from qdsim.model import Model
-from qdsim.planning.drawing.planar import new_figure, save_figure
+from qdsim.planning.drawing.planar import framed, new_figure, save_figure
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.task.objects import objects_of
 
 __all__ = ["draw_configuration", "object_of"]
-
-_INCHES = 4.8, 3.6
-_DPI = 150
 
 
 def object_of(model: Model) -> str:
@@ -58,13 +55,10 @@ def draw_configuration(
     shown = np.atleast_2d(reals("q", model.default_q if q is None else q))
     about = object_of(model) if object is None else object
     scene = scene_of(model, about, shown, backend=backend, geometry=geometry)
-    low, high = scene.window(shown)
-    width, height = high - low
-    wide, tall = _INCHES
-    more = 0.5 * np.maximum([height * wide / tall - width, width * tall / wide - height], 0.0)
-    figure = new_figure(wide, tall, dpi=_DPI)
+    low, high = framed(*scene.window(shown), lowest=0.75, tallest=0.75)
+    figure = new_figure(4.8, 3.6)
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.axis("off")
-    scene.prepare(ax, low - more, high + more)
+    scene.prepare(ax, low, high)
     scene.draw(ax, shown[0])
     save_figure(figure, place)

@@ -11,9 +11,9 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["warn_of_oddities"]
+__all__ = ["LARGE_ANGLE", "warn_of_oddities"]
 
-_TURNS = 4.0 * math.pi
+LARGE_ANGLE = 4.0 * math.pi
 """rad; larger angles are more likely degrees."""
 
 
@@ -34,11 +34,11 @@ def warn_of_oddities(
     turns, (lower, upper) = space.rotation, box
     shift = space.difference(ends[1], ends[0])
     for name, values in (("goal", shift), ("lower", lower), ("upper", upper)):
-        large = turns & (np.abs(values) > _TURNS)
+        large = turns & (np.abs(values) > LARGE_ANGLE)
         if large.any():
             value = float(values[int(large.argmax())])
             _warn(f"{name}: {value:.4g} rad looks like degrees; angles are in radians")
-    if turns.any() and tolerances[1] > _TURNS:
+    if turns.any() and tolerances[1] > LARGE_ANGLE:
         said = f"rotation_tolerance: {tolerances[1]:.4g} rad looks like degrees; any rotation is within it"
         _warn(said)
     slack = np.where(turns, tolerances[1], tolerances[0])
