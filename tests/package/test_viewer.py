@@ -133,7 +133,7 @@ def test_forces_on_the_object_lie_outside_of_it() -> None:
     )
     step = qdsim.step(model, model.default_q, (), qdsim.Options())
     for objects in ({1}, set()):
-        forces = forces_of(model, step, objects)
+        forces = forces_of(step, objects)
         assert len(forces) == 2
         assert forces.forces.sum(axis=0) == pytest.approx([0, 0, 2 * 9.81], rel=1e-4, abs=1e-6)
         assert (forces.inwards[:, 2] > 0.8).all()
@@ -155,7 +155,7 @@ def test_friction_cones_have_the_coefficient_as_their_slope() -> None:
         "<body name='ball' pos='0 0 .1'><freejoint/><geom size='.1' friction='.7'/></body>"
         "</worldbody></mujoco>"
     )
-    forces = forces_of(model, qdsim.step(model, model.default_q, ()), {1})
+    forces = forces_of(qdsim.step(model, model.default_q, ()), {1})
     rays = cone_lines(forces, 0.05)[:12]
     along = rays[:, 1] - rays[:, 0]
     assert np.linalg.norm(along, axis=1) == pytest.approx(0.05)

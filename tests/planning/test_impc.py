@@ -538,7 +538,7 @@ def test_a_picture_shows_the_curves(pushing: Task, tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib import colors, image
 
-    from qdsim.planning.drawing.planar import LIMBS
+    from qdsim.planning.drawing.style import LIMBS
     from qdsim.planning.drawing.trajectories import draw_convergence
 
     runs = {

@@ -48,8 +48,10 @@ def degrees_meant(model: Model) -> str | None:
 
 
 def _joints_in_other_units(model: Model) -> str | None:
+    from qdsim.planning.task.oddities import LARGE_ANGLE
+
     ranges = [j.range for j in model.description.joints if j.type == "hinge" and j.range]
-    wide = [r for r in ranges if max(map(abs, r)) > _TURNS and all(map(math.isfinite, r))]
+    wide = [r for r in ranges if max(map(abs, r)) > LARGE_ANGLE and all(map(math.isfinite, r))]
     if wide:
         low, high = wide[0]
         return (
@@ -68,6 +70,8 @@ def _joints_in_other_units(model: Model) -> str | None:
 
 def _commands_in_degrees(model: Model) -> str | None:
     """Hinges without a range may turn as far as they like."""
+    from qdsim.planning.task.oddities import LARGE_ANGLE
+
     hinges = {j.name for j in model.description.joints if j.type == "hinge" and j.range}
     pulled = [
         (actuator.name, [float(u) / actuator.gear for u in actuator.range])
@@ -77,7 +81,7 @@ def _commands_in_degrees(model: Model) -> str | None:
     wide = [
         (name, ends)
         for name, ends in pulled
-        if max(map(abs, ends)) > _TURNS and all(map(math.isfinite, ends))
+        if max(map(abs, ends)) > LARGE_ANGLE and all(map(math.isfinite, ends))
     ]
     if not wide:
         return None

@@ -32,7 +32,7 @@ def lifted(surface: ContactSurface, soft: set[str], length: float) -> Array:
 
 
 def bands(
-    surfaces: Sequence[ContactSurface], soft: set[str], most: float, size: float
+    surfaces: Sequence[ContactSurface], soft: set[str], most: float, lift: float
 ) -> list[tuple[Array, npt.NDArray[np.int32]]]:
     """Vertices ``(n, 3)`` and triangles ``(m, 3)`` of :data:`BANDS` ranges of pressure, from none to ``most`` Pa.
 
@@ -40,12 +40,12 @@ def bands(
         surfaces: of one configuration.
         soft: names of the geometries that give way.
         most: Pa.
-        size: m, of what is seen; patches on rigid geometries are drawn a little off their surface.
+        lift: m, how far patches on rigid geometries are drawn off their surface.
     """
     points, pressures = [np.zeros((0, 3, 3))], [np.zeros(0)]
     for surface in surfaces:
         triangles = surface.triangles
-        points.append(lifted(surface, soft, 2e-3 * size)[triangles])
+        points.append(lifted(surface, soft, lift)[triangles])
         pressures.append(surface.vertex_pressure[triangles].mean(axis=1))
     corners, share = np.concatenate(points), np.concatenate(pressures) / max(most, 1e-300)
     band = np.minimum((BANDS * share).astype(int), BANDS - 1)

@@ -48,6 +48,11 @@ class Roles:
     floor: Array
 
     @property
+    def patch_lift(self) -> float:
+        """m, how far patches of pressure are drawn off a rigid surface."""
+        return 2e-3 * self.size
+
+    @property
     def lift(self) -> Array:
         """``(3,)`` m, what lines and arrows are moved by to be seen above flat bodies."""
         return np.zeros(3) if self.flat is None else 0.7 * self.flat * self.floor[1]

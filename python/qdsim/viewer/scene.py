@@ -270,7 +270,7 @@ class Scene:
     def draw_patches(self, surfaces: Sequence[ContactSurface]) -> None:
         """Where soft geometries press, coloured by pressure; without contact nothing."""
         most = self.most_pressure or highest_pressure(surfaces)
-        meshes = bands(surfaces, self._soft, most, self._roles.size)
+        meshes = bands(surfaces, self._soft, most, self._roles.patch_lift)
         for k, ((vertices, faces), colour) in enumerate(zip(meshes, band_colours())):
             if len(faces):
                 self._patches[k] = self._scene.add_mesh_simple(

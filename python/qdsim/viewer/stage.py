@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
 from qdsim.viewer.forces import Forces, forces_of
-from qdsim.viewer.frames import Film
+from qdsim.viewer.frames import Film, Frame
 from qdsim.viewer.patches import band_colours, bands, highest_pressure
 from qdsim.viewer.quaternions import quaternions
 from qdsim.viewer.roles import Roles
@@ -64,18 +64,37 @@ def stage_of(
     frames, numbers = _thin_frames(model, film)
     poses = [model.body_poses(frame.q) for frame in frames]
     pos, rot = np.array([p for p, _ in poses]), np.array([r for _, r in poses])
-    moving = [
-        b
-        for b in range(pos.shape[1])
-        if np.ptp(pos[:, b], axis=0).max() > 0.0 or np.ptp(rot[:, b], axis=0).max() > 0.0
-    ]
-    lift = roles.lift
-    forces = [
-        None if frame.step is None else forces_of(frame.step, roles.objects) for frame in frames
-    ]
+    parts = np.concatenate([pos, rot.reshape(*pos.shape[:2], 9)], axis=2)
+    moving = np.flatnonzero(np.ptp(parts, axis=0).max(axis=1) > 0.0).tolist()
+    trail = None
+    if (b := roles.object) is not None and b in moving and tree is None:
+        ways = np.stack([pos[:, b], pos[:, b] + rot[:, b] @ _side(shapes, b)], axis=1)
+        trail = _rounded(ways + roles.lift, unit)
     stage: dict[str, Any] = {
         "title": film.title or model.name,
         "caption": film.caption,
+        **_view(model, roles, unit),
+        "moving": moving,
+        "rest": _pose_rows(pos[:1], rot[:1], list(range(pos.shape[1])), unit)[0],
+        "poses": _pose_rows(pos, rot, moving, unit),
+        "seconds": [round(frame.seconds, 4) for frame in frames],
+        "said": [frame.caption for frame in frames],
+        "left": [frame.left for frame in frames],
+        "marks": [[numbers[index], name] for index, name in film.marks],
+        **_force_entries(frames, roles, unit),
+        "goal": None if goal is None else _goal(model, roles, goal, unit),
+        "trail": trail,
+        "tree": None if tree is None else _tree(tree, roles.lift, numbers, unit),
+        **_shape_entries(shapes, unit),
+    }
+    if model.soft_pair_count:
+        stage["patches"], stage["bands"] = _patches(model, roles, frames, unit)
+    return stage
+
+
+def _view(model: Model, roles: Roles, unit: float) -> dict[str, Any]:
+    """Bodies, ground and camera."""
+    return {
         "unit": unit,
         "turn": _TURN,
         "size": roles.size,
@@ -87,39 +106,32 @@ def stage_of(
         "bodies": [
             {"name": name, "kind": kind} for name, kind in zip(model.body_names, roles.kind)
         ],
-        "moving": moving,
-        "rest": _pose_rows(pos[:1], rot[:1], list(range(pos.shape[1])), unit)[0],
-        "poses": _pose_rows(pos, rot, moving, unit),
-        "seconds": [round(frame.seconds, 4) for frame in frames],
-        "said": [frame.caption for frame in frames],
-        "left": [frame.left for frame in frames],
-        "marks": [[numbers[index], name] for index, name in film.marks],
-        "forces": [_force_rows(some, lift, unit) for some in forces],
+    }
+
+
+def _force_entries(frames: Sequence[Frame], roles: Roles, unit: float) -> dict[str, Any]:
+    forces = [
+        None if frame.step is None else forces_of(frame.step, roles.objects) for frame in frames
+    ]
+    return {
+        "forces": [_force_rows(some, roles.lift, unit) for some in forces],
         "smoothed": [frame.smoothed for frame in frames],
         "typical": _typical(forces),
-        "goal": None,
-        "trail": None,
-        "tree": None,
-        **_shape_entries(shapes, unit),
     }
-    if goal is not None:
-        where, turned = model.body_poses(goal)
-        own = [b for b in range(len(roles.kind)) if b in roles.objects]
-        rows = _pose_rows(where[None], turned[None], own, unit)[0]
-        stage["goal"] = {"bodies": own, "poses": rows}
-    if roles.object is not None and roles.object in moving and tree is None:
-        b = roles.object
-        side = np.array(_side(shapes, b))
-        ways = np.stack([pos[:, b], pos[:, b] + rot[:, b] @ side], axis=1) + lift
-        stage["trail"] = _rounded(ways, unit)
-    if tree is not None:
-        parts = {"plain": tree.plain, "chosen": tree.chosen, "regrasps": tree.regrasps}
-        stage["tree"] = {name: _rounded(part + lift, unit) for name, part in parts.items()}
-        stage["tree"]["nodes"] = _rounded(tree.nodes + lift, unit)
-        stage["tree"]["frames"] = [numbers[k] for k in range(len(tree.nodes))]
-    if model.soft_pair_count:
-        stage["patches"], stage["bands"] = _patches(model, roles, frames, unit)
-    return stage
+
+
+def _goal(model: Model, roles: Roles, goal: Array, unit: float) -> dict[str, Any]:
+    where, turned = model.body_poses(goal)
+    own = sorted(roles.objects)
+    return {"bodies": own, "poses": _pose_rows(where[None], turned[None], own, unit)[0]}
+
+
+def _tree(tree: Branches, lift: Array, numbers: Sequence[int], unit: float) -> dict[str, Any]:
+    parts = ("plain", "chosen", "regrasps", "nodes")
+    return {
+        **{name: _rounded(getattr(tree, name) + lift, unit) for name in parts},
+        "frames": [numbers[k] for k in range(len(tree.nodes))],
+    }
 
 
 def _thin_frames(model: Model, film: Film) -> tuple[list[Any], list[int]]:
@@ -209,14 +221,14 @@ def _thin_surfaces(surfaces: dict[Any, Surface]) -> dict[Any, Surface]:
     return shown
 
 
-def _side(shapes: Sequence[Shape], body: int) -> list[float]:
+def _side(shapes: Sequence[Shape], body: int) -> Array:
     """A point on the side of a body, in its frame, m."""
     reach = [
         float(np.abs(shape.surface.vertices).max() + np.abs(shape.pos).max())
         for shape in shapes
         if shape.body == body and not shape.plane
     ]
-    return [0.0, 0.0, 0.0] if not reach else [0.0, max(reach), 0.0]
+    return np.array([0.0, max(reach, default=0.0), 0.0])
 
 
 def _patches(
@@ -230,7 +242,7 @@ def _patches(
     result = []
     for surfaces in found:
         rows = []
-        drawn = bands(surfaces, soft, most, roles.size)
+        drawn = bands(surfaces, soft, most, roles.patch_lift)
         count = sum(len(faces) for _, faces in drawn)
         every = max(1, -(-count // room))
         for band, (corners, faces) in enumerate(drawn):

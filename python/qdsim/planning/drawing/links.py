@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -58,22 +58,29 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
             children.setdefault(index[body.parent or "world"], []).append(np.asarray(body.pos))
     if not any(body.geoms for b, body in enumerate(bodies) if kind[b] == "robot"):
         return _rods(children)
-    links = []
+    links: list[Link] = []
     for b, body in enumerate(bodies):
         radii = [float(next(sizes)[0]) for _ in body.geoms]
-        if kind[b] != "robot" or not radii or min(radii) <= STYLE.corner:
-            continue
-        if any(geom.type != "sphere" or is_visual(geom, paired) for geom in body.geoms):
-            continue
-        centres = [np.asarray(geom.pos, dtype=np.float64) for geom in body.geoms]
-        begins = kind[index[body.parent or "world"]] == "robot" and not _slides(body)
-        chain = _chain(centres, radii, begins)
-        last, width = chain[-1]
-        ends = [(pos, width) for pos in children.get(b, [])]
-        for (p, r), (s, t) in [*pairwise(chain), *(((last, width), end) for end in ends)]:
-            if np.linalg.norm(s - p) > STYLE.corner:
-                links.append(Link(b, p, s, _THINNER * min(r, t)))
+        if kind[b] == "robot" and _is_chain(body, radii, paired):
+            begins = kind[index[body.parent or "world"]] == "robot" and not _slides(body)
+            links += _bars(b, _chain(body, radii, begins), children.get(b, []))
     return links
+
+
+def _is_chain(body: Body, radii: Sequence[float], paired: set[str]) -> bool:
+    """Whether a body has spheres that collide and nothing else."""
+    spheres = all(geom.type == "sphere" and not is_visual(geom, paired) for geom in body.geoms)
+    return spheres and min(radii, default=0.0) > STYLE.corner
+
+
+def _bars(
+    body: int, chain: Sequence[tuple[Array, float]], children: Sequence[Array]
+) -> Iterator[Link]:
+    """From sphere to sphere, and from the last one to the bodies that this one carries."""
+    ends = [(chain[-1], (pos, chain[-1][1])) for pos in children]
+    for (p, r), (s, t) in [*pairwise(chain), *ends]:
+        if np.linalg.norm(s - p) > STYLE.corner:
+            yield Link(body, p, s, _THINNER * min(r, t))
 
 
 def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
@@ -88,10 +95,10 @@ def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
     ]
 
 
-def _chain(centres: list[Array], radii: list[float], begins: bool) -> list[tuple[Array, float]]:
+def _chain(body: Body, radii: list[float], begins: bool) -> list[tuple[Array, float]]:
     """Centres and radii in the order in which one comes by them from the joint; with the joint where a link begins
     there."""
-    left = list(zip(centres, radii))
+    left = [(np.asarray(geom.pos, dtype=np.float64), r) for geom, r in zip(body.geoms, radii)]
     here = np.zeros(3)
     chain: list[tuple[Array, float]] = []
     while left:
