@@ -12,7 +12,7 @@ from qdsim.array_type import ROUNDING, Array
 from qdsim.batches.queries import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
-from qdsim.model import Model
+from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
 from qdsim.planning.task.least_squares import room
 from qdsim.planning.task.robot import (
@@ -23,8 +23,6 @@ from qdsim.planning.task.robot import (
 
 __all__ = ["RobotSpace"]
 
-_MARGIN = 0.1
-"""m; distances beyond this are not measured."""
 _RESOLUTION = 1e-4
 """m; on the way from and to contact, pairs may come nearer than allowed by half of this between two checks."""
 _RETREATS = 25
@@ -81,10 +79,12 @@ class RobotSpace:
         return np.asarray(q)
 
     def distances(self, points: Array) -> Array:
-        """Distances ``(..., pairs)`` at points ``(..., nu)``, m, at most 0.1 m."""
+        """Distances ``(..., pairs)`` at points ``(..., nu)``, m, up to ``DEFAULT_MARGIN``."""
         threads = 1 if len(points) < 16 else None
         q = self.configurations(points)
-        return np.asarray(pair_distances(self.model, q, _MARGIN, threads=threads)[..., self.pairs])
+        return np.asarray(
+            pair_distances(self.model, q, DEFAULT_MARGIN, threads=threads)[..., self.pairs]
+        )
 
     def length(self, a: Array, b: Array) -> float:
         """Distance between points, m: joints weighted by how far they move things."""

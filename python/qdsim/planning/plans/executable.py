@@ -38,8 +38,8 @@ H, SPEED, SETTLE = 5e-3, 0.1, 0.3
 """s, of a second-order step; m/s of the robot's parts, as executions move them; s at an edge's end."""
 SUPPORT = 0.5
 """Friction of a plane that is not part of the model, as executions have it."""
-REACH, BALANCED = 1e-3, 1e-4
-"""m: pairs so near to each other touch; share of the load that equilibria may leave over."""
+BALANCED = 1e-4
+"""Share of the load that equilibria may leave over."""
 
 
 def obstacles(
@@ -93,7 +93,6 @@ def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Arr
         holding_command(
             model,
             q,
-            reach=REACH,
             gravity_on_actuated=heavy_robot,
             tolerance=BALANCED,
             lower=lower,

@@ -27,8 +27,6 @@ __all__ = ["JointTrajectory", "corners", "timed"]
 _ROUNDING = 1e-5
 """Relative, by which limits may be missed: what rounding of positions and times makes of accelerations over short
 pieces."""
-_STILL = 1e-8
-"""rad or m, a step that is none: accelerations of shorter ones would be rounding alone."""
 _BRIEF = 1e-2
 """Share of a piece below which it has no stretch at full speed, for the same reason."""
 
@@ -211,7 +209,7 @@ def corners(points: Array) -> Array:
         return np.array([0])
     steps = np.diff(points, axis=0)
     lengths = np.linalg.norm(steps, axis=1)
-    moves = np.flatnonzero(lengths > _STILL)
+    moves = np.flatnonzero(lengths > ROUNDING)
     if len(moves) == 0:
         return np.array([0, len(points) - 1])
     ways = steps[moves] / lengths[moves, None]
@@ -241,7 +239,7 @@ def timed(
         at, ramps = time_law(part[ends], velocity, acceleration)
         when = np.full(len(part), begin)
         for a, b, span, ramp in zip(ends[:-1], ends[1:], np.diff(at), ramps):
-            if np.abs(part[b] - part[a]).max() <= _STILL:
+            if np.abs(part[b] - part[a]).max() <= ROUNDING:
                 continue  # commands that stay where they are take no time
             if span - 2.0 * ramp < _BRIEF * span:
                 span = 2.0 * (span - ramp)  # a little longer, which keeps both limits

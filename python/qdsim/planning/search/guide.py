@@ -27,16 +27,10 @@ _TOUCH = 1e-3
 """m, that what lies on something may be sunk in."""
 _LOOK, _REACH = 0.05, 0.3
 """Lengths of the object between the poses of a way that are looked at, and the longest branch of a tree."""
-_NEAR, _BESIDE = 0.5, 1.0
-"""How often a branch aims at the straight way, and how far beside it, lengths of the object."""
 _SHORTCUTS = 60
 """Attempts to cut a way short."""
-_AHEAD = 0.5
-"""Lengths of the object between the poses of a guide."""
 _NEXT = 0.7
 """How often a subgoal is the next pose that no node has got to, and not any of those that are left."""
-_WIDER = 0.5
-"""By how much of its size the task's box may be left, where a way leads round something."""
 
 
 class Guide:
@@ -90,13 +84,12 @@ class _Space:
         self.task, self.model = task, without_robot(task.model)
         self.scale = task.space.scale(task.length)
         self.look, self.longest = _LOOK * task.length, _REACH * task.length
-        self.ahead = _AHEAD * task.length
-        wider = _WIDER * (task.upper - task.lower)
+        self.ahead = 0.5 * task.length  # between the poses of a guide
+        wider = 0.5 * (task.upper - task.lower)  # a way may lead round what is in the box
         self.lower, self.upper = (
             (task.lower - wider) * self.scale,
             (task.upper + wider) * self.scale,
         )
-        self.beside = _BESIDE * task.length
         self.start = np.zeros(task.space.size)
         self.goal = task.goals.difference(task.start) * self.scale
         self._own, robot = sides(task.model, task.object)
@@ -105,9 +98,9 @@ class _Space:
     def draw(self, narrow: bool, rng: np.random.Generator) -> Array:
         """A displacement anywhere; where ways are narrow half of the time one near the straight way, turned anyhow."""
         x = rng.uniform(self.lower, self.upper)
-        if narrow and rng.random() < _NEAR:
+        if narrow and rng.random() < 0.5:
             shifts = ~self.task.space.rotation
-            near = rng.random() * self.goal + self.beside * rng.standard_normal(len(x))
+            near = rng.random() * self.goal + self.task.length * rng.standard_normal(len(x))
             x[shifts] = near[shifts]
         return np.asarray(x)
 

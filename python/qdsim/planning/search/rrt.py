@@ -41,11 +41,12 @@ __all__ = ["rrt"]
 _PROGRESS = 0.01
 """A push counts if the distance to the subgoal falls by this share."""
 
-_SHOTS = 8
-"""Random inputs that are tried where a push does not count. A lone pusher needs some, fingers do without."""
+_DRAWS = 8
+"""Random inputs that are tried where a push does not count (a lone pusher needs some, fingers do without), and contact
+samples that are tried for a new grasp."""
 
-_REGRASPS, _GRASPS = 3, 8
-"""New grasps an iteration may make, and contact samples that are tried for each."""
+_REPEATS = 3
+"""New grasps that an iteration may make, and set-downs of a node's object before the search leaves that alone."""
 
 _PUSHES = 0.25
 """How often a grasp of an object that has to be carried is one for pushing all the same."""
@@ -55,9 +56,6 @@ _LIFTS = 0.3
 
 _LOOKS = 40
 """Nodes that are asked for one at which the object rests."""
-
-_SET_DOWNS = 3
-"""How often the object is set down from a node before the search leaves that alone."""
 
 SETTLING_STEPS = 5
 """Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
@@ -237,9 +235,9 @@ class _Search:
             return
         subgoal = self._subgoal()
         node = tree.nearest(subgoal)
-        for grasp in range(_REGRASPS + 1):
+        for grasp in range(_REPEATS + 1):
             node, stalled = self._push(node, subgoal)
-            if not stalled or self._ended() or grasp == _REGRASPS:
+            if not stalled or self._ended() or grasp == _REPEATS:
                 return
             fresh = self._regrasp(node, subgoal)
             if fresh is None or tree.reached:
@@ -297,8 +295,8 @@ class _Search:
         local = tree.local(node)
         aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
         within = room(local.command, self.lower, self.upper)
-        noise = self.rng.standard_normal((_SHOTS, len(du))) / np.sqrt(len(du))
-        reach = self.rng.uniform(0.1, 1.0, _SHOTS) * self.options.step
+        noise = self.rng.standard_normal((_DRAWS, len(du))) / np.sqrt(len(du))
+        reach = self.rng.uniform(0.1, 1.0, _DRAWS) * self.options.step
         best: tuple[Array, Array] | None = None
         for z, r in zip(noise, reach):
             direction = z if aim is None else aim + z
@@ -440,7 +438,7 @@ class _Search:
             return None
         if not self.options.require_static_regrasps or self._rests(settled):
             return settled
-        tries = self.chained and tree.stuck(settled) < _SET_DOWNS
+        tries = self.chained and tree.stuck(settled) < _REPEATS
         down = self._set_down(settled) if tries else None
         if down is None:
             tree.mark_stuck(node, settled)
@@ -518,7 +516,7 @@ class _Search:
         return True
 
     def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
-        """At most ``_GRASPS`` contact samples with their local models, fewer if the sampler has none.
+        """At most ``_DRAWS`` contact samples with their local models, fewer if the sampler has none.
 
         An object in the air falls out of most samples: by 5 (book) to 26 mm (box of the two arms) in
         their first step. There only those come whose contact forces can balance its weight, and they begin
@@ -527,7 +525,7 @@ class _Search:
         tree = self.tree
         last: Array | None = None
         held = False
-        for _ in range(_GRASPS):
+        for _ in range(_DRAWS):
             drawing = self.grasping
             if self.pushing is not None and self.rng.random() < _PUSHES:
                 drawing = self.pushing
