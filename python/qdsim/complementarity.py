@@ -189,6 +189,8 @@ def solve_lcp(
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
         UnsolvedError: no solution; its certificate proves that there is none, or is None.
+
+    The pivots are those of Lemke 1965, "Bimatrix equilibrium points and mathematical programming".
     """
     offset = _finite_vector("q", q)
     n = offset.size
@@ -234,6 +236,8 @@ def solve_mlcp(
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
         UnsolvedError: no solution; its `solution.info.status` says whether it is proven that there is none.
+
+    The pivots are those of Lemke 1965, as of `solve_lcp`.
     """
     right, bound = _finite_vector("a", a), _finite_vector("b", b)
     p, n = right.size, bound.size
@@ -324,6 +328,9 @@ def solve_coulomb(
         TypeError, ValueError: naming the argument and what was wrong with it.
         UnsolvedError: no solution was found, or its forces are beyond the range of double precision; with a
             certificate where there is none.
+
+    The law is that of formulation (7.6) (Acary, Cadoux, Lemaréchal and Malick 2011), the Newton method at the end that
+    of Alart and Curnier 1991.
     """
     offset = _finite_vector("q", q)
     rows = _rows_of(dims, offset.size)

@@ -146,6 +146,8 @@ def differentiate(
     Example:
         >>> d = qdsim.differentiate(model, q, u)
         >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     native = _core._differentiate(
         model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start
@@ -182,6 +184,8 @@ def jvp(
 
     Raises:
         TypeError, ValueError, SolverError: As `step` and `Differential.jvp`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.jvp(tangents)
@@ -211,6 +215,8 @@ def vjp(
 
     Raises:
         TypeError, ValueError, SolverError: As `step` and `Differential.vjp`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.vjp(cotangent, wrt)

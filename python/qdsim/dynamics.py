@@ -286,6 +286,8 @@ def differentiate_dynamic(
 
     Raises:
         TypeError, ValueError, SolverError: As `step_dynamic`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
     native = _core._differentiate(
         model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start, v=v
@@ -329,6 +331,8 @@ def linearize_dynamic(
     Raises:
         TypeError, ValueError: naming the argument.
         SolverError: as `step_dynamic`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
     step, of_q, of_v = _core._linearize_dynamic(
         model,

@@ -92,6 +92,8 @@ def step(
         TypeError, ValueError: while tracing, naming the argument and what was wrong.
         ValueError, jax.errors.JaxRuntimeError: when run and waited for: for numbers that are not finite and
             parameters that no model could have; for steps that have no answer.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     own = settings_of(model, options, derivative, kappa, threads, errors)
     given = inputs_of_a_step(_array, own.is_dynamic, q, u, tau, wrench, v)
@@ -128,6 +130,8 @@ def rollout(
 
     Raises:
         TypeError, ValueError, jax.errors.JaxRuntimeError: As `step`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     own = settings_of(model, options, derivative, kappa, threads, errors)
     given = inputs_of_steps(_array, own.is_dynamic, q0, u, tau, wrench, v0)

@@ -75,6 +75,8 @@ def step(
 
     Raises:
         TypeError, ValueError, SolverError: As `qdsim.step_batch`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     call, dynamic = (
         _number_of(model, options, derivative, kappa, threads, errors),
@@ -112,6 +114,8 @@ def rollout(
 
     Raises:
         TypeError, ValueError, SolverError: As `qdsim.rollout`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     call, dynamic = (
         _number_of(model, options, derivative, kappa, threads, errors),

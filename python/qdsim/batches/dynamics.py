@@ -219,6 +219,8 @@ def rollout_dynamic_vjp(
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
@@ -255,6 +257,8 @@ def rollout_dynamic_jvp(
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
     given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, "tangent", "step", None, feedback)

@@ -126,6 +126,8 @@ def vjp_batch(
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa)
@@ -166,6 +168,8 @@ def jvp_batch(
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa)
@@ -216,6 +220,8 @@ def rollout_vjp(
     Example:
         >>> found = qdsim.rollout_vjp(model, q0, u, cotangent=lambda q: 2.0 * (q - goal))
         >>> u -= rate * found.gradients["u"]
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa, feedback)
@@ -252,6 +258,8 @@ def rollout_jvp(
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+
+    The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
     given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
     products = products_of(given, options, coordinates, derivative, kappa, feedback)

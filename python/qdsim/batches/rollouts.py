@@ -82,6 +82,8 @@ def rollout(
 
     Raises:
         As `step_batch`; the message names sample and step.
+
+    The step is that of CQDC, section III (formulation 2).
     """
     fields = roll(
         model,

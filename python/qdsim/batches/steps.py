@@ -167,6 +167,8 @@ def step_batch(
         TypeError, ValueError: naming the argument, and the sample where it is one that is wrong.
         SolverError: with the `info` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
+
+    The step is that of CQDC, section III (formulation 2).
     """
     fields = step_all(
         model,

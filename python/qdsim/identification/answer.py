@@ -150,6 +150,8 @@ def identify(
     Example:
         >>> found = qdsim.identify(model, recording, {"pair_friction": [[0, 0, -1, -1, -1]]})
         >>> print(found)
+
+    The search is that of Marquardt 1963 within bounds; the derivatives of rollouts are exact (formulation 4).
     """
     instance("model", model, Model)
     instance("options", options, Options, or_none=True)

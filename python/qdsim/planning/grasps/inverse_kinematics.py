@@ -88,6 +88,8 @@ def reach_point(
 
     Raises:
         ValueError: naming the argument; KeyError for unknown names. Not reaching is no error.
+
+    The damping is that of Marquardt 1963, "An algorithm for least-squares estimation of nonlinear parameters".
     """
     instance("model", model, Model)
     here = np.array(vector("q", q, model.nq))

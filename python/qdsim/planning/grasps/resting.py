@@ -43,6 +43,8 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
 
     Raises:
         ValueError: if an argument is not as described.
+
+    The step is that of CQDC, section III (formulation 2), without the robot.
     """
     instance("model", model, Model)
     instance("options", options, Options)

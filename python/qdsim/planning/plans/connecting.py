@@ -38,6 +38,8 @@ def connect_segments(
     Raises:
         ValueError: if the plan does not belong to the model.
         ImportError: if OMPL is needed and not installed.
+
+    Searches are OMPL's RRT-Connect (Kuffner and LaValle 2000).
     """
     instance("plan", plan, Plan)
     own = model_of(plan, model)
