@@ -81,9 +81,8 @@ def close_grasp(
 
 
 class Closings(NamedTuple):
-    """Of many hands: configurations (n, nq), which bodies stopped a joint (n, bodies), which joints
-    met something (n, nu) and which stopped at their limits (n, nu).
-    """
+    """Result of `close_grasps`: configurations (n, nq), which bodies stopped a joint (n, bodies), and which joints
+    met something (n, nu) or stopped at their limits (n, nu)."""
 
     q: Array
     touching: NDArray[np.bool_]
@@ -107,7 +106,7 @@ def close_grasps(
     fastest = np.maximum(np.abs(direction).max(axis=1, initial=0.0), 1e-300)
     least = tolerance / fastest
     travelled, going = np.zeros(len(q)), hands.active.any(axis=1)
-    # hands that have met something are halving the way from what is clear to where they met which pairs
+    # hands that have met something bisect between the last free travel and the first in contact are halving the way from what is clear to where they met which pairs
     clear, met, halving = np.zeros(len(q)), np.zeros(len(q)), np.zeros(len(q), dtype=bool)
     pairs = np.zeros((len(q), model.pair_count), dtype=bool)
     while True:
@@ -138,7 +137,7 @@ def close_grasps(
         if len(ends):
             hands.q[ends] = hands.moved(ends, clear[ends])
             travelled[ends] += clear[ends]
-            # where nothing that still moves brought the two together, they are stuck
+            # hands whose moving joints did not cause the contact are stuck brought the two together, they are stuck
             going[ends] = hands.stop(ends, pairs[ends])
             going[ends] &= hands.active[ends].any(axis=1) & (travelled[ends] < reach)
             halving[ends], clear[ends], met[ends] = False, 0.0, 0.0
@@ -160,7 +159,7 @@ def _pair_bodies(model: Model) -> NDArray[np.intp]:
 
 
 class _Hands:
-    """Hands that are closing: where they are, and which joints still move."""
+    """The state of closing hands: where they are, and which joints still move."""
 
     def __init__(self, model: Model, q: Array, rate: Array, gap: float) -> None:
         self.model, self.q, self.gap = model, q.copy(), gap
@@ -191,7 +190,8 @@ class _Hands:
         return np.asarray(close & self.counts[rows])
 
     def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Stop what moves one body of a pair (n, pairs) against the other; whether that stopped anything (n,)."""
+        """Stop the joints that move one body of a pair (n, pairs) against the other. Returns which hands (n,) that
+        stopped."""
         # products of booleans: of floats they would go to BLAS, whose threads cost more than they bring
         involved = (pairs @ self.apart) & self.active[rows]
         for by, of_body in self.sides:

@@ -333,12 +333,12 @@ def _kinds(sizes: list[int]) -> list[tuple[str, int]]:
 
 
 def _least_forces(C: Array, c: Array, cone: dict[str, Any], unit: float) -> Array:
-    """The smallest forces within the cones that balance ``c``, or those that leave the least over."""
+    """The smallest forces within the cones that balance ``c``, or those with the smallest residual."""
     m = C.shape[1]
     size = float(np.abs(C).max()) ** 2
     f = _nearest_forces(C, c, cone, 1e-12 * size)
     left = C @ f + c
-    # The regularisation leaves a little; what is above that is truly out of reach.
+    # The regularisation leaves a small residual; more than that is out of reach.; what is above that is truly out of reach.
     if float(np.linalg.norm(left)) > max(unit, 1e-6 * float(np.linalg.norm(c))):
         return f
     U, s, _ = np.linalg.svd(C)
@@ -365,7 +365,7 @@ def _forces_within(
     ``otherwise`` where there are none.
     """
     below, above = np.isfinite(lower), np.isfinite(upper)
-    # A little within, so that what the solver leaves is within.
+    # Slightly tighter than the bounds, so that the solver's tolerance stays within them.
     room = ROUNDING * np.maximum(1.0, np.abs(still))
     G = np.vstack((cone["G"], slope[below], -slope[above]))
     g = np.concatenate((cone["g"], (still - lower - room)[below], (upper - still - room)[above]))
@@ -391,10 +391,8 @@ def _bounds(name: str, given: ArrayLike | None, otherwise: Array) -> Array:
 
 
 def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: float) -> Array:
-    """Forces that leave the least over. A regularisation at the edge of rounding moves the answer
-    least; where the solver takes the internal forces that hardly cost anything for a way down without
-    end, a larger one does not.
-    """
+    """Forces with the smallest residual. A small regularisation, near rounding, changes the answer least; where the
+    solver takes internal forces of nearly no cost for an unbounded direction, a larger one is used."""
     eye = np.eye(C.shape[1])
     try:
         return solve_cone_program(C.T @ C + regularization * eye, C.T @ c, **cone).x
@@ -425,12 +423,11 @@ def _margin(G: Array, scale: Array, cones: list[int]) -> float:
 
 
 def _ball(G: Array, cones: list[int]) -> tuple[float, Array]:
-    """Least support of the contacts' wrenches over all unit directions, and where.
+    """The smallest support of the contacts' wrenches over all unit directions, and its direction.
 
-    The support function h is convex, the sphere is not: each start w is replaced by the direction
-    of the point of {h <= 1} that lies furthest along it, until that changes nothing. As that point
-    x has h(x) = 1 and |x| >= w x >= 1 / h(w), the support never rises. For pyramids each such point
-    is the normal of a facet of the wrenches' hull.
+    The support function h is convex, the sphere is not: each start w is replaced by the direction of the point of {h
+    <= 1} that lies furthest along w, until it no longer changes. That point x has h(x) = 1 and |x| >= w x >= 1 /
+    h(w), so the support never rises. For pyramids each such point is the normal of a facet of the wrenches' hull.
     """
     n, m = G.shape
     starts = np.cumsum([0, *cones])[:-1]

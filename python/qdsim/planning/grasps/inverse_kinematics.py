@@ -1,4 +1,4 @@
-"""Inverse kinematics for a contact point: a point of a link goes to a place, its axis to a direction."""
+"""Inverse kinematics for a contact point: move a point of a link to a place and its axis to a direction."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ from qdsim.planning.task.robot import joint_limits
 __all__ = ["PointReach", "reach_point"]
 
 STAGNATION = 5
-"""Steps within which the squared error has to fall by a tenth: near a solution it falls by powers of
-ten, far from one it creeps along limits towards places out of reach.
-"""
+"""Steps within which the squared error has to fall by a tenth. Near a solution it falls by powers of ten; far from
+one it creeps along the limits towards a place out of reach."""
 
 UNDAMPED = 1e-6
-"""Up to this damping a step goes to the minimum of its least squares. If it moves the point by less than a
-tenth of the tolerance, the place is out of reach: a larger damping would only creep there.
-"""
+"""Up to this damping a step reaches the minimum of its least squares problem. If such a step moves the point by less
+than a tenth of the tolerance, the target is out of reach, and more damping would not help."""
 
 MOST_DAMPED = 1e6
 
@@ -115,7 +113,7 @@ def reach_point(
 
 
 class _Miss(NamedTuple):
-    """What is left: the point's way (m), below it the axis' change times the length; and where the axis points."""
+    """The error: of the point (m), below it of the axis times the length; and where the axis points."""
 
     e: Array
     turned: Array
@@ -164,7 +162,7 @@ class _Aims(NamedTuple):
 
     @property
     def settled(self) -> float:
-        """Steps that move less than this (m) lead nowhere."""
+        """Steps that move the point by less than this (m) are no progress."""
         most = self.tolerance
         if self.direction is not None:
             most = min(most, self.length * self.angle_tolerance)
@@ -190,7 +188,7 @@ class _Search:
         return float(miss.e @ miss.e)
 
     def advance(self) -> bool:
-        """To the next point; whether it is worth going on from there."""
+        """Go to the next point. Returns whether it is worth continuing from there."""
         if not self._step(self.aims.jacobian(self.q, self.miss.turned, self.columns)):
             return False  # out of reach, or a local minimum
         self.damping = max(0.1 * self.damping, 1e-12)
@@ -201,7 +199,7 @@ class _Search:
         return not stagnates
 
     def _step(self, J: Array) -> bool:
-        """Damp until a step comes nearer, and take it; False where none does."""
+        """Increase the damping until a step reduces the error, and take it. Returns False if none does."""
         here, cost = self.q[self.rows], self.costs[-1]
         within = room(here, self.lower, self.upper)
         while self.damping <= MOST_DAMPED:

@@ -1,4 +1,4 @@
-"""A grasp that was planned for another pose of the object, made to fit the pose that it has."""
+"""Adapt a grasp that was planned for another pose of the object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qdsim.step import Options, step
 __all__ = ["placed", "shifted"]
 
 STEPS = 20
-"""At most, of the springs that give way, and of the least squares that move a grasp."""
+"""Most iterations, both of the springs and of the least squares."""
 NEAR = 0.01
 """m; links that are so near to the object in a planned grasp keep their places on it."""
 
@@ -29,7 +29,7 @@ def placed(
     options: Options,
     tolerance: float,
 ) -> tuple[Array, bool]:
-    """The robot out of an object that it penetrates: the object stands still, the robot's springs give way.
+    """Move the robot out of an object that it penetrates. The object stands still and the robot's springs give way.
 
     Args:
         model: the model.
@@ -56,10 +56,10 @@ def placed(
 
 
 def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:
-    """A grasp that goes with the object: where links were next to it, they are next to the same places of it.
+    """Move a grasp with the object: links that were near the object go to the same places on it.
 
-    Least squares over all such points, within the joint limits, from the planned configuration; links that
-    cannot get there come as near as they can.
+    Least squares over all such points, within the joint limits, from the planned configuration; links that cannot get
+    there come as near as they can.
 
     Args:
         model: the model.

@@ -19,13 +19,13 @@ from qdsim.step import Options, step
 __all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "is_stable", "landing", "without_robot"]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
-"""m and rad; an object that moves by less in a step without the robot stays where it is."""
+"""m and rad: an object that moves by less in a step without the robot counts as resting."""
 
 _STEP = 0.1
-"""s, at least: in a shorter step a free fall would not be told from rest."""
+"""s, the shortest step: in a shorter one free fall could not be told from rest."""
 
 _FALLS, _LANDED = 40, 1e-6
-"""Steps that a fall may take, at some 10 cm each, and the change of a configuration's entries at its end."""
+"""Most steps of a fall, at some 10 cm each, and the change of a configuration's entries below which it has ended."""
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:

@@ -1,8 +1,9 @@
-"""The object's own way to its goal among what the robot does not move: where subgoals come from if it is not straight.
+"""A path of the object alone to its goal, around what the robot does not move. Subgoals come from it where the
+straight path is blocked.
 
-A push steers the object straight at a subgoal. Where something stands between the object and its goal no push helps,
-and random poses lead round it rarely. A tree on the object's pose alone (Kuffner and LaValle 2000, "RRT-Connect: an
-efficient approach to single-query path planning") knows nothing of robots and takes a fraction of a second.
+A push moves the object straight towards a subgoal. Where an obstacle stands in between, no push helps, and random
+poses rarely lead around it. A tree over the object's pose alone (Kuffner and LaValle 2000, "RRT-Connect: an efficient
+approach to single-query path planning") ignores the robot and takes a fraction of a second.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from qdsim.planning.task.task import Task
 __all__ = ["Guide", "guide"]
 
 _GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
-"""Lengths of the object, that the way keeps from what stands around: the widest that one is found with in so many
-branches of a tree."""
+"""Clearance that the path keeps from obstacles, in lengths of the object, and how many branches of a tree may be
+spent on it. The widest clearance for which a path is found counts."""
 _TOUCH = 1e-3
-"""m, that what lies on something may be sunk in."""
+"""m, by which an object may penetrate what it lies on."""
 _LOOK, _REACH = 0.05, 0.3
-"""Lengths of the object between the poses of a way that are looked at, and the longest branch of a tree."""
+"""Lengths of the object: the distance between poses of a path that are checked, and the longest branch of a tree."""
 _SHORTCUTS = 60
-"""Attempts to cut a way short."""
+"""Attempts to shorten a path."""
 _NEXT = 0.7
-"""How often a subgoal is the next pose that no node has got to, and not any of those that are left."""
+"""Probability that a subgoal is the next pose that no node has reached, and not a random one of those that are left."""
 
 
 class Guide:
-    """Poses along the object's way.
+    """Poses along the object's path.
 
     Args:
         poses: ``(n, nq)`` from the start to the goal.
@@ -45,14 +46,14 @@ class Guide:
         self.poses, self.near = poses, near
 
     def reached(self, tree: Tree) -> int:
-        """The last pose that a node of the tree that grows now has got to."""
+        """The last pose that a node of the current tree has reached."""
         for k in range(len(self.poses) - 1, 0, -1):
             if float(tree.object_distances(self.poses[k]).min()) <= self.near:
                 return k
         return 0
 
     def subgoal(self, tree: Tree, rng: np.random.Generator) -> Array:
-        """The next pose that no node of the tree that grows now has got to, or one after that ``(nq,)``."""
+        """The next pose that no node of the current tree has reached, or a later one ``(nq,)``."""
         last = len(self.poses) - 1
         following = min(self.reached(tree) + 1, last)
         k = following if rng.random() < _NEXT else int(rng.integers(following, last + 1))
@@ -60,7 +61,8 @@ class Guide:
 
 
 def guide(task: Task, rng: np.random.Generator) -> Guide | None:
-    """The object's way among what the robot does not move; None where the straight one is free, or none is found.
+    """Find the object's path around what the robot does not move; None where the straight path is free, or none is
+    found.
 
     Args:
         task: its start and its goal are the ends.
@@ -96,7 +98,8 @@ class _Space:
         self._fixed = ~robot & ~self._own
 
     def draw(self, narrow: bool, rng: np.random.Generator) -> Array:
-        """A displacement anywhere; where ways are narrow half of the time one near the straight way, turned anyhow."""
+        """A random displacement. Where passages are narrow, half of the draws lie near the straight path, with any
+        rotation."""
         x = rng.uniform(self.lower, self.upper)
         if narrow and rng.random() < 0.5:
             shifts = ~self.task.space.rotation
@@ -109,23 +112,23 @@ class _Space:
         return self.task.with_object(self.task.start, x / self.scale)
 
     def gap(self, x: Array, most: float) -> float:
-        """m, from the object to what the robot does not move, at most ``most``."""
+        """Distance from the object to what the robot does not move, at most ``most``, m."""
         found = self.model.collide(self.pose(x), most)
         a, b = found["body_a"], found["body_b"]
         asked = (self._own[a] & self._fixed[b]) | (self._own[b] & self._fixed[a])
         return float(found["dist"][asked].min(initial=most))
 
     def could_be(self, x: Array, gap: float = 0.0) -> bool:
-        """Whether the object keeps ``gap`` there."""
+        """Whether the object keeps the clearance ``gap`` there."""
         return self.gap(x, gap + _TOUCH) >= gap - _TOUCH
 
     def free(self, a: Array, b: Array, gap: float) -> bool:
-        """Whether it keeps ``gap`` on the straight way."""
+        """Whether it keeps the clearance ``gap`` on the straight line."""
         count = max(1, math.ceil(float(np.linalg.norm(b - a)) / self.look))
         return all(self.could_be(a + (k / count) * (b - a), gap) for k in range(1, count + 1))
 
     def poses(self, way: list[Array]) -> Array:
-        """``(n, nq)`` poses along a way, evenly."""
+        """``(n, nq)`` evenly spaced poses along a path."""
         made = [way[0]]
         for a, b in pairwise(way):
             count = max(1, round(float(np.linalg.norm(b - a)) / self.ahead))
@@ -136,7 +139,7 @@ class _Space:
 def _connected(
     space: _Space, gap: float, tries: int, rng: np.random.Generator
 ) -> list[Array] | None:
-    """A way that keeps ``gap``, or what the start and the goal keep."""
+    """A path with clearance ``gap``, or that of start and goal where it is smaller."""
     narrow = gap == 0.0
     gap = max(0.0, min(gap, *(space.gap(x, gap + _TOUCH) for x in (space.start, space.goal))))
     trees = [[(space.start, -1)], [(space.goal, -1)]]
@@ -155,7 +158,7 @@ def _connected(
 
 
 def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float) -> Array | None:
-    """A new branch towards ``to`` from what is nearest to it; its end, None where it is not free."""
+    """Add a branch from the nearest node towards ``to``. Returns its end, None where it is not free."""
     ends = np.array([x for x, _ in tree])
     nearest = int(np.linalg.norm(ends - to, axis=1).argmin())
     a = ends[nearest]
@@ -168,7 +171,7 @@ def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float)
 
 
 def _back(tree: list[tuple[Array, int]]) -> list[Array]:
-    """From the last branch to the root."""
+    """The nodes from the last branch to the root."""
     way, k = [], len(tree) - 1
     while k >= 0:
         x, k = tree[k]
@@ -179,9 +182,9 @@ def _back(tree: list[tuple[Array, int]]) -> list[Array]:
 def _cut_short(
     space: _Space, way: list[Array], gap: float, rng: np.random.Generator
 ) -> list[Array]:
-    """The way without detours that are not needed.
+    """The path without unnecessary detours.
 
-    Between ends of branches only: the shortest ways hug what they lead round, and leave the robot no room.
+    Shortcuts join ends of branches only: the shortest paths touch the obstacles and leave no room for the robot.
     """
     for _ in range(_SHORTCUTS):
         if len(way) < 3:

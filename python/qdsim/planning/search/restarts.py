@@ -1,4 +1,4 @@
-"""When a search plants a new tree, and when it gives up."""
+"""When a search starts a new tree, and when it gives up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qdsim.planning.search.tree import Tree
 
 
 def is_stale(tree: Tree, unit: int | None) -> bool:
-    """Whether the present tree has had its share of nodes: ``unit`` times Luby's sequence."""
+    """Whether the current tree has used its share of nodes: ``unit`` times Luby's sequence."""
     number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
     return unit is not None and tree.count - tree.first >= unit * luby(number)
 

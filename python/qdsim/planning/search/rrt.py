@@ -49,18 +49,16 @@ _REPEATS = 3
 """New grasps that an iteration may make, and set-downs of a node's object before the search leaves that alone."""
 
 _PUSHES = 0.25
-"""How often a grasp of an object that has to be carried is one for pushing all the same."""
+"""Probability that a grasp is drawn for pushing although the object has to be carried."""
 
 _LIFTS = 0.3
-"""Where the goal is in the air: how often an iteration takes a new grasp below it and lifts."""
+"""Probability, where the goal is in the air, that an iteration takes a new grasp below the goal and lifts."""
 
 _LOOKS = 40
-"""Nodes that are asked for one at which the object rests."""
+"""Nodes that are searched for one at which the object rests."""
 
 SETTLING_STEPS = 5
-"""Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
-radius.
-"""
+"""Steps within which a penetration has to vanish. Each leaves about the square of the one before, over a radius."""
 
 
 def rrt(
@@ -108,7 +106,7 @@ def rrt(
 
 
 class _Grasp(NamedTuple):
-    """A contact sample and what the tree will know of it."""
+    """A contact sample and its local model."""
 
     q: Array
     local: LocalModel
@@ -138,7 +136,8 @@ class _Search:
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
     def _landing(self) -> Array | None:
-        """Where the object would come to rest below a goal in the air, where a last grasp may have to be taken."""
+        """Where the object would come to rest if it fell from a goal in the air: the last grasp may have to be taken
+        there."""
         task = self.task
         lifts = self.chained and self.falls and self.options.require_static_regrasps
         if not lifts or task.sampler is None or self._is_stable(task.aim):
@@ -226,9 +225,7 @@ class _Search:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
     def _chain_iteration(self) -> None:
-        """Push while that helps; where it does not, change the grasp and go on to the same
-        subgoal.
-        """
+        """Push while the object comes nearer to the subgoal; when it does not, change the grasp and try again."""
         tree = self.tree
         if self.landing is not None and self.rng.random() < _LIFTS:
             self._lift(self.landing)
@@ -245,10 +242,12 @@ class _Search:
             node = fresh
 
     def _lift(self, below: Array) -> None:
-        """A new grasp where the object rests, as near as it does below the goal, and from there to the goal.
+        """Take a new grasp where the object rests, as near below the goal as it does, and lift it from there to the
+        goal.
 
-        In the air no grasp is changed: the last one has to be taken on a support, and to do for all of the way. What
-        turns an object far is done there first: subgoals that would be the goal are the pose below it.
+        The grasp is not changed in the air: the last one has to be taken while the object is supported, and must do
+        for the rest of the path. Large rotations are therefore done on the support: subgoals at the goal are replaced
+        by the pose below it.
         """
         tree = self.tree
         weighed = tree.object_distances(below) * (1.0 + tree.grasps_tried())
@@ -288,9 +287,7 @@ class _Search:
     def _shoot(
         self, node: int, du: Array, subgoal: Target, wanted: float
     ) -> tuple[Array, Array] | None:
-        """The best of some random inputs around ``du``, if it brings the object to the wanted
-        distance.
-        """
+        """The best of some random inputs around ``du``, if it brings the object within the wanted distance."""
         tree = self.tree
         local = tree.local(node)
         aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
@@ -313,9 +310,8 @@ class _Search:
     # ---------------------------------------------------------------- their parts
 
     def _subgoal(self) -> Target:
-        """The goal or what lies below it or on the way to it, a pose between it and the node
-        nearest to it, or one anywhere in the box ``(nq,)``.
-        """
+        """A subgoal: the goal, the pose below it or one on the path to it; a pose between it and the nearest node; or
+        a random pose of the box ``(nq,)``."""
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
@@ -337,12 +333,12 @@ class _Search:
         return self.task.with_object(self.task.start, self.task.lower + share * self.span)
 
     def _held(self, q: Array, local: LocalModel) -> Array:
-        """Where the object is taken to be after a step in which the command stays what it is.
+        """Where the object is assumed to be after a step with an unchanged command.
 
-        CQDC aims from c, where the smoothed model is then. Under gravity that is wrong by centimetres: a barrier
-        carries what no contact does, so that near goals in the air nothing seems to be left to do. But it also
-        knows which contacts are about to come, so half of the time it counts, and else the exact step. Without
-        gravity the object stays where it is, and c has what the barrier pushes it away from the robot.
+        CQDC takes c, the smoothed model's answer. Under gravity c is off by centimetres, because the barrier carries
+        what no contact does, and near goals in the air look reached. But c also knows which contacts are about to be
+        made. Each is used half of the time: c, and the exact step. Without gravity the object stays where it is,
+        while c contains how far the barrier pushes it away from the robot.
         """
         if not self.chained or not self.exact:
             return local.q_next
@@ -405,9 +401,8 @@ class _Search:
         return self._within_limits(inputs, trajectory)
 
     def _within_limits(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-        """The steps before the first one that takes a joint of the robot beyond its limits, as contacts may where
-        steps do not know them; None without one.
-        """
+        """The steps before the first one that takes a joint of the robot beyond its limits; None if that is the
+        first. Contacts can push joints there where steps have no joint limits."""
         outside = np.flatnonzero(beyond_limits(self.task.model, trajectory).any(axis=1))
         kept = int(outside[0]) if len(outside) else len(inputs)
         return (inputs[:kept], trajectory[:kept]) if kept else None
@@ -415,10 +410,9 @@ class _Search:
     def _regrasp(self, node: int, subgoal: Target | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
 
-        With a subgoal, half of the time, several are tried: the first one from which a push
-        brings the object nearer is kept with that push, else the one that came off best. The other half
-        takes a grasp as it comes: only greedy ones lead into dead ends near the goal, where no push helps
-        at once (planar pushing takes four times the nodes then).
+        With a subgoal, half of the time several grasps are tried: the first from which a push brings the object
+        nearer is kept together with that push, otherwise the best one. The other half takes the first grasp drawn:
+        greedy choices alone lead to dead ends near the goal, where no push helps at once.
         """
         if self.task.sampler is None:
             return None
@@ -431,7 +425,8 @@ class _Search:
         return self._best_grasp(settled, hanging, subgoal)
 
     def _free(self, node: int) -> int | None:
-        """A node where the robot may let go of the object: this one, or one after that has settled or been set down."""
+        """A node where the robot may let go of the object: this one, or a later one in which the object has settled
+        or was set down."""
         tree = self.tree
         settled = self._settle(node)
         if settled is None or self._ended():
@@ -449,7 +444,7 @@ class _Search:
         return self.tree.full or self.tree.reached
 
     def _set_down(self, node: int) -> int | None:
-        """A node at which the object rests, after pushes to where it would come to rest if it fell."""
+        """A node at which the object rests, reached by pushes to where it would come to rest if it fell."""
         below = landing(self.task.model, self.tree.q[node], self.task.object, self.step_options)
         if below is None:
             return None
@@ -458,7 +453,7 @@ class _Search:
         return settled if settled is not None and self._rests(settled) else None
 
     def _any_grasp(self, node: int, hanging: bool) -> int | None:
-        """The first grasp that the robot gets to, as a node."""
+        """The first grasp that the robot can move to, as a node."""
         q = self.tree.q[node]
         for grasp in self._grasps(q, hanging):
             if self._gets_to(q, grasp.q):
@@ -466,8 +461,7 @@ class _Search:
         return None
 
     def _best_grasp(self, node: int, hanging: bool, subgoal: Target) -> int | None:
-        """The first grasp from which a push brings the object nearer, with that push; else the one that came off
-        best."""
+        """The first grasp from which a push brings the object nearer, with that push; otherwise the best grasp."""
         tree = self.tree
         q = tree.q[node]
         begin = tree.object_distance(q, subgoal)
@@ -495,7 +489,7 @@ class _Search:
         return self.tree.add(grasp.q, node, EdgeKind.REGRASP, None, None, grasp.local)
 
     def _rests(self, node: int) -> bool:
-        """Whether the object stays where it is at a node without the robot; asked once a node."""
+        """Whether the object stays where it is at a node without the robot; computed once per node."""
         if node not in self._resting:
             self._resting[node] = self._is_stable(self.tree.q[node])
         return self._resting[node]
@@ -516,11 +510,11 @@ class _Search:
         return True
 
     def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
-        """At most ``_DRAWS`` contact samples with their local models, fewer if the sampler has none.
+        """At most ``_DRAWS`` contact samples with their local models, fewer if the sampler has no more.
 
-        An object in the air falls out of most samples: by 5 (book) to 26 mm (box of the two arms) in
-        their first step. There only those come whose contact forces can balance its weight, and they begin
-        with the command that makes these; or the last of the samples, if none can.
+        An object in the air falls out of most grasps. There, only grasps whose contact forces can balance its weight
+        are used, and they begin with the command that produces these forces. If there is none, the last sample is
+        used.
         """
         tree = self.tree
         last: Array | None = None
@@ -551,11 +545,10 @@ class _Search:
         return holding_command(self.task.model, grasp, lower=self.lower, upper=self.upper).u
 
     def _settle(self, node: int) -> int | None:
-        """A node where nothing penetrates: this one, or one after holding the fingers still for a
-        moment.
+        """A node without penetration: this one, or one after the robot has held still for some steps.
 
-        Large steps leave penetration by linearisation; a robot should not let go of an object
-        inside of it. What hangs is held with the node's pressure meanwhile.
+        Large steps leave penetration by linearisation, and a robot should not let go of an object that it penetrates.
+        An object in the air is held with the node's command meanwhile.
         """
         tree = self.tree
         if tree.penetration[node] <= CONTACT_TOLERANCE:
@@ -576,9 +569,8 @@ class _Search:
 
 
 def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
-    """The task with a sampler that knows whether the object has to be carried to its goal; and where it has to, the
-    task with one that draws grasps for pushes.
-    """
+    """The task with a sampler that knows whether the object has to be carried to its goal; if it has to, also the
+    task with a sampler of grasps for pushes."""
     sampler = task.sampler
     if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
         return task, None

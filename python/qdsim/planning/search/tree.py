@@ -35,13 +35,11 @@ from qdsim.step import linearize
 __all__ = ["LocalModel", "Tree"]
 
 _KERNEL = 1e-6
-"""Singular values of B_u below this, relative to metres of object per unit of command, steer
-nothing.
-"""
+"""Singular values of B_u below this (metres of the object per unit of command) count as zero in steering."""
 
 
 class LocalModel(NamedTuple):
-    """What a node knows of its surroundings (CQDC eq. 44 and 47), object rows in metres."""
+    """The local model of a node (CQDC eq. 44 and 47), object rows in metres."""
 
     command: Array  # (nu,) the model is one of changes to this command
     B: Array  # (n, nu) motion of the object per unit of command
@@ -228,23 +226,24 @@ class Tree:
         return self._nearest(self._distances(subgoal, self.first))
 
     def restart(self) -> None:
-        """Plant a new tree at the start; what grew so far stays, but grows no more."""
+        """Start a new tree at the start; the old nodes stay but are not extended."""
         self.add(self.task.start, -1, EdgeKind.ROOT, None, None, self.local(0))
 
     @property
     def nearest_to_goal(self) -> int:
-        """The node nearest to the goal of the tree that grows now; ``best_node`` is that of all."""
+        """The node of the current tree that is nearest to the goal; ``best_node`` is that of all trees."""
         return self._nearest(self._distance[self.first : self.count])
 
     def _nearest(self, distances: Array) -> int:
-        """The nearest node of the tree that grows now. A node counts as so many times further as the search has been
-        stuck there: with an object in the air that no push brings nearer, and a grasp that cannot be changed, it would
-        else be drawn again and again.
+        """The nearest node of the current tree.
+
+        Distances are multiplied by how often the search has been stuck at a node. Otherwise a node with an object in
+        the air that no push brings nearer, and with a grasp that cannot be changed, would be drawn again and again.
         """
         return self.first + int((distances * (1 + self._stuck[self.first : self.count])).argmin())
 
     def mark_stuck(self, *nodes: int) -> None:
-        """Remember that no push counted at a node, and that the robot cannot let go of the object there."""
+        """Record that no push helped at a node and that the robot cannot let go of the object there."""
         for node in set(nodes):
             self._stuck[node] += 1
 
@@ -287,9 +286,8 @@ class Tree:
         return np.asarray(way_to(self.task.space, subgoal, q) * self.scale)
 
     def steering(self, q: Array, local: LocalModel, subgoal: Target) -> tuple[Array, Array]:
-        """``B`` and its ``inverse`` of what counts at a configuration: where every turn about an axis does, say, what
-        turns the object about it is left out.
-        """
+        """``B`` and its ``inverse`` for the coordinates that count at a configuration: if the goal leaves the
+        rotation about an axis free, that rotation is left out."""
         if not isinstance(subgoal, GoalSet) or subgoal.is_point:
             return local.B, local.inverse
         counts = subgoal.slopes(q[:, None], -subgoal.difference(q)[:, None])[0]
@@ -447,7 +445,7 @@ class Tree:
         return tree
 
     def _rows(self, name: str, count: int) -> NDArray[Any]:
-        """One of the arrays of the first so many nodes, to read and write."""
+        """View of an array for the first ``count`` nodes."""
         whole: NDArray[Any] = getattr(self, f"_{name}")
         return whole[..., :count] if name in COLUMNS else whole[:count]
 
@@ -464,6 +462,6 @@ class Tree:
 
 
 def _damped_inverse(U: Array, s: Array, Vt: Array) -> Array:
-    """Changes ``(nu, n)`` of least squares, of a matrix's singular value decomposition."""
+    """Least squares inverse ``(nu, n)`` of a matrix, from its singular value decomposition."""
     k = len(s)
     return np.asarray((Vt[:k].T * (s / (s * s + _KERNEL * _KERNEL))) @ U[:, :k].T)

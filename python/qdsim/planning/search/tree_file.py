@@ -140,7 +140,7 @@ def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
             raise ValueError("it was made with a smoothing scheme: give the options")
         options = RRTOptions(**known_fields(RRTOptions, values))
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
-    # Files that are older than an option were made with its default.
+    # Files written before an option existed used its default. were made with its default.
     everything = option_values(RRTOptions()) | _BEFORE | known_fields(RRTOptions, header["options"])
     stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
     if wanted != stored:
@@ -170,13 +170,13 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     total = sum(k for k in found["edge_steps"].tolist() if k > 0)
     found["inputs"] = archive.array("inputs", np.float64, total, nu)
     found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
-    if "stuck" in archive:  # files of searches that did not count are without
+    if "stuck" in archive:  # files of searches that did not count them lack it are without
         found["stuck"] = archive.counts("stuck", n)
     return found
 
 
 def _check_edges(found: dict[str, Any], n: int, start: Array) -> None:
-    """That the edges make trees from the start."""
+    """Check that the edges form trees from the start."""
     if not (np.isin(found["kind"], list(EdgeKind)).all() and _edges_fit(found)):
         raise ValueError("its edges are not of the kinds that it says")
     parent, roots = found["parent"], np.flatnonzero(found["kind"] == EdgeKind.ROOT)
@@ -188,17 +188,17 @@ def _check_edges(found: dict[str, Any], n: int, start: Array) -> None:
 
 
 def _edges_fit(found: dict[str, Any]) -> bool:
-    """Whether pushes and settlings have steps, and roots and regrasps none."""
+    """Check that pushes and settlings have steps, and roots and regrasps none."""
     moves = np.isin(found["kind"], (EdgeKind.PUSH, EdgeKind.SETTLE))
     lengths = found["edge_steps"]
     return bool(np.all(lengths[moves] > 0) and np.all(lengths[~moves] == -1))
 
 
 _MAY_GROW = ("max_nodes", "max_iterations", "max_steps", "max_idle")
-"""Options that a search that goes on may have larger."""
+"""Options that may be larger when a search continues."""
 
 _BEFORE: dict[str, Any] = {"require_static_regrasps": False}
-"""Defaults that were others when files were written that do not say."""
+"""Earlier defaults of options that files may lack."""
 
 
 def _table(records: Any) -> Any:
@@ -208,7 +208,7 @@ def _table(records: Any) -> Any:
 
 
 def _records(archive: Archive, n: int) -> NDArray[np.void]:
-    """The records, which are of so many nodes."""
+    """The records, whose number is checked."""
     rows, _ = archive.shape("records", 2)
     most = archive.header["options"]["max_iterations"]
     if rows > integer("max_iterations", most, least=1):

@@ -18,13 +18,13 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = ["carrying_effort", "hangs"]
 
 NARROWED = 0.7
-"""Share of the friction that a grasp counts on: contacts move a little when fingers press."""
+"""Factor on the friction coefficients: contacts move a little when fingers press."""
 
 TILT = 0.2
-"""rad, from gravity's direction."""
+"""rad, between gravity and the four tilted loads."""
 
 PRESSING = 1e-4
-"""What squared forces cost beside squared wrenches that are left over, both in weights of the object."""
+"""Weight of the squared contact forces against the squared residual wrench, both in weights of the object."""
 
 
 def hangs(model: Model, q: Array, object: str) -> bool:
@@ -81,7 +81,7 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
 
 
 def _tilted_loads(model: Model, q: Array, space: ObjectSpace, weight: float) -> list[Array]:
-    """The object's load in weights ``(size,)``, in gravity's direction and in four around it."""
+    """The object's load ``(size,)``, in weights, under gravity and in four tilted directions."""
     p = model.parameters
     pull = np.zeros((3, space.size))
     for b in range(1, len(model.body_names)):

@@ -19,7 +19,7 @@ __all__ = ["PlanarHandSampler"]
 
 DOWN, STRAIGHT = math.pi / 2, 0.0
 _CLEAR = 1e-3
-"""m; pairs further apart than this are left out by their bounds."""
+"""m; pairs whose bounds are further apart are skipped."""
 
 _Shares = Callable[[NDArray[np.intp], int], Array]
 

@@ -35,25 +35,25 @@ from qdsim.planning.task.robot import (
 __all__ = ["SurfaceSampler"]
 
 _APPROACHES = 16
-"""Steps towards the object's surface; most need three."""
+"""Most steps towards the object's surface."""
 
 _INNER = 0.1
-"""How often a link that carries a tip is to touch first: it pushes where a tip does not get to."""
+"""Probability that a link that carries a tip is to touch first: it can push where the tip does not reach."""
 
 _CARRIES = 0.05
-"""Effort (:func:`carrying_effort`) below which a grasp holds the object with forces of some five times its weight."""
+"""Effort (:func:`carrying_effort`) below which a grasp holds the object, with forces of about five times its weight."""
 
 _PATIENT = 4
-"""How many times more draws a grasp that carries may take: most come after ten, the last per cent after a hundred."""
+"""Factor on the draws of a grasp that has to carry: few draws carry."""
 
 _FINGERS = 4
-"""Most fingers that are led to an object at the same time; the others close."""
+"""Most fingers that are moved to the object at the same time; the others close."""
 
 _ASIDE = 0.4
-"""How far several fingers that oppose one lie aside of its opposite, standard deviation in radians."""
+"""rad, standard deviation of the directions of several fingers around the opposite of the first."""
 
 _PATIENCE = 4
-"""Steps in a row that may not bring anything nearer: what gets out of one obstacle may meet another."""
+"""Steps in a row that may bring no progress: avoiding one obstacle may meet another."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,7 +159,8 @@ class SurfaceSampler:
         ball: tuple[Array, float],
         rng: np.random.Generator,
     ) -> Array | None:
-        """A configuration in which enough bodies touch, with those shapes brought near from there; None if it fails."""
+        """A configuration in which enough bodies touch, with those shapes moved near the object first; None if there
+        is none."""
         centre, radius = ball
         reach = radius if self.reach is None else self.reach
         places = centre + ways * (radius + reach * rng.random())
@@ -215,7 +216,8 @@ class SurfaceSampler:
         return np.array([rng.choice(tips[bodies == b]) for b in each[:count]], dtype=np.intp)
 
     def _opposed(self, model: Model, count: int, rng: np.random.Generator) -> Array:
-        """Unit vectors ``(count, 3)``: any one, and others near its opposite. Half of the time the line is level."""
+        """Unit vectors ``(count, 3)``: a random one, and others near its opposite. Half of the time the line is
+        level."""
         line = rng.standard_normal(3)
         up = np.asarray(model.parameters.gravity)
         if rng.random() < 0.5 and np.any(up):
@@ -241,12 +243,11 @@ class SurfaceSampler:
     def _approach(
         self, model: Model, q: Array, tips: NDArray[np.intp], places: Array, margin: float
     ) -> Array | None:
-        """The tips near their places, then at the surface there; None if one does not come to touch.
+        """Move the tips near their places, then to the surface there; None if one does not touch.
 
-        From near the places, Gauss-Newton steps on the distances themselves, by the smallest motions of the joints
-        within their limits: a long link that turns on its way meets the object with another of its points, and a
-        robot that does not get to the place touches what it gets to. What is in the way is kept at a distance by
-        the same steps.
+        Gauss-Newton steps on the distances themselves start near the places and use the smallest motions of the
+        joints within their limits: a long link that turns meets the object with another of its points, and a robot
+        that cannot reach the place touches what it reaches. The same steps keep obstacles at a distance.
         """
         here = self._go_near(model, q, tips, places)
         rows = model.actuated_q
@@ -276,8 +277,8 @@ class SurfaceSampler:
         return None
 
     def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
-        """A configuration with the tips near their places, or as near as they come."""
-        # Nearly there is near enough: a robot that moves in a plane reaches no point beside it.
+        """A configuration with the tips as near to their places as they come."""
+        # A rough answer is enough: a robot that moves in a plane reaches no point beside it.: a robot that moves in a plane reaches no point beside it.
         bodies = model.geom_body[tips]
         points = [np.asarray(model.description.geoms[tip].pos) for tip in tips]
         if len(tips) == 1:

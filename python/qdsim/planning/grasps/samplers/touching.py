@@ -26,7 +26,7 @@ __all__ = [
 
 _ITERATIONS = 8
 _NEAREST = 4
-"""Drawn from among this many: further ones are rarely reached."""
+"""Pairs that one is drawn from: more distant ones are rarely reached."""
 
 
 def add_contact(
