@@ -17,6 +17,7 @@ from qdsim._core import PARAMETER_NAMES
 from qdsim.array_type import Array
 from qdsim.batches.dynamics import rollout_dynamic
 from qdsim.batches.given import courses_of
+from qdsim.batches.inputs import Inputs
 from qdsim.batches.pulling import Products, products_of, pull_finished, push
 from qdsim.batches.rollouts import rollout
 from qdsim.dynamics import DynamicOptions
@@ -103,7 +104,7 @@ class LayerRollouts:
         given, parameters = _apart(arrays)
         q, v, u, tau, wrench = (given.get(name) for name in ("q", "v", "u", "tau", "wrench"))
         assert q is not None and u is not None
-        courses = courses_of(self.model, q, v, u, tau, wrench, None, parameters)
+        courses = courses_of(self.model, q, v, Inputs(u, tau, wrench, None, parameters))
         derivative = "step" if self.kappa is None else "smoothed"
         return products_of(courses, self.options, "ambient", derivative, self.kappa)
 

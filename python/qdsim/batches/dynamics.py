@@ -17,7 +17,7 @@ from qdsim import _core
 from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of
-from qdsim.batches.inputs import Mocap, Wrench
+from qdsim.batches.inputs import Inputs, Mocap, Wrench
 from qdsim.batches.marks import Errors
 from qdsim.batches.pulling import kept_steps, products_of, pull, push
 from qdsim.batches.rollouts import Rollouts, roll
@@ -115,22 +115,9 @@ def step_dynamic_batch(
 
     The step is that of Anitescu and Hart 2003 (formulation 7).
     """
+    given = Inputs(u, tau, wrench, mocap, parameters)
     fields = step_all(
-        model,
-        q,
-        v,
-        u,
-        options,
-        tau,
-        wrench,
-        mocap,
-        threads,
-        errors,
-        contacts,
-        parameters,
-        out,
-        warm_start,
-        bristles,
+        model, q, v, given, options, threads, errors, contacts, out, warm_start, bristles
     )
     h = (_core.DYNAMIC_DEFAULTS if options is None else options).h
     return BatchDynamicSteps(**fields, h=h)
@@ -169,22 +156,9 @@ def rollout_dynamic(
 
     The step is that of Anitescu and Hart 2003 (formulation 7).
     """
+    given = Inputs(u, tau, wrench, mocap, parameters)
     fields = roll(
-        model,
-        q0,
-        v0,
-        u,
-        options,
-        tau,
-        wrench,
-        mocap,
-        threads,
-        errors,
-        parameters,
-        out,
-        warm_start,
-        feedback,
-        bristles,
+        model, q0, v0, given, options, threads, errors, out, warm_start, feedback, bristles
     )
     return DynamicRollouts(**fields)
 
@@ -224,7 +198,7 @@ def rollout_dynamic_vjp(
     """
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
-    given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    given = courses_of(model, q0, v0, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, "tangent", "step", None, feedback)
     kept = kept_steps(checkpoint)
     of_q = np.zeros((given.steps + 1, model.nv)) if q_cotangent is None else q_cotangent
@@ -260,7 +234,7 @@ def rollout_dynamic_jvp(
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
-    given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    given = courses_of(model, q0, v0, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, "tangent", "step", None, feedback)
     return DynamicRolloutPushforwards(
         **push(products, tangents, threads, errors, "rollout_dynamic")

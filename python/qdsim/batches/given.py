@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim.array_type import Array
 from qdsim.batches.inputs import (
-    Mocap,
-    Wrench,
+    Inputs,
     bristles_of,
     check_finite,
     check_model,
@@ -81,11 +79,7 @@ def courses_of(
     model: _core.Model,
     q0: npt.ArrayLike,
     v0: npt.ArrayLike | None,
-    u: npt.ArrayLike,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
+    inputs: Inputs,
     bristles: npt.ArrayLike | None = None,
 ) -> Given:
     """Arguments of rollouts."""
@@ -95,24 +89,16 @@ def courses_of(
         begin["v0"] = numbers("v0", v0, (model.nv,))
     if bristles is not None:
         begin["bristles"] = bristles_of(model, bristles)
-    given = inputs_of(model, u, tau, wrench, mocap, (-1,))
+    given = inputs_of(model, inputs, (-1,))
     steps = given["u"].shape[-2]
     courses = {name: every_step(name, course, steps) for name, course in given.items()}
-    return Given(model, steps, begin, courses, parameters_of(model, parameters))
+    return Given(model, steps, begin, courses, parameters_of(model, inputs.parameters))
 
 
-def one_step_of(
-    model: _core.Model,
-    q: npt.ArrayLike,
-    u: npt.ArrayLike,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-) -> Given:
+def one_step_of(model: _core.Model, q: npt.ArrayLike, inputs: Inputs) -> Given:
     """Arguments of batches of steps, as rollouts of one step."""
     check_model(model)
-    given = inputs_of(model, u, tau, wrench, mocap)
+    given = inputs_of(model, inputs)
     courses = {name: array[..., None, :] for name, array in given.items()}
     begin = {"q": numbers("q", q, (model.nq,))}
-    return Given(model, 1, begin, courses, parameters_of(model, parameters))
+    return Given(model, 1, begin, courses, parameters_of(model, inputs.parameters))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from qdsim.array_type import Array
 from qdsim.description.checks import QUATERNION_TOLERANCE
 
 __all__ = [
+    "Inputs",
     "Mocap",
     "Wrench",
     "bristles_of",
@@ -42,6 +44,17 @@ Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 """(..., mocap_count, 7), or a mapping from names of mocap bodies to (..., 7)."""
+
+
+class Inputs(NamedTuple):
+    """What steps are given besides their state, as callers have it."""
+
+    u: npt.ArrayLike
+    tau: npt.ArrayLike | None
+    wrench: Wrench | None
+    mocap: Mocap | None
+    parameters: Mapping[str, npt.ArrayLike] | None
+
 
 _PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
@@ -206,31 +219,24 @@ def every_step(name: str, course: Array, step_count: int) -> Array:
 
 def inputs_of(
     model: _core.Model,
-    u: npt.ArrayLike,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
+    inputs: Inputs,
     steps: tuple[int, ...] = (),
 ) -> dict[str, Array]:
-    """What a step is given besides its state, by name; steps: (-1,) where there are many in a row."""
-    found = {"u": numbers("u", u, (*steps, model.nu))}
-    if tau is not None:
-        found["tau"] = numbers("tau", tau, (*steps, model.nv))
-    if wrench is not None:
-        found["wrench"] = wrenches_of(model, wrench, steps)
-    if mocap is not None:
-        found["mocap"] = mocap_of(model, mocap, steps)
+    """Inputs by name, checked; steps: (-1,) where there are many in a row."""
+    found = {"u": numbers("u", inputs.u, (*steps, model.nu))}
+    if inputs.tau is not None:
+        found["tau"] = numbers("tau", inputs.tau, (*steps, model.nv))
+    if inputs.wrench is not None:
+        found["wrench"] = wrenches_of(model, inputs.wrench, steps)
+    if inputs.mocap is not None:
+        found["mocap"] = mocap_of(model, inputs.mocap, steps)
     return found
 
 
 def rows_of(
     model: _core.Model,
     q: npt.ArrayLike,
-    u: npt.ArrayLike,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
+    inputs: Inputs,
     v: npt.ArrayLike | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> tuple[tuple[int, ...], dict[str, Array]]:
@@ -241,8 +247,8 @@ def rows_of(
         arrays["v"] = numbers("v", v, (model.nv,))
     if bristles is not None:
         arrays["bristles"] = bristles_of(model, bristles)
-    arrays |= inputs_of(model, u, tau, wrench, mocap)
-    values = parameters_of(model, parameters)
+    arrays |= inputs_of(model, inputs)
+    values = parameters_of(model, inputs.parameters)
     both = {**arrays, **values}
     lead = broadcast({name: array.shape[:-1] for name, array in both.items()})
     flat = {name: in_rows(array, lead, 1) for name, array in both.items()}

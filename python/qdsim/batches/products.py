@@ -20,7 +20,7 @@ from qdsim import _core
 from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback
 from qdsim.batches.given import courses_of, one_step_of
-from qdsim.batches.inputs import Mocap, Wrench, numbers
+from qdsim.batches.inputs import Inputs, Mocap, Wrench, numbers
 from qdsim.batches.marks import BatchMarks, Errors
 from qdsim.batches.pulling import OF_STEPS, Products, kept_steps, products_of, pull, push
 from qdsim.batches.rollouts import Rollouts
@@ -129,7 +129,7 @@ def vjp_batch(
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
-    given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
+    given = one_step_of(model, q, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, coordinates, derivative, kappa)
     rows = _after_step(products, cotangent)
     found = pull(products, rows, wrt, threads, errors, 0, "vjp_batch")
@@ -171,7 +171,7 @@ def jvp_batch(
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
-    given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
+    given = one_step_of(model, q, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, coordinates, derivative, kappa)
     found = push(products, tangents, threads, errors, "jvp_batch", one_step=True)
     return BatchPushforwards(
@@ -223,7 +223,7 @@ def rollout_vjp(
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
-    given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
+    given = courses_of(model, q0, None, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, coordinates, derivative, kappa, feedback)
     kept = kept_steps(checkpoint)
     found = pull(products, cotangent, wrt, threads, errors, kept, "rollout")
@@ -261,7 +261,7 @@ def rollout_jvp(
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
-    given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
+    given = courses_of(model, q0, None, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, coordinates, derivative, kappa, feedback)
     return RolloutPushforwards(**push(products, tangents, threads, errors, "rollout"))
 

@@ -15,6 +15,7 @@ from qdsim.array_type import Array
 from qdsim.batches.feedback import Feedback, feedback_arrays, feedback_leads, feedback_rows
 from qdsim.batches.given import courses_of
 from qdsim.batches.inputs import (
+    Inputs,
     Mocap,
     Wrench,
     broadcast,
@@ -85,22 +86,8 @@ def rollout(
 
     The step is that of CQDC, section III (formulation 2).
     """
-    fields = roll(
-        model,
-        q0,
-        None,
-        u,
-        options,
-        tau,
-        wrench,
-        mocap,
-        threads,
-        errors,
-        parameters,
-        out,
-        warm_start,
-        feedback,
-    )
+    given = Inputs(u, tau, wrench, mocap, parameters)
+    fields = roll(model, q0, None, given, options, threads, errors, out, warm_start, feedback)
     return Rollouts(**fields)
 
 
@@ -108,14 +95,10 @@ def roll(
     model: _core.Model,
     q0: npt.ArrayLike,
     v0: npt.ArrayLike | None,
-    u: npt.ArrayLike,
+    inputs: Inputs,
     options: _core._OptionsLike | _core.StepOptions | None,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
     threads: int | None,
     errors: Errors,
-    parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: bool | WarmStep,
     feedback: Feedback | None,
@@ -123,7 +106,7 @@ def roll(
 ) -> dict[str, Any]:
     """Fields of rollouts, with "v" and "bristles" where v0 is given, and "commands" with feedback."""
     check_errors(errors)
-    begun = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters, bristles)
+    begun = courses_of(model, q0, v0, inputs, bristles)
     reaction = feedback_arrays(model, feedback, begun.steps, v0 is not None)
     lead = broadcast(begun.leads() | feedback_leads(reaction))
     arguments = begun.arguments(lead)

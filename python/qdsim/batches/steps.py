@@ -22,6 +22,7 @@ from qdsim._core import ARGUMENT_NAMES
 from qdsim.arguments import flag
 from qdsim.array_type import Array
 from qdsim.batches.inputs import (
+    Inputs,
     Mocap,
     Wrench,
     check_errors,
@@ -170,22 +171,8 @@ def step_batch(
 
     The step is that of CQDC, section III (formulation 2).
     """
-    fields = step_all(
-        model,
-        q,
-        None,
-        u,
-        options,
-        tau,
-        wrench,
-        mocap,
-        threads,
-        errors,
-        contacts,
-        parameters,
-        out,
-        warm_start,
-    )
+    given = Inputs(u, tau, wrench, mocap, parameters)
+    fields = step_all(model, q, None, given, options, threads, errors, contacts, out, warm_start)
     return BatchSteps(**fields)
 
 
@@ -193,22 +180,18 @@ def step_all(
     model: _core.Model,
     q: npt.ArrayLike,
     v: npt.ArrayLike | None,
-    u: npt.ArrayLike,
+    inputs: Inputs,
     options: _core._OptionsLike | _core.StepOptions | None,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
     threads: int | None,
     errors: Errors,
     contacts: bool,
-    parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: WarmStart | None,
     bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Fields of a batch of steps, with "v_next" and "bristles" where v is given."""
     check_errors(errors)
-    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters, v, bristles)
+    lead, rows = rows_of(model, q, inputs, v, bristles)
     given = outputs(out, _wanted(model, lead, None, v is not None), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, None, warm_start)
     return {**fields, **given}
@@ -249,7 +232,7 @@ def linearize_batch(
     """
     check_errors(errors)
     names = wrt_names(wrt)
-    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters)
+    lead, rows = rows_of(model, q, Inputs(u, tau, wrench, mocap, parameters))
     given = outputs(out, _wanted(model, lead, names), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, names, warm_start)
     fields.update(given)

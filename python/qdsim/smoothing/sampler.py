@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.array_type import Array
-from qdsim.batches.inputs import Wrench, parameters_in, rows_of
+from qdsim.batches.inputs import Inputs, Wrench, parameters_in, rows_of
 from qdsim.batches.steps import linearize_batch, step_batch
 from qdsim.model import Model
 from qdsim.smoothing.charts import Chart
@@ -55,7 +55,7 @@ def points_of(
     wrench: Wrench | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
 ) -> Points:
-    lead, rows = rows_of(model, q, u, tau, wrench, None, parameters)
+    lead, rows = rows_of(model, q, Inputs(u, tau, wrench, None, parameters))
     loads: dict[str, Array] = {}
     if "tau" in rows:
         loads["tau"] = rows["tau"]
