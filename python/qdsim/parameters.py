@@ -150,25 +150,20 @@ def _changed(element: _Element, **values: Any) -> _Element:
 
 
 def _joint_with(joint: Joint, index: int, parameters: Parameters) -> Joint:
-    return _changed(
-        joint,
-        stiffness=float(parameters.joint_stiffness[index]),
-        springref=float(parameters.joint_springref[index]),
-        damping=float(parameters.joint_damping[index]),
-        armature=float(parameters.joint_armature[index]),
-        friction=float(parameters.joint_friction[index]),
-    )
+    names = ("stiffness", "springref", "damping", "armature", "friction")
+    return _changed(joint, **_values(parameters, "joint", names, index))
 
 
 def _actuator_with(actuator: Actuator, index: int, parameters: Parameters) -> Actuator:
-    return _changed(
-        actuator,
-        stiffness=float(parameters.actuator_stiffness[index]),
-        gain=float(parameters.actuator_gain[index]),
-        bias=float(parameters.actuator_bias[index]),
-        damping=float(parameters.actuator_damping[index]),
-        force_range=_range_or_none(parameters.actuator_force_range[index]),
-    )
+    own = _values(parameters, "actuator", ("stiffness", "gain", "bias", "damping"), index)
+    force_range = _range_or_none(parameters.actuator_force_range[index])
+    return _changed(actuator, **own, force_range=force_range)
+
+
+def _values(
+    parameters: Parameters, kind: str, names: tuple[str, ...], index: int
+) -> dict[str, float]:
+    return {name: float(getattr(parameters, f"{kind}_{name}")[index]) for name in names}
 
 
 def _geom_with(geom: Geom, index: int, parameters: Parameters) -> Geom:

@@ -64,11 +64,17 @@ def load_description(
         A package that a mesh file, or ``decompose``, needs is not installed.
     """
     wishes = Wishes(
-        Actuation.parse(stiffness, actuated), _checked_clouds(clouds), kinds_of(leave_out)
+        Actuation.parse(stiffness, actuated),
+        _checked_mapping("clouds", clouds, PointCloud, "names of geometries to PointCloud"),
+        kinds_of(leave_out),
     )
     if not isinstance(visuals, bool):
         raise TypeError(f"visuals: expected True or False, got {type(visuals).__name__}")
-    files = Files(_checked_folders(package_dirs), _checked_assets(assets), visuals)
+    files = Files(
+        _checked_folders(package_dirs),
+        _checked_mapping("assets", assets, bytes, "file names to bytes"),
+        visuals,
+    )
     description, messages = _load(source, wishes, files)
     for message in messages:
         warnings.warn(message, ModelWarning, stacklevel=3)
@@ -269,26 +275,16 @@ def root_tag(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _checked_assets(assets: object) -> dict[str, bytes]:
-    if assets is None:
+def _checked_mapping(name: str, value: object, kind: type, said: str) -> dict[str, Any]:
+    """From names to what they stand for."""
+    if value is None:
         return {}
-    if not isinstance(assets, Mapping):
-        raise TypeError(f"assets must map file names to bytes, got {type(assets).__name__}")
-    for name, content in assets.items():
-        if not isinstance(name, str) or not isinstance(content, bytes):
-            raise TypeError(f"assets must map file names to bytes, got {name!r}")
-    return dict(assets)
-
-
-def _checked_clouds(clouds: object) -> Clouds:
-    if clouds is None:
-        return {}
-    if not isinstance(clouds, Mapping):
-        raise TypeError(f"clouds must map geometries to clouds, got {type(clouds).__name__}")
-    for name, cloud in clouds.items():
-        if not isinstance(name, str) or not isinstance(cloud, PointCloud):
-            raise TypeError(f"clouds must map names of geometries to PointCloud, got {name!r}")
-    return dict(clouds)
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must map {said}, got {type(value).__name__}")
+    for key, item in value.items():
+        if not isinstance(key, str) or not isinstance(item, kind):
+            raise TypeError(f"{name} must map {said}, got {key!r}")
+    return dict(value)
 
 
 def _checked_folders(package_dirs: object) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,26 @@ def _indices(name: str, values: npt.ArrayLike, width: int) -> Indices:
     return rows.astype(np.int32)
 
 
-class PressureField:
+class _Body:
+    """What presses: what it was made from, in the order of its arguments, and the core's own form of it."""
+
+    _arguments: tuple[str, ...] = ()
+    __slots__: tuple[str, ...] = ("_handle",)
+
+    _handle: object
+
+    def _fill(self, handle: object, *values: object) -> None:
+        for name, value in zip(("_handle", *self._arguments), (handle, *values)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} never changes: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[_Body], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self._arguments)
+
+
+class PressureField(_Body):
     """A soft body: tetrahedra with a pressure at each vertex, linear in between, zero on the surface. Immutable.
 
     Arguments are in the body's own frame. The classes methods make fields of shapes whose pressure grows linearly with
@@ -61,12 +81,12 @@ class PressureField:
             names the array and the row.
     """
 
-    __slots__ = ("_handle", "pressure", "tetrahedra", "vertices")
+    _arguments = ("vertices", "tetrahedra", "pressure")
+    __slots__ = _arguments
 
     vertices: Array
     tetrahedra: Indices
     pressure: Array
-    _handle: object
 
     def __init__(
         self, vertices: npt.ArrayLike, tetrahedra: npt.ArrayLike, pressure: npt.ArrayLike
@@ -77,19 +97,7 @@ class PressureField:
         handle = _created(_SOFT, points, cells, values, 0.0, "tetrahedra")
         _check_unused(cells, values)
         _check_surface(cells, values)
-        for name, array, dtype in (
-            ("vertices", points, np.float64),
-            ("tetrahedra", cells, np.int32),
-            ("pressure", values, np.float64),
-        ):
-            object.__setattr__(self, name, _frozen(array, dtype))
-        object.__setattr__(self, "_handle", handle)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a PressureField never changes: {name} cannot be set")
-
-    def __reduce__(self) -> tuple[type[PressureField], tuple[Array, Indices, Array]]:
-        return type(self), (self.vertices, self.tetrahedra, self.pressure)
+        self._fill(handle, _frozen(points, float), _frozen(cells, np.int32), _frozen(values, float))
 
     def __repr__(self) -> str:
         return (
@@ -204,7 +212,7 @@ class PressureField:
         return cls._of(made, modulus)
 
 
-class RigidSurface:
+class RigidSurface(_Body):
     """The surface of a rigid body, which presses into soft ones. Immutable.
 
     Args:
@@ -217,25 +225,17 @@ class RigidSurface:
             area, or neighbours with different outsides; the message names the array and the row.
     """
 
-    __slots__ = ("_handle", "triangles", "vertices")
+    _arguments = ("vertices", "triangles")
+    __slots__ = _arguments
 
     vertices: Array
     triangles: Indices
-    _handle: object
 
     def __init__(self, vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> None:
         points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
         handle = _created(_RIGID, points, faces, _NOTHING, 0.0, "triangles")
         _check_windings(faces)
-        object.__setattr__(self, "vertices", _frozen(points, np.float64))
-        object.__setattr__(self, "triangles", _frozen(faces, np.int32))
-        object.__setattr__(self, "_handle", handle)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a RigidSurface never changes: {name} cannot be set")
-
-    def __reduce__(self) -> tuple[type[RigidSurface], tuple[Array, Indices]]:
-        return type(self), (self.vertices, self.triangles)
+        self._fill(handle, _frozen(points, float), _frozen(faces, np.int32))
 
     def __repr__(self) -> str:
         return f"RigidSurface({len(self.vertices)} vertices, {len(self.triangles)} triangles)"
@@ -247,7 +247,7 @@ class RigidSurface:
         return cls(field.vertices, tessellation.surface_of(field.tetrahedra))
 
 
-class HalfSpace:
+class HalfSpace(_Body):
     """All points with ``z <= 0`` of its own frame. Immutable.
 
     Args:
@@ -257,10 +257,10 @@ class HalfSpace:
         TypeError, ValueError: if the slope is not a positive number.
     """
 
-    __slots__ = ("_handle", "slope")
+    _arguments = ("slope",)
+    __slots__ = _arguments
 
     slope: float | None
-    _handle: object
 
     def __init__(self, slope: float | None = None) -> None:
         given = None if slope is None else number("slope", slope, above=0)
@@ -270,14 +270,7 @@ class HalfSpace:
         else:
             cells = np.zeros((0, 3), dtype=np.int32)
             handle = _created(_SOFT_SPACE, points, cells, _NOTHING, given, "")
-        object.__setattr__(self, "slope", given)
-        object.__setattr__(self, "_handle", handle)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a HalfSpace never changes: {name} cannot be set")
-
-    def __reduce__(self) -> tuple[type[HalfSpace], tuple[float | None]]:
-        return type(self), (self.slope,)
+        self._fill(handle, given)
 
     def __repr__(self) -> str:
         return f"HalfSpace({'' if self.slope is None else f'slope={self.slope:g}'})"
