@@ -24,7 +24,7 @@ from qdsim.planning.task.robot import (
 __all__ = ["RobotSpace"]
 
 _RESOLUTION = 1e-4
-"""m; on the way from and to contact, pairs may come nearer than allowed by half of this between two checks."""
+"""m; near contact, pairs may come closer than allowed by half of this between two checks."""
 _RETREATS = 25
 _BATCH = 4096
 """Configurations that are measured at once."""
@@ -95,7 +95,7 @@ class RobotSpace:
         return self._first_hit(a, b, floor) is None
 
     def obstacle(self, a: Array, b: Array, floor: Array) -> str | None:
-        """What is in the way between two points, in words, if anything."""
+        """The obstacle between two points, in words, if there is one."""
         hit = self._first_hit(a, b, floor)
         if hit is None:
             return None
@@ -106,9 +106,9 @@ class RobotSpace:
         )
 
     def _first_hit(self, a: Array, b: Array, floor: Array) -> tuple[float, int, float] | None:
-        """Where a pair is too near, which, and how near; or None: then the line is certified.
+        """Where a pair is too near, which pair, and its distance; None if the line is certified.
 
-        Two ends of an interval exclude a hit between them if ``d_a + d_b - 2 floor`` exceeds what the pair's
+        Two ends of an interval exclude a collision between them if ``d_a + d_b - 2 floor`` exceeds what the pair's
         relative motion can take away. Where the motion is within the resolution, the ends suffice.
         """
         rate = self.reach @ np.abs(b - a)
@@ -208,7 +208,7 @@ class RobotSpace:
 
 
 def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
-    """Moving the actuated joints alone must not pull at a bilateral constraint."""
+    """Check that moving the actuated joints alone violates no bilateral constraint."""
     bodies = {name: b for b, name in enumerate(model.body_names)}
     driven = {joint.name for joint in robot_joints(model)}
     for item in model.description.constraints:

@@ -29,8 +29,8 @@ from qdsim.planning.motion.time_law import shares, time_law
 from qdsim.planning.task.motion_options import MotionOptions
 
 _ROOM = (1.5, 5.0, 15.0)
-"""A robot backs off to the first times the clearance, so that searches do not begin at its edge, and to
-the others where the straight line is not free."""
+"""Distances, in clearances, to which a robot backs off: the first one always, so that searches do not begin at the
+edge of the clearance, and the others where the straight line is not free."""
 
 __all__ = [
     "Motion",
@@ -153,11 +153,8 @@ def connect(
 
 
 def motion_fault(model: Model, motion: Motion) -> str | None:
-    """What is wrong with a motion, in words, or None: it is free of collisions, moves the robot only and
-    keeps the joint limits that its ends keep.
-
-    Pairs that penetrate at an end may do so as much on the way.
-    """
+    """The fault of a motion, in words, or None if it is free of collisions, moves the robot only and keeps the joint
+    limits that its ends keep. Pairs that penetrate at an end may do so as much on the way."""
     q = motion.configurations
     rest = model.unactuated_q
     if np.any(q[:, rest] != q[0, rest]):

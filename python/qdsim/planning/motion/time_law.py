@@ -16,7 +16,7 @@ from qdsim.array_type import Array
 __all__ = ["shares", "time_law"]
 
 _LEAST = 1e-6
-"""s, the shortest time of a piece."""
+"""Shortest time of a piece, s."""
 
 
 def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[Array, Array]:

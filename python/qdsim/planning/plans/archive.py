@@ -197,7 +197,7 @@ class Archive:
         return array
 
     def check_used(self) -> None:
-        """That there is no entry that nobody asked for."""
+        """Check that every entry was asked for."""
         if self._left:
             raise ValueError(f"it has an entry {min(self._left)!r} that does not belong there")
 

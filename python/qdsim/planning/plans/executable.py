@@ -1,4 +1,5 @@
-"""Why an execution of a plan is likely to fail: objects that nothing bears, and pushes that do not end as planned."""
+"""Reasons why the execution of a plan is likely to fail: objects that nothing supports, and pushes that do not end as
+planned."""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ from qdsim.step import Options
 __all__ = ["obstacles"]
 
 OFF = 0.3
-"""By how much frictions and the object's mass may be other than in the model."""
+"""Relative error of friction coefficients and of the object's mass that a plan should tolerate."""
 SEEDS = 3
 """Roll-outs of each edge."""
 LEAVE = 2.0
-"""Tolerances, that an object may end off where an edge has it."""
+"""Largest error of the object at the end of an edge, in tolerances."""
 H, SPEED, SETTLE = 5e-3, 0.1, 0.3
-"""s, of a second-order step; m/s of the robot's parts, as executions move them; s at an edge's end."""
+"""Second-order step, s; speed of the robot's parts in executions, m/s; time to settle at the end of an edge, s."""
 SUPPORT = 0.5
-"""Friction of a plane that is not part of the model, as executions have it."""
+"""Friction coefficient of a plane that is not part of the model, as in executions."""
 BALANCED = 1e-4
-"""Share of the load that equilibria may leave over."""
+"""Residual of equilibria, as a share of the load."""
 
 
 def obstacles(
@@ -50,7 +51,7 @@ def obstacles(
     bounds: tuple[Array, Array],
     tolerances: tuple[float, float],
 ) -> tuple[str, ...]:
-    """What speaks against an execution of segments, in words; empty where nothing does.
+    """Reasons against an execution of the segments, in words; empty if there are none.
 
     Args:
         model: the model.
@@ -87,7 +88,7 @@ def obstacles(
 
 
 def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Array]) -> str:
-    """Why nothing bears the object in a configuration ``(nq,)``; empty where something does."""
+    """Why nothing supports the object in a configuration ``(nq,)``; empty if something does."""
     lower, upper = bounds
     try:
         holding_command(
@@ -113,7 +114,7 @@ def _off(
     worlds: dict[str, Array],
     tolerances: tuple[float, float],
 ) -> str:
-    """How far off an edge ends in the worst roll-out, in words; empty where that is near enough."""
+    """The error at the end of an edge in the worst roll-out, in words; empty if it is small enough."""
     u = _in_time(model, segment, begin, end)
     q0 = np.asarray(model.normalize(segment.configurations[begin]))
     still = np.zeros(model.nv)
@@ -136,7 +137,7 @@ def _edges(segment: Segment) -> list[tuple[int, int]]:
 
 
 def _in_time(model: Model, segment: Segment, begin: int, end: int) -> Array:
-    """The commands of an edge ``(n, nu)`` at small steps, and the last of them for a while."""
+    """The commands of an edge ``(n, nu)`` at small steps, followed by the last one for a while."""
     first = segment.inputs[begin - 1] if begin else np.asarray(model.command_from(segment.start))
     knots = np.vstack((first, segment.inputs[begin:end]))
     tips = strides(model, segment.configurations[begin])
@@ -161,7 +162,7 @@ def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
     if lies_on_a_plane(model, space):
         weight = np.zeros(model.nv)
         own_mass = mass_metric(model)[space.v]
-        # by coordinates what the ellipsoid of friction has along its axes
+        # per coordinate: the semi-axes of the friction ellipsoid of friction has along its axes
         weight[space.v] = SUPPORT * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
         rubbing = p.joint_friction + per_joint(model, weight)
         values["joint_friction"] = (friction * mass)[:, None] * rubbing

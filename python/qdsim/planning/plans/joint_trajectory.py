@@ -25,10 +25,10 @@ from qdsim.planning.motion.time_law import shares, time_law
 __all__ = ["JointTrajectory", "corners", "timed"]
 
 _ROUNDING = 1e-5
-"""Relative, by which limits may be missed: what rounding of positions and times makes of accelerations over short
+"""Relative excess over limits that is accepted: rounding of positions and times disturbs accelerations over short
 pieces."""
 _BRIEF = 1e-2
-"""Share of a piece below which it has no stretch at full speed, for the same reason."""
+"""A stretch at full speed shorter than this share of its piece is left out, for the same reason."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -203,8 +203,8 @@ def _flow(value: Any) -> str:
 
 
 def corners(points: Array) -> Array:
-    """Which ``(k,)`` of the points ``(n, joints)`` of a path are its ends and corners; what lies on the straight
-    between two is none."""
+    """Indices ``(k,)`` of the ends and corners of a path of points ``(n, joints)``; points on a straight line between
+    two corners are left out."""
     if len(points) == 1:
         return np.array([0])
     steps = np.diff(points, axis=0)
@@ -240,7 +240,7 @@ def timed(
         when = np.full(len(part), begin)
         for a, b, span, ramp in zip(ends[:-1], ends[1:], np.diff(at), ramps):
             if np.abs(part[b] - part[a]).max() <= ROUNDING:
-                continue  # commands that stay where they are take no time
+                continue  # commands that do not change take no time
             if span - 2.0 * ramp < _BRIEF * span:
                 span = 2.0 * (span - ramp)  # a little longer, which keeps both limits
                 ramp = 0.5 * span

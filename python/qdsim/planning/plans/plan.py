@@ -100,7 +100,7 @@ class Verdict:
 
     @property
     def executable(self) -> bool | None:
-        """Whether nothing was found that speaks against an execution; None where that was not asked."""
+        """Whether no reason against an execution was found; None if that was not checked."""
         return None if self.obstacles is None else not self.obstacles
 
     def __bool__(self) -> bool:
@@ -304,7 +304,7 @@ class Plan:
         return np.array(lower), np.array(upper)
 
     def _obstacles(self, model: Model) -> tuple[str, ...]:
-        """What speaks against an execution."""
+        """The reasons against an execution."""
         tolerances = self.position_tolerance, self.rotation_tolerance
         bounds = self.bounds(model)
         return obstacles(model, self.object, self.segments, self.options, bounds, tolerances)

@@ -10,17 +10,17 @@ from qdsim.planning.task.task import Task
 __all__ = ["Arrival"]
 
 WITHIN, LEFT = 0.2, 0.5
-"""Of the tolerances, within which an object has arrived, and beyond which it has left: what it may move while it is
-held. With 0.5 and 1 a cube in a hand was held at 3 degrees where going on came to 1."""
+"""Shares of the tolerances within which an object counts as arrived, and beyond which as gone: it may move in between
+while it is held. An object held further out is left further from its goal than control would bring it."""
 PERIODS = 3
-"""Measurements in a row for that: an object that passes through has not arrived."""
+"""Consecutive measurements within the first share: an object that passes through has not arrived."""
 
 
 class Arrival:
-    """Tells from measurements whether an object is at its goal to stay.
+    """Decides from measurements whether an object has arrived at its goal and stays there.
 
-    It has arrived once it was within a fifth of the task's tolerances, or another share, in three measurements in a row
-    and comes no nearer, and has left once it is beyond half of them, or another share.
+    It has arrived once it was within a share of the task's tolerances in three consecutive measurements and comes no
+    nearer; it has left once it is beyond a larger share of them.
 
     Args:
         task: its goal and tolerances.

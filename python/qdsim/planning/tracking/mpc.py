@@ -23,9 +23,8 @@ from qdsim.planning.tracking.starts import first_commands
 __all__ = ["Mpc", "MpcReport"]
 
 WORSE = 1.5
-"""A new trajectory may cost that much more than the old one. Taking only better ones sticks where small
-moves do nothing (across a gap) though large ones help.
-"""
+"""A new trajectory is taken if it costs at most this multiple of the old one. Taking only better ones gets stuck
+where small motions gain nothing (across a gap) although large ones do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,8 +179,8 @@ class Mpc:
         return np.array(self._before)
 
     def _within_reach(self, q: Array, u: Array) -> Array:
-        """The command (nu,), no further from where the robot is before and after the step, ``q`` (2, nq), than the
-        options allow."""
+        """The command (nu,), limited to the options' reach from where the robot is before and after the step, ``q``
+        (2, nq)."""
         if self._parts.is_reach_limited:
             lower, upper = self._parts.within_reach(q)
             u = np.clip(u, lower[0], upper[0])

@@ -16,15 +16,15 @@ from qdsim.planning.task.task import Task
 __all__ = ["dexterous", "in_space", "stiff_kappa"]
 
 GAP = 1.0 / 90.0
-"""Of the object's length: where a contact of the smoothed model carries the object's weight."""
+"""Distance, in lengths of the object, at which a contact of the smoothed model carries the object's weight."""
 MOVES, POSTURE = 6.0, 0.006
 """Weights of the command's moves and of the robot's posture, as motions of the fingertips over the object's length."""
 RADII = (0.18, 0.054, 0.018)
 """Trust regions, as motions of the fingertips over the object's length."""
 PERIOD, HORIZON = 0.1, 10
-"""s, and periods to look ahead: half a second of foresight loses what a second keeps."""
+"""Control period in s, and periods of the horizon. Half a second of horizon loses objects that a second keeps."""
 PRESS = 30.0
-"""Weights of the object that springs press with at most, where the actuators' limits are not known."""
+"""Largest force of the springs, in weights of the object, where the actuators' limits are unknown."""
 
 
 def in_space(task: Task) -> bool:
@@ -33,10 +33,11 @@ def in_space(task: Task) -> bool:
 
 
 def stiff_kappa(weight: float, length: float) -> float:
-    """The log-barrier weight (1/J) at which a contact carries a weight (N) a ninetieth of a length (m) away.
+    """The log-barrier weight (1/J) at which a contact carries a weight (N) at a ninetieth of a length (m). Its force
+    at a distance is ``1 / (kappa distance)``.
 
-    Its force at a distance is ``1 / (kappa distance)``. Softer, plans move objects by forces that are not there
-    outside of the model; stiffer, the model does not see the contacts that fingers could make.
+    With a softer barrier plans rely on forces that exist in the model only; with a stiffer one the model does not see
+    the contacts that fingers could make.
     """
     return 1.0 / (weight * GAP * length)
 
@@ -86,8 +87,8 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
 
 
 def _typical(model: Model, arm: Array) -> Array:
-    """Levers ``(nu,)``, the mean of all turning joints for each of them: weights that differ from joint to joint of a
-    finger (in proportion to their levers) turned a cube less often, 75 instead of 90 % of 20 goals."""
+    """Levers ``(nu,)``, the mean of all turning joints for each of them: weights in proportion to the joints' own
+    levers turn objects less often."""
     turns = turning(model)
     typical = np.maximum(arm, 1e-6)
     if turns.any():

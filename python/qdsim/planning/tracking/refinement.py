@@ -26,7 +26,7 @@ from qdsim.progress import away, progress_bar
 from qdsim.step import Options, step
 
 IDLE = 1e-3
-"""m and rad; motion of an object that counts as none."""
+"""m and rad, motion of an object below which it rests."""
 
 __all__ = ["SegmentRefinement", "refine", "shorten"]
 

@@ -1,4 +1,4 @@
-"""Model predictive control by sampling: noisy command sequences rolled out, the next answer made of the best."""
+"""Model predictive control by sampling: noisy command sequences are rolled out, and the best of them make the answer."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from qdsim.planning.tracking.shooting import Shooting
 __all__ = ["SamplingMpc", "SamplingReport"]
 
 NOISE = 0.6
-"""Of the object's radius of gyration, that the noise moves fingertips by at the end of the horizon."""
+"""Motion of the fingertips by the noise at the end of the horizon, in radii of gyration of the object."""
 MOST = 0.25
-"""Of an actuator's range, that its noise is at most."""
+"""Largest noise of an actuator, as a share of its range."""
 KNOTS = 4
-"""Of the noise over the horizon."""
+"""Knots of the noise over the horizon."""
 SMALL, MOVED = 0.3, 0.6
-"""Of the noise, what every other sample has (large noise finds ways, small noise finishes); and how often a sample moves
-an actuator at all."""
+"""Factor on the noise of every other sample (large noise finds motions, small noise finishes them), and the
+probability that a sample moves an actuator at all."""
 ELITES, TEMPERATURE = 6, 0.1
-"""Samples that the mean of the cross-entropy method is of; of path integral control, in standard deviations of the costs."""
+"""Samples in the mean of the cross-entropy method; temperature of path integral control, in standard deviations of
+the costs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,7 +294,7 @@ class _Search:
         self.samples, self.failed, self.step_seconds = 0, 0, 0.0
 
     def improve(self, last: Array, offered: list[Array]) -> None:
-        """Sample around the last answer, roll that out with what else is offered, take."""
+        """Sample around the last answer, roll out the samples, the last answer and the proposals, and choose."""
         self.u = last
         count = max(1, self.how.options.samples - 1 - len(offered))
         drawn = last + np.einsum("tk,nkj->ntj", self.how.spline, self._draw(count))

@@ -1,4 +1,4 @@
-"""What sampling-based control minimises: the cost of iMPC, and what only whole samples tell."""
+"""The cost of sampling-based control: that of iMPC, and terms that only whole samples show."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from qdsim.planning.tracking.cost_model import CostModel
 __all__ = ["SamplingCost"]
 
 FREE, SEEN = 0.5, 10.0
-"""Lengths of the object: fingertips nearer than that to it are near enough, and those farther away count as so far."""
+"""Distances of fingertips, in lengths of the object: nearer ones cost nothing, farther ones count as the second."""
 AWAY, LOST = 3.0, 1e4
-"""An object that goes away from the goal by more lengths of its own than that is lost, and what that costs."""
+"""An object is lost if its distance to the goal grows by more than the first (in its lengths); the second is the cost
+of that."""
 TOUCH = 10.0
-"""Weight of the distances of fingertips from the object at the end of the horizon, as squared lengths of the object."""
+"""Weight of the fingertips' squared distances, in lengths of the object, at the end of the horizon."""
 PULL = 1e4
-"""Cost of a spring stretched by twice its reach, as the square of what is too much."""
+"""Cost of a spring stretched by twice its reach; it grows with the square of the excess."""
 
 
 class SamplingCost:
@@ -50,7 +51,7 @@ class SamplingCost:
         return np.asarray(np.where(np.isfinite(total), total, np.inf))
 
     def _pulls(self, q: Array, u: Array) -> Array:
-        """What springs cost that are stretched beyond their reach, before and after a period."""
+        """Cost of springs that are stretched beyond their reach, before and after a period."""
         if len(self._bounded) == 0:
             return np.zeros(len(q))
         model, own = self._task.model, self._bounded
@@ -62,7 +63,7 @@ class SamplingCost:
         return np.asarray(PULL * (beyond**2).sum(axis=(1, 2)))
 
     def _losses(self, q: Array) -> Array:
-        """What samples cost that lose the object."""
+        """Cost of the samples that lose the object."""
         task, space = self._task, self._task.space
         slides = ~space.rotation
         if not slides.any():
@@ -73,7 +74,7 @@ class SamplingCost:
         return np.asarray(LOST * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
 
     def _gaps(self, q: Array, threads: int | None) -> Array:
-        """Squared distances ``(samples,)`` of fingertips from the object in lengths of it, beyond those that are free."""
+        """Squared distances ``(samples,)`` of fingertips from the object, in its lengths, beyond what costs nothing."""
         length = self._task.length
         distances = pair_distances(self._task.model, q, SEEN * length, threads=threads) / length
         total = np.zeros(len(q))

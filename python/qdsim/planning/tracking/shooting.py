@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "LocalTrajectory", "Shooting", "Trajectory"]
 
 QP_TOLERANCE = 1e-7
-"""Of the quadratic programs, whose models are worse than that."""
+"""Tolerance of the quadratic programs; their models are less accurate than that."""
 
 
 @dataclasses.dataclass
 class Counts:
-    """What the work was."""
+    """Counts of the work done."""
 
     steps: int = 0
     linearizations: int = 0
@@ -143,8 +143,8 @@ class Shooting:
         )
 
     def _with_shared_lengths(self, q: Array, A: Array, B: Array) -> Array:
-        """A without the robot's own (T, nv, nv), and B, changed in place, of a robot whose lengths are commanded, as
-        joints without contact are: what the lengths leave open stays as it is."""
+        """A (T, nv, nv) without the robot's own rows and columns, and B, changed in place, of a robot whose lengths
+        are commanded, as those of joints without contact are: what the lengths do not determine stays unchanged."""
         A, gear = np.array(A), np.asarray(self.model.actuator_gear)
         own = robot_v(self.model)
         for k, here in enumerate(q):
