@@ -21,8 +21,8 @@ from qdsim.smoothing import (
     sampler,
 )
 from qdsim.smoothing.charts import Chart
+from qdsim.smoothing.noise import draw
 from qdsim.smoothing.philox import raw_numbers
-from qdsim.smoothing.sampling import draw
 from qdsim.smoothing.sobol import MAX_DIMENSION, scrambled_sobol
 
 STIFFNESS = 100.0

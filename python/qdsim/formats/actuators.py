@@ -17,8 +17,7 @@ from qdsim.description.arrays import rotation_matrix
 from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
-_TRANSMISSIONS = {2: "slidercrank", 5: "body", 6: "so3"}  # mjtTrn
-_TENDON, _SITE = 3, 4
+_TRANSMISSIONS = ("joint", "joint", "slidercrank", "tendon", "site", "body", "so3")  # mjtTrn
 _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
 _MUSCLE = 2  # mjtGain, mjtBias
 
@@ -63,18 +62,23 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     return replace(where, law=law, force_range=force)
 
 
+def _kind(r: Reading, i: int) -> str:
+    """What an actuator acts on."""
+    kind = int(r.m.actuator_trntype[i])
+    return _TRANSMISSIONS[kind] if 0 <= kind < len(_TRANSMISSIONS) else "this kind of"
+
+
 def _transmission(r: Reading, i: int, control: int) -> FileActuator:
     """What it moves, or the problem."""
     m, name = r.m, r.actuator_names[i]
-    kind, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
-    if kind == _TENDON:
+    kind, target = _kind(r, i), int(m.actuator_trnid[i, 0])
+    if kind == "tendon":
         tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
         return FileActuator(name, control, None, tendon=tendon)
-    if kind == _SITE:
+    if kind == "site":
         return FileActuator(name, control, None, tendon=_thrust_name(r, i), thrust=True)
-    if kind not in (0, 1):
-        what = _TRANSMISSIONS.get(kind, "this kind of")
-        return FileActuator(name, control, None, problem=f"{what} transmission is not supported")
+    if kind != "joint":
+        return FileActuator(name, control, None, problem=f"{kind} transmission is not supported")
     joint = r.joint_names[target]
     if not scalar(int(m.jnt_type[target])):
         of = JOINT_NAMES[int(m.jnt_type[target])]
@@ -88,7 +92,7 @@ def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
     reference site, how far the site lies from it, and is turned against it. Gear and all."""
     m, found = r.m, []
     for i in range(len(m.actuator_trntype)):  # some have several controls
-        if int(m.actuator_trntype[i]) != _SITE:
+        if _kind(r, i) != "site":
             continue
         reach = _has_reference(r, i)
         site, other = (int(m.actuator_trnid[i, k]) for k in (0, int(reach)))
@@ -136,7 +140,7 @@ def _thrust_name(r: Reading, i: int) -> str:
 
 def _gear(r: Reading, i: int) -> float:
     """That of a site's actuator is in its force and moment, or its direction."""
-    return 1.0 if int(r.m.actuator_trntype[i]) == _SITE else float(r.m.actuator_gear[i, 0])
+    return 1.0 if _kind(r, i) == "site" else float(r.m.actuator_gear[i, 0])
 
 
 def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
@@ -186,7 +190,7 @@ def _law(r: Reading, i: int, where: FileActuator) -> Actuator:
     if int(m.actuator_gaintype[i]) == 0:
         g1 = g2 = 0.0
     b0, b1, b2 = (float(value) for value in m.actuator_biasprm[i, :3])
-    if int(m.actuator_trntype[i]) == _SITE and not _has_reference(r, i):
+    if _kind(r, i) == "site" and not _has_reference(r, i):
         g1 = b1 = 0.0  # times a length of zero
     if int(m.actuator_biastype[i]) == 0:
         b0 = b1 = b2 = 0.0

@@ -24,7 +24,6 @@ _GEOM_NAMES = {
     6: "box",
     7: "mesh",
 }
-_GEOM_HFIELD, _GEOM_MESH = 1, 7
 
 
 class Geometries:
@@ -76,7 +75,7 @@ class Geometries:
         friction, margin = self._surface(g)
         mesh = int(m.geom_dataid[g])
         pos, quat = m.geom_pos[g], m.geom_quat[g]
-        if cloud is not None and kind == _GEOM_MESH:
+        if cloud is not None and _GEOM_NAMES.get(kind) == "mesh":
             pos, quat = self._frame_of_file(g)
         return Geom(
             name,
@@ -222,7 +221,8 @@ class Geometries:
         used = {
             int(m.geom_dataid[g])
             for g in range(m.ngeom)
-            if m.geom_type[g] == _GEOM_MESH and self.r.geom_names[g] not in self.clouds
+            if _GEOM_NAMES.get(int(m.geom_type[g])) == "mesh"
+            and self.r.geom_names[g] not in self.clouds
         }
         meshes = []
         for i in sorted(used):

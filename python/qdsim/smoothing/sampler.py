@@ -18,7 +18,7 @@ from qdsim.smoothing.charts import Chart
 from qdsim.smoothing.densities import Density
 from qdsim.smoothing.estimates import Estimate, Means, block_mean, score_slope, slope
 from qdsim.smoothing.local_model import LocalModel, StandardError
-from qdsim.smoothing.sampling import Design, draw
+from qdsim.smoothing.noise import Design, draw
 from qdsim.step import Options, linearize
 
 __all__ = ["Points", "Sampler", "points_of"]

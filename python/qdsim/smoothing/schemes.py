@@ -15,8 +15,8 @@ from qdsim.batches.steps import linearize_batch
 from qdsim.model import Model
 from qdsim.smoothing.densities import DENSITIES, Density
 from qdsim.smoothing.local_model import LocalModel
+from qdsim.smoothing.noise import Design, Seed, key_of
 from qdsim.smoothing.sampler import Sampler, points_of
-from qdsim.smoothing.sampling import Design, Seed, key_of
 from qdsim.step import Options
 
 __all__ = ["Analytic", "Exact", "Randomized", "Scheme"]

@@ -23,12 +23,6 @@ STAGNATION = 5
 """Steps within which the squared error has to fall by a tenth. Near a solution it falls by powers of ten; far from
 one it creeps along the limits towards a place out of reach."""
 
-UNDAMPED = 1e-6
-"""Up to this damping a step reaches the minimum of its least squares problem. If such a step moves the point by less
-than a tenth of the tolerance, the target is out of reach, and more damping would not help."""
-
-MOST_DAMPED = 1e6
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointReach:
@@ -199,12 +193,13 @@ class _Search:
         return not stagnates
 
     def _step(self, J: Array) -> bool:
-        """Increase the damping until a step reduces the error, and take it. Returns False if none does."""
+        """Increase the damping until a step reduces the error, and take it. Returns False if none does that moves the
+        point by more than a tenth of the tolerance: the target is out of reach."""
         here, cost = self.q[self.rows], self.costs[-1]
         within = room(here, self.lower, self.upper)
-        while self.damping <= MOST_DAMPED:
+        while True:
             step = least_squares_in_box(J, self.miss.e, *within, regularization=self.damping)
-            if self.damping <= UNDAMPED and np.linalg.norm(J @ step) <= self.aims.settled:
+            if not np.linalg.norm(J @ step) > self.aims.settled:
                 return False
             trial = self.q.copy()
             trial[self.rows] = np.clip(here + step, self.lower, self.upper)
@@ -213,7 +208,6 @@ class _Search:
                 self.q, self.miss = trial, miss
                 return True
             self.damping *= 10.0
-        return False
 
 
 def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:

@@ -16,13 +16,12 @@ __all__ = ["SamplingCost"]
 
 FREE, SEEN = 0.5, 10.0
 """Distances of fingertips, in lengths of the object: nearer ones cost nothing, farther ones count as the second."""
-AWAY, LOST = 3.0, 1e4
-"""An object is lost if its distance to the goal grows by more than the first (in its lengths); the second is the cost
-of that."""
+AWAY = 3.0
+"""An object is lost if its distance to the goal grows by more than this, in its lengths."""
 TOUCH = 10.0
 """Weight of the fingertips' squared distances, in lengths of the object, at the end of the horizon."""
-PULL = 1e4
-"""Cost of a spring stretched by twice its reach; it grows with the square of the excess."""
+PENALTY = 1e4
+"""Cost of an object that is lost, and of a spring stretched by twice its reach, which grows with the square."""
 
 
 class SamplingCost:
@@ -60,7 +59,7 @@ class SamplingCost:
         low = np.minimum(robot[:, :-1], robot[:, 1:]) + self._reach[0]
         high = np.maximum(robot[:, :-1], robot[:, 1:]) + self._reach[1]
         beyond = np.maximum(np.maximum(low - u[..., own], u[..., own] - high), 0.0) / self._width
-        return np.asarray(PULL * (beyond**2).sum(axis=(1, 2)))
+        return np.asarray(PENALTY * (beyond**2).sum(axis=(1, 2)))
 
     def _losses(self, q: Array) -> Array:
         """Cost of the samples that lose the object."""
@@ -71,7 +70,7 @@ class SamplingCost:
         flat = q.reshape(-1, task.model.nq)
         away = np.linalg.norm(task.goals.difference(flat.T)[slides], axis=0)
         away = away.reshape(q.shape[:2])
-        return np.asarray(LOST * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
+        return np.asarray(PENALTY * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
 
     def _gaps(self, q: Array, threads: int | None) -> Array:
         """Squared distances ``(samples,)`` of fingertips from the object, in its lengths, beyond what costs nothing."""
