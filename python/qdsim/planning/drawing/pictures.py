@@ -11,7 +11,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,10 @@ from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.progress import Update, progress_bar
 from qdsim.step import Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "PlanarScene",
@@ -145,53 +149,26 @@ def draw_key_frames(
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
     scene = scene_of(model, plan.object, seen, _goal(plan, model), backend=backend)
     low, high = framed(*scene.window(_everything(plan)))
-    columns = min(4, len(frames))
-    rows = -(-len(frames) // columns)
-    width = 3.0
-    height = width * float((high[1] - low[1]) / (high[0] - low[0]))
-    top, bottom, title_height = 0.4, 0.6, 0.36  # inches
-    figure = new_figure(
-        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
-    )
-    across, up = figure.get_size_inches()
-    grid = np.array(
-        [
-            figure.add_axes(
-                (
-                    (0.1 + c * (width + 0.1)) / across,
-                    (bottom + (rows - 1 - r) * (height + title_height)) / up,
-                    width / across,
-                    height / up,
-                )
-            )
-            for r in range(rows)
-            for c in range(columns)
-        ]
-    )
-    typical, length = force_scale(scene, replay, low, high)
+    figure, grid = _frame_axes(len(frames), *(high - low))
+    forces = force_scale(scene, replay, low, high)
     before = np.cumsum([0] + [s.steps for s in plan.segments])
     for ax, (k, i) in zip(grid, frames):
-        segment = plan.segments[k]
-        q = segment.configurations[i]
+        q = plan.segments[k].configurations[i]
         scene.prepare(ax, low, high)
         scene.draw_goal(ax, _goal(plan, model))
         scene.draw(ax, q)
         title, colour = f"step {before[k] + i}", INK
-        if i == 0 and k > 0:
-            scene.draw(ax, plan.segments[k - 1].end, robot="ghost")
-            title, colour = f"regrasp {k}", REGRASP
-            for spine in ax.spines.values():
-                spine.set_color(REGRASP)
-                spine.set_linewidth(1.8)
-        elif i > 0:
-            scene.draw_forces(ax, replay.steps[k][i - 1], typical, length)
+        if i > 0:
+            scene.draw_forces(ax, replay.steps[k][i - 1], *forces)
         elif k == 0:
             title = "start"
+        else:
+            title, colour = f"regrasp {k}", REGRASP
+            _mark_regrasp(ax, scene, plan.segments[k - 1].end)
         if (k, i) == (len(plan.segments) - 1, plan.segments[-1].steps):
             title += ", end"
         ax.set_title(f"{title}  ·  {pose_text(plan, model, q)}", fontsize=10, color=colour, pad=5)
-    for ax in grid[len(frames) :]:
-        ax.set_visible(False)
+    across, up = figure.get_size_inches()
     heading = plan.task[:1].upper() + plan.task[1:]
     figure.text(0.1 / across, 1.0 - 0.1 / up, heading, fontsize=16, color=INK, ha="left", va="top")
     figure.text(
@@ -207,6 +184,33 @@ def draw_key_frames(
         va="bottom",
     )
     save_figure(figure, path)
+
+
+def _frame_axes(count: int, wide: float, tall: float) -> tuple[Figure, list[Axes]]:
+    """A figure with room for headings, and axes of this shape in rows of four, with room for titles."""
+    columns = min(4, count)
+    rows = -(-count // columns)
+    width = 3.0
+    height = width * tall / wide
+    top, bottom, title_height = 0.4, 0.6, 0.36  # inches
+    figure = new_figure(
+        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
+    )
+    across, up = figure.get_size_inches()
+    axes = []
+    for row, column in (divmod(index, columns) for index in range(count)):
+        x = 0.1 + column * (width + 0.1)
+        y = bottom + (rows - 1 - row) * (height + title_height)
+        axes.append(figure.add_axes((x / across, y / up, width / across, height / up)))
+    return figure, axes
+
+
+def _mark_regrasp(ax: Axes, scene: PlanarScene | SpatialScene, before: Array) -> None:
+    """A frame in another colour, and the robot as it was before."""
+    scene.draw(ax, before, robot="ghost")
+    for spine in ax.spines.values():
+        spine.set_color(REGRASP)
+        spine.set_linewidth(1.8)
 
 
 def _how_grasps_change(plan: Plan) -> str:
