@@ -1,10 +1,10 @@
 """Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
 
-`load` reads a model, `step` moves it, `linearize` differentiates the step; `step_batch`,
-`linearize_batch` and `rollout` do so for many states on all cores, `vjp_batch` and `rollout_vjp`
-pull gradients back through them, and `pair_distances` tells how far apart things are in them.
-`qdsim.systems` holds the published tasks, `qdsim.smoothing` the smoothed local models,
-`qdsim.planning` the planners; they are imported when first used.
+``load`` reads a model, ``step`` moves it, ``linearize`` differentiates the step; ``step_batch``,
+``linearize_batch`` and ``rollout`` do so for many states on all cores, ``vjp_batch`` and ``rollout_vjp``
+pull gradients back through them, and ``pair_distances`` tells how far apart things are in them.
+``qdsim.systems`` holds the published tasks, ``qdsim.smoothing`` the smoothed local models,
+``qdsim.planning`` the planners; they are imported when first used.
 """
 
 from __future__ import annotations

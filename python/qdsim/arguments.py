@@ -47,7 +47,7 @@ MOST_INTEGER = 2**31 - 1
 """The largest integer where nothing else is said: what the core counts with."""
 
 LARGEST = 1e100
-"""Squares of numbers beyond it may overflow (`QD_OCP_LARGEST` of the core)."""
+"""Squares of numbers beyond it may overflow (``QD_OCP_LARGEST`` of the core)."""
 
 MOST_COUNT = 2**24
 """The largest count of things that are all kept in memory."""
@@ -74,7 +74,7 @@ def number(
         above, least: open and closed lower end, at most one of them; messages show them as given (0, not 0.0).
         below, most: open and closed upper end, likewise; with a lower one only.
         infinite: whether infinities count as numbers.
-        or_none: whether messages should offer None; what handles None is the caller (or `fields`).
+        or_none: whether messages should offer None; what handles None is the caller (or ``fields``).
     """
     wanted = "a number" + _range(above, least, below, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(
@@ -118,7 +118,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = False) -> _Kind:
-    """An instance of a class; None only for callers that handle it before or say `or_none`."""
+    """An instance of a class; None only for callers that handle it before or say ``or_none``."""
     if not isinstance(value, kind) and not (or_none and value is None):
         word = kind.__name__
         article = "" if word.endswith("s") else "an " if word[0] in "AEIOU" else "a "
@@ -128,7 +128,7 @@ def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = Fal
 
 
 def path_of(name: str, value: object) -> Path:
-    """The path of a file; integers, which `open` takes for descriptors, are none."""
+    """The path of a file; integers, which ``open`` takes for descriptors, are none."""
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}: expected the path of a file, got {type(value).__name__}")
     text = os.fspath(value)
@@ -138,7 +138,7 @@ def path_of(name: str, value: object) -> Path:
 
 
 def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
-    """A generator, itself or made from a seed (what `numpy.random.default_rng` takes)."""
+    """A generator, itself or made from a seed (what ``numpy.random.default_rng`` takes)."""
     if isinstance(rng, (bool, np.bool_)):
         raise TypeError(f"rng: expected a seed or a generator, got {type(rng).__name__}")
     try:
@@ -166,7 +166,7 @@ def low_high(
     least: float | None = None,
     most: float | None = None,
 ) -> None:
-    """Check a pair (low, high) of numbers, bounded as in `number`."""
+    """Check a pair (low, high) of numbers, bounded as in ``number``."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise TypeError(f"{name}: expected (low, high), got {value!r}")
     low = number(f"{name}: low", value[0], above=above, least=least, most=most)
@@ -182,7 +182,7 @@ def numbers(
     least: float | None = None,
     or_none: bool = False,
 ) -> float | tuple[float, ...]:
-    """One finite number for all, or a tuple of one per something (`per`, in messages); not an empty one."""
+    """One finite number for all, or a tuple of one per something (``per``, in messages); not an empty one."""
     wanted = f"a number{_range(above, least, None, None)} or one per {per}" + " or None" * or_none
     try:
         found = real_array(name, value)
@@ -261,7 +261,7 @@ def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.
 def finite(
     name: str, values: npt.NDArray[np.float64], *, infinite: bool = False
 ) -> npt.NDArray[np.float64]:
-    """The array, if all its numbers are finite (with `infinite`: not NaN)."""
+    """The array, if all its numbers are finite (with ``infinite``: not NaN)."""
     bad = np.isnan(values) if infinite else ~np.isfinite(values)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -345,7 +345,7 @@ def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module in which some names were others: old=new."""
+    """The ``__getattr__`` of a module in which some names were others: old=new."""
 
     def find(name: str) -> Any:
         if name not in renamed:

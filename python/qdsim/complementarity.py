@@ -1,8 +1,8 @@
 """Complementarity problems on their own: linear, mixed, and Coulomb friction on contact forces.
 
-`solve_coulomb` finds forces and speeds of contacts under Coulomb's own law, w = W force + q with the Delassus
-matrix W, which may have several solutions, or none; `solve_cone_program` solves its convex relaxation.
-`solve_lcp` and `solve_mlcp` are Lemke's method.
+``solve_coulomb`` finds forces and speeds of contacts under Coulomb's own law, w = W force + q with the Delassus
+matrix W, which may have several solutions, or none; ``solve_cone_program`` solves its convex relaxation.
+``solve_lcp`` and ``solve_mlcp`` are Lemke's method.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class UnsolvedError(SolverError):
     Attributes:
         solution: The best that was found, with its info.
         certificate: Where it is proven that there is no solution, the multipliers that prove it; else None. Of
-            `solve_lcp`: u >= 0 with M'u <= 0 and q'u < 0. Of `solve_coulomb`: u >= 0 at normals and zero
-            elsewhere with W u = 0 and q'u < 0. Of `solve_mlcp`: None.
+            ``solve_lcp``: u >= 0 with M'u <= 0 and q'u < 0. Of ``solve_coulomb``: u >= 0 at normals and zero
+            elsewhere with W u = 0 and q'u < 0. Of ``solve_mlcp``: None.
     """
 
     solution: LcpSolution | MlcpSolution | CoulombSolution
@@ -183,7 +183,7 @@ def solve_lcp(
     Args:
         M: (n, n), any matrix.
         q: (n,).
-        tolerance: On `LcpInfo.residual`.
+        tolerance: On ``LcpInfo.residual``.
         pivot_limit: Pivots of one run; None: many, by the size. With a limit there is one kind of try only.
 
     Raises:
@@ -221,7 +221,7 @@ def solve_mlcp(
 ) -> MlcpSolution:
     """Find u, and v >= 0 with w = D u + B v + b >= 0, v · w = 0 and A u + C v + a = 0.
 
-    Free variables are eliminated with the equalities, of whatever rank; `solve_lcp` does the rest.
+    Free variables are eliminated with the equalities, of whatever rank; ``solve_lcp`` does the rest.
 
     Args:
         A: (equalities, free); there may be more equalities than free variables.
@@ -230,14 +230,14 @@ def solve_mlcp(
         B: (n, n).
         a: (equalities,).
         b: (n,).
-        tolerance: On `LcpInfo.residual`.
+        tolerance: On ``LcpInfo.residual``.
         pivot_limit: Pivots of one run; None: many, by the size.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
-        UnsolvedError: no solution; its `solution.info.status` says whether it is proven that there is none.
+        UnsolvedError: no solution; its ``solution.info.status`` says whether it is proven that there is none.
 
-    The pivots are those of Lemke 1965, as of `solve_lcp`.
+    The pivots are those of Lemke 1965, as of ``solve_lcp``.
     """
     right, bound = _finite_vector("a", a), _finite_vector("b", b)
     p, n = right.size, bound.size
@@ -308,7 +308,7 @@ def solve_coulomb(
     force_n, force_n w_n = 0 and force_tail · w_tail = -force_n |D w_tail|, D the diagonal of friction
     coefficients. In the notation of De Saxcé: K ∋ force ⊥ w + |D w_tail| e_n ∈ K*. An interior point path of
     this law is followed (not of its convex relaxation), then Newton's method on the active set that it shows;
-    what counts is the error in the law. Solutions need be neither unique nor continuous in the data: `info.unique`.
+    what counts is the error in the law. Solutions need be neither unique nor continuous in the data: ``info.unique``.
 
     Args:
         W: Delassus matrix (n, n), symmetric, positive semidefinite, of any rank; an array, or a sparse matrix
@@ -320,7 +320,7 @@ def solve_coulomb(
             torsion), 5 (with rolling about two tangents), or 6 (torsion, then rolling).
         cones: "joint": one norm of all tail rows is bounded by force_n, as in this package's contacts; "separate":
             that of the tangents, and that of the others, each by itself (Siconos' rolling friction).
-        tolerance: On `CoulombInfo.error`.
+        tolerance: On ``CoulombInfo.error``.
         iteration_limit: Of the path, from each of up to three starts.
         stop_after: The best of exactly so many iterations of the path, whatever its error, which the info has.
 

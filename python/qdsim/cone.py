@@ -65,7 +65,7 @@ def solve_cone_program(
     """Solve a convex quadratic program over orthants and Lorentz cones, with compliant rows and intervals.
 
     Primal-dual interior point method with Nesterov-Todd scaling (1997) and Mehrotra's predictor-corrector (1992), in
-    blocks of 4 x 4, sparse if rows couple few variables. A positive `target_mu` gives a point of
+    blocks of 4 x 4, sparse if rows couple few variables. A positive ``target_mu`` gives a point of
     the central path: the minimiser with target_mu log(w) per orthant row and
     target_mu / 2 log(w_0² - |w_1..|²) per Lorentz cone subtracted from the cost.
 
@@ -77,7 +77,7 @@ def solve_cone_program(
         cones: ("orthant", rows), ("lorentz", rows) and ("interval", rows) in row order; their rows add up to m.
         C: Equality matrix (p, n), or None.
         c: Equality offset (p,), or None.
-        target_mu: Barrier parameter >= 0 in units of the cost, one number or one per entry of `cones`;
+        target_mu: Barrier parameter >= 0 in units of the cost, one number or one per entry of ``cones``;
             0 for the exact solution.
         tolerance: Relative, on primal and dual residual and complementarity.
         iteration_limit: Interior point iterations after which SolverError is raised.

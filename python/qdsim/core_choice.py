@@ -1,8 +1,8 @@
 """Imports the file of the C core that suits the machine, where the build made more than one.
 
 On Linux, functions have copies and the loader picks: there is one file, and nothing to do here. Elsewhere on x86-64
-(Windows) the build makes the whole extension twice, `_core` and, for machines with AVX2, `_core_v3`; what the machine can
-run becomes `qdsim._core`. Both give the same bits.
+(Windows) the build makes the whole extension twice, ``_core`` and, for machines with AVX2, ``_core_v3``; what the machine can
+run becomes ``qdsim._core``. Both give the same bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Products of a step's derivatives with vectors, by every argument and parameter, without A and B.
 
-`differentiate` steps once and keeps the factorisation of the active set; from it, `jvp` moves tangents
-forwards through the step and `vjp` cotangents back, one solve for four of them. CQDC, section III-C, differentiates
+``differentiate`` steps once and keeps the factorisation of the active set; from it, ``jvp`` moves tangents
+forwards through the step and ``vjp`` cotangents back, one solve for four of them. CQDC, section III-C, differentiates
 the same optimality conditions; the adjoint is theirs, transposed.
 """
 
@@ -25,18 +25,18 @@ _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Differential:
-    """A step with its derivatives, as products with vectors. Made by `differentiate`.
+    """A step with its derivatives, as products with vectors. Made by ``differentiate``.
 
     The arguments of a step are "q", "u", "tau", "wrench", "mocap" and the names in
-    `model.parameters`: "gravity", "body_mass", "body_com", "body_inertia", "joint_stiffness",
+    ``model.parameters``: "gravity", "body_mass", "body_com", "body_inertia", "joint_stiffness",
     "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness", "geom_size" and
     "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next, poses of
     mocap bodies likewise (mocap_count, 6: translation, then rotation vector in world axes); every
     other argument has its own shape and units.
 
-    Derivatives are those of the active set that the step ended on (`step.info.derivative_exact`
+    Derivatives are those of the active set that the step ended on (``step.info.derivative_exact``
     tells whether it is certain). Held constant: the contacts in the list, the epsilon that
-    `Options.mass_ratio` sets, the inertias that joints at their force limits move by, and what else
+    ``Options.mass_ratio`` sets, the inertias that joints at their force limits move by, and what else
     a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a
     coefficient of friction is
     zero, its component has no rows in a cone: the derivative by it is zero there. Of the two
@@ -101,7 +101,7 @@ class Differential:
         return self._gradients(rows, wrt, single=single)
 
     def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
-        """dq_next by arguments, (nv, *shape) each: what `linearize(..., wrt=wrt).derivatives` holds."""
+        """dq_next by arguments, (nv, *shape) each: what ``linearize(..., wrt=wrt).derivatives`` holds."""
         return self._gradients(None, wrt, single=False)
 
     def _gradients(self, rows: Array | None, wrt: Iterable[str], single: bool) -> dict[str, Array]:
@@ -133,15 +133,15 @@ def differentiate(
         model: The model.
         q: Configuration (nq,), m and rad.
         u: Command (nu,), in the units of the actuators.
-        options, tau, wrench, mocap, warm_start: As in `step`.
+        options, tau, wrench, mocap, warm_start: As in ``step``.
 
     Returns:
-        The step with `jvp` and `vjp`. It holds a workspace of the model as long as it lives, and may be used any number
+        The step with ``jvp`` and ``vjp``. It holds a workspace of the model as long as it lives, and may be used any number
         of times, for example one for each step of a trajectory. A copy, also through pickle, differentiates the same step
         again.
 
     Raises:
-        TypeError, ValueError, SolverError: As `step`.
+        TypeError, ValueError, SolverError: As ``step``.
 
     Example:
         >>> d = qdsim.differentiate(model, q, u)
@@ -177,13 +177,13 @@ def jvp(
 
     Args:
         tangents: Directions by the names of arguments, in their units: "q" (nv,), m or rad, "u" (nu,), "tau" (nv,), ...
-        model, q, u, options, tau, wrench, mocap: As in `step`.
+        model, q, u, options, tau, wrench, mocap: As in ``step``.
 
     Returns:
         The step, and the change (nv,) of q_next, m or rad.
 
     Raises:
-        TypeError, ValueError, SolverError: As `step` and `Differential.jvp`.
+        TypeError, ValueError, SolverError: As ``step`` and ``Differential.jvp``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -207,14 +207,14 @@ def vjp(
 
     Args:
         cotangent: Gradient (nv,) by q_next in tangent coordinates, per m or rad.
-        wrt: Names of arguments, as in `Differential.vjp`.
-        model, q, u, options, tau, wrench, mocap: As in `step`.
+        wrt: Names of arguments, as in ``Differential.vjp``.
+        model, q, u, options, tau, wrench, mocap: As in ``step``.
 
     Returns:
-        The step, and the gradients by the names in `wrt`, of the shapes of the arguments ("q": (nv,)).
+        The step, and the gradients by the names in ``wrt``, of the shapes of the arguments ("q": (nv,)).
 
     Raises:
-        TypeError, ValueError, SolverError: As `step` and `Differential.vjp`.
+        TypeError, ValueError, SolverError: As ``step`` and ``Differential.vjp``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """

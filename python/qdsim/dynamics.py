@@ -1,6 +1,6 @@
 """The second-order step: velocities, impulses, and the same contacts as the quasi-dynamic one.
 
-`step_dynamic` is a function of the extension, like `step`. In displacements h v its program is that of `step` with
+``step_dynamic`` is a function of the extension, like ``step``. In displacements h v its program is that of ``step`` with
 another cost, so contacts, rows, islands, limits, constraints, solver and certificates are shared. Anitescu and Hart
 2003 have it as a quadratic program a step (their convex relaxation of friction); docs/formulation.md, section 7.
 """
@@ -49,28 +49,28 @@ class DynamicOptions(CommonOptions):
     Every joint has its mass, armature and damping; gravity acts on all joints.
 
     Attributes:
-        friction, law, kappa and others: As in `CommonOptions`.
-        contacts: Under "mujoco" one step is MuJoCo's `mj_step` (formulation 7): contacts, limits of hinges and slides, dry
+        friction, law, kappa and others: As in ``CommonOptions``.
+        contacts: Under "mujoco" one step is MuJoCo's ``mj_step`` (formulation 7): contacts, limits of hinges and slides, dry
             friction and couplings of joints follow its law, all other rows are as with rigid contacts. They act beyond
-            their margin, not before: `margin`, `add_missed_pairs`, `recovery_speed` and `soft_constraints` have no
+            their margin, not before: ``margin``, ``add_missed_pairs``, ``recovery_speed`` and ``soft_constraints`` have no
             effect on them. Exact steps (kappa=None) without restitution. Of files with MuJoCo's integrator "discrete"
             springs and dampers of solref are those of the end of the step, and where springs of joints change the
-            weight of a row that acts, derivatives leave that out (`info.derivative_exact` is False).
-        h: Length of the step in s, > 0; by default a tenth of that of `Options`.
+            weight of a row that acts, derivatives leave that out (``info.derivative_exact`` is False).
+        h: Length of the step in s, > 0; by default a tenth of that of ``Options``.
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
-        patch_law: Of `CommonOptions`, or "regularized" (Elandt et al. 2019):
-            proportional to the speed up to `slip_speed`, so that pushed bodies creep, and friction times the force
-            beyond. "bristle": each patch has a spring of `bristle_stiffness` whose stretch is a state, given as
-            `bristles` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
-            force of a polygon times (stretch + `bristle_time` times speed), at most friction times the force, and the
-            stretch relaxes towards the transmitted force with `bristle_time` (Elandt's published program). Both need
+        patch_law: Of ``CommonOptions``, or "regularized" (Elandt et al. 2019):
+            proportional to the speed up to ``slip_speed``, so that pushed bodies creep, and friction times the force
+            beyond. "bristle": each patch has a spring of ``bristle_stiffness`` whose stretch is a state, given as
+            ``bristles`` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
+            force of a polygon times (stretch + ``bristle_time`` times speed), at most friction times the force, and the
+            stretch relaxes towards the transmitted force with ``bristle_time`` (Elandt's published program). Both need
             exact steps; "bristle" and "elastic" have no derivatives.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
             Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
             steps brake it once before it bounces; Coulomb's law does not. Where bounces of several contacts at once
             would make energy, or leave no room for each other, those of their island (of what touches) are smaller
-            (`info.bounce_share`).
+            (``info.bounce_share``).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
             gravity, which keeps rest at rest.
         gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the world.
@@ -121,7 +121,7 @@ class DynamicOptions(CommonOptions):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DynamicLinearization:
-    """A second-order step and its derivatives, in tangent coordinates. Made by `linearize_dynamic`."""
+    """A second-order step and its derivatives, in tangent coordinates. Made by ``linearize_dynamic``."""
 
     step: DynamicStep
     """The step itself."""
@@ -171,10 +171,10 @@ def _frozen(arrays: dict[str, Array]) -> Mapping[str, Array]:
 
 
 class DynamicDifferential:
-    """A second-order step with its derivatives, as products with vectors. Made by `differentiate_dynamic`.
+    """A second-order step with its derivatives, as products with vectors. Made by ``differentiate_dynamic``.
 
-    Arguments are those of `Differential`, and "v" (nv) and "h" (a number). What is said there about what is held
-    constant holds here too. Whether a contact bounces, the share by which bounces are smaller (`info.bounce_share`), and
+    Arguments are those of ``Differential``, and "v" (nv) and "h" (a number). What is said there about what is held
+    constant holds here too. Whether a contact bounces, the share by which bounces are smaller (``info.bounce_share``), and
     whether a recovery is capped is held constant: the step jumps where a bounce sets in.
 
     Attributes:
@@ -278,14 +278,14 @@ def differentiate_dynamic(
         q: Configuration (nq,), m and rad.
         v: Velocity (nv,), m/s and rad/s.
         u: Command (nu,), in the units of the actuators.
-        options, tau, wrench, mocap, warm_start: As in `step_dynamic`.
+        options, tau, wrench, mocap, warm_start: As in ``step_dynamic``.
 
     Returns:
-        The step with `jvp` and `vjp`. It holds a workspace of the model as long as it lives, and may be used any number
+        The step with ``jvp`` and ``vjp``. It holds a workspace of the model as long as it lives, and may be used any number
         of times.
 
     Raises:
-        TypeError, ValueError, SolverError: As `step_dynamic`.
+        TypeError, ValueError, SolverError: As ``step_dynamic``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
@@ -325,12 +325,12 @@ def linearize_dynamic(
         q: Configuration (nq,), m and rad.
         v: Velocity (nv,), m/s and rad/s.
         u: Command (nu,), in the units of the actuators.
-        options, tau, wrench, mocap, warm_start: As in `step_dynamic`.
-        wrt: Names of arguments: "q", "v", "u", "tau", "wrench", "mocap", "h" and those of `model.parameters`.
+        options, tau, wrench, mocap, warm_start: As in ``step_dynamic``.
+        wrt: Names of arguments: "q", "v", "u", "tau", "wrench", "mocap", "h" and those of ``model.parameters``.
 
     Raises:
         TypeError, ValueError: naming the argument.
-        SolverError: as `step_dynamic`.
+        SolverError: as ``step_dynamic``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """

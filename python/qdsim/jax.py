@@ -1,21 +1,21 @@
-"""Steps and rollouts, quasi-dynamic and second-order, inside jax programs: `jit`, `grad`, `vmap` and `scan` of them
+"""Steps and rollouts, quasi-dynamic and second-order, inside jax programs: ``jit``, ``grad``, ``vmap`` and ``scan`` of them
 (extra ``jax``).
 
 The C core is called through XLA's foreign function interface, without Python: a step inside a compiled
-`lax.scan` costs what it costs in C. All samples of a call, also those that `vmap` adds, are one batch on
+``lax.scan`` costs what it costs in C. All samples of a call, also those that ``vmap`` adds, are one batch on
 the core's threads. Arrays of 32 bits are stepped in 64 bits and rounded at the end. On the CPU only.
 
 Derivatives are those of f(normalize(q)) by the nq numbers of q, as jax knows of no manifold: for a
 quaternion p of q, gradients are at right angles to p, and following one leaves the unit sphere in second
 order, which the next step undoes (beyond 1e-3 of unit length it refuses: divide by the length). For gradients
-in tangent coordinates differentiate by v at zero, with `integrate`:
+in tangent coordinates differentiate by v at zero, with ``integrate``:
 
     >>> gradient = jax.grad(lambda v: cost(step(model, integrate(model, q, v), u)))(
     ...     jnp.zeros(model.nv)
     ... )
 
-Forward and reverse mode (`jvp`, `jacfwd`, `grad`, `jacrev`), once: a derivative cannot be differentiated again,
-so that `jax.hessian` is an error. Forward mode calls back into Python, reverse mode does not.
+Forward and reverse mode (``jvp``, ``jacfwd``, ``grad``, ``jacrev``), once: a derivative cannot be differentiated again,
+so that ``jax.hessian`` is an error. Forward mode calls back into Python, reverse mode does not.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ def step(
 ) -> Any:
     """Step inside a jax program: q_next (..., nq) = f(q, u), differentiable by every array.
 
-    With `qdsim.DynamicOptions` a second-order one: q_next, v_next = f(q, v, u).
+    With ``qdsim.DynamicOptions`` a second-order one: q_next, v_next = f(q, v, u).
 
     Args:
-        model, options: As in `qdsim.step`, or `qdsim.step_dynamic`; static, and they live as long as the process.
+        model, options: As in ``qdsim.step``, or ``qdsim.step_dynamic``; static, and they live as long as the process.
         q: Configurations (..., nq).
         v: Velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., nu). Leading dimensions of all arrays broadcast, and are the batch.
         tau: Applied generalised forces (..., nv).
         wrench: Applied to the bodies (..., body_count, 6).
-        parameters: From names of `model.parameters` to arrays (..., *shape) in place of the model's.
-        derivative, kappa: As in `qdsim.vjp_batch`: "smoothed" pulls back through the log-barrier step of weight
-            `kappa` at the same q and u.
-        threads: As in `qdsim.step_batch`.
+        parameters: From names of ``model.parameters`` to arrays (..., *shape) in place of the model's.
+        derivative, kappa: As in ``qdsim.vjp_batch``: "smoothed" pulls back through the log-barrier step of weight
+            ``kappa`` at the same q and u.
+        threads: As in ``qdsim.step_batch``.
         errors: "raise": a failed sample fails the whole call, with a message. "mark":
             returns (q_next, ok (...)) instead, or (q_next, v_next, ok); failed samples keep their q and v and pull
             nothing back.
@@ -118,18 +118,18 @@ def rollout(
 ) -> Any:
     """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
-    With `qdsim.DynamicOptions` configurations and velocities (..., T + 1, nv). One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
+    With ``qdsim.DynamicOptions`` configurations and velocities (..., T + 1, nv). One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
 
     Args:
         q0: First configurations (..., nq).
         v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., T, nu), in the units of the actuators.
-        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
-        model, options, parameters, derivative, kappa, threads, errors: As in `step`; marked rollouts
+        tau, wrench: As in ``step``, (..., T, nv) and (..., T, body_count, 6), N and Nm.
+        model, options, parameters, derivative, kappa, threads, errors: As in ``step``; marked rollouts
             repeat the configuration before their first failed step.
 
     Raises:
-        TypeError, ValueError, jax.errors.JaxRuntimeError: As `step`.
+        TypeError, ValueError, jax.errors.JaxRuntimeError: As ``step``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -139,12 +139,12 @@ def rollout(
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """q ⊞ v (..., nq): `Model.integrate` as a jax function of q (..., nq) and v (..., nv)."""
+    """q ⊞ v (..., nq): ``Model.integrate`` as a jax function of q (..., nq) and v (..., nv)."""
     return layer_manifold.integrate(jnp, model, _array("q", q), _array("v", v))
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
-    """q1 ⊟ q0 (..., nv): `Model.difference` as a jax function, rotations at most pi."""
+    """q1 ⊟ q0 (..., nv): ``Model.difference`` as a jax function, rotations at most pi."""
     return layer_manifold.difference(jnp, model, _array("q1", q1), _array("q0", q0))
 
 
@@ -157,7 +157,7 @@ def mujoco_step(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Any:
-    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of `qdsim.mujoco.linearize`.
+    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of ``qdsim.mujoco.linearize``.
 
     MuJoCo is called back from the compiled program, all samples at once; its solver starts from zero. Forward and
     reverse mode, once. Derivatives by quaternions are those that this module's beginning describes.
@@ -168,15 +168,15 @@ def mujoco_step(
         control: (..., nu). Leading dimensions of both broadcast, and are the batch.
         data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active, as it is
             when the function is called or traced. None: MuJoCo's defaults.
-        contacts: As in `qdsim.mujoco.linearize`.
-        threads: As in `qdsim.mujoco.linearize_batch`.
+        contacts: As in ``qdsim.mujoco.linearize``.
+        threads: As in ``qdsim.mujoco.linearize_batch``.
 
     Returns:
         (..., nstate).
 
     Raises:
         TypeError, ValueError: while tracing, naming the argument and what was wrong, also what of the model has no
-            derivative (`qdsim.mujoco.refusals`).
+            derivative (``qdsim.mujoco.refusals``).
         jax.errors.JaxRuntimeError: when run and waited for: numbers that are not finite, states that MuJoCo gives up,
             and, where derivatives are asked for, contacts whose change is not known.
     """
@@ -285,9 +285,9 @@ def _of_values(call: _Call, tangents: Any, zero: type) -> bool:
 
 
 def _push_run(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
-    """How the path (..., count, T + 1, width) changes with the arrays of indices `wrt`.
+    """How the path (..., count, T + 1, width) changes with the arrays of indices ``wrt``.
 
-    Inputs: the arrays (..., count or 1, *shape), the path, the status, a tangent of each array of `wrt`.
+    Inputs: the arrays (..., count or 1, *shape), the path, the status, a tangent of each array of ``wrt``.
     """
     path = inputs[len(call.given)]
 

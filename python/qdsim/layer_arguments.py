@@ -1,4 +1,4 @@
-"""Arguments of steps and rollouts as functions of another library's arrays: what `jax` and `torch`
+"""Arguments of steps and rollouts as functions of another library's arrays: what ``jax`` and ``torch``
 check in the same way.
 
 Arrays are those of the library; only their shapes are looked at here, and None in an index adds a dimension.
@@ -76,7 +76,7 @@ def inputs_of_steps(
     *,
     first: tuple[str, str] = ("q0", "v0"),
 ) -> dict[str, Any]:
-    """What is given of q (..., nq) and v (..., nv), which callers know by the names `first`, u (..., T, nu), tau and
+    """What is given of q (..., nq) and v (..., nv), which callers know by the names ``first``, u (..., T, nu), tau and
     wrench."""
     if dynamic != (v is not None):
         said = "nothing with them" if dynamic else "it without them"
@@ -102,7 +102,7 @@ def inputs_of_a_step(
 
 
 def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -> dict[str, Any]:
-    """The parameters as arrays, `kind` of them in messages."""
+    """The parameters as arrays, ``kind`` of them in messages."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):

@@ -1,6 +1,6 @@
-"""A model's plus and minus in the functions of another library, `jax.numpy` or `torch`, which differentiates them.
+"""A model's plus and minus in the functions of another library, ``jax.numpy`` or ``torch``, which differentiates them.
 
-`xp` is the library. Its functions are called in ways that both have.
+``xp`` is the library. Its functions are called in ways that both have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rollouts and their derivatives on arrays, as functions of another library run them: `jax` and `torch` share this.
+"""Rollouts and their derivatives on arrays, as functions of another library run them: ``jax`` and ``torch`` share this.
 
 A path is that of the state: configurations (..., T + 1, nq), and in a second-order world velocities behind them
 (..., T + 1, nq + nv). Coordinates are ambient.
@@ -29,7 +29,7 @@ __all__ = ["LayerRollouts", "split"]
 
 @dataclass(frozen=True)
 class LayerRollouts:
-    """Rollouts of a model with everything that is no array; `kappa`: of smoothed derivatives, or None."""
+    """Rollouts of a model with everything that is no array; ``kappa``: of smoothed derivatives, or None."""
 
     model: Model
     options: Options | DynamicOptions

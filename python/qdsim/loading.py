@@ -180,7 +180,7 @@ def build(description: Description) -> Model:
             kg.
 
     Raises:
-        TypeError: if it is no `Description`.
+        TypeError: if it is no ``Description``.
         ValueError: if the contacts of a pair that can collide are not supported.
     """
     return Model(description)

@@ -1,4 +1,4 @@
-"""Independent work items over any executor of `concurrent.futures`: threads, processes, Dask, MPI, Ray, Slurm.
+"""Independent work items over any executor of ``concurrent.futures``: threads, processes, Dask, MPI, Ray, Slurm.
 
 Scheduling is the executor's. This module adds what executors lack: seeds that belong to items, a folder from which a
 run that was killed goes on, new workers in place of those that died, and adapters for Ray and Slurm.

@@ -1,13 +1,13 @@
 """Steps and rollouts as torch functions, with their derivatives (extra ``torch``).
 
-`torch.autograd`, `torch.func` (`vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`) and `torch.compile` know them, the
-last as operators of `torch.library`. A rollout is one call of the C core, and so is its pullback; all samples are one
+``torch.autograd``, ``torch.func`` (``vmap``, ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``) and ``torch.compile`` know them, the
+last as operators of ``torch.library``. A rollout is one call of the C core, and so is its pullback; all samples are one
 batch on its threads. On the CPU only; tensors of 32 bits are stepped in 64 bits and rounded at the end.
 
 Derivatives are those of f(normalize(q)) by the nq numbers of q, as torch knows of no manifold: for a quaternion p of q,
 gradients are at right angles to p, and following one leaves the unit sphere in second order, which the next step undoes
 (beyond 1e-3 of unit length it refuses: divide by the length). For gradients in tangent coordinates differentiate by v
-at zero, with `integrate`:
+at zero, with ``integrate``:
 
     >>> v = torch.zeros(model.nv, dtype=torch.float64, requires_grad=True)
     >>> cost(step(model, integrate(model, q, v), u)).backward()
@@ -60,21 +60,21 @@ def step(
 ) -> Any:
     """Step inside a torch program: q_next (..., nq) = f(q, u), differentiable by every tensor.
 
-    With `qdsim.DynamicOptions` a second-order one: q_next, v_next = f(q, v, u).
+    With ``qdsim.DynamicOptions`` a second-order one: q_next, v_next = f(q, v, u).
 
     Args:
-        model, options: As in `qdsim.step`, or `qdsim.step_dynamic`.
+        model, options: As in ``qdsim.step``, or ``qdsim.step_dynamic``.
         q, u, tau, wrench: Tensors (..., nq), (..., nu), (..., nv), (..., body_count, 6), whose leading dimensions
             broadcast.
         v: Velocities (..., nv), m/s or rad/s, of second-order steps.
-        parameters: From names of `model.parameters` to tensors (..., *shape) in place of the model's.
-        derivative, kappa: As in `qdsim.vjp_batch`.
-        threads: As in `qdsim.step_batch`.
+        parameters: From names of ``model.parameters`` to tensors (..., *shape) in place of the model's.
+        derivative, kappa: As in ``qdsim.vjp_batch``.
+        threads: As in ``qdsim.step_batch``.
         errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok (...)) instead, or
             (q_next, v_next, ok); failed samples keep their q and v and pull nothing back.
 
     Raises:
-        TypeError, ValueError, SolverError: As `qdsim.step_batch`.
+        TypeError, ValueError, SolverError: As ``qdsim.step_batch``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -104,16 +104,16 @@ def rollout(
 ) -> Any:
     """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
 
-    With `qdsim.DynamicOptions` configurations and velocities (..., T + 1, nv).
+    With ``qdsim.DynamicOptions`` configurations and velocities (..., T + 1, nv).
 
     Args:
         q0, u: Tensors (..., nq) and (..., T, nu), in the units of the actuators.
         v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
-        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6), N and Nm.
-        model, options, parameters, derivative, kappa, threads, errors: As in `step`.
+        tau, wrench: As in ``step``, (..., T, nv) and (..., T, body_count, 6), N and Nm.
+        model, options, parameters, derivative, kappa, threads, errors: As in ``step``.
 
     Raises:
-        TypeError, ValueError, SolverError: As `qdsim.rollout`.
+        TypeError, ValueError, SolverError: As ``qdsim.rollout``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -126,12 +126,12 @@ def rollout(
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """q ⊞ v (..., nq): `Model.integrate` as a torch function of q (..., nq) and v (..., nv)."""
+    """q ⊞ v (..., nq): ``Model.integrate`` as a torch function of q (..., nq) and v (..., nv)."""
     return layer_manifold.integrate(torch, model, _tensor("q", q), _tensor("v", v))
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
-    """q1 ⊟ q0 (..., nv): `Model.difference` as a torch function, rotations at most pi."""
+    """q1 ⊟ q0 (..., nv): ``Model.difference`` as a torch function, rotations at most pi."""
     return layer_manifold.difference(torch, model, _tensor("q1", q1), _tensor("q0", q0))
 
 
@@ -144,9 +144,9 @@ def mujoco_step(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Any:
-    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of `qdsim.mujoco.linearize`.
+    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of ``qdsim.mujoco.linearize``.
 
-    Its solver starts from zero. `torch.compile` breaks its graph here.
+    Its solver starts from zero. ``torch.compile`` breaks its graph here.
 
     Args:
         model: A ``mujoco.MjModel``; it lives as long as the process.
@@ -154,15 +154,15 @@ def mujoco_step(
             act), and (..., nu), whose leading dimensions broadcast.
         data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active. None:
             MuJoCo's defaults.
-        contacts: As in `qdsim.mujoco.linearize`.
-        threads: As in `qdsim.mujoco.linearize_batch`.
+        contacts: As in ``qdsim.mujoco.linearize``.
+        threads: As in ``qdsim.mujoco.linearize_batch``.
 
     Returns:
         (..., nstate).
 
     Raises:
         TypeError, ValueError: An argument is wrong, or the model has what cannot be differentiated
-            (`qdsim.mujoco.refusals`); where derivatives are asked for, a contact's change is not known.
+            (``qdsim.mujoco.refusals``); where derivatives are asked for, a contact's change is not known.
         ArithmeticError: MuJoCo gives a state up.
     """
     from qdsim.mujoco.ambient import lead_of_step, step_of
@@ -175,7 +175,7 @@ def mujoco_step(
 
 
 mujoco_step._torchdynamo_disable = True  # type: ignore[attr-defined]
-"""`torch.compiler.disable`, which would import the compiler."""
+"""``torch.compiler.disable``, which would import the compiler."""
 
 
 # ---------------------------------------------------------------- calls
@@ -197,7 +197,7 @@ def _number_of(*settings: Any) -> int:
 
 
 _number_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
-"""`torch.compiler.assume_constant_result`, which would import the compiler, a second, for those who compile nothing."""
+"""``torch.compiler.assume_constant_result``, which would import the compiler, a second, for those who compile nothing."""
 
 
 def _tensor(name: str, value: Any) -> Any:
@@ -376,7 +376,7 @@ def _are_real(tensors: Sequence[Any]) -> bool:
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]  # torch is not looked into
-    """The same operator, which `torch.func` can differentiate: it cannot what `torch.library` registers, and forward
+    """The same operator, which ``torch.func`` can differentiate: it cannot what ``torch.library`` registers, and forward
     derivatives of that are zeros without a word."""
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What the solver tried in a step, row by row: `step.info.trace` under `Options(trace=True)`."""
+"""What the solver tried in a step, row by row: ``step.info.trace`` under ``Options(trace=True)``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TraceRow(NamedTuple):
 
     Attributes:
         stage: "attempt 1" (a form of the step's program), "round 1" (its working set of contacts), "island 1", or a
-            method of the cone solver, as in `info.method`; "certificate" checks the answer of the methods before it.
+            method of the cone solver, as in ``info.method``; "certificate" checks the answer of the methods before it.
         reason: Why the stage was tried, or the size of what it solved.
         iterations: Interior-point iterations, those of its parts included.
         factorizations: Matrices factored, likewise.
@@ -32,7 +32,7 @@ class TraceRow(NamedTuple):
 
 
 class Trace(tuple[TraceRow, ...]):
-    """Rows of a trace in the order in which the stages began; `str` of it is a table."""
+    """Rows of a trace in the order in which the stages began; ``str`` of it is a table."""
 
     __slots__ = ()
 

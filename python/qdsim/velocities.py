@@ -3,7 +3,7 @@
 A velocity ``v`` (nv) of qdsim has the turn of a free joint in world axes and that of a ball joint in the axes of the
 frame before the joint; MuJoCo's ``qvel`` has both in the axes of the body. All else is the same: with R the joint's
 own rotation, qvel = R' v. Since R turns with q, derivatives of one are not those of the other by R alone:
-`mujoco_velocity_jacobians` has the rest.
+``mujoco_velocity_jacobians`` has the rest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
         qvel: MuJoCo's velocities (..., nv), m/s or rad/s.
 
     Returns:
-        Velocities (..., nv), as `to_mujoco_velocity` takes them.
+        Velocities (..., nv), as ``to_mujoco_velocity`` takes them.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -56,7 +56,7 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
 def mujoco_velocity_jacobians(
     model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 ) -> tuple[Array, Array]:
-    """Derivatives of `to_mujoco_velocity` at one state, by q in tangent coordinates and by v.
+    """Derivatives of ``to_mujoco_velocity`` at one state, by q in tangent coordinates and by v.
 
     Args:
         model: The model.

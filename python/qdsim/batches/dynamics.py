@@ -1,6 +1,6 @@
 """Many second-order steps at once: batches, rollouts, and products of the rollouts' derivatives.
 
-The machinery is that of `steps`, `rollouts` and `products`: samples do not know each other, so the bits do not depend on
+The machinery is that of ``steps``, ``rollouts`` and ``products``: samples do not know each other, so the bits do not depend on
 threads, and a sample that fails is raised or marked.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchDynamicSteps(BatchSteps):
-    """Results of `step_dynamic_batch`: those of `step_batch`, and velocities. A sample that failed keeps its q and
+    """Results of ``step_dynamic_batch``: those of ``step_batch``, and velocities. A sample that failed keeps its q and
     v."""
 
     v_next: Array
@@ -45,12 +45,12 @@ class BatchDynamicSteps(BatchSteps):
     h: float = field(kw_only=True)
     """s, length of the steps."""
     bristles: Array | None = field(default=None, kw_only=True)
-    """(..., soft_pair_count, 6) their stretch after the step, as in `DynamicStep`; None unless patch_law="bristle"."""
+    """(..., soft_pair_count, 6) their stretch after the step, as in ``DynamicStep``; None unless patch_law="bristle"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DynamicRollouts(Rollouts):
-    """Results of `rollout_dynamic`. A rollout ends at its first failed step and then repeats its last state."""
+    """Results of ``rollout_dynamic``. A rollout ends at its first failed step and then repeats its last state."""
 
     v: Array
     """(..., T + 1, nv) velocities, the first one included."""
@@ -61,26 +61,26 @@ class DynamicRollouts(Rollouts):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DynamicRolloutPullbacks(DynamicRollouts):
-    """Results of `rollout_dynamic_vjp`: those of `rollout_dynamic`, and the gradients."""
+    """Results of ``rollout_dynamic_vjp``: those of ``rollout_dynamic``, and the gradients."""
 
     gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] +
     v_cotangent[t] . v[t]: "q" and "v" (..., nv) by where the rollout begins, the others as in
-    `RolloutPullbacks`."""
+    ``RolloutPullbacks``."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) whether that of every step is exact; False where the sample failed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DynamicRolloutPushforwards(DynamicRollouts):
-    """Results of `rollout_dynamic_jvp`: those of `rollout_dynamic`, and the tangents."""
+    """Results of ``rollout_dynamic_jvp``: those of ``rollout_dynamic``, and the tangents."""
 
     tangent: Array
     """(..., T + 1, nv) the change of every configuration, NaN where a sample failed."""
     v_tangent: Array
     """(..., T + 1, nv) the change of every velocity, likewise."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) as in `DynamicRolloutPullbacks`."""
+    """(...) as in ``DynamicRolloutPullbacks``."""
 
 
 def step_dynamic_batch(
@@ -101,17 +101,17 @@ def step_dynamic_batch(
     warm_start: WarmStart | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> BatchDynamicSteps:
-    """Step every sample of a batch: `step_dynamic` over the leading dimensions of q, v, u, tau and wrench.
+    """Step every sample of a batch: ``step_dynamic`` over the leading dimensions of q, v, u, tau and wrench.
 
     Args:
         v: Velocities (..., nv), m/s or rad/s.
         options: qdsim.DynamicOptions, None for the defaults.
-        bristles: Stretches (..., soft_pair_count, 6), m and rad, as in `step_dynamic`: the `bristles` of the batch
+        bristles: Stretches (..., soft_pair_count, 6), m and rad, as in ``step_dynamic``: the ``bristles`` of the batch
             before. None: none is stretched. No effect unless patch_law="bristle".
-        model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
+        model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in ``step_batch``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7).
     """
@@ -148,11 +148,11 @@ def rollout_dynamic(
         options: qdsim.DynamicOptions, None for the defaults.
         feedback: How commands react to the state in which each step begins; None: they do not.
         bristles: Stretches (..., soft_pair_count, 6), m and rad, with which the rollouts begin, as in
-            `step_dynamic_batch`.
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in `rollout`.
+            ``step_dynamic_batch``.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in ``rollout``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7).
     """
@@ -188,11 +188,11 @@ def rollout_dynamic_vjp(
         q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates (per m or rad),
             and of every velocity (per m/s or rad/s), the first ones included; None: zero, for one of the two.
         wrt: Names of arguments of a step except h: "q" and "v" are where the rollout begins.
-        checkpoint: As in `rollout_vjp`.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
+        checkpoint: As in ``rollout_vjp``.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout_dynamic``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """
@@ -226,11 +226,11 @@ def rollout_dynamic_jvp(
 
     Args:
         tangents: Directions by the names of arguments: "q" (..., nv), m or rad, "v" (..., nv), m/s or rad/s, the others
-            as in `rollout_jvp`.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout_dynamic`.
+            as in ``rollout_jvp``.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout_dynamic``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
     """

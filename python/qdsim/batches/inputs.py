@@ -285,7 +285,7 @@ def parameters_of(
 
 
 def parameters_in(model: _core.Model, rows: dict[str, Array]) -> dict[str, Array]:
-    """Parameters (samples, *shape) in what `rows_of` gave, by name."""
+    """Parameters (samples, *shape) in what ``rows_of`` gave, by name."""
     found = {}
     for name in PARAMETER_NAMES:
         own = rows.get(_PARAMETER[name])

@@ -28,7 +28,7 @@ class BatchMarks:
     """Which samples of a batch were solved; what all results of batches have."""
 
     status: npt.NDArray[np.int32]
-    """(...) codes; 0 where the sample was solved, else an index of `STATUS_NAMES`."""
+    """(...) codes; 0 where the sample was solved, else an index of ``STATUS_NAMES``."""
 
     @property
     def ok(self) -> npt.NDArray[np.bool_]:
@@ -37,7 +37,7 @@ class BatchMarks:
 
     @property
     def status_names(self) -> npt.NDArray[np.str_]:
-        """(...) The status as a word, as in `SolverInfo.status`."""
+        """(...) The status as a word, as in ``SolverInfo.status``."""
         return np.array(STATUS_NAMES)[self.status]
 
     def _tally(self) -> str:

@@ -15,7 +15,7 @@ Wanted = dict[str, tuple[tuple[int, ...], type[np.generic]]]
 
 
 def outputs(out: object, wanted: Wanted, inputs: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `out`, a mapping from names of results or an earlier result, checked."""
+    """The arrays of ``out``, a mapping from names of results or an earlier result, checked."""
     if out is None:
         return {}
     if isinstance(out, Mapping):

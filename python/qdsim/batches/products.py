@@ -1,9 +1,9 @@
 """Products of derivatives with vectors for many steps and rollouts at once, all of it in C.
 
-`vjp_batch` and `jvp_batch` are `vjp` and `jvp` over the leading dimensions of a batch; `rollout_vjp` and
-`rollout_jvp` carry a cotangent back, or a tangent forwards, through T steps in a row: what reverse and forward
-differentiation of a rollout are, without A and B. Samples are shared out among threads as in `step_batch`, and
-results do not depend on how many there are. Steps that keep their factorisation agree with those of `rollout` to
+``vjp_batch`` and ``jvp_batch`` are ``vjp`` and ``jvp`` over the leading dimensions of a batch; ``rollout_vjp`` and
+``rollout_jvp`` carry a cotangent back, or a tangent forwards, through T steps in a row: what reverse and forward
+differentiation of a rollout are, without A and B. Samples are shared out among threads as in ``step_batch``, and
+results do not depend on how many there are. Steps that keep their factorisation agree with those of ``rollout`` to
 rounding, not in every last bit.
 """
 
@@ -43,7 +43,7 @@ _Derivative = Literal["step", "smoothed"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchPullbacks(BatchMarks):
-    """Results of `vjp_batch`; (...) stands for the leading dimensions of the batch."""
+    """Results of ``vjp_batch``; (...) stands for the leading dimensions of the batch."""
 
     q_next: Array
     """(..., nq) configurations after the step."""
@@ -56,19 +56,19 @@ class BatchPullbacks(BatchMarks):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchPushforwards(BatchMarks):
-    """Results of `jvp_batch`; (...) stands for the leading dimensions of the batch."""
+    """Results of ``jvp_batch``; (...) stands for the leading dimensions of the batch."""
 
     q_next: Array
     """(..., nq) configurations after the step."""
     tangent: Array
     """(..., nv), or (..., nq) in ambient coordinates: the change of q_next, NaN where a sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) as in `BatchPullbacks`."""
+    """(...) as in ``BatchPullbacks``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RolloutPullbacks(Rollouts):
-    """Results of `rollout_vjp`: those of `rollout`, and the gradients."""
+    """Results of ``rollout_vjp``: those of ``rollout``, and the gradients."""
 
     gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv),
@@ -81,13 +81,13 @@ class RolloutPullbacks(Rollouts):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RolloutPushforwards(Rollouts):
-    """Results of `rollout_jvp`: those of `rollout`, and the tangents."""
+    """Results of ``rollout_jvp``: those of ``rollout``, and the tangents."""
 
     tangent: Array
     """(..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates: the change of every configuration, NaN where a
     sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) as in `RolloutPullbacks`."""
+    """(...) as in ``RolloutPullbacks``."""
 
 
 def vjp_batch(
@@ -111,21 +111,21 @@ def vjp_batch(
     """Step every sample of a batch, and pull cotangents of q_next back.
 
     Args:
-        model, q, u, tau, wrench, mocap, threads, errors, parameters: As in `step_batch`.
+        model, q, u, tau, wrench, mocap, threads, errors, parameters: As in ``step_batch``.
         options: qdsim.Options, None for the defaults.
         cotangent: (..., nv) in the tangent coordinates at q_next, per m or rad; ambient: (..., nq). Its leading
             dimensions broadcast with the others.
-        wrt: Names of arguments of the step, as in `vjp`.
+        wrt: Names of arguments of the step, as in ``vjp``.
         coordinates: "tangent": by displacements of q, in nv numbers. "ambient": the derivatives of
             f(normalize(q)) by the nq numbers of q, quaternions of any length near one among them, for libraries
             that know of no manifold; a step along the quaternion itself changes nothing, so the gradient is at
             right angles to it.
-        derivative: "step": that of the step itself. "smoothed": of the log-barrier step of weight `kappa` at the
+        derivative: "step": that of the step itself. "smoothed": of the log-barrier step of weight ``kappa`` at the
             same q and u, in place of an exact step's own: a gradient that sees contacts before they happen.
         kappa: Weight (1/J, > 0) of "smoothed".
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -164,10 +164,10 @@ def jvp_batch(
         tangents: Directions by the names of arguments, (..., *shape) in the argument's unit ("q": (..., nv), m or rad;
             ambient: (..., nq)), whose leading dimensions broadcast with the others.
         model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates, derivative, kappa: As in
-            `vjp_batch`.
+            ``vjp_batch``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -205,17 +205,17 @@ def rollout_vjp(
     """Step T times in a row from q0, and pull cotangents of all configurations back, for every sample.
 
     Args:
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout``.
         cotangent: (..., T + 1, nv), per m or rad, or (..., T + 1, nq) in ambient coordinates, of every configuration,
             the first one included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished
             rollout, called once.
-        options, wrt, coordinates, derivative, kappa: As in `vjp_batch`.
+        options, wrt, coordinates, derivative, kappa: As in ``vjp_batch``.
         checkpoint: How many steps, counted from the last one, keep their factorisation; the others are repeated in the
             backward pass. None: as many as fit into 128 MB a thread. No effect if the derivative is smoothed or the
             cotangent is a function: then none are kept. The gradients are the same to rounding.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
     Example:
         >>> found = qdsim.rollout_vjp(model, q0, u, cotangent=lambda q: 2.0 * (q - goal))
@@ -253,11 +253,11 @@ def rollout_jvp(
     Args:
         tangents: Directions by the names of arguments, in their units: "q" (..., nv), m or rad, or (..., nq) in ambient
             coordinates; "u", "tau", "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in `rollout`.
-        options, coordinates, derivative, kappa: As in `vjp_batch`.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout``.
+        options, coordinates, derivative, kappa: As in ``vjp_batch``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `rollout`.
+        TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """

@@ -38,7 +38,7 @@ def pair_distances(
         q: Configurations (..., nq).
         margin: m; pairs farther apart than this are given this distance. A small one is faster: pairs out of
             its reach are left out by their bounds. May be infinite.
-        threads: As in `step_batch`; the bits do not depend on it.
+        threads: As in ``step_batch``; the bits do not depend on it.
 
     Returns:
         Distances (..., pairs), m, negative in penetration, in the order of ``model.pair_geom``: for each pair the
@@ -65,10 +65,10 @@ def checked_distances(
     threads: int = 1,
     lead: tuple[int, ...] | None = None,
 ) -> Array:
-    """`pair_distances` (n, pairs) of rows q (n, nq) that are known to be finite doubles: for many short calls.
+    """``pair_distances`` (n, pairs) of rows q (n, nq) that are known to be finite doubles: for many short calls.
 
     Raises:
-        ValueError, MemoryError: as it does; `lead` are the dimensions that name a sample.
+        ValueError, MemoryError: as it does; ``lead`` are the dimensions that name a sample.
     """
     found = _core._pair_distances(model, q, margin, threads)
     distance: Array = found["distance"]
@@ -86,12 +86,12 @@ def checked_distances(
 def body_poses(
     model: _core.Model, q: npt.ArrayLike, *, threads: int | None = None
 ) -> tuple[Array, Array]:
-    """Compute the poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
+    """Compute the poses of all bodies in many configurations at once: ``Model.body_poses`` over leading dimensions.
 
     Args:
         model: The model.
         q: Configurations (..., nq).
-        threads: As in `step_batch`.
+        threads: As in ``step_batch``.
 
     Returns:
         Positions (..., body_count, 3), m, and rotation matrices (..., body_count, 3, 3), in the world.

@@ -36,7 +36,7 @@ _OK = STATUS_NAMES.index("solved")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rollouts(BatchMarks):
-    """Results of `rollout`. A rollout ends at its first failed step and then repeats its last state."""
+    """Results of ``rollout``. A rollout ends at its first failed step and then repeats its last state."""
 
     q: Array
     """(..., T + 1, nq) configurations, the first one included."""
@@ -68,21 +68,21 @@ def rollout(
     """Step T times in a row from q0, for every sample of a batch.
 
     Args:
-        model, options, threads, parameters, out: As in `step_batch`.
+        model, options, threads, parameters, out: As in ``step_batch``.
         q0: First configurations (..., nq).
         u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
         tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
         wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
-            in `step_batch`; with 1 in place of T the same in every step.
+            in ``step_batch``; with 1 in place of T the same in every step.
         mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from names of them to (..., T, 7);
             with 1 in place of T the same in every step.
-        errors: As in `step_batch`; a rollout fails with its first failed step.
-        warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
+        errors: As in ``step_batch``; a rollout fails with its first failed step.
+        warm_start: Whether each step looks for its solution near that of the step before, as ``step`` does with
             warm_start; a Step or Linearization: likewise, and the first steps near this one.
         feedback: How commands react to the state in which each step begins; None: they do not.
 
     Raises:
-        As `step_batch`; the message names sample and step.
+        As ``step_batch``; the message names sample and step.
 
     The step is that of CQDC, section III (formulation 2).
     """
@@ -155,7 +155,7 @@ def feedback_rollout(
     Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
 
     Args:
-        model, options, threads: As in `step_batch`.
+        model, options, threads: As in ``step_batch``.
         q0: First configurations (samples, nq).
         u: Commands (samples, T, nu).
         feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all samples;
@@ -181,16 +181,16 @@ def checked_rollout(
     *,
     threads: int,
 ) -> tuple[Array, Array | None, npt.NDArray[np.bool_]]:
-    """`rollout`, or `rollout_dynamic` where v0 is given, of what is known to be right: for many short calls, of which
+    """``rollout``, or ``rollout_dynamic`` where v0 is given, of what is known to be right: for many short calls, of which
     checks would be a large part.
 
     Args:
-        model, options: As in `step_batch`.
+        model, options: As in ``step_batch``.
         threads: How many.
         q0: First configurations (samples, nq), finite doubles with unit quaternions.
         v0: First velocities (samples, nv), finite doubles, of second-order steps; else None.
         u: Commands (samples, T, nu), finite doubles.
-        parameters: (samples, ...) each, which `check_parameters` has seen.
+        parameters: (samples, ...) each, which ``check_parameters`` has seen.
 
     Returns:
         Last configurations (samples, nq) and velocities (samples, nv) or None, and which samples (samples,) had no failed

@@ -1,11 +1,11 @@
 """Many steps of one model at once: arrays in, arrays out, on all cores.
 
-`step_batch` and `linearize_batch` do what a loop over `step` and `linearize` does, and `rollout` what a
+``step_batch`` and ``linearize_batch`` do what a loop over ``step`` and ``linearize`` does, and ``rollout`` what a
 loop over time does, with the same bits; the loop runs in C, on threads that are kept between calls, without
 the interpreter lock. Samples do not know each other, so results do not depend on the number of threads.
 
 A signal whose handler raises (Ctrl-C) ends a batch of the main thread from its middle; arrays of the caller
-(`out`) are then filled in part.
+(``out``) are then filled in part.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchSteps(BatchMarks):
-    """Results of `step_batch`; (...) stands for the leading dimensions of the batch.
+    """Results of ``step_batch``; (...) stands for the leading dimensions of the batch.
 
-    A sample that failed (`status` not 0) keeps its `q`, does not move and has neither forces nor contacts.
+    A sample that failed (``status`` not 0) keeps its ``q``, does not move and has neither forces nor contacts.
     """
 
     q_next: Array
@@ -67,31 +67,31 @@ class BatchSteps(BatchMarks):
     limit_force: Array
     """(..., nv) generalised forces of the joint limits, N or Nm."""
     constraint_force: Array
-    """(..., constraint_count, 6) forces of the bilateral constraints, as in `Step`."""
+    """(..., constraint_count, 6) forces of the bilateral constraints, as in ``Step``."""
     tendon_force: Array
-    """(..., tendon_count) forces along the tendons, as in `Step`."""
+    """(..., tendon_count) forces along the tendons, as in ``Step``."""
     softened: npt.NDArray[np.int32]
-    """(...) what gave way since the start contradicts itself, as `SolverInfo.softened`."""
+    """(...) what gave way since the start contradicts itself, as ``SolverInfo.softened``."""
     actuator_state: Array
-    """(..., 2, nu) what `actuator_force` and `actuator_limited` are made of."""
+    """(..., 2, nu) what ``actuator_force`` and ``actuator_limited`` are made of."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
     contact_start[i + 1]; None if contacts were not asked for."""
     contacts: npt.NDArray[np.void] | None
-    """Contacts of all samples in a row, with the fields of `Step.contacts`; None if not asked for."""
+    """Contacts of all samples in a row, with the fields of ``Step.contacts``; None if not asked for."""
 
     @property
     def actuator_force(self) -> Array:
-        """(..., nu) forces of the actuators on their joints, N or Nm, as in `Step`."""
+        """(..., nu) forces of the actuators on their joints, N or Nm, as in ``Step``."""
         return self.actuator_state[..., 0, :]
 
     @property
     def actuator_limited(self) -> npt.NDArray[np.bool_]:
-        """(..., nu) whether they are at their limits, as in `Step`."""
+        """(..., nu) whether they are at their limits, as in ``Step``."""
         return np.not_equal(self.actuator_state[..., 1, :], 0.0)
 
     def contacts_of(self, *index: int) -> npt.NDArray[np.void]:
-        """Contacts of the sample at this index, e.g. `contacts_of(3)` or `contacts_of(1, 2)`.
+        """Contacts of the sample at this index, e.g. ``contacts_of(3)`` or ``contacts_of(1, 2)``.
 
         Raises:
             ValueError: if the batch was made with contacts=False.
@@ -107,7 +107,7 @@ class BatchSteps(BatchMarks):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchLinearizations(BatchSteps):
-    """Results of `linearize_batch`: those of `step_batch`, and the derivatives."""
+    """Results of ``linearize_batch``: those of ``step_batch``, and the derivatives."""
 
     A: Array | None
     """(..., nv, nv) dq_next/dq in tangent coordinates, NaN where a sample failed; None if not in wrt."""
@@ -117,7 +117,7 @@ class BatchLinearizations(BatchSteps):
     """(...) False where the path's derivative stands in for the exact one, or the sample failed."""
     derivatives: Mapping[str, Array]
     """From the names in wrt to dq_next by them, (..., nv, *shape of the argument), as in
-    `Linearization.derivatives`; "q" is A and "u" is B."""
+    ``Linearization.derivatives``; "q" is A and "u" is B."""
 
 
 def step_batch(
@@ -136,7 +136,7 @@ def step_batch(
     out: Mapping[str, npt.NDArray[Any]] | BatchSteps | None = None,
     warm_start: WarmStart | None = None,
 ) -> BatchSteps:
-    """Step every sample of a batch: `step` over the leading dimensions of q, u, tau and wrench.
+    """Step every sample of a batch: ``step`` over the leading dimensions of q, u, tau and wrench.
 
     Args:
         model: The model.
@@ -151,22 +151,22 @@ def step_batch(
         threads: How many threads take part, this one included, 1 to 1024; None: as many as the process has
             cores. Without effect on the results.
         errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
-            them have run. "mark": they get a `status`. Bad arguments always raise.
+            them have run. "mark": they get a ``status``. Bad arguments always raise.
         contacts: Whether to keep the contacts (224 bytes each).
-        parameters: Values of the samples' own in place of the model's: from names of `model.parameters` to
+        parameters: Values of the samples' own in place of the model's: from names of ``model.parameters`` to
             arrays of their shapes, with leading dimensions in front that broadcast with the others. Results
-            are those of models made with these values, `model.with_parameters`.
+            are those of models made with these values, ``model.with_parameters``.
         out: Arrays to write results into: a mapping from names of fields of the result to arrays of exactly
             their shapes and types, C-contiguous, that share no memory with each other or with an input; or an
             earlier result, whose arrays are used again. What it does not name is new, as contacts always are.
             They are filled where the batch raises, too.
-        warm_start: Where to look for the solutions first, as in `step`: a Step or Linearization that all samples
+        warm_start: Where to look for the solutions first, as in ``step``: a Step or Linearization that all samples
             start from (samples around one nominal point), or the result of an earlier batch of the same leading
             dimensions, with contacts, each sample from its own. None: from nothing.
 
     Raises:
         TypeError, ValueError: naming the argument, and the sample where it is one that is wrong.
-        SolverError: with the `info` of the first failed sample, if errors is "raise".
+        SolverError: with the ``info`` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
 
     The step is that of CQDC, section III (formulation 2).
@@ -214,21 +214,21 @@ def linearize_batch(
     out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
     warm_start: WarmStart | None = None,
 ) -> BatchLinearizations:
-    """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
+    """Linearize the step at every sample of a batch: ``linearize`` over the leading dimensions.
 
     Args:
         q: Configurations (..., nq).
         u: Commands (..., nu), in the units of the actuators.
         wrt: Names of arguments of the step: "q" gives A (..., nv, nv), "u" gives B (..., nv, nu), None where not
-            wanted. "tau", "wrench", "mocap" and the names in `model.parameters` ("pair_friction", "geom_size", ...)
-            give entries of `derivatives`, as in `linearize`, in m and rad of q_next per unit of the argument. `out`
+            wanted. "tau", "wrench", "mocap" and the names in ``model.parameters`` ("pair_friction", "geom_size", ...)
+            give entries of ``derivatives``, as in ``linearize``, in m and rad of q_next per unit of the argument. ``out``
             uses the same names.
-        model, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
+        model, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in ``step_batch``.
 
     Raises:
-        TypeError, ValueError, SolverError, MemoryError: As `step_batch`.
+        TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
 
-    The derivatives are those of `linearize`, exact (formulation 4; CQDC, section III).
+    The derivatives are those of ``linearize``, exact (formulation 4; CQDC, section III).
     """
     check_errors(errors)
     names = wrt_names(wrt)

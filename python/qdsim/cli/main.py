@@ -94,7 +94,7 @@ def _say(outcome: Outcome, *, as_json: bool) -> int:
         if text:
             print(text)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as `head` has
+    except BrokenPipeError:  # the reader has seen enough, as ``head`` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
         return _INTERRUPTED

@@ -59,9 +59,9 @@ def demonstrations(
         planner: of plans; None: the task's own.
         hindsight: of plans: the goal of each segment is where it ends, not the goal of the plan.
         seed: of everything.
-        path: of a file that all is kept in, while it is made and at the end. If it is there it goes on from it; `count`
+        path: of a file that all is kept in, while it is made and at the end. If it is there it goes on from it; ``count``
             may have grown since.
-        executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`): who does the
+        executor: of ``concurrent.futures``, or a function that makes one (see :func:`qdsim.parallel.run`): who does the
             problems, the same ones with the same bits. What is finished is kept in the folder ``path + ".parts"`` until
             all is.
         progress: show a bar.

@@ -33,7 +33,7 @@ class Demonstrations:
         success: ``(episodes,)`` whether they reached it.
         terminated: ``(episodes,)`` whether they ended there or by a failure; the others were cut.
         problem: ``(episodes,)`` ascending, the problem that an episode belongs to: that of environment ``problem`` of a
-            `TaskVectorEnv` that was reset with the same seed.
+            ``TaskVectorEnv`` that was reset with the same seed.
     """
 
     observations: Array
@@ -78,7 +78,7 @@ class Demonstrations:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Demonstrations:
-        """What `save`, or `demonstrations` with a ``path``, wrote.
+        """What ``save``, or ``demonstrations`` with a ``path``, wrote.
 
         Raises:
             OSError: if the file cannot be opened.

@@ -30,7 +30,7 @@ Act = Callable[[int, NDArray[np.intp]], Array]
 
 
 class Teacher(Protocol):
-    """Demonstrates problems; `block` of them at once are fast."""
+    """Demonstrates problems; ``block`` of them at once are fast."""
 
     block: int
 
@@ -171,7 +171,7 @@ class Planner:
         parameters: dict[str, Array],
         contacts: NDArray[np.intp],
     ) -> Array:
-        """Where the commands (n, longest, nu), the first `lengths` (n,) of each, bring everything (n, nq)."""
+        """Where the commands (n, longest, nu), the first ``lengths`` (n,) of each, bring everything (n, nq)."""
         q = q.copy()
         for k in range(inputs.shape[1]):
             moved = self.moves(q, self.moves.meaning(q, inputs[:, k]), parameters, contacts)
@@ -182,7 +182,7 @@ class Planner:
 def _played(
     rules: Rules, players: Players, act: Act, lengths: NDArray[np.intp], problems: NDArray[np.int64]
 ) -> Demonstrations:
-    """Players (n) until their ends, or for `lengths` (n,) actions; of each problem (n,) what was seen and done."""
+    """Players (n) until their ends, or for ``lengths`` (n,) actions; of each problem (n,) what was seen and done."""
     count = len(players.q)
     over = lengths <= 0
     success, terminated = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)

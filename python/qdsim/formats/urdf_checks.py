@@ -24,7 +24,7 @@ _READ = {
         "safety_controller",
     },
 }
-"""Elements that are read, or that `prepare_urdf` reads or tells itself."""
+"""Elements that are read, or that ``prepare_urdf`` reads or tells itself."""
 _ATTRIBUTES = {
     "mimic": {"joint", "multiplier", "offset"},
     "limit": {"lower", "upper", "effort", "velocity"},

@@ -34,17 +34,17 @@ class Identified:
 
     Attributes:
         model: with the parameters that were found.
-        parameters: from names to their arrays, as `Model.with_parameters` takes them.
+        parameters: from names to their arrays, as ``Model.with_parameters`` takes them.
         values: ``(k,)`` the unknowns, in order of names and group numbers.
         standard_errors: ``(k,)`` of these, under independent errors of one size; NaN of an unknown at a bound,
             infinite of one that the recordings do not determine.
         covariance: ``(k, k)`` likewise.
         names: of the unknowns, such as "pair_friction[0]".
-        residual: root mean square of what is left, m and rad divided by `scale`: 1 where the scale is that of the
+        residual: root mean square of what is left, m and rad divided by ``scale``: 1 where the scale is that of the
             measurements and the model is right.
         iterations: steps that were tried.
         converged: whether the optimality conditions hold, the linear model promises next to nothing from any further
-            step within the bounds, and what is left may be independent noise (`correlation`). Where it is False, the
+            step within the bounds, and what is left may be independent noise (``correlation``). Where it is False, the
             search was stuck, at a step that has no answer or a kink say, or the model cannot do what was recorded
             whatever its parameters, and the standard errors do not say how far the values are from the truth.
         condition: number of the Jacobian with columns of one size: how nearly some combination of the unknowns that
@@ -116,7 +116,7 @@ def identify(
     Args:
         model: the model, whose own parameters are where the search begins.
         recordings: one or more; each is simulated from its own first configuration.
-        parameters: the unknowns: from names of `model.parameters` to whole numbers of the
+        parameters: the unknowns: from names of ``model.parameters`` to whole numbers of the
             parameter's shape (or such that broadcast to it). Entries with the same number, from 0
             on, are one unknown, that of -1 stay as they are: ``{"body_mass": [-1, 0, -1],
             "pair_friction": [[0, 0, -1, -1, -1]]}`` is the mass of one body and one coefficient of
@@ -136,12 +136,12 @@ def identify(
             pieces that their Jacobian would have more than four million entries.
         kappa: where given, derivatives are those of the log-barrier step of this weight: contacts that are missed or
             that stick all the time still say something.
-        threads: as in `qdsim.rollout`.
+        threads: as in ``qdsim.rollout``.
         iterations: steps to try at most, from each beginning.
         tolerance: relative change of the unknowns, or of what is left, at which the search ends.
 
     Returns:
-        `Identified`.
+        ``Identified``.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.

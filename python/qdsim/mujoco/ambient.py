@@ -100,7 +100,7 @@ class Step:
         """The next states, and their derivatives (..., nstate, nstate) and (..., nstate, nu).
 
         Raises:
-            As `advance`, and as `qdsim.mujoco.linearize`.
+            As ``advance``, and as ``qdsim.mujoco.linearize``.
         """
         x, u = self._rows(states, controls)
         plan, (n, size) = plan_of(self.model), x.shape
@@ -148,7 +148,7 @@ def step_of(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Step:
-    """The same object for the same arguments: `model`, what of `data` all samples share, and how to work."""
+    """The same object for the same arguments: ``model``, what of ``data`` all samples share, and how to work."""
     one_of("contacts", contacts, allowed=("exact", "differences"))
     plan_of(model)
     count = thread_count(threads)

@@ -16,7 +16,7 @@ from qdsim.mujoco.rows import Crew, flat, lead_of, rows_of, shared_of, state_siz
 
 
 class Transitions(NamedTuple):
-    """Derivatives of many steps: those of `Transition`, with the leading dimensions of the batch.
+    """Derivatives of many steps: those of ``Transition``, with the leading dimensions of the batch.
 
     Attributes:
         A: (..., 2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
@@ -38,26 +38,26 @@ def linearize_batch(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Transitions:
-    """`linearize` at many states, laid out as ``mujoco.rollout`` takes and returns them.
+    """``linearize`` at many states, laid out as ``mujoco.rollout`` takes and returns them.
 
     Args:
         model: A ``mujoco.MjModel``.
         states: (..., nstate) of ``mjSTATE_FULLPHYSICS``: time, qpos, qvel, act.
-        controls: (..., nu); None: those of `data`. Leading dimensions of both broadcast, and are the batch.
+        controls: (..., nu); None: those of ``data``. Leading dimensions of both broadcast, and are the batch.
         data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active; it
             does not change. None: MuJoCo's defaults.
-        contacts: As in `linearize`.
+        contacts: As in ``linearize``.
         threads: How many work at once, >= 1; None: one for each processor that this process may use. The numbers have
             the same bits for any.
 
     Returns:
-        `Transitions` (A, B, differenced).
+        ``Transitions`` (A, B, differenced).
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: A shape is wrong, a number is not finite, or as in `linearize`, where the message begins with the
+        ValueError: A shape is wrong, a number is not finite, or as in ``linearize``, where the message begins with the
             first sample that fails, counted in C order.
-        ArithmeticError: As in `linearize`, likewise.
+        ArithmeticError: As in ``linearize``, likewise.
     """
     one_of("contacts", contacts, allowed=("exact", "differences"))
     plan = plan_of(model)

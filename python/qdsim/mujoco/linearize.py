@@ -57,13 +57,13 @@ class Transition(_Matrices):
 
 
 def refusals(model: Any) -> list[str]:
-    """List what `linearize` cannot differentiate in a model, by name; empty if it can differentiate all of it.
+    """List what ``linearize`` cannot differentiate in a model, by name; empty if it can differentiate all of it.
 
     Args:
         model: A ``mujoco.MjModel``.
 
     Raises:
-        TypeError: `model` is no ``MjModel``.
+        TypeError: ``model`` is no ``MjModel``.
     """
     _check("model", model, mujoco.MjModel)
     return what_is_refused(model)
@@ -72,12 +72,12 @@ def refusals(model: Any) -> list[str]:
 def linearize(
     model: Any, data: Any, *, contacts: Literal["exact", "differences"] = "exact"
 ) -> Transition:
-    """Exact derivatives A, B of one ``mj_step`` from the state and controls in `data`.
+    """Exact derivatives A, B of one ``mj_step`` from the state and controls in ``data``.
 
     They are those of the step that MuJoCo takes, with its own contacts, solved to rounding whatever the solver's tolerance:
     integrators Euler and implicitfast, both cones, every condim, limits, dry friction, equalities (connect, weld, joint,
     tendon), springs and dampers, tendons, and actuators with affine gains and biases and any linear activation. Calls
-    ``mj_forward(model, data)``: what `data` derives from its state is renewed, the state stays. At kinks (a contact that
+    ``mj_forward(model, data)``: what ``data`` derives from its state is renewed, the state stays. At kinks (a contact that
     just touches, a control at its limit) they are those of one side. Where a tendon touches a geometry from inside,
     MuJoCo finds the point to 1e-6 of an angle; derivatives are those of the exact one.
 
@@ -90,11 +90,11 @@ def linearize(
             collision detection.
 
     Returns:
-        `Transition` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D (sensors) are None.
+        ``Transition`` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D (sensors) are None.
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: The model has what cannot be differentiated, which the message names (`refusals` lists it), or a
+        ValueError: The model has what cannot be differentiated, which the message names (``refusals`` lists it), or a
             contact has no known change (the message names its geometries).
         ArithmeticError: The step's Newton matrix is not positive definite.
     """
@@ -105,7 +105,7 @@ def linearize(
 
 
 def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition:
-    """`linearize` of what has been checked."""
+    """``linearize`` of what has been checked."""
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
     view = _view_of(data)

@@ -24,16 +24,16 @@ def jvp(
 
     Args:
         model: A ``mujoco.MjModel``.
-        data: Its ``mujoco.MjData``; renewed as in `linearize`.
+        data: Its ``mujoco.MjData``; renewed as in ``linearize``.
         state: Changes (..., 2 nv + na) of the state: [dq, dv, act], dq in MuJoCo's tangent coordinates. None: zero.
         control: Changes (..., nu) of the controls. None: zero. Leading dimensions of both broadcast.
-        contacts: As in `linearize`.
+        contacts: As in ``linearize``.
 
     Returns:
         Changes (..., 2 nv + na) of the next state.
 
     Raises:
-        TypeError, ValueError, ArithmeticError: As `linearize`; neither tangent is given, or one has a wrong shape or
+        TypeError, ValueError, ArithmeticError: As ``linearize``; neither tangent is given, or one has a wrong shape or
             numbers that are not finite.
     """
     if state is None and control is None:
@@ -64,15 +64,15 @@ def vjp(
 
     Args:
         model: A ``mujoco.MjModel``.
-        data: Its ``mujoco.MjData``; renewed as in `linearize`.
+        data: Its ``mujoco.MjData``; renewed as in ``linearize``.
         cotangent: Gradients (..., 2 nv + na) of functions of the next state, by [dq, dv, act].
-        contacts: As in `linearize`.
+        contacts: As in ``linearize``.
 
     Returns:
         Their gradients (..., 2 nv + na) by the state, A.T @ cotangent, and (..., nu) by the controls, B.T @ cotangent.
 
     Raises:
-        TypeError, ValueError, ArithmeticError: As `linearize`; the cotangent has a wrong shape or numbers that are not
+        TypeError, ValueError, ArithmeticError: As ``linearize``; the cotangent has a wrong shape or numbers that are not
             finite.
     """
     A, B, _, _ = linearize(model, data, contacts=contacts)

@@ -23,7 +23,7 @@ WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
 
 
 def what_is_refused(m: Any) -> list[str]:
-    """Each thing of the model that `linearize` cannot differentiate, one string each."""
+    """Each thing of the model that ``linearize`` cannot differentiate, one string each."""
     found = [*_of_options(m), *_of_the_whole(m), *_of_tendons(m), *_of_equalities(m)]
     for i in range(m.nactuator if hasattr(m, "nactuator") else m.nu):
         found += [f"actuator {_name(m.actuator(i), i)}: {reason}" for reason in _of_actuator(m, i)]
@@ -31,7 +31,7 @@ def what_is_refused(m: Any) -> list[str]:
 
 
 def options_refused(m: Any) -> bool:
-    """Whether `what_is_refused` would name one of the options, which may change from call to call."""
+    """Whether ``what_is_refused`` would name one of the options, which may change from call to call."""
     options = m.opt
     return bool(
         options.integrator not in (0, 3)

@@ -27,7 +27,7 @@ def state_size(model: Any) -> int:
 
 
 def shared_of(model: Any, data: Any) -> Array:
-    """What all rows share, of `data` or, if None, MuJoCo's defaults."""
+    """What all rows share, of ``data`` or, if None, MuJoCo's defaults."""
     if not isinstance(data, (mujoco.MjData, type(None))):
         raise TypeError(f"data: expected a mujoco.MjData or None, got {type(data).__name__}")
     found = np.empty(mujoco.mj_stateSize(model, SHARED))
@@ -70,7 +70,7 @@ class Crew:
 
     Args:
         model: A ``mujoco.MjModel``.
-        shared: As `shared_of` has it.
+        shared: As ``shared_of`` has it.
         threads: At most so many at once.
     """
 

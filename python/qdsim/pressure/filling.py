@@ -1,4 +1,4 @@
-"""Run as a program, in a folder of its own: fills the closed surface of `surface.npz` into `volume.npz`.
+"""Run as a program, in a folder of its own: fills the closed surface of ``surface.npz`` into ``volume.npz``.
 
 fTetWild tells its progress on the process's output and writes a file where the process stands, whatever is asked; a
 process of its own keeps both from the user.
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def fill() -> None:
-    """Reads `points`, `triangles` and `share`, the edge beside the surface's diagonal; writes `points`, `tetrahedra`."""
+    """Reads ``points``, ``triangles`` and ``share``, the edge beside the surface's diagonal; writes ``points``, ``tetrahedra``."""
     import wildmeshing
 
     with np.load("surface.npz") as surface:

@@ -1,6 +1,6 @@
 """Second-order motion over a time: fixed steps, or steps as short as an accuracy asks for.
 
-`course` advances a state, `events` sees contacts close and open, `result` is what comes of it.
+``course`` advances a state, ``events`` sees contacts close and open, ``result`` is what comes of it.
 """
 
 from qdsim.simulation.result import Simulation

@@ -40,7 +40,7 @@ def changes(
     Args:
         model: the model.
         before: the pairs that did in the step before.
-        step: the step, number `index`, from `time`, q and v on.
+        step: the step, number ``index``, from ``time``, q and v on.
     """
     contacts = step.contacts
     normal = step.h * contacts["force"][:, 0]

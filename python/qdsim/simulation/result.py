@@ -27,7 +27,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simulation:
-    """A second-order motion over a time. Made by `simulate`; it can be pickled and continued.
+    """A second-order motion over a time. Made by ``simulate``; it can be pickled and continued.
 
     Attributes:
         model: The model that moved.
@@ -36,11 +36,11 @@ class Simulation:
         v: Velocities at these times (steps + 1, nv).
         u: Commands of the steps (steps, nu).
         events: Pairs of geometries that begin or cease to press on each other, in the order of
-            time; a structured array (events,): `time` (s; of a closing, when the gap that there was
-            at the beginning of the step is used up at the speed of then), `step` (index), `closes`
-            (or opens), `geom_a`, `geom_b`, `body_a`, `body_b` (indices), `pos` (3, m, world),
-            `speed` (m/s, at which b parted from a when the step began; NaN and `pos` too where they
-            are out of range by then), `impulse` (N s, of the pair in that step). Empty for smoothed
+            time; a structured array (events,): ``time`` (s; of a closing, when the gap that there was
+            at the beginning of the step is used up at the speed of then), ``step`` (index), ``closes``
+            (or opens), ``geom_a``, ``geom_b``, ``body_a``, ``body_b`` (indices), ``pos`` (3, m, world),
+            ``speed`` (m/s, at which b parted from a when the step began; NaN and ``pos`` too where they
+            are out of range by then), ``impulse`` (N s, of the pair in that step). Empty for smoothed
             steps, in which all pairs press on each other.
         steps: The steps themselves, if they were to be kept, or ().
         rejected: How many steps were taken back for the sake of the accuracy.
@@ -105,7 +105,7 @@ class Simulation:
         return q, v
 
     def energy(self) -> Array:
-        """Kinetic and potential energy at the times t, (steps + 1, 2), J; as `Model.energy`."""
+        """Kinetic and potential energy at the times t, (steps + 1, 2), J; as ``Model.energy``."""
         return np.array([self.model.energy(q, v) for q, v in zip(self.q, self.v)])
 
     def __repr__(self) -> str:

@@ -61,13 +61,13 @@ def simulate(
         u: Command (nu,) for the whole time, or a policy: a function of time (s), q (nq,) and v (nv,), called at the
             beginning of each step, that returns one.
         duration: s, >= 0. The last step is shortened to end there.
-        options: `DynamicOptions`; None: the defaults. With an accuracy their h is the longest step.
+        options: ``DynamicOptions``; None: the defaults. With an accuracy their h is the longest step.
         accuracy: Largest difference (m, and rad of turns) between a step and two of half its length, in any degree of
             freedom; None: all steps have length h. The two halves are kept. Contacts that close from a distance beyond
             the accuracy count with h times the largest change of velocity. A policy is called for each step that is
             tried, so it must not depend on the number of calls. On smooth motion the error at the end falls like the
             square root of the accuracy. A step that is not solved is tried again with half its length.
-        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy. The pose of a moving
+        tau, wrench, mocap: As in ``step_dynamic``, for the whole time or as functions like a policy. The pose of a moving
             mocap body is that at the end of the step.
         warm_start: Whether each step starts from the one before. Forces that are not unique depend on it.
         keep_steps: Whether the result keeps all steps, with their contacts and forces.
@@ -77,9 +77,9 @@ def simulate(
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
-        SolverError: of a step, as `step_dynamic` (with an accuracy: of one that ten halvings have not helped). The
-            error's attribute `simulation` holds the part before it, also for a KeyboardInterrupt and for errors of a
-            policy; `resume=` continues from there.
+        SolverError: of a step, as ``step_dynamic`` (with an accuracy: of one that ten halvings have not helped). The
+            error's attribute ``simulation`` holds the part before it, also for a KeyboardInterrupt and for errors of a
+            policy; ``resume=`` continues from there.
     """
     instance("model", model, Model)
     options = DynamicOptions() if options is None else instance("options", options, DynamicOptions)

@@ -35,7 +35,7 @@ class Means:
         self.spread = np.zeros((points, *shape))  # sum of squared distances from the mean
 
     def add(self, blocks: Array, good: Flags) -> None:
-        """blocks (points, blocks, ...); what `good` (points, blocks) does not name is left out."""
+        """blocks (points, blocks, ...); what ``good`` (points, blocks) does not name is left out."""
         if good.all():
             self._merge(float(blocks.shape[1]), *_moments(blocks))
             return
@@ -80,7 +80,7 @@ def block_mean(samples: Array, block: int) -> Array:
 
 
 def _error(influence: Array, good: Flags, block: int, freedom: Array) -> Array:
-    """Standard error of a mean of influences (points, samples, rows, columns) over `good` blocks."""
+    """Standard error of a mean of influences (points, samples, rows, columns) over ``good`` blocks."""
     mean = block_mean(influence, block)
     spread = np.einsum("kbij,kbij->kij", mean, mean)
     n = good.sum(axis=1)

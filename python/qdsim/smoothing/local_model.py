@@ -58,7 +58,7 @@ class LocalModel:
 
     @property
     def q_next(self) -> Array:
-        """(..., nq) c, under the name it has in `Linearization`."""
+        """(..., nq) c, under the name it has in ``Linearization``."""
         return self.c
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class Scheme(Protocol):
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u); see `Exact.linearize`."""
+        """The local model at every (q, u); see ``Exact.linearize``."""
         ...
 
 
@@ -69,12 +69,12 @@ class Exact:
             u: Commands (..., nu). Leading dimensions broadcast.
             options: Options of the step, None for the defaults; their kappa gives way to the scheme's.
             tau: Applied generalised forces (..., nv), N or Nm.
-            wrench: Applied to the bodies, as in `step_batch`.
-            parameters: Values of the points' own in place of the model's, as in `step_batch`.
+            wrench: Applied to the bodies, as in ``step_batch``.
+            parameters: Values of the points' own in place of the model's, as in ``step_batch``.
             wrt: Which of "q" (A) and "u" (B) are wanted; None: all that the scheme estimates.
             rng: Seed or generator, for schemes that sample. The same seed gives the same samples, whatever
                 the number of threads; a generator moves on with every call.
-            threads: As in `step_batch`.
+            threads: As in ``step_batch``.
 
         Raises:
             TypeError, ValueError: naming the argument.
@@ -91,7 +91,7 @@ class Analytic:
     """The log-barrier step and its derivatives (CQDC, section IV-B).
 
     Attributes:
-        kappa: Weight of the barrier, 1/J, > 0; as in `Options`.
+        kappa: Weight of the barrier, 1/J, > 0; as in ``Options``.
     """
 
     kappa: float
@@ -113,7 +113,7 @@ class Analytic:
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u); arguments as in `Exact.linearize`."""
+        """The local model at every (q, u); arguments as in ``Exact.linearize``."""
         key_of(rng)
         return _at_points(
             model, q, u, _with_kappa(options, self.kappa), tau, wrench, parameters, wrt, threads
@@ -130,13 +130,13 @@ class Randomized:
 
     Attributes:
         std: Standard deviation of w_u, in the units of u, >= 0: one number, or one per actuator. Of the
-            density "barrier" it is the scale, see `barrier_scale`.
-        samples: Steps per point, >= 1; a power of two times `replicates` suits Sobol points.
+            density "barrier" it is the scale, see ``barrier_scale``.
+        samples: Steps per point, >= 1; a power of two times ``replicates`` suits Sobol points.
         order: "first", "zeroth", or a number from 0 (first) to 1 (zeroth).
-        density: A name among `DENSITIES`, or a `Density`; coordinates are independent.
+        density: A name among ``DENSITIES``, or a ``Density``; coordinates are independent.
         antithetic: Samples come in pairs w, -w (an even number of them).
-        sobol: Samples are points of a Sobol sequence, in `replicates` independent random scramblings (linear
-            matrix and digital shift). Coordinates beyond its `MAX_DIMENSION` are pseudo-random.
+        sobol: Samples are points of a Sobol sequence, in ``replicates`` independent random scramblings (linear
+            matrix and digital shift). Coordinates beyond its ``MAX_DIMENSION`` are pseudo-random.
         replicates: Scramblings of a Sobol sequence, >= 2; the standard error is that of their means.
         sample_q: Standard deviation of w_q in tangent coordinates, m or rad: one number, or one per DOF;
             None: q is not sampled, A is a mean of derivatives, and zeroth order has no A.
@@ -216,11 +216,11 @@ class Randomized:
         threads: int | None = None,
         errors: Literal["drop", "raise"] = "drop",
     ) -> LocalModel:
-        """The local model at every (q, u); arguments as in `Exact.linearize`.
+        """The local model at every (q, u); arguments as in ``Exact.linearize``.
 
         Args:
             errors: "drop": a sample that fails is left out, with the pair or the replicate it belongs to, and
-                counted in `failed`. "raise": it raises, after all samples have run.
+                counted in ``failed``. "raise": it raises, after all samples have run.
 
         Raises:
             SolverError: if the step at a point itself fails, or a sample and errors is "raise", or if so many

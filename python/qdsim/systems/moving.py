@@ -46,7 +46,7 @@ class DynamicSystem:
     def simulate(
         self, duration: float | None = None, options: DynamicOptions | None = None, **more: Any
     ) -> Simulation:
-        """Its motion by `qdsim.simulate`; what is not given is the system's own, ``more`` are
+        """Its motion by ``qdsim.simulate``; what is not given is the system's own, ``more`` are
         keywords of that function."""
         return simulate(
             self.model,

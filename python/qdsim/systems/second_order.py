@@ -1,7 +1,7 @@
 """Systems of the second-order step: what moves, from where, and under what.
 
 Numbers of Anitescu and Hart 2003 where they published them (pendulum, ellipse, disks, Brazil nut);
-what they left out is ours, and each system's `about` says so.
+what they left out is ours, and each system's ``about`` says so.
 """
 
 from __future__ import annotations
@@ -193,10 +193,10 @@ def load_dynamic(name: str, **choices: Any) -> DynamicSystem:
 
     Args:
         name: the system.
-        **choices: `disks` takes rows and friction; `brazil_nut` and `brazil_nut_3d` grains and
-            seed; `cradle` balls and gap; `painleve_rod` angle (rad), speed and friction;
-            `sliding_block`, `sliding_box` and `spinning_disc` speed and friction; `ball_drop`
-            dissipation (s/m) and height; `tipping_box` push; `soft_pinch` squeeze (N); the
+        **choices: ``disks`` takes rows and friction; ``brazil_nut`` and ``brazil_nut_3d`` grains and
+            seed; ``cradle`` balls and gap; ``painleve_rod`` angle (rad), speed and friction;
+            ``sliding_block``, ``sliding_box`` and ``spinning_disc`` speed and friction; ``ball_drop``
+            dissipation (s/m) and height; ``tipping_box`` push; ``soft_pinch`` squeeze (N); the
             others nothing.
 
     Raises:

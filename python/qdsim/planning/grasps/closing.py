@@ -21,7 +21,7 @@ __all__ = ["Closing", "Closings", "close_grasp", "close_grasps", "meet"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Closing:
-    """Result of `close_grasp`: where the fingers stopped.
+    """Result of ``close_grasp``: where the fingers stopped.
 
     Attributes:
         q: ``(nq,)`` configuration; no pair is nearer than the gap that was asked for.
@@ -81,7 +81,7 @@ def close_grasp(
 
 
 class Closings(NamedTuple):
-    """Result of `close_grasps`: configurations (n, nq), which bodies stopped a joint (n, bodies), and which joints
+    """Result of ``close_grasps``: configurations (n, nq), which bodies stopped a joint (n, bodies), and which joints
     met something (n, nu) or stopped at their limits (n, nu)."""
 
     q: Array
@@ -99,14 +99,14 @@ def close_grasps(
     tolerance: float = 1e-4,
     gap: float = 0.0,
 ) -> Closings:
-    """`close_grasp` of configurations (n, nq) along directions (n, nu)."""
+    """``close_grasp`` of configurations (n, nq) along directions (n, nu)."""
     hands = _Hands(model, q, direction, gap)
     everyone = np.arange(len(q))
     hands.stop(everyone, hands.near(everyone, hands.q))
     fastest = np.maximum(np.abs(direction).max(axis=1, initial=0.0), 1e-300)
     least = tolerance / fastest
     travelled, going = np.zeros(len(q)), hands.active.any(axis=1)
-    # hands that have met something bisect between the last free travel and the first in contact are halving the way from what is clear to where they met which pairs
+    # hands that have met something bisect between their last free travel and that in contact, for these pairs
     clear, met, halving = np.zeros(len(q)), np.zeros(len(q)), np.zeros(len(q), dtype=bool)
     pairs = np.zeros((len(q), model.pair_count), dtype=bool)
     while True:
@@ -137,7 +137,7 @@ def close_grasps(
         if len(ends):
             hands.q[ends] = hands.moved(ends, clear[ends])
             travelled[ends] += clear[ends]
-            # hands whose moving joints did not cause the contact are stuck brought the two together, they are stuck
+            # hands whose moving joints did not cause the contact are stuck
             going[ends] = hands.stop(ends, pairs[ends])
             going[ends] &= hands.active[ends].any(axis=1) & (travelled[ends] < reach)
             halving[ends], clear[ends], met[ends] = False, 0.0, 0.0

@@ -338,7 +338,7 @@ def _least_forces(C: Array, c: Array, cone: dict[str, Any], unit: float) -> Arra
     size = float(np.abs(C).max()) ** 2
     f = _nearest_forces(C, c, cone, 1e-12 * size)
     left = C @ f + c
-    # The regularisation leaves a small residual; more than that is out of reach.; what is above that is truly out of reach.
+    # The regularisation leaves a small residual; more than that is out of reach.
     if float(np.linalg.norm(left)) > max(unit, 1e-6 * float(np.linalg.norm(c))):
         return f
     U, s, _ = np.linalg.svd(C)

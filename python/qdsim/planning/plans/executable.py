@@ -162,7 +162,7 @@ def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
     if lies_on_a_plane(model, space):
         weight = np.zeros(model.nv)
         own_mass = mass_metric(model)[space.v]
-        # per coordinate: the semi-axes of the friction ellipsoid of friction has along its axes
+        # per coordinate: the semi-axes of the friction ellipsoid
         weight[space.v] = SUPPORT * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
         rubbing = p.joint_friction + per_joint(model, weight)
         values["joint_friction"] = (friction * mass)[:, None] * rubbing

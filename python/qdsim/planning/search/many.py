@@ -62,7 +62,7 @@ def plan_many(
         seeds: searches of each goal, >= 1.
         options: how; None takes ``task.planner``, or the defaults.
         seed: of all searches, >= 0.
-        executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`).
+        executor: of ``concurrent.futures``, or a function that makes one (see :func:`qdsim.parallel.run`).
         folder: where finished searches are kept and taken from.
         progress: show a bar.
 

@@ -140,7 +140,7 @@ def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
             raise ValueError("it was made with a smoothing scheme: give the options")
         options = RRTOptions(**known_fields(RRTOptions, values))
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
-    # Files written before an option existed used its default. were made with its default.
+    # Files written before an option existed used its default.
     everything = option_values(RRTOptions()) | _BEFORE | known_fields(RRTOptions, header["options"])
     stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
     if wanted != stored:
@@ -170,7 +170,7 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     total = sum(k for k in found["edge_steps"].tolist() if k > 0)
     found["inputs"] = archive.array("inputs", np.float64, total, nu)
     found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
-    if "stuck" in archive:  # files of searches that did not count them lack it are without
+    if "stuck" in archive:  # files of searches that did not count them lack it
         found["stuck"] = archive.counts("stuck", n)
     return found
 

@@ -232,7 +232,7 @@ def penetration(model: Model, q: Array) -> float:
 
 
 def deepest(model: Model, q: Array) -> tuple[float, str]:
-    """The deepest penetration, m, as `penetration` has it, and the names of the two that penetrate."""
+    """The deepest penetration, m, as ``penetration`` has it, and the names of the two that penetrate."""
     contacts = model.collide(q, 0.0)
     soft = soft_geoms(model)
     if soft.any():

@@ -53,8 +53,8 @@ class Task:
         planner: settings of the planner that suit the task; None: the planner's own defaults.
         start_tolerance: deepest penetration that the start may have, m.
         impc: settings of trajectory optimisation that suit the task; None: its own defaults.
-        unpaced: of a task that `paced` made, the options before that; else None.
-        goal_region: which other poses count as the goal, too (`GoalRegion`); None: none.
+        unpaced: of a task that ``paced`` made, the options before that; else None.
+        goal_region: which other poses count as the goal, too (``GoalRegion``); None: none.
         space: the object's coordinates (filled in).
     """
 
@@ -149,7 +149,7 @@ class Task:
         return Task(**(fields | changes))
 
     def without_pace(self) -> Task:
-        """The task before `paced`, whose step resists the object as a support does at one speed; else this task."""
+        """The task before ``paced``, whose step resists the object as a support does at one speed; else this task."""
         before = self.unpaced
         if before is None:
             return self

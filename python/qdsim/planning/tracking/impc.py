@@ -37,7 +37,7 @@ __all__ = ["RECORD", "ImpcResult", "impc"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpcResult:
-    """Result of `impc`: the best trajectory, and the record of all iterations.
+    """Result of ``impc``: the best trajectory, and the record of all iterations.
 
     Attributes:
         task, options: what was done, and how.

@@ -87,7 +87,7 @@ class ClosingSampler:
 
     @property
     def parameters(self) -> int:
-        """Of `place`: a weight of every motion."""
+        """Of ``place``: a weight of every motion."""
         return len(self.mean)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:

@@ -15,10 +15,10 @@ __all__ = ["ParametricSampler", "placed", "strokes"]
 
 @runtime_checkable
 class ParametricSampler(Protocol):
-    """A contact sampler whose grasp is a function of `parameters` numbers in [-1, 1]; random calls draw them.
+    """A contact sampler whose grasp is a function of ``parameters`` numbers in [-1, 1]; random calls draw them.
 
-    It may have `place_batch(model, q, x)` for configurations (n, nq) and numbers (n, parameters), which returns
-    configurations and which of them are grasps; and `stroke_parameters` and `stroke(model, q, x, y)`, the change
+    It may have ``place_batch(model, q, x)`` for configurations (n, nq) and numbers (n, parameters), which returns
+    configurations and which of them are grasps; and ``stroke_parameters`` and ``stroke(model, q, x, y)``, the change
     (n, nu) of the command that numbers y (n, stroke_parameters) mean after the grasps q (n, nq) of x: a push into the
     object, where the joints' own directions say little.
     """

@@ -70,11 +70,11 @@ class PlanarHandSampler:
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     parameters = 2
-    """Of `place`: where the left and the right fingertip are on their parts of the disc's outline."""
+    """Of ``place``: where the left and the right fingertip are on their parts of the disc's outline."""
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
         """The pinch ``(nq,)`` at the object's pose whose tips are a share (1 + x) / 2 of the way along what they can
-        reach, ``x`` (2,) in [-1, 1], or as near to that as the fingers get, of `draws` places; None if nowhere.
+        reach, ``x`` (2,) in [-1, 1], or as near to that as the fingers get, of ``draws`` places; None if nowhere.
         """
         found, good = self.place_batch(model, q[None], np.asarray(x)[None])
         return found[0] if good[0] else None
@@ -133,7 +133,7 @@ class PlanarHandSampler:
         and which are pinches (n,).
 
         Args:
-            model, q: as of `place_batch`.
+            model, q: as of ``place_batch``.
             first: (n, 2) the shares to try first.
             later: shares (rows, k) to try at these rows after that, of the left (0) or the right finger (1).
         """

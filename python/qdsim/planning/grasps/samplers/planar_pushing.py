@@ -38,9 +38,9 @@ class BoxSideSampler:
         fields(self, number, "reach", above=0)
 
     parameters = 2
-    """Of `place`: a direction from the box's centre in its own axes; only where it meets the outline counts."""
+    """Of ``place``: a direction from the box's centre in its own axes; only where it meets the outline counts."""
     stroke_parameters = 2
-    """Of `stroke`: how far, and how slanted."""
+    """Of ``stroke``: how far, and how slanted."""
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""

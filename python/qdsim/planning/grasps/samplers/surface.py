@@ -278,7 +278,7 @@ class SurfaceSampler:
 
     def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
         """A configuration with the tips as near to their places as they come."""
-        # A rough answer is enough: a robot that moves in a plane reaches no point beside it.: a robot that moves in a plane reaches no point beside it.
+        # A rough answer is enough: a robot that moves in a plane reaches no point beside it.
         bodies = model.geom_body[tips]
         points = [np.asarray(model.description.geoms[tip].pos) for tip in tips]
         if len(tips) == 1:
