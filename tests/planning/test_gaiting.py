@@ -180,6 +180,27 @@ def test_as_many_fingers_as_there_are(task: planning.Task) -> None:
     assert planning.gait(push, GaitOptions(candidates=2)) is None
 
 
+def test_a_palm_that_an_arm_moves_is_no_finger() -> None:
+    """A gripper of two fingers needs two, whatever its hand has for a shape."""
+    sides = "".join(
+        f"""<body pos="0 {y} -0.05"><joint name="{name}" type="slide" axis="0 1 0"/>
+        <geom type="box" size="0.01 0.01 0.03" mass="0.1"/></body>"""
+        for name, y in (("left", 0.05), ("right", -0.05))
+    )
+    springs = "".join(
+        f'<position joint="{n}" name="{n}" kp="500"/>' for n in ("up", "left", "right")
+    )
+    model = qdsim.load(
+        f"""<mujoco><worldbody><body name="box" pos="0 0 0.03"><freejoint/>
+        <geom type="box" size="0.03 0.03 0.03" mass="0.1"/></body>
+        <body pos="0 0 0.12"><joint name="up" type="slide" axis="0 0 1"/>
+        <geom type="box" size="0.02 0.08 0.02" mass="0.3"/>{sides}</body></worldbody>
+        <actuator>{springs}</actuator></mujoco>"""
+    )
+    grip = Grip(model, "box", 0.03)
+    assert (grip.fingers, grip.available) == (2, 2)
+
+
 def test_bad_input(task: planning.Task) -> None:
     for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
         with pytest.raises(ValueError, match=next(iter(change))):

@@ -38,8 +38,6 @@ next grasp."""
 SHIFT = 0.2
 """rad or m, furthest that grasps are moved with the object: commands go along in the joints, which is right for
 small moves only."""
-TRAIL = 3e-3
-"""m, that what a hand holds may be behind its way for the joints' lag: it is let go where it is 6 mm off."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 
 
@@ -186,10 +184,7 @@ class Execution:
         model, offset = self.model, None
         if start is not None:
             offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
-        speed = self.options.speed
-        if self.hand is not None:
-            speed = min(speed, TRAIL / float(self.plant.lag.max(initial=1e-9)))
-        return Schedule(model, segment, speed, self.options.timestep, offset)
+        return Schedule(model, segment, self.options.speed, self.options.timestep, offset)
 
     def _moved(self, schedule: Schedule, record: Record) -> Commands[Outcome]:
         """The object goes along a segment: by a controller, or held by the hand, whose fingers close first."""

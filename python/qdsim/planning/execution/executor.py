@@ -119,7 +119,7 @@ class Executor:
         if model is None and plant == "mujoco" and pace.contacts != "stiff":
             model = MujocoModel(second_order(task.model, task.object, pace))
         gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
-        grip = dataclasses.replace(gaits.grip, period=pace.control_period)
+        grip = gaits.grip.asked_every(pace.timestep)
         predicts = {"options": contacts_of(pace, plant, task.options)}
         self._controllers = Controllers(
             self._plant, task.replace(**predicts), known, self.options, pace, grip, model

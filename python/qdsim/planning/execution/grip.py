@@ -8,8 +8,9 @@ forces,
 
     u = q_a + delta_a - K^-1 J_a' f,   J_a delta_a = -J_o delta_o,   J_o' f + load_o = 0,
 
-so no spring is ever tighter than forces and a period's way ask for. (The grasp map and its forces: Murray, Li
-and Sastry 1994, chapter 5; object impedance: Hogan 1985.)
+so no spring is ever tighter than forces and a period's way ask for. Joints whose damping makes them trail their springs
+are commanded that far ahead: their way is then the same for any period, and for light and heavy joints alike. (The grasp
+map and its forces: Murray, Li and Sastry 1994, chapter 5; object impedance: Hogan 1985.)
 """
 
 from __future__ import annotations
@@ -56,10 +57,7 @@ _SHIFT_SPEED, _TURN_SPEED = 0.05, 0.6
 """m/s and rad/s, of the object."""
 
 _RATE = 8.0
-"""1/s, how fast an error of the object is to go away."""
-
-_GIVE = 5e-4
-"""m; joints give way to at most so much penetration in a period."""
+"""1/s, how fast an error of the object, or a gap between it and a finger, is to go away."""
 
 
 @former(
@@ -93,6 +91,10 @@ class GripOptions:
     touch: float = 1e-3
     period: float = 0.02
     fingers: int | None = None
+
+    def asked_every(self, seconds: float) -> GripOptions:
+        """These, of a control that can be asked no more often than that."""
+        return dataclasses.replace(self, period=max(self.period, seconds))
 
     def __post_init__(self) -> None:
         numbers = (field.name for field in dataclasses.fields(self) if field.name != "fingers")
@@ -169,9 +171,11 @@ class Grip:
         self._finger = np.full(len(bodies), -1)
         for b in np.flatnonzero(self._robot):
             own = np.flatnonzero(moves[:, b] & ~whole)
-            self._finger[b] = own[0] if len(own) else 0
+            self._finger[b] = own[0] if len(own) else len(moves)
+        # What moves with the whole robot, a palm or a hand on an arm, presses like a finger, but none may need it.
+        fingers = self._robot & np.isin(bodies, model.geom_body) & (self._finger < len(moves))
         # A robot with a single finger holds nothing: it never has enough.
-        count = len(np.unique(self._finger[self._robot & np.isin(bodies, model.geom_body)]))
+        count = len(np.unique(self._finger[fingers]))
         self.available = count
         self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
 
@@ -225,7 +229,7 @@ class Grip:
             lean: whether what surrounds the object may carry it, where it touches.
             closing: whether fingers within ``options.reach`` come, or those within ``options.near`` only.
             load: ``(size,)`` on the object beside gravity and springs, N and Nm.
-            lag: ``(nu,)`` s, by which joints trail their springs in motion, which go ahead by that; None: by nothing.
+            lag: ``(nu,)`` s, by which joints trail their springs in motion, that go ahead by that; None: by nothing.
         """
         given = self.options
         found = self.contacts(q, given.reach if closing else given.near)
@@ -241,7 +245,7 @@ class Grip:
         Ja, Jo = J @ share, J[:, self.space.v]
         target = -Jo @ displacement
         most = _CLOSING_SPEED * given.period
-        target[starts] -= np.clip(0.5 * found["dist"], -0.5 * _GIVE, most)
+        target[starts] -= np.clip(min(_RATE * given.period, 1.0) * found["dist"], 0.0, most)
         delta = least_squares_in_box(
             Ja[moved],
             target[moved],
@@ -267,14 +271,25 @@ class Grip:
         within = np.clip(u, told + self._reach[0], told + self._reach[1])
         return GripStep(np.clip(within, *self._bounds), count, residual, f[starts])
 
-    def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
-        """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, no faster than
-        ``speed`` times :attr:`speeds`."""
-        turns = self.space.rotation
-        e = self.space.difference(goal, q)
-        for part, most in ((turns, _TURN_SPEED), (~turns, _SHIFT_SPEED)):
-            length = float(np.linalg.norm(e[part]))
-            e[part] *= min(_RATE * dt, 1.0, speed * most * dt / max(length, 1e-12))
+    def towards(self, q: Array, goal: Array, dt: float, line: Array | None = None) -> Array:
+        """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, at most at :attr:`speeds`.
+
+        Args:
+            q: ``(nq,)``.
+            goal: ``(nq,)``.
+            dt: s.
+            line: ``(size,)`` the way along which it is to come there: what is off that goes away first; None: any.
+        """
+        e, gain = self.space.difference(goal, q), min(_RATE * dt, 1.0)
+        for part, most in (
+            (self.space.rotation, _TURN_SPEED * dt),
+            (~self.space.rotation, _SHIFT_SPEED * dt),
+        ):
+            rest, off = e[part], np.zeros(np.count_nonzero(part))
+            if line is not None:
+                along = line[part] / max(float(np.linalg.norm(line[part])), 1e-12)
+                off = rest - (along @ rest) * along
+            e[part] = _at_most(gain * off, most) + _at_most(gain * (rest - off), most)
         return e
 
     def upwards(self, q: Array, height: float) -> Array | None:
@@ -290,6 +305,10 @@ class Grip:
     def outwards(self, q: Array) -> Array:
         """The displacement ``(size,)`` that takes the object out of what it has sunk into, zeros where it has not."""
         return self._to_surroundings(q, -1.0)
+
+    def leans(self, q: Array) -> bool:
+        """Whether the object touches what could carry it, or nothing is near that could."""
+        return float(np.abs(self.downwards(q)).max(initial=0.0)) < self.options.touch
 
     def is_carried(self, q: Array) -> bool:
         """Whether something that is no robot touches the object."""
@@ -381,3 +400,8 @@ class Grip:
         pull = -Ja.T
         rows = np.vstack((pull[has_low], -pull[has_high]))
         return rows, np.concatenate((-low[has_low], high[has_high]))
+
+
+def _at_most(way: Array, length: float) -> Array:
+    """A vector, no longer than that."""
+    return way * min(1.0, length / max(float(np.linalg.norm(way)), 1e-12))

@@ -195,7 +195,8 @@ class Routes:
         hand, strokes = self._execution.hand, self.strokes
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
-        return None if found is None else strokes.that_can_be_left(found)
+        found = None if found is None else strokes.that_can_be_left(found)
+        return found if found is not None and found.gain > GAIN else None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """The first segment of a new plan from where the object rests."""

@@ -44,15 +44,16 @@ _LEAVING = MotionOptions(clearance=3e-3, penetration=5e-3, time_limit=0.3)
 _SMALL = 1e-3
 """m; distances to the goal, turns times the task's length, that are worth no more steps."""
 
-_STRIDE = 0.08
-"""s, of the object's motion at the grip's speeds in one step of the model."""
+_STRIDE, _HALVINGS = 0.08, 3
+"""s, of the object's motion at the grip's speeds in one step of the model, and how often that is halved where fingers
+that go straight do not follow: one that is almost stretched out bends by much for a little way."""
 
 _LIFT, _LIFTING = 3e-3, 0.8
 """m; what turns about more than its support's normal is lifted by so much. Strokes that lift count for that share of
 what they gain."""
 
 _GAINED = 0.3
-"""A stroke ends where a step gains less than this share of what was asked for."""
+"""A stroke ends where the shortest steps gain less than this share of what was asked for."""
 
 _RESIDUAL = 0.2
 """Largest load that forces may leave over, in weights of the object."""
@@ -132,9 +133,8 @@ class StrokePlanner:
             raise ValueError("task: strokes need a sampler of grasps")
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
-        self.grip = Grip(
-            task.model, task.object, task.length, self.options.grip, task.command_bounds
-        )
+        grip = self.options.grip.asked_every(_STRIDE)
+        self.grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
@@ -181,20 +181,17 @@ class StrokePlanner:
         path, inputs = [np.array(q)], []
 
         def go(displacement: Array, lean: bool) -> bool:
-            load = self._load(displacement)
-            made = self.grip.command(path[-1], displacement, lean=lean, load=load)
+            load, q = self._load(displacement), path[-1]
+            lean = lean and self.grip.leans(task.with_object(q, displacement))
+            made = self.grip.command(q, displacement, lean=lean, load=load)
             if made.fingers < self.grip.fingers or not self._holds(made.residual):
                 return False
             try:
-                path.append(np.array(step(task.model, path[-1], made.u, task.options).q_next))
+                path.append(np.array(step(task.model, q, made.u, task.options).q_next))
             except SolverError:
                 return False
             inputs.append(made.u)
             return True
-
-        def undo() -> None:
-            path.pop()
-            inputs.pop()
 
         still = np.zeros(task.space.size)
         for _ in range(_CLOSING):
@@ -202,16 +199,19 @@ class StrokePlanner:
                 break
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
         scale = task.space.scale(task.length)
-        for _ in range(self.options.steps):
-            left = self.distance(path[-1], aim)
-            way = self.grip.towards(path[-1], aim, _STRIDE)
+        stride, line = _STRIDE, task.space.difference(aim, path[-1])
+        while len(inputs) < self.options.steps and stride >= _STRIDE / 2**_HALVINGS:
+            left, count = self.distance(path[-1], aim), len(inputs)
+            if left < _SMALL:
+                break
+            way = self.grip.towards(path[-1], aim, stride, line)
             asked = float(np.linalg.norm(way * scale))
-            if left < _SMALL or not go(way, up is None):
-                break
-            gained = left - self.distance(path[-1], aim)
-            if gained < _GAINED * asked or task.space.errors(path[-1], aim)[0] > room:
-                undo()
-                break
+            good = go(way, up is None) and self._has_gone(
+                path[-1], aim, left - _GAINED * asked, room
+            )
+            if not good:
+                del path[count + 1 :], inputs[count:]
+                stride *= 0.5
         if up is not None:
             self._land(path, go)
         gain = self.distance(q) - self.distance(path[-1])
@@ -251,6 +251,12 @@ class StrokePlanner:
             except ImportError:
                 return True  # nobody knows
         return False
+
+    def _has_gone(self, q: Array, aim: Array, most: float, room: float) -> bool:
+        """Whether a step of a stroke has brought a held object near enough to where it is to go."""
+        held = self.grip.touching(q) >= self.grip.fingers
+        near = self.task.space.errors(q, aim)[0] <= room
+        return held and near and self.distance(q, aim) <= most
 
     def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
         """To the goal where it is near, else down to what the object rests on."""

@@ -3,7 +3,6 @@ about it."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Literal
 
 from qdsim.planning.execution.execution import Execution
@@ -76,9 +75,13 @@ def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> No
     period = options.control_period
     if controller == "grip":
         length = plan.position_tolerance / plan.rotation_tolerance
-        given = dataclasses.replace(gaits.grip, period=period)
-        bounds = plan.bounds(execution.model)
-        grip = Grip(execution.model, plan.object, length, given, bounds)
+        grip = Grip(
+            execution.model,
+            plan.object,
+            length,
+            gaits.grip.asked_every(options.timestep),
+            plan.bounds(execution.model),
+        )
         execution.hand = Hand(world, grip, options)
     elif controller == "mpc":
         execution.mover = Following(follower_of(plan, world, options))

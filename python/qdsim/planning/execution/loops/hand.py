@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import Grip
+from qdsim.planning.execution.grip import Grip, GripStep
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.transfer_options import TransferOptions
@@ -19,25 +19,25 @@ from qdsim.step import Options
 
 __all__ = ["Hand"]
 
-_CLOSE, _PRESSED = 60, 10
-"""Periods that closing may take, and those over which the preload grows once the fingers touch."""
-_LOWER, _UNLOAD, _SLACK = 60, 15, 15
-"""Periods of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
+_CLOSE, _PRESSED = 1.2, 0.2
+"""s, that closing may take, and over which the preload grows once the fingers touch."""
+_LOWER, _UNLOAD, _SLACK = 1.2, 0.3, 0.3
+"""s, of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
 _SINK, _RESTS = 0.02, 2e-4
 """m/s, of an object that is set down, and the gap (m) to what carries it at which it rests."""
-_WATCH, _STILL, _TRIES = 3, (5e-3, 0.15), 3
-"""Periods after which an object that was let go should be slower than this (m/s, rad/s), and how often to let go."""
-_BAD = 5
-"""Periods in a row without a good grip after which a stroke is given up."""
+_WATCH, _STILL, _TRIES = 0.06, (5e-3, 0.15), 3
+"""s, after which an object that was let go should be slower than this (m/s, rad/s), and how often to let go."""
+_BAD = 0.1
+"""s, without a good grip after which a stroke is given up."""
 _ROLLED = 6e-3
 """m; a regrasp stops where the object has rolled so far."""
 _CLEARANCE = 3e-3
 """m, that fingers keep from the object between grasps; nearer they come compliantly."""
-_CALM = 25
-"""Periods in which what is to be set down may come to rest between the fingers."""
-_CREEP, _LEARN = 0.5, 0.1
-"""Of the grip's speeds, that an object held still may creep with at most; and the share of a period's surprise that
-goes into what the next one expects."""
+_CALM = 0.5
+"""s, in which what is to be set down may come to rest between the fingers."""
+_CREEP, _LEARN = 0.5, 5.0
+"""Of the grip's speeds, that an object held still may creep with at most; and the share a second of what a period
+surprises with that goes into what the next one expects."""
 _PLACED = 1e-5
 """m of penetration that strokes are planned from."""
 _MOVING = 2.0
@@ -72,6 +72,15 @@ class Hand:
         self._creep[:] = 0.0
         self._before = np.array(q)
 
+    def _periods(self, seconds: float) -> int:
+        """Control periods in some seconds, one at least."""
+        return max(1, round(seconds / self.period))
+
+    def _told(self, q: Array, way: Array, **how: Any) -> GripStep:
+        """The grip's command, of joints that trail their springs, for an object that its support resists."""
+        load = self.world.support_load(way)
+        return self.grip.command(q, way, load=load, lag=self.world.lag, **how)
+
     def _keep(self, pose: Array, feed: Array | None = None, **how: Any) -> Commands[None]:
         """A period in which the grip holds the object at its pose in ``pose``, but for a displacement ``feed`` of it.
 
@@ -82,12 +91,13 @@ class Hand:
         way = grip.towards(q, pose, self.period) - self._creep
         if feed is not None:
             way = way + feed
-        made = grip.command(q, way, load=self.world.support_load(way), **how)
+        made = self._told(q, way, **how)
         yield from self._reach(made.u)
         astray = self.space.difference(self.world.q, q) - way
         held = made.fingers >= grip.fingers
         most = _CREEP * self.period * grip.speeds
-        self._creep += _LEARN * ((astray if held else 0.0) - self._creep)
+        learnt = min(_LEARN * self.period, 1.0)
+        self._creep += learnt * ((astray if held else 0.0) - self._creep)
         self._creep = np.clip(self._creep, -most, most)
 
     def _reach(self, u: Array) -> Commands[None]:
@@ -100,24 +110,19 @@ class Hand:
         self.u = np.array(u)
 
     def close(self) -> Commands[bool]:
-        """The fingers come to touch, then press; whether enough of them do.
-
-        Springs go ahead of the joints: where a light link follows at once and a heavy one later, a fingertip would go
-        aside, or away from the object.
-        """
+        """The fingers come to touch, then press; whether enough of them do."""
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
-        pressed = 0
-        for _ in range(_CLOSE):
+        pressed, enough = 0, self._periods(_PRESSED)
+        for _ in range(self._periods(_CLOSE)):
             q = self.world.q
             pressed += self.grip.touching(q) >= self.grip.fingers
-            share = min(1.0, pressed / _PRESSED)
+            share = min(1.0, pressed / enough)
             if pressed:
-                yield from self._keep(pose, press=share, closing=True, lag=self.world.lag)
+                yield from self._keep(pose, press=share, closing=True)
             else:
-                made = self.grip.command(q, still, press=share, closing=True, lag=self.world.lag)
-                yield from self._reach(made.u)
-            if pressed > _PRESSED:
+                yield from self._reach(self._told(q, still, press=share, closing=True).u)
+            if pressed > enough:
                 return True
         return False
 
@@ -141,7 +146,7 @@ class Hand:
             give_up: whether to stop where the grip is bad; else the object is held where it is then.
         """
         bad, time, frozen = 0, 0.0, None
-        end = schedule.duration + settle
+        end, most = schedule.duration + settle, self._periods(_BAD)
         while time <= end + 1e-9:
             q = self.world.q
             planned = schedule.configuration(time)
@@ -152,18 +157,17 @@ class Hand:
                 planned = ahead = frozen
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
-            load = self.world.support_load(way)
-            made = self.grip.command(q, way, lean=self._leans(planned), load=load)
+            made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
             time += self.period
             good = made.fingers >= self.grip.fingers and (made.residual <= 0.3 * self.grip.weight)
             away = self.space.errors(q, planned)
             bad = 0 if good and away[0] <= _ROLLED else bad + 1
-            if bad >= _BAD and frozen is None:
+            if bad >= most and frozen is None:
                 if give_up:
                     break
                 frozen = q
-        return "followed" if bad < _BAD and frozen is None else "given up"
+        return "followed" if bad < most and frozen is None else "given up"
 
     def hold(self, goal: Array, seconds: float, fingers: int) -> Commands[bool]:
         """Keep the object at its pose in ``goal``; whether so many fingers did.
@@ -175,7 +179,7 @@ class Hand:
             q = self.world.q
             if self.grip.touching(q) < fingers and self.grip.is_carried(q):
                 return False
-            yield from self._keep(goal, lean=self._leans(q))
+            yield from self._keep(goal, lean=self.grip.leans(q))
         return True
 
     def release(self) -> Commands[bool]:
@@ -184,7 +188,7 @@ class Hand:
             yield from self._set_down()
             before = self.world.q
             yield from self._slacken(_WATCH)
-            if np.all(self._speed(before, _WATCH) <= _STILL):
+            if np.all(self._speed(before, self._periods(_WATCH)) <= _STILL):
                 return True
             yield from self.close()
         return False
@@ -194,13 +198,9 @@ class Hand:
         moved = self.space.errors(self.world.q, self._before if before is None else before)
         return np.array(moved) / (periods * self.period)
 
-    def _leans(self, q: Array) -> bool:
-        """Whether the object touches what carries it."""
-        return float(np.abs(self.grip.downwards(q)).max()) < self.grip.options.touch
-
-    def _slacken(self, periods: int) -> Commands[None]:
+    def _slacken(self, seconds: float) -> Commands[None]:
         """Springs follow the joints and pull at nothing."""
-        for _ in range(periods):
+        for _ in range(self._periods(seconds)):
             yield from self._reach(np.asarray(self.model.command_from(self.world.q)))
 
     def _set_down(self) -> Commands[None]:
@@ -210,11 +210,11 @@ class Hand:
         """
         pose = self.world.q
         self._creep[:] = 0.0
-        for _ in range(_CALM):
+        for _ in range(self._periods(_CALM)):
             if np.all(self._speed() <= _STILL):
                 break
-            yield from self._keep(pose, lean=self._leans(self.world.q))
-        for _ in range(_LOWER):
+            yield from self._keep(pose, lean=self.grip.leans(self.world.q))
+        for _ in range(self._periods(_LOWER)):
             q = self.world.q
             down = self.grip.downwards(q)
             gap = float(np.linalg.norm(down))
@@ -224,8 +224,7 @@ class Hand:
             back = self.grip.towards(q, pose, self.period) @ along
             yield from self._keep(pose, along * (min(gap, _SINK * self.period) - back))
         pose = self.world.q
-        for k in range(_UNLOAD):
-            press = 1.0 - (k + 1) / _UNLOAD
+        for press in np.linspace(1.0, 0.0, self._periods(_UNLOAD) + 1)[1:].tolist():
             yield from self._keep(pose, press=press)
         yield from self._slacken(_SLACK)
 

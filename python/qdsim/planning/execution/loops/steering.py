@@ -275,26 +275,26 @@ class Gripping:
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
         """The command that moves the object by a period's way."""
-        return self._command(q, self.track.phase)
+        return self._command(q, self.track.phase, self.world.lag)
 
-    def _command(self, q: Array, phase: float) -> tuple[Array, str]:
+    def _command(self, q: Array, phase: float, lag: Array | None) -> tuple[Array, str]:
         grip, space, track = self._grip, self._task.space, self.track
         planned, ahead = track.pose(phase), track.pose(phase + self.period)
         way = space.difference(ahead, planned) + grip.towards(q, planned, self.period)
-        leans = float(np.abs(grip.downwards(planned)).max(initial=0.0)) < grip.options.touch
-        made = grip.command(q, way, lean=leans, load=self.world.support_load(way))
+        load = self.world.support_load(way)
+        made = grip.command(q, way, lean=grip.leans(planned), load=load, lag=lag)
         if made.fingers < grip.fingers:
             return made.u, f"{made.fingers} of {grip.fingers} fingers touch the object"
         heavy = not made.residual <= RESIDUAL * grip.weight
         return made.u, "no forces of the fingers hold the object" if heavy else ""
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """In closed loop with quasi-dynamic steps."""
+        """In closed loop with quasi-dynamic steps, whose joints trail nothing."""
         model, here = self._task.model, np.array(q)
         if self._grip.touching(here) < self._grip.fingers:
             return math.inf
         for k in range(AHEAD):
-            u, fault = self._command(here, self.track.phase + k * self.period)
+            u, fault = self._command(here, self.track.phase + k * self.period, None)
             if fault:
                 return math.inf
             try:
