@@ -79,6 +79,38 @@ def test_angles_in_degrees_give_a_warning(degrees: float) -> None:
         TASK.replace(rotation_tolerance=abs(degrees))
 
 
+WALLED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+<geom type="box" size="0.05 0.5 0.2" pos="0.5 0 0.2"/>
+<body name="box" pos="0 0 0.051"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="1"/></body>
+<body name="pusher" pos="-0.2 0 0.05"><joint name="x" type="slide" axis="1 0 0"/>
+<geom type="sphere" size="0.02" mass="0.1"/></body></worldbody>
+<actuator><position name="x" joint="x" kp="100"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("depth", [-0.01, 0.004, 0.03])
+def test_a_goal_inside_of_a_wall_gives_a_warning(depth: float) -> None:
+    """Its face is 0.45 m from the origin; only what the tolerance of 5 mm cannot bring out of it is told."""
+    model = qdsim.load(WALLED)
+    goal = np.array(model.default_q)
+    goal[model.slice_q("box").start] = 0.4 + depth
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        planning.Task(
+            name="push",
+            model=model,
+            options=qdsim.Options(h=0.1),
+            start=model.default_q,
+            goal=goal,
+            object="box",
+            lower=np.full(6, -0.5),
+            upper=np.full(6, 0.5),
+            position_tolerance=5e-3,
+        )
+    inside = [w for w in said if "inside of 'world'" in str(w.message)]
+    assert len(inside) == (depth > 5e-3)
+    assert all(f"{depth:.3g} m" in str(w.message) and w.filename == __file__ for w in inside)
+
+
 @pytest.mark.parametrize("name", ["planar_hand", "allegro_sphere", "iiwa_box_push"])
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
 def test_a_sampler_that_moves_the_object_is_an_error_at_once(name: str, size: float) -> None:

@@ -1,4 +1,4 @@
-"""What a task says that is possible and hardly meant: goals outside of its box, angles in degrees."""
+"""What a task says that is possible and hardly meant: goals outside of its box or inside of a wall, angles in degrees."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import warnings
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.model import Model
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["LARGE_ANGLE", "warn_of_oddities"]
+__all__ = ["LARGE_ANGLE", "warn_of_oddities", "warn_of_walls"]
 
 LARGE_ANGLE = 4.0 * math.pi
 """rad; larger angles are more likely degrees."""
@@ -51,6 +52,29 @@ def warn_of_oddities(
             f"goal: outside of the box of subgoals: coordinate {i} of {space.body!r} is {shift[i]:.4g} {unit} from the "
             f"start, the box goes from {lower[i]:.4g} to {upper[i]:.4g}",
         )
+
+
+def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: float) -> None:
+    """A warning where the object would be deeper in something that nothing moves than its position may be off.
+
+    Args:
+        model: the model.
+        space: the object's coordinates.
+        goal: ``(nq,)`` the only one.
+        tolerance: m.
+    """
+    found = model.collide(goal, 0.0)
+    for contact in found[found["dist"] < -tolerance]:
+        pair = contact["body_a"], contact["body_b"]
+        moved = [np.any(model.jacobian(goal, int(b), np.zeros(3)), axis=0) for b in pair]
+        still = [not m.any() for m in moved]
+        if still[0] != still[1] and moved[still.index(False)][space.v].any():
+            wall = model.body_names[int(pair[still.index(True)])]
+            _warn(
+                f"goal: {space.body!r} would be {-float(contact['dist']):.3g} m inside of {wall!r} there, "
+                f"more than position_tolerance {tolerance:g}"
+            )
+            return
 
 
 def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:

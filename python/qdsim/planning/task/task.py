@@ -17,7 +17,7 @@ from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.goal_region import GoalRegion
 from qdsim.planning.task.goal_set import GoalSet
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.oddities import warn_of_oddities
+from qdsim.planning.task.oddities import warn_of_oddities, warn_of_walls
 from qdsim.planning.task.robot import check_springs, command_range, deepest, object_length
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
@@ -136,6 +136,8 @@ class Task:
             (self.lower, self.upper),
             (self.position_tolerance, self.rotation_tolerance),
         )
+        if self.goals.is_point:
+            warn_of_walls(model, self.space, self.aim, self.position_tolerance)
         depth, bodies = deepest(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(
