@@ -1,5 +1,6 @@
 """Small tools of grasping against closed forms: closing, inverse kinematics, holding, closure."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -224,3 +225,23 @@ def test_many_hands_close_as_each_alone() -> None:
         near = model.collide(many.q[i], 1.5e-3)
         assert set(alone.touching) <= {*near["body_a"].tolist(), *near["body_b"].tolist()}
     assert np.array_equal(many.q[3], q[3])
+
+
+def test_hands_closed_at_once_are_drawn_one_after_the_other():
+    """A sampler of twenty draws is one of a single draw that is asked until it has a grasp, to the bit."""
+    task = systems.load("iiwa_bimanual_cylinder").tasks["turn"]
+    sampler = task.sampler
+    once = dataclasses.replace(sampler, draws=1)
+    rng, again = np.random.default_rng(5), np.random.default_rng(5)
+    waits = 0
+    for _ in range(6):
+        grasp = sampler(task.model, task.start, rng)
+        for k in range(sampler.draws):
+            one = once(task.model, task.start, again)
+            if one is not None:
+                waits += k > 0
+                break
+        assert (grasp is None) == (one is None)
+        assert grasp is None or grasp.tobytes() == one.tobytes()
+    assert rng.bit_generator.state == again.bit_generator.state
+    assert waits

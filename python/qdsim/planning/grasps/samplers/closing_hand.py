@@ -91,13 +91,23 @@ class ClosingSampler:
         return len(self.mean)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
-        for _ in range(self.draws):
-            begin, extra = self._open(model, q[None], [rng])
-            shares = rng.random(len(self.mean)) - 0.5
-            found, good = self._closed(model, begin, shares[None], extra, [rng])
-            if good[0]:
-                return np.asarray(found[0])
+        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good.
+
+        The more draws have been in vain, the more hands are closed at once, which costs little more than one.
+        """
+        tried, at_once = 0, 1
+        while tried < self.draws:
+            drawn, states = [], []
+            for _ in range(min(at_once, self.draws - tried)):
+                begin, extra = self._open(model, q[None], [rng])
+                drawn.append((begin[0], rng.random(len(self.mean)) - 0.5, extra[0]))
+                states.append(rng.bit_generator.state)
+            found, good = self._closed(model, *(np.array(part) for part in zip(*drawn)))
+            if good.any():
+                first = int(good.argmax())
+                rng.bit_generator.state = states[first]  # the others have not been drawn
+                return self._touched_more(model, found[first], rng)
+            tried, at_once = tried + len(drawn), 2 * at_once
         return None
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
@@ -112,7 +122,9 @@ class ClosingSampler:
         drawn = self.wrist is not None or self.extra > 0
         rngs = [np.random.default_rng(0) for _ in q] if drawn else []
         begin, extra = self._open(model, q, rngs)
-        found, good = self._closed(model, begin, 0.5 * x, extra, rngs)
+        found, good = self._closed(model, begin, 0.5 * x, extra)
+        for i in np.flatnonzero(good).tolist() if self.extra else ():
+            found[i] = self._touched_more(model, found[i], rngs[i])
         found[~good] = q[~good]
         return found, good
 
@@ -132,12 +144,7 @@ class ClosingSampler:
         return with_followers(model, begin), extra
 
     def _closed(
-        self,
-        model: Model,
-        begin: Array,
-        shares: Array,
-        extra: Array,
-        rngs: list[np.random.Generator],
+        self, model: Model, begin: Array, shares: Array, extra: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Open hands (n, nq) closed by shares (n, k) of the spread and directions (n, nu), and which are grasps
         (n,)."""
@@ -149,12 +156,14 @@ class ClosingSampler:
             model, begin[good], direction[good], reach=self.reach, gap=self.gap
         ).q
         touched = touched_bodies(model, found, self.object, self.near)
-        good &= touched.sum(axis=1) >= self.contacts
-        for i in np.flatnonzero(good).tolist() if self.extra else ():
-            for _ in range(self.extra):
-                more = add_contact(model, found[i], self.object, rngs[i], near=self.near)
-                found[i] = found[i] if more is None else more
-        return found, good
+        return found, good & (touched.sum(axis=1) >= self.contacts)
+
+    def _touched_more(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
+        """A grasp (nq,) with as many more shapes brought to touch as can be, of ``extra``."""
+        for _ in range(self.extra):
+            more = add_contact(model, q, self.object, rng, near=self.near)
+            q = q if more is None else more
+        return q
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""

@@ -135,9 +135,10 @@ def touched_bodies(model: Model, q: Array, object: str, near: float) -> NDArray[
     body = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)]
     hit = pair_distances(model, q, near, threads=1) < near
     found = np.zeros((len(q), len(model.body_names)), dtype=bool)
+    every = np.arange(found.shape[1])
     for a, b in (body.T, body.T[::-1]):
-        for pair in np.flatnonzero(robot[a] & own[b]).tolist():
-            found[:, a[pair]] |= hit[:, pair]
+        asked = robot[a] & own[b]
+        found |= hit[:, asked] @ (a[asked, None] == every)
     return found
 
 
