@@ -23,7 +23,7 @@ class TransferOptions:
     Attributes:
         speed: m/s, that commands move the parts of the robot with at most, be it an arm or a finger.
         timestep: of the second-order simulator, s.
-        control_period: of a controller, s.
+        control_period: of a controller, s; a grip has its own (`GripOptions.period`).
         settle: s that the last command is held at the end of every segment.
         support_friction: coefficient of the friction between an object and the plane it lies on, where gravity
             does not act along the object's slides (planar systems seen from above), whose plane is not part
