@@ -50,6 +50,9 @@ def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: 
     inside = rng.uniform(task.lower, task.upper)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings(
+            "ignore", "goal: .* inside of"
+        )  # a plate's corner in the ground, say
         task.replace(goal=task.with_object(task.start, inside))
     i = int(rng.integers(task.space.size))
     slack = task.rotation_tolerance if task.space.rotation[i] else task.position_tolerance
