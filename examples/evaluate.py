@@ -16,25 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.envs import EnvOptions, Policy, TaskVectorEnv, deploy, published
-from qdsim.planning import Task, TransferOptions
+from qdsim.envs import Policy, TaskVectorEnv, deploy, published
+from qdsim.planning import TransferOptions
 from qdsim.progress import progress_bar
 from qdsim.whole_files import replacing
 
 BLOCK = 10  # runs between savings
 
 
-def rules_of(policy: Policy, given: argparse.Namespace) -> tuple[Task, EnvOptions]:
-    """Of the environment that it was trained in."""
-    changes = {"contacts": given.model} | ({"scale": given.scale} if given.scale else {})
-    return published(policy.id, **changes)
-
-
-def success_in_model(
-    policy: Policy, count: int, seed: int, given: argparse.Namespace
-) -> tuple[float, float]:
+def success_in_model(policy: Policy, count: int, seed: int) -> tuple[float, float]:
     """Share of unseen problems that reach their goals without noise, and actions that these took."""
-    task, options = rules_of(policy, given)
+    task, options = published(policy.id, **policy.options)
     env = TaskVectorEnv(task, count, options)
     observation, _ = env.reset(seed=seed)
     success, over, actions = np.zeros(count, bool), np.zeros(count, bool), np.zeros(count)
@@ -51,7 +43,7 @@ def in_mujoco(
     policy: Policy, seed: int, runs: int, given: argparse.Namespace
 ) -> dict[str, list[Any]]:
     """A block of runs."""
-    task, options = rules_of(policy, given)
+    task, options = published(policy.id, **policy.options)
     found = deploy(
         policy,
         task,
@@ -89,14 +81,14 @@ def evaluate(path: Path, runs: int, problems: int, seed: int, given: argparse.Na
     said: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
     if said.get("policy") != mark:
         said = {"policy": mark, "mujoco": []}
-    share, actions = success_in_model(policy, problems, seed, given)
+    share, actions = success_in_model(policy, problems, seed)
     said["model"] = {"count": problems, "success": share, "actions": actions}
     print(f"in the model: {share:.3f} of {problems}, {actions:.1f} actions", flush=True)
     way = "the robot goes to each grasp" if given.motions else "the robot is set to each grasp"
     how = f"{way}, {given.contacts} contacts, {given.speed:g} m/s"
     found: dict[str, list[Any]] = {name: [] for name in ("success", "pushes", "shift", "turn")}
     found = next((run["each"] for run in said["mujoco"] if run["how"] == how), found)
-    if published(policy.id)[1].action != "push":
+    if published(policy.id, **policy.options)[1].action != "push":
         runs = 0
     with progress_bar(True, runs, "in MuJoCo", "runs") as bar:
         while len(found["success"]) < runs:
@@ -131,8 +123,6 @@ def main() -> None:
     parser.add_argument("--speed", type=float, default=0.3)
     parser.add_argument("--contacts", choices=("stiff", "soft", "default"), default="stiff")
     parser.add_argument("--motions", action="store_true")
-    parser.add_argument("--model", choices=("rigid", "mujoco"), help="contacts of the model")
-    parser.add_argument("--scale", type=float, help="as it was trained with")
     given = parser.parse_args()
     evaluate(given.policy, given.runs, given.problems, given.seed, given)
 

@@ -50,7 +50,7 @@ class Settings:
     contacts: str = ""  # of every episode, or several to draw from: mujoco, or rigid,mujoco
     dynamics: str = "quasi_dynamic"  # or second_order
     scale: float = 0.0  # of a change of the command, rad or m; 0: the published one
-    begin: str = ""  # a policy to begin with; width and choices are its own
+    begin: str = ""  # a policy to begin with; its network, and its options where none are given
 
 
 def draws(text: str) -> dict[str, tuple[float, float] | Range]:
@@ -66,6 +66,19 @@ def draws(text: str) -> dict[str, tuple[float, float] | Range]:
         low, high = map(float, ends)
         found[name] = Range(low, high) if ".." in numbers else (low, high)
     return found
+
+
+def options_of(settings: Settings, **changes: Any) -> dict[str, Any]:
+    """Fields of `EnvOptions` that decide what observations and actions mean, where they are not those of the id."""
+    own = dict(Policy.load(settings.begin).options) if settings.begin else {}
+    if settings.contacts:
+        own["contacts"] = settings.contacts.split(",")
+    if settings.dynamics != "quasi_dynamic":
+        own["dynamics"] = settings.dynamics
+    if settings.scale:
+        own["scale"] = settings.scale
+    names = ("action", "scale", "sub_steps", "observation", "contacts", "dynamics")
+    return own | {name: changes[name] for name in names if name in changes}
 
 
 def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
@@ -168,13 +181,13 @@ def update(state: Any, data: Any, key: Any) -> Any:
     return jax.lax.scan(step, state, rows)[0]
 
 
-def exported(name: str, parameters: Any, mean: Any, spread: Any) -> Policy:
+def exported(name: str, parameters: Any, mean: Any, spread: Any, options: Any = None) -> Policy:
     """As a file: of one choice the mean alone, without its logit."""
     *hidden, (W, b) = [(np.asarray(W), np.asarray(b)) for W, b in parameters["policy"]]
     choices = len(parameters["spread"])
     if choices == 1:
         W, b = W[:, 1:], b[1:]
-    return Policy(name, [*hidden, (W, b)], mean, spread, choices)
+    return Policy(name, [*hidden, (W, b)], mean, spread, choices, options or {})
 
 
 class Batch(NamedTuple):
@@ -197,16 +210,12 @@ class Run:
 
     def __init__(self, settings: Settings, **changes: Any) -> None:
         self.settings = settings
-        make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
+        self.options = options_of(settings, **changes)
+        make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point"}
         make["autoreset_mode"] = "SameStep"  # every action is one of an episode
         if settings.randomize:
             make["randomize"] = draws(settings.randomize)
-        if settings.contacts:
-            make["contacts"] = settings.contacts.split(",")
-        make["dynamics"] = settings.dynamics
-        if settings.scale:
-            make["scale"] = settings.scale
-        self.env = gymnasium.make_vec(settings.id, **make)
+        self.env = gymnasium.make_vec(settings.id, **{**make, **changes, **self.options})
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]
         first, second = jax.random.split(jax.random.key(settings.seed))
@@ -323,7 +332,8 @@ class Run:
     @property
     def policy(self) -> Policy:
         """What has been learned so far."""
-        return exported(self.settings.id, self.state[0], self.mean.copy(), self.spread)
+        own = self.settings.id, self.state[0], self.mean.copy(), self.spread
+        return exported(*own, self.options)
 
     def save(self, path: Path) -> None:
         """The policy, with all that `resume` needs; written beside and then moved to its place."""

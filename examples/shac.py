@@ -103,13 +103,13 @@ class Run(ppo.Run):
     def __init__(self, settings: Settings, **changes: Any) -> None:
         if settings.choices != 1:
             raise ValueError("choices: a first-order gradient needs a single Gaussian")
-        if "," in settings.contacts:
-            raise ValueError("contacts: a first-order gradient needs the same in every episode")
-        if settings.dynamics != "quasi_dynamic":
-            raise ValueError("dynamics: a first-order gradient needs 'quasi_dynamic'")
         super().__init__(settings, **changes)
         whole = self.env.unwrapped
         assert isinstance(whole, TaskVectorEnv)
+        if len(whole.rules.moves.laws) > 1:
+            raise ValueError("contacts: a first-order gradient needs the same in every episode")
+        if whole.rules.options.dynamics != "quasi_dynamic":
+            raise ValueError("dynamics: a first-order gradient needs 'quasi_dynamic'")
         self.players, self.rules = whole, whole.rules
         self.moments: list[Moment] = []
         self.share = 0.0

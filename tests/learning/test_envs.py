@@ -14,7 +14,7 @@ import pytest
 import scenes
 
 import qdsim
-from qdsim import systems
+from qdsim import DynamicOptions, systems
 from qdsim.planning import samplers
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -27,6 +27,7 @@ from qdsim.envs import (  # noqa: E402
     IDS,
     EnvOptions,
     GoalTaskEnv,
+    MujocoContacts,
     Policy,
     Range,
     TaskEnv,
@@ -786,6 +787,31 @@ def test_policies_as_files(tmp_path) -> None:
     assert np.abs(policy(seen)).max() <= 1.0
     with pytest.raises(ValueError, match=r"^policy: expected 5 numbers"):
         policy(seen[:, :4])
+    assert again.options == {}
+    # options of the environment stand in the file; one of an earlier version has none
+    options = {
+        "scale": 0.2,
+        "contacts": ("rigid", MujocoContacts(cone="elliptic", solref=(0.005, 1.0))),
+        "dynamics": DynamicOptions(h=0.01, friction="cone"),
+        "randomize": {"pair_friction": (0.7, 1.3), "position_noise": Range(0.0, np.float64(1e-3))},
+    }
+    Policy(policy.id, weights, np.zeros(5), np.ones(5), options=options).save(tmp_path / "own.npz")
+    found = published(policy.id, **Policy.load(tmp_path / "own.npz").options)[1]
+    wanted = published(policy.id, **options)[1]
+    assert found.contacts == wanted.contacts and found.dynamics == wanted.dynamics
+    assert found.scale == 0.2 and found.randomize["position_noise"].high == 1e-3
+    assert tuple(found.randomize["pair_friction"]) == (0.7, 1.3)
+    with pytest.raises(TypeError, match=r"^scale: "):
+        Policy(policy.id, weights, np.zeros(5), np.ones(5), options={"scale": "far"})
+    with np.load(tmp_path / "policy.npz") as file:
+        arrays = {name: file[name] for name in file if name != "options"}
+    np.savez(tmp_path / "earlier.npz", **arrays)
+    assert np.array_equal(Policy.load(tmp_path / "earlier.npz")(seen), policy(seen))
+    for text in ("{", "[]", '{"scale": -1.0}', '{"size": 1}', '{"contacts": {"kind": "Range"}}'):
+        name = f"text{len(text)}"
+        np.savez(tmp_path / f"{name}.npz", **arrays, options=np.array(text))
+        with pytest.raises(ValueError, match=rf"{name}\.npz: no policy"):
+            Policy.load(tmp_path / f"{name}.npz")
     # of two choices the likelier one, whatever the other is
     bias = np.array([0.0, 1.0, 9.0, 9.0, 0.25, -0.5])
     two = Policy(policy.id, [(np.zeros((5, 6)), bias)], np.zeros(5), np.ones(5), choices=2)

@@ -256,13 +256,9 @@ def _rolled_by(
             law.model, q, None, u, law.options, parameters, threads=threads
         )
         return q, v, good
-    q, v, good = q.copy(), v.copy(), np.ones(len(q), dtype=bool)
-    for k in range(u.shape[1]):
-        # those that failed stay where they are
-        rows = slice(None) if good.all() else np.flatnonzero(good)
-        held = np.broadcast_to(u[rows, k, None], (len(q[rows]), law.steps, u.shape[2]))
-        own = {name: values[rows] for name, values in parameters.items()}
-        q[rows], v[rows], good[rows] = checked_rollout(
-            law.model, q[rows], v[rows], held, law.options, own, threads=threads
-        )
-    return q, v, good
+    held = np.repeat(u, law.steps, axis=1)
+    after, speed, good = checked_rollout(
+        law.model, q, v, held, law.options, parameters, threads=threads
+    )
+    assert speed is not None
+    return after, speed, good

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import os
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from qdsim.arguments import finite, reals
+from qdsim.arguments import finite, known_fields, reals
 from qdsim.array_type import Array
+from qdsim.dynamics import DynamicOptions
+from qdsim.envs.draws import Range
+from qdsim.envs.laws import MujocoContacts
+from qdsim.envs.options import EnvOptions
 from qdsim.whole_files import opened, replacing
 
 __all__ = ["Policy"]
+
+_KINDS = {kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range)}
+"""Of values in options that are more than words and numbers."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,6 +37,11 @@ class Policy:
         choices: of actions that the last layer gives. With more than one it begins with a number
             for each, and the action with the largest is taken: between two good pushes, at two
             sides of a box, there need not be a good one.
+        options: fields of `EnvOptions` that it was trained with, where they are others than those of the id:
+            ``published(policy.id, **policy.options)`` is its environment, and so is ``gymnasium.make`` of the same.
+
+    Raises:
+        TypeError, ValueError: for options that `EnvOptions` does not take, naming the field.
     """
 
     id: str
@@ -35,6 +49,11 @@ class Policy:
     mean: Array
     spread: Array
     choices: int = 1
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        EnvOptions(**self.options)
+        object.__setattr__(self, "options", dict(self.options))
 
     def __call__(self, observation: Array) -> Array:
         """Actions (..., k) in [-1, 1] of observations (..., n).
@@ -62,6 +81,7 @@ class Policy:
         """Write it, with more arrays beside, as NPZ: whole or not at all."""
         arrays: dict[str, Any] = {"id": np.array(self.id), "mean": self.mean, "spread": self.spread}
         arrays["choices"] = np.array(self.choices)
+        arrays["options"] = np.array(json.dumps(self.options, default=_plain))
         for k, (W, b) in enumerate(self.weights):
             arrays[f"weight_{k}"], arrays[f"bias_{k}"] = W, b
         with replacing(path) as file:
@@ -79,8 +99,11 @@ class Policy:
                 count = sum(name.startswith("weight_") for name in found)
                 weights = [(found[f"weight_{k}"], found[f"bias_{k}"]) for k in range(count)]
                 choices = int(found["choices"]) if "choices" in found else 1
-                policy = cls(str(found["id"]), weights, found["mean"], found["spread"], choices)
-        except (KeyError, zipfile.BadZipFile, EOFError, ValueError) as error:
+                options = _options(str(found["options"])) if "options" in found else {}
+                policy = cls(
+                    str(found["id"]), weights, found["mean"], found["spread"], choices, options
+                )
+        except (KeyError, zipfile.BadZipFile, EOFError, TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)}: no policy ({error})") from None
         policy._check(os.fspath(path))
         return policy
@@ -98,3 +121,26 @@ class Policy:
             raise ValueError(
                 f"{path}: no policy (numbers that are not finite, or spreads that are not above 0)"
             )
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no words for: settings by the name of their kind, arrays as lists."""
+    if type(value).__name__ in _KINDS:
+        own = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        return {"kind": type(value).__name__, **own}
+    return np.asarray(value).tolist()
+
+
+def _options(text: str) -> dict[str, Any]:
+    """Options from a file, of an earlier version too."""
+    found = json.loads(text, object_hook=_settings)
+    if not isinstance(found, dict):
+        raise ValueError("options that are no mapping")
+    return known_fields(EnvOptions, found)
+
+
+def _settings(values: dict[str, Any]) -> Any:
+    """The settings that `_plain` wrote; sequences are tuples."""
+    own = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
+    kind = _KINDS.get(own.pop("kind", ""))
+    return own if kind is None else kind(**known_fields(kind, own))
