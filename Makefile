@@ -206,7 +206,7 @@ learn: install-dev
 	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed $(TO)/ball_$$seed || exit 1; done
 	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts mujoco --scale 0.2 \
 	  --randomize body_mass=0.7:1.3,pair_friction=0.6:1.2 $(TO)/ball_mujoco
-	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts rigid,mujoco --scale 0.2 --steps 98304 \
+	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts mujoco,rigid --steps 98304 \
 	  --randomize body_mass=0.7:1.3,pair_friction=0.6:1.2 --begin $(LEARN)/ball_mujoco.npz $(TO)/ball_both
 	[ -f $(LEARN)/cloned.npz ] || $(EXAMPLE)/clone.py $(PUSH) --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
 	$(SHAC) --steps 200000 --envs 128 $(TO)/first
@@ -217,11 +217,8 @@ learn: install-dev
 	for contacts in stiff default; do \
 	  for name in pushing_0 cloned; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --motions --speed 1 || exit 1; done; \
-	  for name in hand_0 robust ball_0; do \
-	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; \
-	  for name in ball_mujoco ball_both; do \
-	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --model mujoco --scale 0.2 \
-	      || exit 1; done; done
+	  for name in hand_0 robust ball_0 ball_mujoco ball_both; do \
+	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; done
 	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do \
 	  $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
 	$(DEV)/bin/python benchmarks/run.py learning

@@ -47,7 +47,7 @@ class Settings:
     randomize: str = (
         ""  # drawn an episode: body_mass=3:20 (factors), pair_compliance=0..1e-3 (values)
     )
-    contacts: str = ""  # of every episode, or several to draw from: mujoco, or rigid,mujoco
+    contacts: str = ""  # of every episode, or several to draw from: mujoco, or mujoco,rigid
     dynamics: str = "quasi_dynamic"  # or second_order
     scale: float = 0.0  # of a change of the command, rad or m; 0: the published one
     begin: str = ""  # a policy to begin with; its network, and its options where none are given

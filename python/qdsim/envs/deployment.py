@@ -99,7 +99,8 @@ def deploy(
 
     Args:
         policy: from observations (n, k) to actions (n, m).
-        task, options: of the environment that it was trained in; actions have to be pushes.
+        task, options: of the environment that it was trained in; actions have to be pushes. Of several contacts the
+            first say how far a push goes in the model.
         runs: problems, drawn by `seed` as those of a `TaskVectorEnv` are.
         seed: of problems, friction, masses and noise.
         speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most; >= 1e-4.

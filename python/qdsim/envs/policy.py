@@ -22,7 +22,9 @@ from qdsim.whole_files import opened, replacing
 
 __all__ = ["Policy"]
 
-_KINDS = {kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range)}
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range)
+}
 """Of values in options that are more than words and numbers."""
 
 
