@@ -167,6 +167,24 @@ def test_runs_of_a_policy_in_mujoco() -> None:
         deploy(Policy, task, published("qdsim/PlanarHandCommand-v0")[1])
 
 
+@pytest.mark.long
+def test_pushes_that_do_nothing_are_not_repeated() -> None:
+    """A pinch without a change of the command moves nothing; noise does, before the late one of the 13th push."""
+    task, options = published("qdsim/PlanarHand-v0", pool=8, horizon=8, scale=0.4)
+
+    def idle(observation: np.ndarray) -> np.ndarray:
+        return np.zeros((len(observation), 6))
+
+    left = {
+        noise: deploy(idle, task, options, runs=1, speed=1.0, noise=noise) for noise in (0.0, 1.0)
+    }
+    rules = Rules(task, options)
+    players = rules.draw(np.zeros(1, np.uint64), np.zeros(1, np.uint64))
+    first = task.space.errors(players.q[0], players.goals.q[0])
+    assert np.allclose((left[0.0].shift[0], left[0.0].turn[0]), first, atol=1e-6)
+    assert abs(left[1.0].turn[0] - first[1]) > 1e-2 or abs(left[1.0].shift[0] - first[0]) > 2e-3
+
+
 @pytest.mark.parametrize("name", [NAME, "qdsim/AllegroBall-v0"])
 def test_heavier_objects_are_harder_to_accelerate(name: str) -> None:
     """Of the object's coordinates the mass matrix is that of the model times the factor, of the robot's it stays."""

@@ -48,8 +48,13 @@ _MOST_FACTOR = 1e6
 """On friction and masses: MuJoCo makes no sense of far larger ones."""
 _SLOWEST = 1e-4
 """m/s or rad/s: slower, a push takes hours."""
-_STUCK = 12
+_LATE = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
+_LITTLE = 0.2
+"""Share of the model's displacement of the object, below which a push did nothing: the object sticks to its support, or
+fingers slip."""
+_NOTHING = 0.01
+"""Of the task's tolerance: where the model, too, moves the object by less, a push is none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +113,8 @@ def deploy(
         friction: factors on the model's friction, drawn between these; as the next two, at most 1e6.
         support_friction: coefficients between the object and a plane that is not part of the model, likewise.
         mass: factors on mass and inertia of the object (and of what hangs on it), likewise.
-        noise: standard deviation of what is added to actions from the 13th push of a run on.
+        noise: standard deviation of what is added to actions from the 13th push of a run on; and before, after n pushes
+            in a row that did (next to) nothing, n times that: the same push would do nothing again.
         motions: whether the robot goes to the grasp of every push as a robot does, by a
             collision-free motion round what is in its way (needs OMPL where that is not a straight
             line); a push that no motion leads to is left out, and counts. False: the robot is set
@@ -179,7 +185,7 @@ def _in_model(
     success, over = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool)
     for k in range(rules.horizon):
         action = _asked(policy, rules, rules.observe(players))
-        if k >= _STUCK:
+        if k >= _LATE:
             action = action + noise * rng.standard_normal(action.shape)
         ended = rules.play(players, np.clip(action, -1.0, 1.0))
         success |= ended.success & ~over
@@ -201,6 +207,7 @@ def _run(
     task, plant = rules.task, robot.plant
     players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
     plant.reset(players.q[0])
+    idle = 0  # pushes in a row that did nothing
     for k in range(rules.horizon):
         players.q = _normalized(task, plant.q)[None]
         players.command = task.model.command_from(players.q)
@@ -209,8 +216,8 @@ def _run(
         if shift[0] <= task.position_tolerance and turn[0] <= task.rotation_tolerance:
             return True, k, float(shift[0]), float(turn[0])
         action = _asked(policy, rules, look.seen)
-        if k >= _STUCK:
-            action = action + noise * rng.standard_normal(action.shape)
+        action = action + noise * max(idle, k >= _LATE) * rng.standard_normal(action.shape)
+        idle += 1
         players.action = np.clip(action, -1.0, 1.0)
         moved = rules.moves(players.q, players.action, players.parameters)
         if moved.refused[0] or moved.failed[0] or not robot.go(moved.placed[0]):
@@ -218,7 +225,16 @@ def _run(
         robot.push(moved)
         if not np.isfinite(plant.q).all():
             break
+        wanted, done = (_went(task, moved.placed[0], q) for q in (moved.q[0], plant.q))
+        if done > max(_LITTLE * wanted, _NOTHING * task.position_tolerance):
+            idle = 0
     return False, rules.horizon, float(shift[0]), float(turn[0])
+
+
+def _went(task: Task, before: Array, after: Array) -> float:
+    """How far the object went between two configurations (nq,), m, turns times the task's length."""
+    shift, turn = task.space.errors(before, after)
+    return math.hypot(shift, task.length * turn)
 
 
 class _Robot:

@@ -144,5 +144,5 @@ def _options(text: str) -> dict[str, Any]:
 def _settings(values: dict[str, Any]) -> Any:
     """The settings that `_plain` wrote; sequences are tuples."""
     own = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
-    kind = _KINDS.get(own.pop("kind", ""))
+    kind = _KINDS.get(str(own.pop("kind", "")))
     return own if kind is None else kind(**known_fields(kind, own))
