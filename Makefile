@@ -183,7 +183,7 @@ cross: $(DEV)/installed
 	WINEDEBUG=-all WINEPATH=$(CURDIR)/$(BUILD)/cross-$(CROSS)/third_party/openblas $(DEV_PATH) \
 	  meson test -C $(BUILD)/cross-$(CROSS) --no-rebuild --print-errorlogs --timeout-multiplier 30
 
-# Some forty CPU minutes: three seeds of pushing, hand and ball, a clone of the teacher, first-order gradients, and how
+# Some fifty CPU minutes: three seeds of pushing, hand and ball, a clone of the teacher, first-order gradients, and how
 # well each does; then all tables of benchmarks/results/learning.md. What was stopped goes on where it was.
 # Smaller: make learn LEARN_SIZE="--steps 4096 --envs 64" LEARN_EPISODES=40 LEARN_RUNS=2
 LEARN_SIZE ?=
@@ -195,14 +195,15 @@ PPO = $(EXAMPLE)/ppo.py
 PUSH = qdsim/PlanarPushing-v0
 SHAC = $(EXAMPLE)/shac.py $(PUSH)
 HAND = qdsim/PlanarHand-v0 --gamma 0.95
-DRAWN = body_mass=8:40,body_inertia=8:40,pair_friction=0.6:1.2
+DRAWN = body_mass=3:16,body_inertia=3:16,pair_friction=0.6:1.2
 TO = $(LEARN_SIZE) --resume --output $(LEARN)
 
 learn: install-dev
 	mkdir -p $(LEARN)
 	for seed in 0 1 2; do $(PPO) $(PUSH) --seed $$seed $(TO)/pushing_$$seed || exit 1; done
 	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed $(TO)/hand_$$seed || exit 1; done
-	$(PPO) $(HAND) --steps 800000 --randomize $(DRAWN) $(TO)/robust
+	for seed in 0 1 2; do $(PPO) $(HAND) --contacts mujoco --scale 0.4 --randomize $(DRAWN) --seed $$seed \
+	  $(TO)/robust_$$seed || exit 1; done
 	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed $(TO)/ball_$$seed || exit 1; done
 	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts mujoco --scale 0.2 \
 	  --randomize body_mass=0.7:1.3,pair_friction=0.6:1.2 $(TO)/ball_mujoco
@@ -217,7 +218,9 @@ learn: install-dev
 	for contacts in stiff default; do \
 	  for name in pushing_0 cloned; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --motions --speed 1 || exit 1; done; \
-	  for name in hand_0 robust ball_0 ball_mujoco ball_both; do \
+	  for name in hand_0 robust_0 robust_1 robust_2; do \
+	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --speed 1 || exit 1; done; \
+	  for name in ball_0 ball_mujoco ball_both; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; done
 	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do \
 	  $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done

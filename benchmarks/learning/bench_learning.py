@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "learn"
 NAMES = {
     "pushing": "planar pushing, PPO",
     "hand": "planar hand, PPO",
-    "robust": "planar hand, PPO, heavier discs and frictions drawn (`--randomize`)",
+    "robust": "planar hand, PPO on MuJoCo's contacts, heavier discs (`--contacts mujoco --scale 0.4`)",
     "ball": "Allegro ball, PPO",
     "ball_mujoco": "Allegro ball, PPO on MuJoCo's contacts (`--contacts mujoco --scale 0.2`)",
     "ball_both": "Allegro ball, that one refined on rigid and MuJoCo's contacts in turn",
