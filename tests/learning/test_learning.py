@@ -33,7 +33,7 @@ def example(name: str) -> ModuleType:
 @pytest.mark.long
 def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     ppo = example("ppo")
-    settings = ppo.Settings("qdsim/PlanarPushing-v0", steps=4096, envs=64, length=4)
+    settings = ppo.Settings("qdsim/PlanarPushing-v0", steps=4096, envs=64, length=4, scale=0.3)
     changes = {"pool": 64, "near": 3.0}
     run = ppo.train(settings, tmp_path / "push", quiet=True, **changes)
     assert run.done == 4096
@@ -42,6 +42,10 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     policy = Policy.load(tmp_path / "push.npz")
     observation, _ = run.env.reset(seed=0)
     assert policy(observation).shape == (64, 4)
+    # the options it was trained with, which others begin with
+    assert policy.options == {"scale": 0.3}
+    further = ppo.Settings(settings.id, begin=str(tmp_path / "push.npz"), contacts="mujoco")
+    assert ppo.options_of(further) == {"scale": 0.3, "contacts": ["mujoco"]}
     # the same seed, the same policy
     again = ppo.train(settings, tmp_path / "again", quiet=True, **changes).policy
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(policy.weights, again.weights))
