@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from qdsim.sensors import ContactSensor, ForceSensor, Sensor, Site, TaxelSensor,
 
 pytest.importorskip("gymnasium")
 
-from qdsim.envs import EnvOptions, GoalTaskEnv, Range, TaskEnv, TaskVectorEnv
+from qdsim.envs import EnvOptions, GoalTaskEnv, Policy, Range, TaskEnv, TaskVectorEnv
 
 Array = npt.NDArray[np.float64]
 WRIST = ForceSensor("wrist", Site("finger"))
@@ -120,6 +121,17 @@ def test_vectors_goals_noise_and_copies() -> None:
     assert not np.allclose(with_noise[:-13], without[:-13])
     copy = pickle.loads(pickle.dumps(noisy))
     np.testing.assert_array_equal(copy.step(action)[0], noisy.step(action)[0])
+
+
+def test_policies_keep_their_sensors(tmp_path: Path) -> None:
+    contact = ContactSensor("c", ("geom", "tip"), ("body", "ball"), None, ("found", "force"))
+    sensors = ("touch", WRIST, PAD, contact)
+    zeros = np.zeros(3)
+    policy = Policy(
+        "id", [(np.zeros((2, 3)), np.zeros(2))], zeros, zeros + 1.0, 1, {"sensors": sensors}
+    )
+    policy.save(tmp_path / "policy.npz")
+    assert Policy.load(tmp_path / "policy.npz").options == {"sensors": sensors}
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from qdsim.arguments import finite, known_fields, reals
 from qdsim.array_type import Array
+from qdsim.description.sensors import Sensor, Site
 from qdsim.dynamics import DynamicOptions
 from qdsim.envs.draws import Range
 from qdsim.envs.laws import MujocoContacts
@@ -23,7 +24,7 @@ from qdsim.whole_files import opened, replacing
 __all__ = ["Policy"]
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range)
+    kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range, Site, *get_args(Sensor))
 }
 """Of values in options that are more than words and numbers."""
 
