@@ -37,4 +37,19 @@ static inline int *arena_ints(arena *a, size_t count) {
   return (int *)arena_take(a, count * sizeof(int));
 }
 
+/* The same for each of these, which are all `count` numbers long. */
+static inline void arena_share_doubles(arena *a, size_t count, double **const *each) {
+  for (; *each != NULL; ++each) {
+    **each = arena_doubles(a, count);
+  }
+}
+static inline void arena_share_ints(arena *a, size_t count, int **const *each) {
+  for (; *each != NULL; ++each) {
+    **each = arena_ints(a, count);
+  }
+}
+#define ARENA_DOUBLES(a, count, ...)                                                               \
+  arena_share_doubles(a, count, (double **const[]){__VA_ARGS__, NULL})
+#define ARENA_INTS(a, count, ...) arena_share_ints(a, count, (int **const[]){__VA_ARGS__, NULL})
+
 #endif

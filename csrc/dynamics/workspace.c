@@ -21,15 +21,13 @@
 
 static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a) {
   const size_t nv = (size_t)model->nv;
-  s->dofs = arena_ints(a, nv);
-  s->place = arena_ints(a, nv);
+  ARENA_INTS(a, nv, &s->dofs, &s->place);
   s->actuators = arena_ints(a, (size_t)model->nu);
   s->column_screws = arena_take(a, (nv / 4 + 1) * sizeof *s->column_screws);
   s->unmoved = arena_take(a, (nv / 4 + 1) * sizeof *s->unmoved);
   s->unmoved_in_time = arena_take(a, (nv / 4 + 1) * sizeof *s->unmoved_in_time);
   motion_derivative_lay_out(&s->motion, model, a);
-  s->on_a = arena_doubles(a, nv + 4);
-  s->on_b = arena_doubles(a, nv + 4);
+  ARENA_DOUBLES(a, nv + 4, &s->on_a, &s->on_b);
   s->tiles = arena_ints(a, nv / 4 + 1);
 }
 
@@ -83,16 +81,14 @@ static void lay_out_matrices(sensitivity *s, const conic_size *size, int moves, 
   const size_t wanted = q_columns + v_columns + u_columns, columns = (wanted + 3) / 4 * 4;
   s->D.values = arena_doubles(a, q_columns * q_columns);
   s->V.values = arena_doubles(a, moves ? q_columns * q_columns : 0);
-  s->d_stationarity = arena_doubles(a, (size_t)size->variables * columns);
+  ARENA_DOUBLES(a, (size_t)size->variables * columns, &s->d_stationarity, &s->d_x);
   s->d_slack = arena_doubles(a, (size_t)size->rows * columns);
   s->d_equality = arena_doubles(a, (size_t)size->equalities * columns);
-  s->d_x = arena_doubles(a, (size_t)size->variables * columns);
   const size_t loads = size->variables <= RESPONSE_LIMIT && q_columns > 0 && wanted > q_columns
                            ? ((size_t)size->variables + 3) / 4 * 4
                            : 0;
   s->response_limit = (int)loads;
-  s->unit = arena_doubles(a, loads * loads);
-  s->response = arena_doubles(a, loads * loads);
+  ARENA_DOUBLES(a, loads * loads, &s->unit, &s->response);
   s->slack_response = arena_doubles(a, (size_t)size->rows * loads);
   s->equality_response = arena_doubles(a, (size_t)size->equalities * loads);
 }

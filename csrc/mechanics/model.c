@@ -62,15 +62,10 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->body_mass = arena_doubles(a, nb);
   p->body_com = arena_doubles(a, 3 * nb);
   p->body_inertia = arena_doubles(a, 9 * nb);
-  p->joint_stiffness = arena_doubles(a, nj);
-  p->joint_springref = arena_doubles(a, nj);
-  p->joint_damping = arena_doubles(a, nj);
-  p->joint_armature = arena_doubles(a, nj);
-  p->joint_friction = arena_doubles(a, nj);
-  p->actuator_stiffness = arena_doubles(a, (size_t)m->nu);
-  p->actuator_gain = arena_doubles(a, (size_t)m->nu);
-  p->actuator_bias = arena_doubles(a, (size_t)m->nu);
-  p->actuator_damping = arena_doubles(a, (size_t)m->nu);
+  ARENA_DOUBLES(a, nj, &p->joint_stiffness, &p->joint_springref, &p->joint_damping,
+                &p->joint_armature, &p->joint_friction);
+  ARENA_DOUBLES(a, (size_t)m->nu, &p->actuator_stiffness, &p->actuator_gain, &p->actuator_bias,
+                &p->actuator_damping);
   p->actuator_force_range = arena_doubles(a, 2 * (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
   p->geom_modulus = arena_doubles(a, (size_t)m->geom_count);
@@ -81,64 +76,40 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
 
 static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
   const size_t nb = (size_t)m->body_count, nv = (size_t)m->nv;
-  m->body_parent = arena_ints(a, nb);
-  m->body_joint_start = arena_ints(a, nb + 1);
-  m->chain_start = arena_ints(a, nb + 1);
+  ARENA_INTS(a, nb, &m->body_parent, &m->body_mocap, &m->body_tree, &m->body_tile_bound);
+  ARENA_INTS(a, nb + 1, &m->body_joint_start, &m->chain_start);
   m->chain = arena_ints(a, (size_t)chain_count);
   m->body_pos = arena_doubles(a, 3 * nb);
   m->body_quat = arena_doubles(a, 4 * nb);
-  m->body_fall = arena_doubles(a, nb);
-  m->body_mocap = arena_ints(a, nb);
+  ARENA_DOUBLES(a, nb, &m->body_fall, &m->tree_inertia, &m->body_invweight, &m->body_turn_invweight,
+                &m->body_arm);
   m->mocap_body = arena_ints(a, (size_t)m->mocap_count);
-  m->body_tree = arena_ints(a, nb);
   m->tree_dof_start = arena_ints(a, nv + 1);
-  m->tree_dofs = arena_ints(a, nv);
-  m->body_tile_bound = arena_ints(a, nb);
-  m->tree_tile_bound = arena_ints(a, nv);
-  m->tree_is_driven = arena_ints(a, nv);
+  ARENA_INTS(a, nv, &m->tree_dofs, &m->tree_tile_bound, &m->tree_is_driven);
   m->default_q = arena_doubles(a, (size_t)m->nq);
-  m->tree_inertia = arena_doubles(a, nb);
-  m->body_invweight = arena_doubles(a, nb);
-  m->body_turn_invweight = arena_doubles(a, nb);
   m->body_least_weight = arena_doubles(a, 2 * nb);
   m->dof_invweight = arena_doubles(a, (size_t)m->nv);
-  m->body_arm = arena_doubles(a, nb);
 }
 
 static void lay_out_joints(qd_model *m, arena *a) {
   const size_t nj = (size_t)m->joint_count, nv = (size_t)m->nv;
-  m->joint_type = arena_ints(a, nj);
+  ARENA_INTS(a, nj, &m->joint_type, &m->joint_body, &m->joint_q, &m->joint_v);
   m->joint_limit_solver = arena_doubles(a, 9 * nj);
   m->joint_friction_solver = arena_doubles(a, 8 * nj);
-  m->joint_body = arena_ints(a, nj);
-  m->joint_q = arena_ints(a, nj);
-  m->joint_v = arena_ints(a, nj);
-  m->joint_pos = arena_doubles(a, 3 * nj);
-  m->joint_axis = arena_doubles(a, 3 * nj);
-  m->joint_ref = arena_doubles(a, nj);
+  ARENA_DOUBLES(a, 3 * nj, &m->joint_pos, &m->joint_axis);
+  ARENA_DOUBLES(a, nj, &m->joint_ref, &m->joint_arm);
   m->joint_range = arena_doubles(a, 2 * nj);
-  m->dof_joint = arena_ints(a, nv);
-  m->dof_body = arena_ints(a, nv);
-  m->dof_block_start = arena_ints(a, nv);
-  m->dof_block_last = arena_ints(a, nv);
-  m->dof_is_driven = arena_ints(a, nv);
-  m->dof_is_limited = arena_ints(a, nv);
-  m->dof_tree = arena_ints(a, nv);
-  m->dof_q = arena_ints(a, nv);
-  m->joint_arm = arena_doubles(a, nj);
+  ARENA_INTS(a, nv, &m->dof_joint, &m->dof_body, &m->dof_block_start, &m->dof_block_last,
+             &m->dof_is_driven, &m->dof_is_limited, &m->dof_tree, &m->dof_q);
 }
 
 static void lay_out_actuators(qd_model *m, arena *a) {
   const size_t nv = (size_t)m->nv, nu = (size_t)m->nu;
   m->dof_actuator_start = arena_ints(a, nv + 1);
-  m->dof_actuators = arena_ints(a, nu);
-  m->actuator_dof = arena_ints(a, nu);
-  m->actuator_tendon = arena_ints(a, nu);
+  ARENA_INTS(a, nu, &m->dof_actuators, &m->actuator_dof, &m->actuator_tendon, &m->tendon_actuators,
+             &m->actuator_is_spring);
   m->tendon_actuator_start = arena_ints(a, (size_t)m->tendon_count + 1);
-  m->tendon_actuators = arena_ints(a, nu);
-  m->actuator_is_spring = arena_ints(a, nu);
-  m->actuator_gear = arena_doubles(a, nu);
-  m->actuator_inertia = arena_doubles(a, nu);
+  ARENA_DOUBLES(a, nu, &m->actuator_gear, &m->actuator_inertia);
   m->actuator_gain_slope = arena_doubles(a, 2 * nu);
 }
 
@@ -153,57 +124,37 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->constraint_solver = arena_doubles(a, 8 * nc);
   m->constraint_torquescale = arena_doubles(a, nc);
   m->constraint_is_mocap = arena_take(a, nc);
-  m->tendon_type = arena_ints(a, nt);
-  m->tendon_start = arena_ints(a, nt + 1);
-  m->tendon_part = arena_ints(a, points);
-  m->tendon_object = arena_ints(a, points);
+  ARENA_INTS(a, nt, &m->tendon_type, &m->tendon_is_coupled);
+  ARENA_INTS(a, nt + 1, &m->tendon_start, &m->tendon_dof_start);
+  ARENA_INTS(a, points, &m->tendon_part, &m->tendon_object);
   m->tendon_data = arena_doubles(a, 3 * points);
-  m->tendon_range = arena_doubles(a, 2 * nt);
-  m->tendon_rest = arena_doubles(a, 2 * nt);
-  m->tendon_friction = arena_doubles(a, nt);
-  m->tendon_damping = arena_doubles(a, nt);
+  ARENA_DOUBLES(a, 2 * nt, &m->tendon_range, &m->tendon_rest);
+  ARENA_DOUBLES(a, nt, &m->tendon_friction, &m->tendon_damping, &m->tendon_invweight);
   m->tendon_limit_solver = arena_doubles(a, 9 * nt);
   m->tendon_friction_solver = arena_doubles(a, 8 * nt);
-  m->tendon_invweight = arena_doubles(a, nt);
-  m->tendon_is_coupled = arena_ints(a, nt);
-  m->tendon_dof_start = arena_ints(a, nt + 1);
-  m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
-  m->tendon_dof_counts = arena_ints(a, (size_t)m->tendon_dof_total);
+  ARENA_INTS(a, (size_t)m->tendon_dof_total, &m->tendon_dof, &m->tendon_dof_counts);
 }
 
 static void lay_out_geoms(qd_model *m, arena *a) {
   const size_t ng = (size_t)m->geom_count;
-  m->geom_type = arena_ints(a, ng);
-  m->geom_body = arena_ints(a, ng);
-  m->geom_mesh = arena_ints(a, ng);
-  m->geom_cloud = arena_ints(a, ng);
-  m->geom_hfield = arena_ints(a, ng);
-  m->geom_pos = arena_doubles(a, 3 * ng);
+  ARENA_INTS(a, ng, &m->geom_type, &m->geom_body, &m->geom_mesh, &m->geom_cloud, &m->geom_hfield,
+             &m->geom_field);
+  ARENA_DOUBLES(a, 3 * ng, &m->geom_pos, &m->geom_field_pos);
   m->geom_rot = arena_doubles(a, 9 * ng);
-  m->geom_radius = arena_doubles(a, ng);
-  m->geom_arm = arena_doubles(a, ng);
+  ARENA_DOUBLES(a, ng, &m->geom_radius, &m->geom_arm, &m->geom_dissipation);
   m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
   m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
   m->hfield = arena_take(a, (size_t)m->hfield_count * sizeof *m->hfield);
   m->field = arena_take(a, (size_t)m->field_count * sizeof *m->field);
-  m->geom_field = arena_ints(a, ng);
-  m->geom_field_pos = arena_doubles(a, 3 * ng);
-  m->geom_dissipation = arena_doubles(a, ng);
 }
 
 static void lay_out_pairs(qd_model *m, arena *a) {
   const size_t np = (size_t)m->pair_count;
-  m->pair_soft = arena_ints(a, np);
-  m->soft_pair = arena_ints(a, np);
+  ARENA_INTS(a, np, &m->pair_soft, &m->soft_pair, &m->pair_dim, &m->pair_edges);
   m->pair_geom = arena_ints(a, 2 * np);
-  m->pair_dim = arena_ints(a, np);
-  m->pair_margin = arena_doubles(a, np);
-  m->pair_restitution = arena_doubles(a, np);
+  ARENA_DOUBLES(a, np, &m->pair_margin, &m->pair_restitution, &m->pair_impratio, &m->pair_weight);
   m->pair_reference = arena_doubles(a, 4 * np);
   m->pair_impedance = arena_doubles(a, 5 * np);
-  m->pair_impratio = arena_doubles(a, np);
-  m->pair_edges = arena_ints(a, np);
-  m->pair_weight = arena_doubles(a, np);
   pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
 }
 

@@ -6,8 +6,7 @@
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
   const size_t points = (size_t)model->tendon_point_total;
   t->length = arena_doubles(a, (size_t)model->tendon_count);
-  t->slope = arena_doubles(a, (size_t)model->tendon_dof_total);
-  t->rate = arena_doubles(a, (size_t)model->tendon_dof_total);
+  ARENA_DOUBLES(a, (size_t)model->tendon_dof_total, &t->slope, &t->rate);
   t->point = arena_take(a, points * sizeof(strand_point));
   t->path_count = arena_ints(a, (size_t)model->tendon_count);
   t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(strand_wrap));

@@ -8,10 +8,7 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->counts = arena_ints(a, contacts);
   d->by_pose = arena_take(a, contacts * sizeof *d->by_pose);
   d->by_size = arena_take(a, contacts * sizeof *d->by_size);
-  double **numbers[] = {&d->masked, &d->by_q, &d->z, &d->by_delta};
-  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
-    *numbers[i] = arena_doubles(a, nv);
-  }
+  ARENA_DOUBLES(a, nv, &d->masked, &d->by_q, &d->z, &d->by_delta);
   twist_field *fields[] = {&d->by_z, &d->mass_z, &d->gravity_z};
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {
     twist_field_lay_out(fields[i], model, a);
@@ -26,13 +23,11 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->d_mass_delta = arena_take(a, nb * sizeof(screw));
   d->d_velocity = arena_take(a, nb * sizeof(screw));
   d->d_stirred = arena_take(a, nb * sizeof(screw));
-  d->d_coasting = arena_doubles(a, nv);
-  d->by_coasting = arena_doubles(a, nv);
+  ARENA_DOUBLES(a, nv, &d->d_coasting, &d->by_coasting);
   d->axis_motion = arena_take(a, nv * sizeof(screw));
   d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
-  d->four_r = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
-  d->four_x = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
-  d->side_x = arena_doubles(a, DIRECTIONS * islands_variable_capacity(model));
+  ARENA_DOUBLES(a, DIRECTIONS * islands_variable_capacity(model), &d->four_r, &d->four_x,
+                &d->side_x);
   d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);
 }
 

@@ -10,10 +10,7 @@ void step_point_lay_out(step_point *point, const qd_model *model, arena *a) {
   const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
   twist_field_lay_out(&point->delta, model, a);
   body_motion_lay_out(&point->motion, model, a);
-  point->mass_by_h = arena_doubles(a, nv);
-  point->free_delta = arena_doubles(a, nv);
-  point->mass_scale = arena_doubles(a, nv);
-  point->falls = arena_doubles(a, nv);
+  ARENA_DOUBLES(a, nv, &point->mass_by_h, &point->free_delta, &point->mass_scale, &point->falls);
   point->forces = arena_take(a, nb * sizeof(wrench));
   point->momentum = arena_take(a, nb * sizeof(wrench));
   point->weight = arena_take(a, nb * sizeof(wrench));

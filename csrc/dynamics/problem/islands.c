@@ -18,18 +18,11 @@ void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, ar
   const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
   const size_t constraints = (size_t)model->constraint_count;
   s->island = arena_take(a, trees * sizeof(island));
-  s->parent = arena_ints(a, trees);
-  s->contact_order = arena_ints(a, contacts);
-  s->constraint_order = arena_ints(a, constraints);
-  s->tendon_order = arena_ints(a, (size_t)model->tendon_count);
-  s->of_contact = arena_ints(a, contacts);
-  s->of_constraint = arena_ints(a, constraints);
-  s->of_tendon = arena_ints(a, (size_t)model->tendon_count);
-  s->tree_order = arena_ints(a, trees);
-  s->tree_place = arena_ints(a, trees);
-  s->tree_seen = arena_ints(a, trees);
-  s->tree_list = arena_ints(a, trees);
-  s->tree_width = arena_ints(a, trees);
+  ARENA_INTS(a, trees, &s->parent, &s->tree_order, &s->tree_place, &s->tree_seen, &s->tree_list,
+             &s->tree_width);
+  ARENA_INTS(a, contacts, &s->contact_order, &s->of_contact);
+  ARENA_INTS(a, constraints, &s->constraint_order, &s->of_constraint);
+  ARENA_INTS(a, (size_t)model->tendon_count, &s->tendon_order, &s->of_tendon);
   s->tree_opens = arena_take(a, trees);
   tree_graph_lay_out(&s->graph, model->tree_count, a);
 }

@@ -16,10 +16,7 @@ void pressure_contact_lay_out(pressure_contact *s, const qd_model *model, int el
   s->polygon = arena_take(a, elements * sizeof *s->polygon);
   s->share = arena_doubles(a, elements);
   s->vertex = arena_doubles(a, 3 * PRESSURE_CORNERS * elements);
-  s->delta = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
-  s->step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
-  s->from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
-  s->jump = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  ARENA_DOUBLES(a, pairs > 0 ? (size_t)model->nv : 0, &s->delta, &s->step, &s->from, &s->jump);
   s->thought = arena_take(a, pairs * sizeof *s->thought);
 }
 

@@ -12,30 +12,18 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   islands_lay_out(&p->islands, model, contact_capacity, a);
   p->variable_of_dof = arena_ints(a, nv);
   p->dof_of_variable = arena_ints(a, n);
-  p->epsilon = arena_doubles(a, nv);
+  ARENA_DOUBLES(a, nv, &p->epsilon, &p->gravity, &p->applied, &p->v);
   p->scratch = arena_doubles(a, n);
-  p->gravity = arena_doubles(a, nv);
-  p->applied = arena_doubles(a, nv);
-  p->v = arena_doubles(a, nv);
   twist_field_lay_out(&p->velocity, model, a);
-  p->coasting = arena_doubles(a, nv);
-  p->stirred = arena_doubles(a, nv);
-  p->rate = arena_doubles(a, nv);
-  p->inertial = arena_doubles(a, nv);
+  ARENA_DOUBLES(a, nv, &p->coasting, &p->stirred, &p->rate, &p->inertial);
   body_motion_lay_out(&p->motion_in_time, model, a);
   if (model->constraint_count > 0) {
     body_motion_lay_out(&p->drift, model, a);
   }
-  p->b = arena_doubles(a, n);
-  p->spring = arena_doubles(a, n);
-  p->x = arena_doubles(a, n);
-  p->c = arena_doubles(a, equalities);
+  ARENA_DOUBLES(a, n, &p->b, &p->spring, &p->x);
+  ARENA_DOUBLES(a, equalities, &p->c, &p->compliance_eq, &p->dual_eq, &p->recovery_compliance_eq,
+                &p->recovery_give_eq, &p->recovery_held_eq);
   p->saved_equalities = arena_doubles(a, 2 * equalities);
-  p->compliance_eq = arena_doubles(a, equalities);
-  p->dual_eq = arena_doubles(a, equalities);
-  p->recovery_compliance_eq = arena_doubles(a, equalities);
-  p->recovery_give_eq = arena_doubles(a, equalities);
-  p->recovery_held_eq = arena_doubles(a, equalities);
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
@@ -60,8 +48,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->motion = arena_doubles(a, 4 * MOTION_MAX * (n / 4 + 1));
   p->list.tiles = arena_ints(a, n + 1);
   p->tile_place = arena_ints(a, n / 4 + 1);
-  p->tree_first = arena_ints(a, (size_t)model->tree_count);
-  p->tree_last = arena_ints(a, (size_t)model->tree_count);
+  ARENA_INTS(a, (size_t)model->tree_count, &p->tree_first, &p->tree_last);
 }
 
 void problem_lay_out_program(problem *p, arena *a) {
@@ -88,22 +75,12 @@ void problem_lay_out_program(problem *p, arena *a) {
       fixed_point_lay_out(&one->fixed_point, &sizes, a);
     }
   }
-  p->g = arena_doubles(a, rows);
-  p->compliance = arena_doubles(a, rows);
-  p->lower = arena_doubles(a, rows);
-  p->upper = arena_doubles(a, rows);
-  p->by_lower = arena_doubles(a, rows);
-  p->by_upper = arena_doubles(a, rows);
-  p->slack = arena_doubles(a, rows);
-  p->dual = arena_doubles(a, rows);
-  p->recovery_compliance = arena_doubles(a, rows);
-  p->recovery_give = arena_doubles(a, rows);
-  p->recovery_held = arena_doubles(a, rows);
+  ARENA_DOUBLES(a, rows, &p->g, &p->compliance, &p->lower, &p->upper, &p->by_lower, &p->by_upper,
+                &p->slack, &p->dual, &p->recovery_compliance, &p->recovery_give, &p->recovery_held);
   p->four_w = arena_doubles(a, 4 * rows);
   p->saved_rows = arena_doubles(a, 3 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
-  p->cone_kind = arena_ints(a, cones);
-  p->cone_dim = arena_ints(a, cones);
+  ARENA_INTS(a, cones, &p->cone_kind, &p->cone_dim);
   p->target_mu = arena_doubles(a, cones);
 }
 

@@ -23,17 +23,9 @@ void tree_graph_lay_out(tree_graph *graph, int tree_count, arena *a) {
   graph->capacity = (int)capacity;
   graph->mask = arena_take(a, capacity * words * sizeof(uint64_t));
   graph->left = arena_take(a, words * sizeof(uint64_t));
-  graph->degree = arena_ints(a, capacity);
-  graph->rank = arena_ints(a, capacity);
-  graph->order = arena_ints(a, capacity);
-  graph->parent = arena_ints(a, capacity);
-  graph->size = arena_ints(a, capacity);
-  graph->end = arena_ints(a, capacity);
-  int **lists[] = {&graph->fill,    &graph->width,  &graph->rows,  &graph->kid,
-                   &graph->sibling, &graph->merged, &graph->first, &graph->next};
-  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
-    *lists[i] = arena_ints(a, capacity);
-  }
+  ARENA_INTS(a, capacity, &graph->degree, &graph->rank, &graph->order, &graph->parent, &graph->size,
+             &graph->end, &graph->fill, &graph->width, &graph->rows, &graph->kid, &graph->sibling,
+             &graph->merged, &graph->first, &graph->next);
 }
 
 int tree_graph_fits(const tree_graph *graph, int count) {

@@ -272,9 +272,7 @@ static point_cloud *lay_out(int point_count, int node_count, arena *a) {
   point_cloud counted;
   point_cloud *out = cloud != NULL ? cloud : &counted;
   out->point = arena_doubles(a, 3 * count);
-  out->index = arena_ints(a, count);
-  out->place = arena_ints(a, count);
-  out->rank = arena_ints(a, count);
+  ARENA_INTS(a, count, &out->index, &out->place, &out->rank);
   out->node = arena_take(a, (size_t)node_count * sizeof(cloud_node));
   return cloud;
 }

@@ -198,32 +198,23 @@ static void lay_out(convex_mesh *m, arena *a, const builder *b) {
     outline += (size_t)(sides < MESH_OUTLINE_MAX ? sides : MESH_OUTLINE_MAX);
   }
   m->vertex = arena_doubles(a, 3 * nv);
-  m->neighbor_start = arena_ints(a, nv + 1);
+  ARENA_INTS(a, nv + 1, &m->neighbor_start, &m->fan_start);
   m->neighbor = arena_ints(a, 3 * (size_t)t->face_count);
-  m->fan_start = arena_ints(a, nv + 1);
-  m->fan = arena_ints(a, 2 * ne);
+  ARENA_INTS(a, 2 * ne, &m->fan, &m->edge_vertex, &m->edge_polygon);
   m->some_polygon = arena_ints(a, nv);
-  m->edge_vertex = arena_ints(a, 2 * ne);
-  m->edge_polygon = arena_ints(a, 2 * ne);
   m->edge_axis = arena_doubles(a, 3 * ne);
   m->edge_length = arena_doubles(a, ne);
   m->normal = arena_doubles(a, 3 * np);
-  m->offset = arena_doubles(a, np);
-  m->slack = arena_doubles(a, np);
-  m->extent = arena_doubles(a, np);
-  m->side_start = arena_ints(a, np + 1);
-  m->side_vertex = arena_ints(a, ns);
-  m->side_edge = arena_ints(a, ns);
+  ARENA_DOUBLES(a, np, &m->offset, &m->slack, &m->extent);
+  ARENA_INTS(a, np + 1, &m->side_start, &m->clip_start, &m->outline_start);
+  ARENA_INTS(a, ns, &m->side_vertex, &m->side_edge);
   m->side_normal = arena_doubles(a, 3 * ns);
   m->side_level = arena_doubles(a, ns);
-  m->clip_start = arena_ints(a, np + 1);
   m->clip = arena_ints(a, clip);
-  m->outline_start = arena_ints(a, np + 1);
   m->outline = arena_ints(a, outline);
   m->brace_count = arena_ints(a, np);
   m->brace = arena_ints(a, MESH_BRACES_MAX * np);
-  m->cell_vertex = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
-  m->cell_polygon = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
+  ARENA_INTS(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX, &m->cell_vertex, &m->cell_polygon);
 }
 
 static void fill_vertices(convex_mesh *m, const builder *b) {

@@ -19,8 +19,7 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
   const size_t count = (size_t)model->pair_table.swept_count;
   b->every = 1;
   b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
-  b->sphere = arena_doubles(a, 4 * (size_t)model->geom_count);
-  b->mirrored = arena_doubles(a, 4 * (size_t)model->geom_count);
+  ARENA_DOUBLES(a, 4 * (size_t)model->geom_count, &b->sphere, &b->mirrored);
   b->moved = arena_doubles(a, 8 * (size_t)model->geom_count);
   if (!model->pair_table.in_use) {
     return;

@@ -14,8 +14,7 @@
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
   c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
-  c->reach = arena_doubles(a, (size_t)model->body_count);
-  c->travel = arena_doubles(a, (size_t)model->body_count);
+  ARENA_DOUBLES(a, (size_t)model->body_count, &c->reach, &c->travel);
   c->joint_reach = arena_doubles(a, (size_t)model->joint_count);
   c->counts = arena_take(a, (size_t)model->pair_count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));

@@ -18,8 +18,7 @@ void pair_table_lay_out(pair_table *table, int geom_count, int pair_count, arena
     return;
   }
   table->row_start = arena_ints(a, ng + 1);
-  table->other = arena_ints(a, np);
-  table->pair = arena_ints(a, np);
+  ARENA_INTS(a, np, &table->other, &table->pair);
   table->swept = arena_ints(a, ng);
   table->margin = arena_doubles(a, ng);
   table->unbounded = arena_take(a, (size_t)table->bitmap_words * sizeof(uint64_t));

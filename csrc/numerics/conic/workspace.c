@@ -16,9 +16,7 @@
 
 static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, size_t lanes_count) {
   operator->u = arena_doubles(a, slots);
-  operator->diagonal = arena_doubles(a, lanes_count);
-  operator->cross = arena_doubles(a, lanes_count);
-  operator->tangent = arena_doubles(a, lanes_count);
+  ARENA_DOUBLES(a, lanes_count, &operator->diagonal, &operator->cross, &operator->tangent);
   operator->along = operator->diagonal;
 }
 
@@ -41,20 +39,16 @@ static void lay_out_system(tile_system *system, const conic_size *size, const ex
                            arena *a) {
   system->blocks = arena_take(a, (of->rows + 1) * sizeof(row_block));
   system->block_tiles = arena_ints(a, size->row_tiles + of->tiles + 1);
-  system->column_start = arena_ints(a, of->tiles + 1);
-  system->column_tiles = arena_ints(a, size->fill);
-  system->Q_start = arena_ints(a, of->tiles + 1);
-  system->Q_tiles = arena_ints(a, size->fill);
+  ARENA_INTS(a, of->tiles + 1, &system->column_start, &system->Q_start);
+  ARENA_INTS(a, size->fill, &system->column_tiles, &system->Q_tiles);
   const size_t few = of->tiles < PLACE_TILES ? of->tiles : PLACE_TILES;
   system->place = arena_ints(a, few * few);
   system->product_room = of->tiles > PLACE_TILES ? NOTED_PAIRS * size->row_tiles : 0;
   system->product_tiles = arena_ints(a, system->product_room);
-  system->G = arena_doubles(a, 4 * size->row_tiles + 4);
-  system->S = arena_doubles(a, 4 * size->row_tiles + 4);
+  ARENA_DOUBLES(a, 4 * size->row_tiles + 4, &system->G, &system->S);
   system->dense_room = dense_tiles_scratch(of->columns, of->rows, size->fill);
   system->dense = system->dense_room > 0 ? arena_doubles(a, system->dense_room) : NULL;
-  system->Q = arena_doubles(a, 16 * size->fill);
-  system->H = arena_doubles(a, 16 * size->fill);
+  ARENA_DOUBLES(a, 16 * size->fill, &system->Q, &system->H);
   system->inverse = arena_doubles(a, 32 * of->tiles);
 }
 
@@ -73,33 +67,21 @@ static void lay_out_cones(qd_cone_workspace *w, const extents *of, arena *a) {
 
 /* Vectors over columns, rows and cones. */
 static void lay_out_vectors(qd_cone_workspace *w, const extents *of, arena *a) {
-  double **over_columns[] = {&w->program.b,       &w->iterate.x, &w->work.Qx,
-                             &w->work.residual_x, &w->work.dx,   &w->work.x,
-                             &w->polished.x,      &w->newton.x,  &w->program.column_scale};
-  double **over_rows[] = {
-      &w->program.g,       &w->iterate.slack,  &w->iterate.dual,  &w->work.residual_row,
-      &w->work.aim,        &w->work.rhs,       &w->work.dslack,   &w->work.ddual,
-      &w->work.dslack_aim, &w->work.ddual_aim, &w->work.row,      &w->work.row2,
-      &w->best.slack,      &w->best.dual,      &w->polished.dual, &w->polished.slack,
-      &w->newton.dual,     &w->newton.slack,   &w->path.ray,      &w->product.point};
-  double **over_cones[] = {&w->product.weight,     &w->product.target,     &w->product.scratch[0],
-                           &w->product.scratch[1], &w->product.scratch[2], &w->product.scratch[3],
-                           &w->product.scratch[4], &w->product.scratch[5], &w->product.point_norm,
-                           &w->program.lane_scale, &w->program.compliance, &w->polish.split,
-                           &w->polish.per_split};
-  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
-    *over_columns[k] = arena_doubles(a, of->columns);
-  }
-  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k) {
-    *over_rows[k] = arena_doubles(a, of->slots);
-  }
-  for (size_t k = 0; k < sizeof over_cones / sizeof over_cones[0]; ++k) {
-    *over_cones[k] = arena_doubles(a, of->lanes);
-  }
+  ARENA_DOUBLES(a, of->columns, &w->program.b, &w->iterate.x, &w->work.Qx, &w->work.residual_x,
+                &w->work.dx, &w->work.x, &w->polished.x, &w->newton.x, &w->program.column_scale);
+  ARENA_DOUBLES(a, of->slots, &w->program.g, &w->iterate.slack, &w->iterate.dual,
+                &w->work.residual_row, &w->work.aim, &w->work.rhs, &w->work.dslack, &w->work.ddual,
+                &w->work.dslack_aim, &w->work.ddual_aim, &w->work.row, &w->work.row2,
+                &w->best.slack, &w->best.dual, &w->polished.dual, &w->polished.slack,
+                &w->newton.dual, &w->newton.slack, &w->path.ray, &w->product.point);
+  ARENA_DOUBLES(a, of->lanes, &w->product.weight, &w->product.target, &w->product.scratch[0],
+                &w->product.scratch[1], &w->product.scratch[2], &w->product.scratch[3],
+                &w->product.scratch[4], &w->product.scratch[5], &w->product.point_norm,
+                &w->program.lane_scale, &w->program.compliance, &w->polish.split,
+                &w->polish.per_split);
   w->best.x = w->polished.x;
   w->program.column_of = arena_ints(a, of->columns);
-  w->program.slot_of = arena_ints(a, of->rows + 1);
-  w->program.cone_rows = arena_ints(a, of->rows + 1);
+  ARENA_INTS(a, of->rows + 1, &w->program.slot_of, &w->program.cone_rows);
   w->program.row_scale = arena_doubles(a, of->rows + 1);
 }
 
@@ -109,21 +91,14 @@ static void lay_out_cuts(cuts_work *cuts, const conic_size *size, const extents 
   active_set_lay_out(&cuts->set, of->columns, a);
   near_rows_lay_out(&cuts->near_rows, rows, tiles, a);
   near_rows_lay_out(&cuts->near_cones, rows, tiles, a);
-  cuts->is_near = arena_ints(a, of->rows + 1);
-  cuts->tail = arena_ints(a, of->rows + 1);
+  ARENA_INTS(a, of->rows + 1, &cuts->is_near, &cuts->tail);
 }
 
 static void lay_out_sensitivity(sensitivity_work *s, const extents *of, arena *a) {
-  s->stiff_blocks = arena_ints(a, of->rows + 1);
+  ARENA_INTS(a, of->rows + 1, &s->stiff_blocks, &s->stiff_slots);
   s->stiff_cones = arena_take(a, (of->rows + 1) * sizeof(stiff_cone));
-  s->stiff_slots = arena_ints(a, of->rows + 1);
-  s->block4 = arena_doubles(a, 4 * of->columns);
-  s->x4 = arena_doubles(a, 4 * of->columns);
-  s->rhs4 = arena_doubles(a, 4 * of->columns);
-  s->row4 = arena_doubles(a, 4 * of->slots);
-  s->work_row4 = arena_doubles(a, 4 * of->slots);
-  s->moved4 = arena_doubles(a, 4 * of->slots);
-  s->dual4 = arena_doubles(a, 4 * of->slots);
+  ARENA_DOUBLES(a, 4 * of->columns, &s->block4, &s->x4, &s->rhs4);
+  ARENA_DOUBLES(a, 4 * of->slots, &s->row4, &s->work_row4, &s->moved4, &s->dual4);
 }
 
 /* What stages share, for programs as the caller has them and as they are solved. */
@@ -135,8 +110,7 @@ static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const 
   arena_release(a, mark, &farthest);
   w->multipliers.penalty = arena_doubles(a, of->lanes);
   arena_release(a, mark, &farthest);
-  w->certificate.reach = arena_doubles(a, of->lanes);
-  w->certificate.force = arena_doubles(a, of->lanes);
+  ARENA_DOUBLES(a, of->lanes, &w->certificate.reach, &w->certificate.force);
   arena_release(a, mark, &farthest);
   lay_out_sensitivity(&w->sensitivity, of, a);
   if (asked->compliant + asked->intervals > 0) {
@@ -156,11 +130,8 @@ static void lay_out_structure(conic_structure *s, const conic_size *size, const 
   s->tile_mask = arena_take(a, of->tiles * of->words * sizeof(uint64_t));
   s->Q_mask = arena_take(a, of->tiles * of->words * sizeof(uint64_t));
   s->scratch_mask = arena_take(a, 3 * of->words * sizeof(uint64_t));
-  s->tile_degree = arena_ints(a, of->tiles);
-  s->tile_position = arena_ints(a, of->tiles);
-  s->tile_original = arena_ints(a, of->tiles);
-  s->dim_count = arena_ints(a, of->dims);
-  s->dim_group = arena_ints(a, of->dims);
+  ARENA_INTS(a, of->tiles, &s->tile_degree, &s->tile_position, &s->tile_original);
+  ARENA_INTS(a, of->dims, &s->dim_count, &s->dim_group);
 }
 
 /* What dense programs are written into anew: a solve has either. */

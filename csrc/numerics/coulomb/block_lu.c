@@ -11,18 +11,12 @@ void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
   lu->count = (int)count;
   lu->three = 0;
   lu->fill_room = (int)fill;
-  lu->position = arena_ints(a, count);
-  lu->tile = arena_ints(a, count);
-  lu->start = arena_ints(a, count + 1);
-  lu->below = arena_ints(a, fill + 1);
-  lu->row_start = arena_ints(a, count + 1);
-  lu->row_column = arena_ints(a, fill + 1);
-  lu->row_entry = arena_ints(a, fill + 1);
-  lu->lower = arena_doubles(a, 16 * fill + 16);
-  lu->upper = arena_doubles(a, 16 * fill + 16);
+  ARENA_INTS(a, count, &lu->position, &lu->tile, &lu->place);
+  ARENA_INTS(a, count + 1, &lu->start, &lu->row_start);
+  ARENA_INTS(a, fill + 1, &lu->below, &lu->row_column, &lu->row_entry);
+  ARENA_DOUBLES(a, 16 * fill + 16, &lu->lower, &lu->upper);
   lu->inverse = arena_doubles(a, 16 * count);
   lu->vector = arena_doubles(a, 4 * count);
-  lu->place = arena_ints(a, count);
   lu->mask = arena_take(a, (count + 1) * words * sizeof(uint64_t));
 }
 

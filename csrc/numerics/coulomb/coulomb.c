@@ -50,14 +50,10 @@ static void lay_out(qd_coulomb_workspace *work, arena *a) {
   work->W.column = arena_ints(a, entries);
   work->W.value = arena_doubles(a, 16 * entries);
   block_lu_lay_out(&work->lu, tiles, (size_t)size->fill, a);
-  double **vectors[] = {&work->q,          &work->weight,    &work->force,    &work->w,
-                        &work->step,       &work->rhs,       &work->residual, &work->correction,
-                        &work->best_force, &work->path_force};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) {
-    *vectors[k] = arena_doubles(a, 4 * tiles);
-  }
-  work->block = arena_doubles(a, contacts * CONE_ROWS * CONE_ROWS);
-  work->factor = arena_doubles(a, contacts * CONE_ROWS * CONE_ROWS);
+  ARENA_DOUBLES(a, 4 * tiles, &work->q, &work->weight, &work->force, &work->w, &work->step,
+                &work->rhs, &work->residual, &work->correction, &work->best_force,
+                &work->path_force);
+  ARENA_DOUBLES(a, contacts * CONE_ROWS * CONE_ROWS, &work->block, &work->factor);
   work->row_tiles = arena_doubles(a, 16 * tiles);
 }
 

@@ -18,28 +18,19 @@ void fixed_point_lay_out(fixed_point *s, const fixed_point_sizes *sizes, arena *
   const size_t blocks = (size_t)sizes->blocks, rows = (size_t)sizes->rows;
   const size_t room = blocks < FIXED_POINT_DENSE ? blocks : FIXED_POINT_DENSE;
   s->block = arena_take(a, blocks * sizeof *s->block);
-  s->shift = arena_doubles(a, blocks);
-  s->offset = arena_doubles(a, rows);
-  s->slip = arena_doubles(a, blocks);
-  s->miss = arena_doubles(a, blocks);
-  s->slope = arena_doubles(a, rows);
+  ARENA_DOUBLES(a, blocks, &s->shift, &s->slip, &s->miss);
+  ARENA_DOUBLES(a, rows, &s->offset, &s->slope);
   s->coupled = arena_ints(a, blocks);
   s->matrix_room = (int)room;
   s->matrix = arena_doubles(a, room * room);
-  s->row_of = arena_ints(a, room);
-  s->column_of = arena_ints(a, room);
+  ARENA_INTS(a, room, &s->row_of, &s->column_of);
   s->best_shift = arena_doubles(a, blocks);
   s->best_solution =
       arena_doubles(a, (size_t)sizes->variables + 2 * rows + (size_t)sizes->equalities);
-  s->next = arena_doubles(a, blocks);
-  s->before = arena_doubles(a, blocks);
-  s->share = arena_doubles(a, blocks);
-  s->four_rows = arena_doubles(a, 4 * rows);
-  s->four_duals = arena_doubles(a, 4 * rows);
-  s->four_stationarity = arena_doubles(a, 4 * (size_t)sizes->variables);
-  s->four_x = arena_doubles(a, 4 * (size_t)sizes->variables);
-  s->four_equality = arena_doubles(a, 4 * (size_t)sizes->equalities);
-  s->four_dual_eq = arena_doubles(a, 4 * (size_t)sizes->equalities);
+  ARENA_DOUBLES(a, blocks, &s->next, &s->before, &s->share);
+  ARENA_DOUBLES(a, 4 * rows, &s->four_rows, &s->four_duals);
+  ARENA_DOUBLES(a, 4 * (size_t)sizes->variables, &s->four_stationarity, &s->four_x);
+  ARENA_DOUBLES(a, 4 * (size_t)sizes->equalities, &s->four_equality, &s->four_dual_eq);
   s->four_shift = arena_doubles(a, 4 * room);
   s->coupled_count = 0;
   const primal_sizes path = {sizes->variables, sizes->rows,    sizes->equalities,

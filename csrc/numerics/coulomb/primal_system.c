@@ -23,10 +23,7 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
   p->A.value = arena_doubles(a, 16 * entries);
   block_lu_lay_out(&p->lu, tiles, fill, a);
   p->mask = arena_take(a, tiles * block_words((int)tiles) * sizeof(uint64_t));
-  double **vectors[] = {&p->x, &p->dx, &p->rhs, &p->pull};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors; ++k) {
-    *vectors[k] = arena_doubles(a, 4 * tiles);
-  }
+  ARENA_DOUBLES(a, 4 * tiles, &p->x, &p->dx, &p->rhs, &p->pull);
   p->gap = arena_doubles(a, rows);
   p->row_tiles = arena_doubles(a, 16 * tiles);
 }

@@ -43,11 +43,8 @@ static void lay_out(qd_lcp_workspace *work, arena *a) {
   work->skew = arena_doubles(a, 4 * n * n);
   work->skew_q = arena_doubles(a, 2 * n);
   work->M = arena_doubles(a, n * n);
-  work->q = arena_doubles(a, n);
-  work->row = arena_ints(a, n);
-  work->column = arena_ints(a, n);
-  work->candidate = arena_doubles(a, n);
-  work->sum = arena_doubles(a, n);
+  ARENA_DOUBLES(a, n, &work->q, &work->candidate, &work->sum);
+  ARENA_INTS(a, n, &work->row, &work->column);
 }
 
 qd_lcp_workspace *qd_lcp_workspace_create(int n) {

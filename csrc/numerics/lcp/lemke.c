@@ -21,15 +21,9 @@
 #define REPAIRS 12
 
 void lemke_lay_out(lemke *work, size_t n, arena *a) {
-  work->cover = arena_doubles(a, n);
-  work->basic = arena_ints(a, n);
+  ARENA_DOUBLES(a, n, &work->cover, &work->value, &work->column, &work->z, &work->scratch);
+  ARENA_INTS(a, n, &work->basic, &work->pivots_of_lu, &work->tied);
   work->inverse = arena_doubles(a, n * n);
-  work->value = arena_doubles(a, n);
-  work->column = arena_doubles(a, n);
-  work->z = arena_doubles(a, n);
-  work->scratch = arena_doubles(a, n);
-  work->pivots_of_lu = arena_ints(a, n);
-  work->tied = arena_ints(a, n);
 }
 
 /* The variable's column of (I, -M, -cover). */

@@ -40,15 +40,11 @@ static void lay_out(qd_mlcp_workspace *work, arena *a) {
   work->stride = f + n + 1;
   work->table = arena_doubles(a, (p + n) * work->stride);
   work->scale = arena_doubles(a, f + 1);
-  work->row_pivot = arena_ints(a, p + 1);
-  work->column_used = arena_ints(a, f + 1);
+  ARENA_INTS(a, p + 1, &work->row_pivot, &work->open_row);
+  ARENA_INTS(a, f + 1, &work->column_used, &work->open_column);
   work->swapped = arena_ints(a, n + 1);
-  work->open_row = arena_ints(a, p + 1);
-  work->open_column = arena_ints(a, f + 1);
   work->M = arena_doubles(a, most * most);
-  work->q = arena_doubles(a, most);
-  work->z = arena_doubles(a, most);
-  work->w = arena_doubles(a, most);
+  ARENA_DOUBLES(a, most, &work->q, &work->z, &work->w);
 }
 
 qd_mlcp_workspace *qd_mlcp_workspace_create(int equalities, int free_count, int n) {

@@ -12,10 +12,7 @@
 /* ------------------------------------------------------------ workspace */
 
 static void lay_out_bounds(arena *a, ocp_bounds *b, size_t count) {
-  double **arrays[] = {&b->value, &b->step, &b->cost, &b->gradient, &b->weight};
-  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) {
-    *arrays[k] = arena_doubles(a, count);
-  }
+  ARENA_DOUBLES(a, count, &b->value, &b->step, &b->cost, &b->gradient, &b->weight);
   for (int side = 0; side < 2; ++side) {
     double **sides[] = {&b->given[side],     &b->has[side],    &b->bound[side],
                         &b->slack[side],     &b->dual[side],   &b->slack_step[side],
@@ -45,15 +42,12 @@ static void lay_out(qd_ocp_workspace *w, arena *a) {
   w->u_before = arena_doubles(a, up);
   w->F = arena_doubles(a, T * nx * zp);
   w->B_dead = arena_doubles(a, T * nx * up);
-  w->c = arena_doubles(a, T * xp);
+  ARENA_DOUBLES(a, T * xp, &w->c, &w->Q_dead);
   w->Q = arena_doubles(a, T * nx * lp);
-  w->Q_dead = arena_doubles(a, T * xp);
-  w->R = arena_doubles(a, T * up * up);
-  w->S = arena_doubles(a, T * up * up);
+  ARENA_DOUBLES(a, T * up * up, &w->R, &w->S);
   w->G = arena_doubles(a, T * up * gp);
   w->y = arena_doubles(a, T * up);
-  w->V = arena_doubles(a, zp * zp);
-  w->VF = arena_doubles(a, zp * zp);
+  ARENA_DOUBLES(a, zp * zp, &w->V, &w->VF);
   w->scaled = arena_doubles(a, nx * up);
   w->z = arena_doubles(a, zp + LANE_COUNT);
   w->p = arena_doubles(a, xp + 2 * up);

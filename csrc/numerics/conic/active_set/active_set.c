@@ -8,14 +8,10 @@
 void active_set_lay_out(active_set *set, size_t columns, arena *a) {
   set->place = arena_ints(a, ACTIVE_LIMIT);
   set->face = arena_take(a, ACTIVE_LIMIT * sizeof(face));
-  set->rows = arena_doubles(a, ACTIVE_LIMIT * columns);
-  set->own_images = arena_doubles(a, ACTIVE_LIMIT * columns);
+  ARENA_DOUBLES(a, ACTIVE_LIMIT * columns, &set->rows, &set->own_images);
   set->inverse = arena_doubles(a, ACTIVE_LIMIT * ACTIVE_LIMIT);
-  double **vectors[] = {&set->multiplier, &set->product, &set->reduced,
-                        &set->rate,       &set->kept,    &set->moved};
-  for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; ++k) {
-    *vectors[k] = arena_doubles(a, ACTIVE_LIMIT + 4);
-  }
+  ARENA_DOUBLES(a, ACTIVE_LIMIT + 4, &set->multiplier, &set->product, &set->reduced, &set->rate,
+                &set->kept, &set->moved);
 }
 
 void active_set_clear(active_set *set, int columns, int Q_is_identity) {

@@ -7,8 +7,7 @@
 void near_rows_lay_out(near_rows *near, size_t quads, size_t tiles, arena *a) {
   near->quad_capacity = (int)quads;
   near->tile_capacity = (int)tiles;
-  near->block = arena_ints(a, quads);
-  near->row = arena_ints(a, quads);
+  ARENA_INTS(a, quads, &near->block, &near->row);
   near->start = arena_ints(a, quads + 1);
   near->tiles = arena_ints(a, tiles);
   near->values = arena_doubles(a, 16 * tiles);

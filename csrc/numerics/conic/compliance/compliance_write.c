@@ -60,33 +60,20 @@ void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *
   lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
   lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
   lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
-  soft->written.kind = arena_ints(a, m);
-  soft->written.dim = arena_ints(a, m);
-  double **over_columns[] = {&soft->written.b, &soft->found.x, &soft->term};
-  double **over_rows[] = {&soft->written.g,   &soft->written.target,    &soft->found.slack,
-                          &soft->found.dual,  &soft->limits.compliance, &soft->limits.lower,
-                          &soft->limits.upper};
-  double **over_equalities[] = {&soft->written.c, &soft->found.dual_eq};
-  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
-    *over_columns[k] = arena_doubles(a, n);
-  }
-  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k) {
-    *over_rows[k] = arena_doubles(a, m);
-  }
-  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
-    *over_equalities[k] = arena_doubles(a, p);
-  }
+  ARENA_INTS(a, m, &soft->written.kind, &soft->written.dim);
+  ARENA_DOUBLES(a, n, &soft->written.b, &soft->found.x, &soft->term);
+  ARENA_DOUBLES(a, m, &soft->written.g, &soft->written.target, &soft->found.slack,
+                &soft->found.dual, &soft->limits.compliance, &soft->limits.lower,
+                &soft->limits.upper);
+  ARENA_DOUBLES(a, p, &soft->written.c, &soft->found.dual_eq);
 }
 
 void compliance_lay_out_four(compliant_program *soft, const conic_size *size, arena *a) {
   const conic_size rigid = compliance_rigid_size(size);
   const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
-  soft->four.x = arena_doubles(a, 4 * n);
-  soft->four.stationarity = arena_doubles(a, 4 * n);
-  soft->four.slack = arena_doubles(a, 4 * m);
-  soft->four.dual = arena_doubles(a, 4 * m);
-  soft->four.equality = arena_doubles(a, 4 * p);
-  soft->four.dual_equality = arena_doubles(a, 4 * p);
+  ARENA_DOUBLES(a, 4 * n, &soft->four.x, &soft->four.stationarity);
+  ARENA_DOUBLES(a, 4 * m, &soft->four.slack, &soft->four.dual);
+  ARENA_DOUBLES(a, 4 * p, &soft->four.equality, &soft->four.dual_equality);
 }
 
 /* ------------------------------------------------------------ rows of a matrix */

@@ -8,12 +8,8 @@
 #include "numerics/conic/task.h"
 
 void envelope_lay_out(envelope *e, size_t lane_count, arena *a) {
-  double **over_lanes[] = {&e->normal,     &e->across, &e->stiff,     &e->stiff_across,
-                           &e->stiff_both, &e->root,   &e->root_both, &e->lower,
-                           &e->upper,      &e->rigid,  &e->centre,    &e->along};
-  for (size_t k = 0; k < sizeof over_lanes / sizeof over_lanes[0]; ++k) {
-    *over_lanes[k] = arena_doubles(a, lane_count);
-  }
+  ARENA_DOUBLES(a, lane_count, &e->normal, &e->across, &e->stiff, &e->stiff_across, &e->stiff_both,
+                &e->root, &e->root_both, &e->lower, &e->upper, &e->rigid, &e->centre, &e->along);
 }
 
 /* ------------------------------------------------------------ the program */

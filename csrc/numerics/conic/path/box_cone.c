@@ -7,13 +7,9 @@
 #include "numerics/conic/program/structure.h"
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
-  double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
-                           &ends->has_upper,  &ends->least, &ends->most};
-  for (size_t k = 0; k < sizeof over_lanes / sizeof over_lanes[0]; ++k) {
-    *over_lanes[k] = arena_doubles(a, lane_count);
-  }
-  ends->spring = arena_doubles(a, columns);
-  ends->push = arena_doubles(a, columns);
+  ARENA_DOUBLES(a, lane_count, &ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
+                &ends->has_upper, &ends->least, &ends->most);
+  ARENA_DOUBLES(a, columns, &ends->spring, &ends->push);
 }
 
 /* Where lane c of each kind stands. */

@@ -35,8 +35,7 @@ void aligned_columns_lay_out(aligned_columns *aligned, size_t variables, size_t 
   lay_out_rows(&aligned->Q, columns, columns, a);
   lay_out_rows(&aligned->G, rows, columns, a);
   lay_out_rows(&aligned->C, equalities, columns, a);
-  aligned->b = arena_doubles(a, columns);
-  aligned->x = arena_doubles(a, columns);
+  ARENA_DOUBLES(a, columns, &aligned->b, &aligned->x);
 }
 
 /* ------------------------------------------------------------ patterns */

@@ -14,15 +14,9 @@
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
   space->rows = arena_doubles(a, equalities * variables);
-  double **over_equalities[] = {&space->tau, &space->row_scale, &space->offset};
-  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
-    *over_equalities[k] = arena_doubles(a, equalities);
-  }
+  ARENA_DOUBLES(a, equalities, &space->tau, &space->row_scale, &space->offset);
   space->order = arena_ints(a, equalities);
-  double **over_variables[] = {&space->column_scale, &space->work, &space->b, &space->y};
-  for (size_t k = 0; k < sizeof over_variables / sizeof over_variables[0]; ++k) {
-    *over_variables[k] = arena_doubles(a, variables);
-  }
+  ARENA_DOUBLES(a, variables, &space->column_scale, &space->work, &space->b, &space->y);
   space->Q = arena_doubles(a, variables * variables);
   space->G = arena_doubles(a, rows * variables);
   space->g = arena_doubles(a, rows);
