@@ -8,6 +8,7 @@
 #ifndef QD_DYNAMICS_DIFFERENTIAL_H
 #define QD_DYNAMICS_DIFFERENTIAL_H
 
+#include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/step_point.h"
 #include "mechanics/inertia.h"
 
@@ -43,6 +44,62 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
 
 void differential_need_poses(const solved_step *s);
 void differential_need_sizes(const solved_step *s);
+
+/* A number that is linear in the arguments of a step: forwards its change along a tangent,
+ * backwards its weight times its entries onto the gradient. NULL: an argument that does not count.
+ */
+typedef struct linear_form {
+  const double *const *tangent; /* (arguments); NULL: backwards */
+  double *const *gradient;      /* (arguments) */
+  double weight, change;
+} linear_form;
+
+static inline int form_knows(const linear_form *f, int argument) {
+  return (f->tangent != NULL ? f->tangent[argument] : f->gradient[argument]) != NULL;
+}
+
+/* Its entry for number `at` of an argument. */
+static inline void form_add(linear_form *f, int argument, int at, double entry) {
+  if (f->tangent != NULL) {
+    f->change += f->tangent[argument] != NULL ? entry * f->tangent[argument][at] : 0.0;
+  } else if (f->gradient[argument] != NULL) {
+    f->gradient[argument][at] += f->weight * entry;
+  }
+}
+
+/* ---- row_forms.c */
+
+/* A row along one DOF, by its q, its v and h. */
+void form_along_dof(linear_form *f, const double change[3], int dof);
+/* An actuator's force that has these slopes, but for its coordinate; and by its limits. */
+void form_actuator(linear_form *f, const actuator_slopes *slope, int i);
+void form_force_range(linear_form *f, const actuator_part *part, int i);
+/* The force of DOF j's spring and damper, towards rest. */
+void form_spring(linear_form *f, const solved_step *s, int j);
+/* Rows, and behind them the forces that change with them: of dry friction, of three turns, of the
+ * limit of a ball joint. */
+void form_friction(linear_form f[2], const solved_step *s, const force_row *row);
+void form_turn_row(linear_form f[4], const solved_step *s, const turn_row *row);
+void form_ball_limit(linear_form f[BALL_ROWS + 3], const solved_step *s, const ball_limit *limit);
+/* (dC/dt) v of a connect or a weld, by the DOFs of both bodies. */
+void form_drift(linear_form f[CONSTRAINT_ROWS_MAX], const solved_step *s,
+                const constraint_state *state);
+/* The row of a coupling, of tendons but for what they do. */
+void form_coupling(linear_form *f, const solved_step *s, int row);
+/* A tendon's row by h and by parameters; by_h: of its law. */
+void form_tendon_row(linear_form *f, const solved_step *s, const tendon_row *row, double by_h);
+
+/* What a tendon does to a row of its couplings: share (length + rate.d), less bend times how it
+ * moved, by its length. */
+typedef struct tendon_coupling {
+  int place; /* -1: before the first */
+  int row;   /* of the problem's equalities */
+  double share, bend, moved;
+  coupling_change law;
+} tendon_coupling;
+
+/* The next of them; 0: there are no more. */
+int next_coupling(tendon_coupling *c, const solved_step *s, int tendon);
 
 /* push/pushforward.c: r (n) of all free variables, w (rows), e (equalities), each with this stride,
  * from tangents (one direction, NULL: zero). */

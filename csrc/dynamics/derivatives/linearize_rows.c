@@ -301,27 +301,16 @@ static void add_coupling_derivative(const qd_model *model, qd_workspace *w,
                                     const double *delta, int tendon) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const int first = model->tendon_dof_start[tendon];
-  for (int i = 0; i < one->equality_count; ++i) {
-    const constraint_state *state = p->constraint + p->equality[one->equality + i].constraint;
-    double *row = s->d_equality + (size_t)i * (size_t)s->columns;
-    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
-      if (state->tendon[k] != tendon) {
-        continue;
-      }
-      const coupling_change change = problem_coupling_change(p, model, options, one->equality + i);
-      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
-      double moved = tendon_displacement(p, model, tendon, delta);
-      if (change.in_time != 0.0) {
-        moved += change.in_time * tendon_displacement(p, model, tendon, p->v);
-      }
-      const double length = share * change.by_violation - bend * moved;
-      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
-        row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
-      }
-      add_rate(model, p, s, row, tendon, share, change.in_time);
-      subtract_force_slope(model, w, tendon, -bend * p->dual_eq[one->equality + i]);
+  const solved_step solved = {model, w, options, NULL, delta};
+  tendon_coupling c = {.place = -1};
+  while (next_coupling(&c, &solved, tendon)) {
+    double *row = s->d_equality + (size_t)(c.row - one->equality) * (size_t)s->columns;
+    const double length = c.share * c.law.by_violation - c.bend * c.moved;
+    for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+      row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
     }
+    add_rate(model, p, s, row, tendon, c.share, c.law.in_time);
+    subtract_force_slope(model, w, tendon, -c.bend * p->dual_eq[c.row]);
   }
 }
 

@@ -32,22 +32,6 @@ static double coupling_weight(const qd_model *model, const constraint_state *s) 
   return weight;
 }
 
-/* What the metric makes of the weight of equality i of the island. */
-static double equality_share(problem *p, const qd_model *model, const island *one, int i,
-                             const double *q) {
-  const tile_rows *C = &one->C;
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
-  for (int t = C->start[i]; t < C->start[i + 1]; ++t) {
-    for (int lane = 0; lane < 4; ++lane) {
-      const int column = 4 * C->tiles[t] + lane;
-      if (column < one->variable_count) {
-        p->scratch[column] = C->values[4 * (size_t)t + (size_t)lane];
-      }
-    }
-  }
-  return metric_share(p, model, one, q);
-}
-
 static mujoco_reference law_of(const qd_model *model, const equality_row *row, double weight) {
   return mujoco_reference_of(model->constraint_solver + 8 * row->constraint, weight);
 }
@@ -148,11 +132,7 @@ void equality_yield(problem *p, const qd_model *model, const qd_step_options *o,
   mujoco_reference of =
       law_of(model, row,
              s->rows == 1 ? coupling_weight(model, s) : anchor_weight(model, s, row->component));
-  if (of.kind & QD_REFERENCE_IMPLICIT) {
-    const double share = equality_share(p, model, one, i, q);
-    row->shares = share != 1.0;
-    of.weight *= share;
-  }
+  row->shares = metric_share_weigh(&of, p, model, one, &one->C, i, q);
   row->weight = of.weight;
   if (s->rows == 1) {
     couple(p, model, o, &of, one->equality + i);

@@ -36,7 +36,9 @@ static void add_turns(sums *s, const problem *p, const island *one, int i, const
   }
 }
 
-double metric_share(const problem *p, const qd_model *model, const island *one, const double *q) {
+/* Of a row in p->scratch (variables of the island). */
+static double share_of(const problem *p, const qd_model *model, const island *one,
+                       const double *q) {
   sums s = {0.0, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
@@ -55,6 +57,22 @@ double metric_share(const problem *p, const qd_model *model, const island *one, 
     add_entry(&s, p->scratch[i], *cost_entry(one, i, i) - spring, spring);
   }
   return s.by_mass > 0.0 ? s.by_metric / s.by_mass : 1.0;
+}
+
+int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *model,
+                       const island *one, const tile_rows *rows, int i, const double *q) {
+  if (!(of->kind & QD_REFERENCE_IMPLICIT)) {
+    return 0;
+  }
+  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
+    for (int lane = 0; lane < 4 && 4 * rows->tiles[t] + lane < one->variable_count; ++lane) {
+      p->scratch[4 * rows->tiles[t] + lane] = rows->values[4 * (size_t)t + (size_t)lane];
+    }
+  }
+  const double share = share_of(p, model, one, q);
+  of->weight *= share;
+  return share != 1.0;
 }
 
 double metric_share_of_dof(const problem *p, const island *one, int variable) {
@@ -102,5 +120,5 @@ double metric_share_of_contact(problem *p, const qd_model *model, const island *
       }
     }
   }
-  return metric_share(p, model, one, q);
+  return share_of(p, model, one, q);
 }

@@ -7,10 +7,13 @@
 #ifndef QD_DYNAMICS_METRIC_SHARE_H
 #define QD_DYNAMICS_METRIC_SHARE_H
 
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/problem.h"
 
-/* Of a row of the island, given in p->scratch (variables of the island). */
-double metric_share(const problem *p, const qd_model *model, const island *one, const double *q);
+/* The weight of a law that is implicit takes the share of row i of the island's G or C; 1 if that
+ * changes it. */
+int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *model,
+                       const island *one, const tile_rows *rows, int i, const double *q);
 
 /* Of a row along one DOF of a hinge or slide, a variable of the island. */
 double metric_share_of_dof(const problem *p, const island *one, int variable);

@@ -75,28 +75,11 @@ static mujoco_reference law_of(const qd_model *model, const tendon_row *row, dou
   return of;
 }
 
-/* Of the tendon's row. */
-static double share_of_tendon(problem *p, const qd_model *model, const island *one, int tendon,
-                              const double *q) {
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    const int dof = model->tendon_dof[d];
-    if (model->tendon_dof_counts[d] && p->variable_of_dof[dof] >= 0) {
-      p->scratch[column_of(p, one, dof)] = p->tendons.rate[d];
-    }
-  }
-  return metric_share(p, model, one, q);
-}
-
 static void yield_at(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                      const double *q, tendon_row *row) {
   mujoco_reference of = law_of(model, row, model->tendon_invweight[row->tendon]);
   mujoco_row law;
-  if (of.kind & QD_REFERENCE_IMPLICIT) {
-    const double share = share_of_tendon(p, model, one, row->tendon, q);
-    row->shares = share != 1.0;
-    of.weight *= share;
-  }
+  row->shares = metric_share_weigh(&of, p, model, one, &one->G, one->G.count - 1, q);
   row->weight = of.weight;
   row->capped = 0;
   mujoco_row_compute(&law, NULL, NULL, &of, row->beyond, o->h);

@@ -28,12 +28,10 @@ static void write_entries(problem *p, island *one, const turn_row *row) {
     }
   }
   double *values = tile_rows_append(&one->G, &p->list);
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
   for (int i = 0; i < 3; ++i) {
     if (p->variable_of_dof[row->dof + i] >= 0) {
       const int column = column_of(p, one, row->dof + i);
       values[4 * (column / 4 - p->list.tiles[0]) + column % 4] = row->axis[i];
-      p->scratch[column] = row->axis[i];
     }
   }
 }
@@ -43,11 +41,7 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   mujoco_reference of = law_of(model, &row, model->dof_invweight[row.dof]);
   mujoco_row law;
   write_entries(p, one, &row);
-  if (of.kind & QD_REFERENCE_IMPLICIT) {
-    const double share = metric_share(p, model, one, q);
-    row.shares = share != 1.0;
-    of.weight *= share;
-  }
+  row.shares = metric_share_weigh(&of, p, model, one, &one->G, one->G.count - 1, q);
   row.weight = of.weight;
   row.row = p->row_count;
   mujoco_row_compute(&law, NULL, NULL, &of, row.beyond, o->h);

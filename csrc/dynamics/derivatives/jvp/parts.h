@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "dynamics/derivatives/actuator_part.h"
-#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/coasting_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/inertia_form.h"
@@ -28,6 +26,10 @@ static inline double tangent_at(const pushforward *p, int argument, int at) {
   return p->tangent[argument] != NULL ? p->tangent[argument][at] : 0.0;
 }
 
+static inline linear_form along(const pushforward *p) {
+  return (linear_form){.tangent = p->tangent};
+}
+
 static inline void tangent_vec3(double out[3], const pushforward *p, int argument, int body) {
   vec3_set(out, 0.0, 0.0, 0.0);
   if (p->tangent[argument] != NULL) {
@@ -38,11 +40,8 @@ static inline void tangent_vec3(double out[3], const pushforward *p, int argumen
 void push_contact(const pushforward *p, int index);
 void push_constraints(const pushforward *p);
 
-/* Along the tangent, of an actuator's force with these slopes; its coordinate moves by dl. */
+/* Of an actuator's force with these slopes; its coordinate moves by dl. */
 double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl);
-
-/* Of what it pulls with by its limits. */
-double limit_change(const pushforward *p, const actuator_part *part, int i);
 
 /* r -= rate times the forces' change */
 void push_tendon_forces(const pushforward *p, double *r);

@@ -3,17 +3,9 @@
 #include "dynamics/problem/yield.h"
 
 double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl) {
-  return slope->l * dl + slope->u * tangent_at(p, QD_BY_U, i) +
-         slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
-         slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
-         slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
-         slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) +
-         slope->h * tangent_at(p, QD_BY_H, 0);
-}
-
-double limit_change(const pushforward *p, const actuator_part *part, int i) {
-  return part->by_lower * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i) +
-         part->by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
+  linear_form f = along(p);
+  form_actuator(&f, slope, i);
+  return slope->l * dl + f.change;
 }
 
 /* Of length, rate.delta and rate.v, with a constant rate. */
@@ -44,16 +36,6 @@ static void push_spatial_tendon(double change[3], const pushforward *p, int tend
   }
 }
 
-/* The slack of a spring changes with its stiffness by its force times that of 1 / k. */
-static double push_stiffness(const pushforward *p, const tendon_row *row) {
-  if (row->kind != TENDON_SPRING && row->kind != TENDON_REST) {
-    return 0.0;
-  }
-  const double k = p->s->model->parameters.tendon_stiffness[row->tendon];
-  return -p->s->w->problem.dual[row->row] / (k * k) *
-         tangent_at(p, QD_BY_TENDON_STIFFNESS, row->tendon);
-}
-
 /* Its row, and the change of its force that no row says. */
 static void push_tendon_actuator(const pushforward *p, const tendon_row *row,
                                  const double change[2]) {
@@ -62,8 +44,10 @@ static void push_tendon_actuator(const pushforward *p, const tendon_row *row,
       actuator_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta, i);
   const double by_coordinate = force_change(p, &part.slope, i, change[0]);
   const int has_row = part.row >= 0;
+  linear_form range = along(p);
+  form_force_range(&range, &part, i);
   p->w[row->row * p->stride] = change[1] + (has_row ? part.per_row * by_coordinate : 0.0);
-  p->d->tendon_change[row->tendon] += limit_change(p, &part, i) + (has_row ? 0.0 : by_coordinate);
+  p->d->tendon_change[row->tendon] += range.change + (has_row ? 0.0 : by_coordinate);
 }
 
 void push_tendon_forces(const pushforward *p, double *r) {
@@ -81,39 +65,18 @@ void push_tendon_forces(const pushforward *p, double *r) {
 
 /* What the changes of length, rate.delta and rate.v do to a tendon's couplings. */
 static void push_coupled_tendon(const pushforward *p, int tendon, const double change[3]) {
-  const problem *program = &p->s->w->problem;
-  for (int i = 0; i < program->equality_count; ++i) {
-    const constraint_state *state = program->constraint + program->equality[i].constraint;
-    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
-      if (state->tendon[k] != tendon) {
-        continue;
-      }
-      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
-      const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, i);
-      double moved = tendon_displacement(program, p->s->model, tendon, p->s->delta);
-      if (law.in_time != 0.0) {
-        moved += law.in_time * tendon_displacement(program, p->s->model, tendon, program->v);
-      }
-      p->e[i * p->stride] +=
-          share * (law.by_violation * change[0] + change[1] + law.in_time * change[2]) -
-          bend * moved * change[0];
-      p->d->tendon_change[tendon] -= bend * program->dual_eq[i] * change[0];
-    }
+  tendon_coupling c = {.place = -1};
+  while (next_coupling(&c, p->s, tendon)) {
+    p->e[c.row * p->stride] +=
+        c.share * (c.law.by_violation * change[0] + change[1] + c.law.in_time * change[2]) -
+        c.bend * c.moved * change[0];
+    p->d->tendon_change[tendon] -= c.bend * p->s->w->problem.dual_eq[c.row] * change[0];
   }
-}
-
-/* A damper gives way by h over its damping. */
-static double push_damper(const pushforward *p, const tendon_row *row) {
-  const problem *program = &p->s->w->problem;
-  return row->kind == TENDON_DAMPER ? program->dual[row->row] * program->compliance[row->row] /
-                                          p->s->options->h * tangent_at(p, QD_BY_H, 0)
-                                    : 0.0;
 }
 
 void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
-  const double dh = tangent_at(p, QD_BY_H, 0);
   int row = 0;
   memset(p->d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
@@ -134,10 +97,11 @@ void push_tendons(const pushforward *p) {
         push_tendon_actuator(p, at, change);
         continue;
       }
+      linear_form own = along(p);
       problem_tendon_change(by, program, model, p->s->options, at);
-      p->w[at->row * p->stride] = by[0] * change[0] + at->sign * change[1] + by[1] * change[2] +
-                                  (dh != 0.0 ? by[2] * dh : 0.0) + push_stiffness(p, at) +
-                                  push_damper(p, at);
+      form_tendon_row(&own, p->s, at, by[2]);
+      p->w[at->row * p->stride] =
+          by[0] * change[0] + at->sign * change[1] + by[1] * change[2] + own.change;
     }
   }
 }

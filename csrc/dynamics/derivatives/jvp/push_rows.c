@@ -210,21 +210,6 @@ static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushfo
   }
 }
 
-/* Of (dC/dt) v, by the DOFs of both bodies. */
-static void push_drift(double change[CONSTRAINT_ROWS_MAX], const pushforward *p,
-                       const constraint_state *state) {
-  const qd_workspace *w = p->s->w;
-  double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
-  constraint_walk walk = {0, 0};
-  for (int j; (j = constraint_next_dof(&walk, state, p->s->model)) >= 0;) {
-    constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
-                                j);
-    for (int i = 0; i < state->rows; ++i) {
-      change[i] += by_q[i] * tangent_at(p, QD_BY_Q, j) + by_v[i] * tangent_at(p, QD_BY_V, j);
-    }
-  }
-}
-
 /* Rows of a connect or a weld, from `row` on. */
 static void push_constraint(const pushforward *p, int row) {
   const problem *program = &p->s->w->problem;
@@ -233,43 +218,27 @@ static void push_constraint(const pushforward *p, int row) {
   const double *force = program->constraint_force + QD_CONSTRAINT_FORCE * index;
   const double length = constraint_length(state);
   double moved[CONSTRAINT_ROWS_MAX], late[CONSTRAINT_ROWS_MAX] = {0.0};
-  double violation[CONSTRAINT_ROWS_MAX], drift[CONSTRAINT_ROWS_MAX] = {0.0}, along = 0.0;
+  double violation[CONSTRAINT_ROWS_MAX], along_depth = 0.0;
+  linear_form drift[CONSTRAINT_ROWS_MAX];
+  for (int i = 0; i < state->rows; ++i) {
+    drift[i] = along(p);
+  }
   push_motion(moved, p, state, p->point->delta.body, p->d->d_delta);
   if (contacts_yield_in_time(p->s->options)) {
     push_motion(late, p, state, program->velocity.body, p->d->d_velocity);
-    push_drift(drift, p, state);
+    form_drift(drift, p->s, state);
   }
   push_violation(violation, p, state, force, program->law[index].turning);
   for (int i = 0; i < state->rows && length > 0.0; ++i) {
-    along -= state->violation[i] / length * violation[i];
+    along_depth -= state->violation[i] / length * violation[i];
   }
   for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
     const anchor_change law = problem_anchor_change(program, p->s->model, p->s->options, row);
     const int i = program->equality[row].component;
     p->e[row * p->stride] = moved[i] + law.in_time * late[i] + law.spring * violation[i] +
-                            law.along * along + law.drift * drift[i] +
+                            law.along * along_depth + law.drift * drift[i].change +
                             law.by_h * tangent_at(p, QD_BY_H, 0);
   }
-}
-
-/* A coupling, of tendons but for what they do (push_drives.c). */
-static double push_coupling(const pushforward *p, int row) {
-  const problem *program = &p->s->w->problem;
-  const constraint_state *state = program->constraint + program->equality[row].constraint;
-  const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, row);
-  double sum = law.by_h * tangent_at(p, QD_BY_H, 0);
-  for (int side = 0; side < 2; ++side) {
-    const int dof = state->dof[side];
-    if (dof >= 0) {
-      const double share = side == 0 ? 1.0 : -state->slope;
-      const double bend = side == 0 ? 0.0 : state->curvature;
-      const double late = law.in_time != 0.0 ? law.in_time * program->v[dof] : 0.0;
-      sum += (share * law.by_violation - bend * (p->s->delta[dof] + late)) *
-                 tangent_at(p, QD_BY_Q, dof) +
-             share * law.in_time * tangent_at(p, QD_BY_V, dof);
-    }
-  }
-  return sum;
 }
 
 void push_constraints(const pushforward *p) {
@@ -278,8 +247,9 @@ void push_constraints(const pushforward *p) {
   while (row < program->equality_count) {
     const int index = program->equality[row].constraint;
     if (program->constraint[index].rows == 1) {
-      p->e[row * p->stride] = push_coupling(p, row);
-      ++row;
+      linear_form f = along(p);
+      form_coupling(&f, p->s, row);
+      p->e[row++ * p->stride] = f.change;
       continue;
     }
     push_constraint(p, row);

@@ -1,30 +1,6 @@
 /* The change as a whole: what it takes from DOFs, and the order of all parts. */
 #include "dynamics/derivatives/jvp/parts.h"
 
-/* Of the force of the joint's spring and damper, towards rest. */
-static double spring_change(const pushforward *p, int j) {
-  const qd_model *model = p->s->model;
-  const double *q = p->s->input->q, delta = p->s->delta[j];
-  const int joint = model->dof_joint[j], by_stiffness = p->tangent[QD_BY_JOINT_STIFFNESS] != NULL;
-  const double stiffness = model->parameters.joint_stiffness[joint];
-  const double rate = damping_rate(p->s->options);
-  const double damping = model->parameters.joint_damping[joint];
-  double row[3], sum = rate * delta *
-                       (tangent_at(p, QD_BY_JOINT_DAMPING, joint) -
-                        damping * rate * tangent_at(p, QD_BY_H, 0));
-  int first, count = stiffness > 0.0 ? joint_stretch_row(model, j, q, row, &first) : 0;
-  for (int i = 0; i < count; ++i) {
-    sum += stiffness * row[i] * tangent_at(p, QD_BY_Q, first + i);
-  }
-  if (model->dof_q[j] >= 0) {
-    sum -= stiffness * tangent_at(p, QD_BY_JOINT_SPRINGREF, joint);
-  }
-  if (by_stiffness) {
-    sum += tangent_at(p, QD_BY_JOINT_STIFFNESS, joint) * (delta + joint_stretch(model, j, q));
-  }
-  return sum;
-}
-
 /* Of what the actuators pull with, apart from those whose rows say it. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
@@ -40,36 +16,17 @@ static double actuator_change(const pushforward *p, int j) {
       p->w[part.row * p->stride] = part.per_row * change;
     }
     sum += part.row >= 0 ? force_change(p, &part.resistance, i, 0.0) : change;
-    sum += limit_change(p, &part, i);
+    linear_form range = along(p);
+    form_force_range(&range, &part, i);
+    sum += range.change;
   }
   return sum;
 }
 
-/* A row along one DOF, by its q, its v and h. */
-static double along_dof(const pushforward *p, const double change[3], int dof) {
-  return change[0] * tangent_at(p, QD_BY_Q, dof) + change[1] * tangent_at(p, QD_BY_V, dof) +
-         change[2] * tangent_at(p, QD_BY_H, 0);
-}
-
-/* Of dry friction, whose limits move with it. */
-static void push_friction_loss(const pushforward *p, double *r) {
-  const problem *program = &p->s->w->problem;
-  for (int i = 0; i < program->force_row_count; ++i) {
-    const force_row *row = program->force_row + i;
-    if (row->actuator < 0) {
-      double change[3];
-      problem_friction_change(change, program, p->s->model, p->s->options, row);
-      p->w[row->row * p->stride] = along_dof(p, change, row->dof);
-      const int joint = p->s->model->dof_joint[row->dof];
-      r[program->variable_of_dof[row->dof] * p->stride] -=
-          (program->by_upper[row->row] - program->by_lower[row->row]) *
-          tangent_at(p, QD_BY_JOINT_FRICTION, joint);
-    }
-  }
-}
-
 static double joint_change(const pushforward *p, int j) {
-  return -tangent_at(p, QD_BY_TAU, j) + spring_change(p, j) - actuator_change(p, j);
+  linear_form spring = along(p);
+  form_spring(&spring, p->s, j);
+  return -tangent_at(p, QD_BY_TAU, j) + spring.change - actuator_change(p, j);
 }
 
 /* The change of what rotors need. */
@@ -108,55 +65,45 @@ static void push_joints(const pushforward *p, double *r) {
   }
 }
 
-static void push_ball_limits(const pushforward *p, double *r) {
-  const problem *program = &p->s->w->problem;
-  for (int k = 0; k < program->ball_limit_count; ++k) {
-    const ball_limit *limit = program->ball_limit + k;
-    ball_part part;
-    ball_part_compute(&part, program, limit, p->s->delta);
-    if (limit->capped) {
-      p->w[limit->row * p->stride] -= p->s->options->recovery_speed * tangent_at(p, QD_BY_H, 0);
-    }
-    for (int j = 0; j < 3; ++j) {
-      const double dq = tangent_at(p, QD_BY_Q, limit->dof + j);
-      for (int i = 0; i < BALL_ROWS; ++i) {
-        p->w[(limit->row + i) * p->stride] += part.rows[3 * i + j] * dq;
-      }
-      for (int i = 0; i < 3; ++i) {
-        const int variable = program->variable_of_dof[limit->dof + i];
-        if (variable >= 0) {
-          r[variable * p->stride] -= part.force[3 * i + j] * dq;
-        }
-      }
+/* Changes of rows from `row` on, and of the forces of DOFs from `dof` on that go with them. */
+static void put_forms(const pushforward *p, const linear_form *f, int rows, int row, int forces,
+                      int dof, double *r) {
+  for (int i = 0; i < rows; ++i) {
+    p->w[(row + i) * p->stride] = f[i].change;
+  }
+  for (int i = 0; i < forces; ++i) {
+    const int variable = p->s->w->problem.variable_of_dof[dof + i];
+    if (variable >= 0) {
+      r[variable * p->stride] -= f[rows + i].change;
     }
   }
 }
 
-/* And the limits of dry friction, which move with it. */
-static void push_turn_rows(const pushforward *p, double *r) {
+/* Limits of ball joints, and dry friction, whose limits move with it. */
+static void push_rows_of_joints(const pushforward *p, double *r) {
   const problem *program = &p->s->w->problem;
-  for (int k = 0; k < program->turn_row_count; ++k) {
-    const turn_row *row = program->turn_row + k;
-    turn_change change;
-    problem_turn_change(&change, program, p->s->model, p->s->options, row, p->s->delta);
-    double sum = change.by_h * tangent_at(p, QD_BY_H, 0);
-    const double share = row->is_limit
-                             ? 0.0
-                             : (program->by_upper[row->row] - program->by_lower[row->row]) *
-                                   tangent_at(p, QD_BY_JOINT_FRICTION, row->joint);
-    for (int j = 0; j < 3; ++j) {
-      const int variable = program->variable_of_dof[row->dof + j];
-      double force = share * row->axis[j];
-      sum += change.by_q[j] * tangent_at(p, QD_BY_Q, row->dof + j) +
-             change.by_v[j] * tangent_at(p, QD_BY_V, row->dof + j);
-      for (int i = 0; i < 3; ++i) {
-        force += change.force[3 * j + i] * tangent_at(p, QD_BY_Q, row->dof + i);
-      }
-      if (variable >= 0) {
-        r[variable * p->stride] -= force;
-      }
+  for (int i = 0; i < program->force_row_count; ++i) {
+    const force_row *row = program->force_row + i;
+    if (row->actuator < 0) {
+      linear_form f[2] = {along(p), along(p)};
+      form_friction(f, p->s, row);
+      put_forms(p, f, 1, row->row, 1, row->dof, r);
     }
-    p->w[row->row * p->stride] = sum;
+  }
+  for (int i = 0; i < program->ball_limit_count; ++i) {
+    const ball_limit *limit = program->ball_limit + i;
+    linear_form f[BALL_ROWS + 3];
+    for (int k = 0; k < BALL_ROWS + 3; ++k) {
+      f[k] = along(p);
+    }
+    form_ball_limit(f, p->s, limit);
+    put_forms(p, f, BALL_ROWS, limit->row, 3, limit->dof, r);
+  }
+  for (int i = 0; i < program->turn_row_count; ++i) {
+    const turn_row *row = program->turn_row + i;
+    linear_form f[4] = {along(p), along(p), along(p), along(p)};
+    form_turn_row(f, p->s, row);
+    put_forms(p, f, 1, row->row, 3, row->dof, r);
   }
 }
 
@@ -191,7 +138,9 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
     const limit_row *limit = program->limit + i;
     double change[3];
     problem_limit_change(change, program, model, s->options, limit);
-    w[limit->row * stride] = along_dof(&p, change, limit->dof);
+    linear_form f = along(&p);
+    form_along_dof(&f, change, limit->dof);
+    w[limit->row * stride] = f.change;
   }
   push_constraints(&p);
   push_tendons(&p);
@@ -203,8 +152,6 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   wrench_sum_subtrees(d->scratch, model);
   wrench_sum_subtrees(d->momentum_z, model);
   push_joints(&p, r);
-  push_friction_loss(&p, r);
   push_tendon_forces(&p, r);
-  push_ball_limits(&p, r);
-  push_turn_rows(&p, r);
+  push_rows_of_joints(&p, r);
 }

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#include "dynamics/derivatives/actuator_part.h"
-#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/coasting_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/inertia_form.h"
@@ -42,6 +40,10 @@ static inline void add_gradient(const pullback *p, int argument, int at, double 
   }
 }
 
+static inline linear_form weighed(const pullback *p, double weight) {
+  return (linear_form){.gradient = p->gradient, .weight = weight};
+}
+
 static inline void add_pose_force(wrench *pose, int body, const double point[3],
                                   const double force[3]) {
   static const double none[3] = {0.0, 0.0, 0.0};
@@ -53,17 +55,12 @@ static inline void add_pose_force(wrench *pose, int body, const double point[3],
 void pull_contact(const pullback *p, int index);
 void pull_constraints(const pullback *p);
 
-/* z is the cotangent of an actuator's force that has these slopes, but for its coordinate. */
-void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i);
-void pull_force_range(const pullback *p, double z, const actuator_part *part, int i);
-
 /* Of what its slopes say, with z that of a force along its coordinate. */
 double actuator_cotangent(const pullback *p, const actuator_part *part, double z);
 
-/* Parameters of those that pull along tendons. */
-void pull_tendon_actuators(const pullback *p);
+/* Parameters of tendons' rows. */
+void pull_tendon_parameters(const pullback *p);
 void pull_tendons(const pullback *p);
-void pull_tendon_stiffness(const pullback *p);
 void pull_body(const pullback *p, int b);
 
 #endif

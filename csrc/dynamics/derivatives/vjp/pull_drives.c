@@ -1,20 +1,6 @@
 /* What the gradient takes from actuators and tendons. */
 #include "dynamics/derivatives/vjp/parts.h"
 
-void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i) {
-  add_gradient(p, QD_BY_U, i, z * slope->u);
-  add_gradient(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
-  add_gradient(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
-  add_gradient(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
-  add_gradient(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
-  add_gradient(p, QD_BY_H, 0, z * slope->h);
-}
-
-void pull_force_range(const pullback *p, double z, const actuator_part *part, int i) {
-  add_gradient(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, z * part->by_lower);
-  add_gradient(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, z * part->by_upper);
-}
-
 double actuator_cotangent(const pullback *p, const actuator_part *part, double z) {
   return part->row >= 0 ? part->per_row * p->mu[part->row * p->stride] : z;
 }
@@ -28,15 +14,21 @@ static double tendon_cotangent(const pullback *p, const tendon_row *row) {
   return tendon_displacement(&p->s->w->problem, p->s->model, row->tendon, p->d->z);
 }
 
-void pull_tendon_actuators(const pullback *p) {
+void pull_tendon_parameters(const pullback *p) {
   const problem *program = &p->s->w->problem;
   for (int k = 0; k < program->tendon_row_count; ++k) {
     const tendon_row *row = program->tendon_row + k;
     if (row->kind >= TENDON_ACTUATOR) {
       const actuator_part part = tendon_part(p, row);
       const double z = tendon_cotangent(p, row);
-      pull_force(p, actuator_cotangent(p, &part, z), &part.slope, row->actuator);
-      pull_force_range(p, z, &part, row->actuator);
+      linear_form own = weighed(p, actuator_cotangent(p, &part, z)), range = weighed(p, z);
+      form_actuator(&own, &part.slope, row->actuator);
+      form_force_range(&range, &part, row->actuator);
+    } else {
+      double by[3];
+      linear_form own = weighed(p, p->mu[row->row * p->stride]);
+      problem_tendon_change(by, program, p->s->model, p->s->options, row);
+      form_tendon_row(&own, p->s, row, by[2]);
     }
   }
 }
@@ -176,37 +168,19 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
   problem_tendon_change(by, program, p->s->model, p->s->options, row);
   cotangent[0] += by[0] * mu;
   cotangent[2] += by[1] * mu;
-  add_gradient(p, QD_BY_H, 0, by[2] * mu);
-  if (row->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
-    add_gradient(p, QD_BY_H, 0,
-                 mu * program->dual[row->row] * program->compliance[row->row] / p->s->options->h);
-  }
 }
 
 /* The same by its couplings. */
 static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[3]) {
   const problem *program = &p->s->w->problem;
-  const qd_model *model = p->s->model;
-  for (int i = 0; i < program->equality_count; ++i) {
-    const constraint_state *state = program->constraint + program->equality[i].constraint;
-    const double nu = p->nu[i * p->stride];
-    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
-      if (state->tendon[k] != tendon) {
-        continue;
-      }
-      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
-      const coupling_change law = problem_coupling_change(program, model, p->s->options, i);
-      double moved = tendon_displacement(program, model, tendon, p->s->delta);
-      if (law.in_time != 0.0) {
-        moved += law.in_time * tendon_displacement(program, model, tendon, program->v);
-      }
-      cotangent[0] +=
-          law.by_violation * nu * share -
-          bend * (nu * moved +
-                  program->dual_eq[i] * tendon_displacement(program, model, tendon, p->d->z));
-      cotangent[1] += nu * share;
-      cotangent[2] += law.in_time * nu * share;
-    }
+  const double z = tendon_displacement(program, p->s->model, tendon, p->d->z);
+  tendon_coupling c = {.place = -1};
+  while (next_coupling(&c, p->s, tendon)) {
+    const double nu = p->nu[c.row * p->stride];
+    cotangent[0] +=
+        c.law.by_violation * nu * c.share - c.bend * (nu * c.moved + program->dual_eq[c.row] * z);
+    cotangent[1] += nu * c.share;
+    cotangent[2] += c.law.in_time * nu * c.share;
   }
 }
 
@@ -223,17 +197,5 @@ void pull_tendons(const pullback *p) {
       pull_tendon_row(p, program->tendon_row + row, cotangent);
     }
     pull_tendon(p, tendon, cotangent);
-  }
-}
-
-void pull_tendon_stiffness(const pullback *p) {
-  const problem *program = &p->s->w->problem;
-  for (int i = 0; i < program->tendon_row_count; ++i) {
-    const tendon_row *row = program->tendon_row + i;
-    if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {
-      const double k = p->s->model->parameters.tendon_stiffness[row->tendon];
-      p->gradient[QD_BY_TENDON_STIFFNESS][row->tendon] -=
-          p->mu[row->row * p->stride] * program->dual[row->row] / (k * k);
-    }
   }
 }

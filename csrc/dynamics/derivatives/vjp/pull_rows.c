@@ -198,22 +198,6 @@ typedef struct anchor_cotangents {
   double drift[CONSTRAINT_ROWS_MAX]; /* of (dC/dt) v */
 } anchor_cotangents;
 
-/* By the DOFs of both bodies. */
-static void pull_drift(const pullback *p, const constraint_state *state,
-                       const double cotangent[CONSTRAINT_ROWS_MAX]) {
-  const qd_workspace *w = p->s->w;
-  double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
-  constraint_walk walk = {0, 0};
-  for (int j; (j = constraint_next_dof(&walk, state, p->s->model)) >= 0;) {
-    constraint_drift_derivative(by_q, by_v, state, p->s->model, &w->kinematics, &w->problem.drift,
-                                j);
-    for (int i = 0; i < state->rows; ++i) {
-      add_gradient(p, QD_BY_Q, j, cotangent[i] * by_q[i]);
-      add_gradient(p, QD_BY_V, j, cotangent[i] * by_v[i]);
-    }
-  }
-}
-
 /* The bodies' twists in a field, and the anchors: of force.(C x). twist: cotangents of the field's,
  * NULL: it is z. */
 static void pull_anchors(const pullback *p, const constraint_state *state, const twist_field *field,
@@ -290,7 +274,11 @@ static void pull_constraint(const pullback *p, int index, anchor_cotangents *of)
   pull_anchors(p, state, &p->point->delta, p->d->twist, of->motion);
   if (by_law) {
     pull_anchors(p, state, &program->velocity, p->d->bounce, of->late);
-    pull_drift(p, state, of->drift);
+    linear_form drift[CONSTRAINT_ROWS_MAX];
+    for (int i = 0; i < state->rows; ++i) {
+      drift[i] = weighed(p, of->drift[i]);
+    }
+    form_drift(drift, p->s, state);
   }
   pull_violation(p, state, of->violation);
 }
@@ -323,21 +311,11 @@ static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
 static void pull_coupling(const pullback *p, int row) {
   const problem *program = &p->s->w->problem;
   const constraint_state *state = program->constraint + program->equality[row].constraint;
-  const double cotangent = p->nu[row * p->stride], force = program->dual_eq[row];
-  const coupling_change law = problem_coupling_change(program, p->s->model, p->s->options, row);
-  add_gradient(p, QD_BY_H, 0, law.by_h * cotangent);
-  for (int side = 0; side < 2; ++side) {
-    const int dof = state->dof[side];
-    if (dof >= 0) {
-      const double share = side == 0 ? 1.0 : -state->slope;
-      const double bend = side == 0 ? 0.0 : state->curvature;
-      const double late = law.in_time != 0.0 ? law.in_time * program->v[dof] : 0.0;
-      const double moved = p->s->delta[dof] + late;
-      add_gradient(p, QD_BY_Q, dof,
-                   share * law.by_violation * cotangent -
-                       bend * (moved * cotangent + force * p->d->z[dof]));
-      add_gradient(p, QD_BY_V, dof, share * law.in_time * cotangent);
-    }
+  const int bent = state->dof[1];
+  linear_form f = weighed(p, p->nu[row * p->stride]);
+  form_coupling(&f, p->s, row);
+  if (bent >= 0) {
+    add_gradient(p, QD_BY_Q, bent, -state->curvature * program->dual_eq[row] * p->d->z[bent]);
   }
 }
 

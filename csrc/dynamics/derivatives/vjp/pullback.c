@@ -112,31 +112,6 @@ static void pull_rotors(const pullback *p) {
   }
 }
 
-/* Springs and dampers of the joints: L = -z k (d + stretch) - z damping rate d. */
-static void pull_spring(const pullback *p, int j) {
-  const qd_model *model = p->s->model;
-  const double *q = p->s->input->q, z = p->d->z[j], delta = p->s->delta[j];
-  const int joint = model->dof_joint[j];
-  const double stiffness = model->parameters.joint_stiffness[joint];
-  if (p->gradient[QD_BY_Q] != NULL && stiffness > 0.0) {
-    double row[3];
-    int first;
-    const int count = joint_stretch_row(model, j, q, row, &first);
-    for (int i = 0; i < count; ++i) {
-      p->gradient[QD_BY_Q][first + i] -= z * stiffness * row[i];
-    }
-  }
-  if (p->gradient[QD_BY_JOINT_STIFFNESS] != NULL) {
-    p->gradient[QD_BY_JOINT_STIFFNESS][joint] -= z * (delta + joint_stretch(model, j, q));
-  }
-  if (p->gradient[QD_BY_JOINT_SPRINGREF] != NULL && model->dof_q[j] >= 0) {
-    p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * stiffness;
-  }
-  const double rate = damping_rate(p->s->options);
-  add_gradient(p, QD_BY_JOINT_DAMPING, joint, -z * rate * delta);
-  add_gradient(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
-}
-
 static void pull_actuators(const pullback *p, int j) {
   const qd_model *model = p->s->model;
   int count;
@@ -146,60 +121,41 @@ static void pull_actuators(const pullback *p, int j) {
     const actuator_part part =
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
     const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
-    pull_force(p, own, &part.slope, i);
+    linear_form of_slope = weighed(p, own), of_rest = weighed(p, z);
+    form_actuator(&of_slope, &part.slope, i);
     add_gradient(p, QD_BY_Q, j, own * part.slope.l);
     if (part.row >= 0) {
-      pull_force(p, z, &part.resistance, i);
+      form_actuator(&of_rest, &part.resistance, i);
     }
-    pull_force_range(p, z, &part, i);
+    form_force_range(&of_rest, &part, i);
   }
 }
 
-/* A row along one DOF, by its q, its v and h. */
-static void pull_along_dof(const pullback *p, const double change[3], int dof, double cotangent) {
-  add_gradient(p, QD_BY_Q, dof, change[0] * cotangent);
-  add_gradient(p, QD_BY_V, dof, change[1] * cotangent);
-  add_gradient(p, QD_BY_H, 0, change[2] * cotangent);
-}
-
-/* Dry friction, whose limits move with it. */
-static void pull_friction_loss(const pullback *p) {
+/* Dry friction, whose limits move with it, and limits of ball joints. */
+static void pull_rows_of_joints(const pullback *p) {
   const problem *program = &p->s->w->problem;
+  const double *mu = p->mu, *z = p->d->z;
   for (int i = 0; i < program->force_row_count; ++i) {
     const force_row *row = program->force_row + i;
     if (row->actuator < 0) {
-      double change[3];
-      problem_friction_change(change, program, p->s->model, p->s->options, row);
-      pull_along_dof(p, change, row->dof, p->mu[row->row * p->stride]);
-      const double share = program->by_upper[row->row] - program->by_lower[row->row];
-      add_gradient(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof],
-                   p->d->z[row->dof] * share);
+      linear_form f[2] = {weighed(p, mu[row->row * p->stride]), weighed(p, z[row->dof])};
+      form_friction(f, p->s, row);
     }
   }
-}
-
-/* Rows of three turns, and the limits of their dry friction. */
-static void pull_turn_rows(const pullback *p) {
-  const problem *program = &p->s->w->problem;
-  for (int k = 0; k < program->turn_row_count; ++k) {
-    const turn_row *row = program->turn_row + k;
-    const double mu = p->mu[row->row * p->stride];
-    const double *z = p->d->z + row->dof;
-    turn_change change;
-    problem_turn_change(&change, program, p->s->model, p->s->options, row, p->s->delta);
-    add_gradient(p, QD_BY_H, 0, change.by_h * mu);
-    for (int j = 0; j < 3; ++j) {
-      double by_q = change.by_q[j] * mu;
-      for (int i = 0; i < 3; ++i) {
-        by_q += z[i] * change.force[3 * i + j];
-      }
-      add_gradient(p, QD_BY_Q, row->dof + j, by_q);
-      add_gradient(p, QD_BY_V, row->dof + j, change.by_v[j] * mu);
+  for (int i = 0; i < program->ball_limit_count; ++i) {
+    const ball_limit *limit = program->ball_limit + i;
+    linear_form f[BALL_ROWS + 3];
+    for (int k = 0; k < BALL_ROWS + 3; ++k) {
+      f[k] = weighed(p, k < BALL_ROWS ? mu[(limit->row + k) * p->stride]
+                                      : z[limit->dof + k - BALL_ROWS]);
     }
-    if (!row->is_limit) {
-      const double share = program->by_upper[row->row] - program->by_lower[row->row];
-      add_gradient(p, QD_BY_JOINT_FRICTION, row->joint, vec3_dot(row->axis, z) * share);
-    }
+    form_ball_limit(f, p->s, limit);
+  }
+  for (int i = 0; i < program->turn_row_count; ++i) {
+    const turn_row *row = program->turn_row + i;
+    linear_form f[4] = {weighed(p, mu[row->row * p->stride]), weighed(p, z[row->dof]),
+                        weighed(p, z[row->dof + 1]), weighed(p, z[row->dof + 2])};
+    form_turn_row(f, p->s, row);
   }
 }
 
@@ -209,12 +165,12 @@ static void pull_joints(const pullback *p) {
     if (p->gradient[QD_BY_TAU] != NULL) {
       p->gradient[QD_BY_TAU][j] = p->d->z[j];
     }
-    pull_spring(p, j);
+    linear_form spring = weighed(p, -p->d->z[j]);
+    form_spring(&spring, p->s, j);
     pull_actuators(p, j);
   }
-  pull_friction_loss(p);
-  pull_turn_rows(p);
-  pull_tendon_actuators(p);
+  pull_rows_of_joints(p);
+  pull_tendon_parameters(p);
 }
 
 static void pull_limits(const pullback *p) {
@@ -223,29 +179,8 @@ static void pull_limits(const pullback *p) {
     const limit_row *limit = program->limit + i;
     double change[3];
     problem_limit_change(change, program, p->s->model, p->s->options, limit);
-    pull_along_dof(p, change, limit->dof, p->mu[limit->row * p->stride]);
-  }
-}
-
-static void pull_ball_limits(const pullback *p) {
-  const problem *program = &p->s->w->problem;
-  for (int k = 0; k < program->ball_limit_count; ++k) {
-    const ball_limit *limit = program->ball_limit + k;
-    ball_part part;
-    ball_part_compute(&part, program, limit, p->s->delta);
-    for (int j = 0; j < 3; ++j) {
-      double sum = 0.0;
-      for (int r = 0; r < BALL_ROWS; ++r) {
-        sum += p->mu[(limit->row + r) * p->stride] * part.rows[3 * r + j];
-      }
-      for (int i = 0; i < 3; ++i) {
-        sum += p->d->z[limit->dof + i] * part.force[3 * i + j];
-      }
-      add_gradient(p, QD_BY_Q, limit->dof + j, sum);
-    }
-    if (limit->capped) {
-      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * p->mu[limit->row * p->stride]);
-    }
+    linear_form f = weighed(p, p->mu[limit->row * p->stride]);
+    form_along_dof(&f, change, limit->dof);
   }
 }
 
@@ -292,7 +227,6 @@ static void need_geometry(const pullback *p) {
 static void gather(const pullback *p) {
   if (p->bodies_move) {
     pull_limits(p);
-    pull_ball_limits(p);
     pull_constraints(p);
   }
   if (p->bodies_move || p->gradient[QD_BY_GEOM_SIZE] != NULL) {
@@ -306,9 +240,6 @@ static void gather(const pullback *p) {
   }
   if (p->gradient[QD_BY_MOCAP] != NULL) {
     pull_mocap(p);
-  }
-  if (p->gradient[QD_BY_TENDON_STIFFNESS] != NULL) {
-    pull_tendon_stiffness(p);
   }
   if (p->gradient[QD_BY_H] != NULL) {
     pull_step_length(p);
