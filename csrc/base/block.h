@@ -4,6 +4,7 @@
 #define QD_BASE_BLOCK_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -18,6 +19,27 @@ static inline void *block_allocate(size_t bytes) {
 #else
   return aligned_alloc(ARENA_ALIGNMENT, bytes);
 #endif
+}
+
+/* A struct and the vectors that `lay_out` gives it, in one block; `first` has what it begins as,
+ * sizes included. NULL if the heap is exhausted. */
+static inline void *block_create(void *first, size_t size, void (*lay_out)(void *of, arena *a),
+                                 size_t *bytes) {
+  arena counting = {NULL, 0};
+  arena_take(&counting, size);
+  lay_out(first, &counting);
+  arena laying = {(char *)block_allocate(counting.offset), 0};
+  if (laying.base == NULL) {
+    return NULL;
+  }
+#ifndef NDEBUG
+  memset(laying.base, 0xff, counting.offset); /* what is read before it is written shows */
+#endif
+  void *of = arena_take(&laying, size);
+  memcpy(of, first, size);
+  lay_out(of, &laying);
+  *bytes = counting.offset;
+  return of;
 }
 
 /* `block` may be NULL. */

@@ -54,6 +54,14 @@ LANES_INLINE void lanes_larger(lanes *out, const lanes *a, const lanes *b) {
   lanes_choose(out, &mask, a, b);
 }
 
+LANES_INLINE double dot_product(const double *a, const double *b, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
 LANES_INLINE int all_finite(const double *a, int count) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
   int i = 0;

@@ -8,6 +8,9 @@
 #ifndef QD_NUMERICS_CONES_H
 #define QD_NUMERICS_CONES_H
 
+#include <math.h>
+
+#include "base/lanes.h"
 #include "numerics/tiles/tiles.h"
 
 /* Ends: pairs of an interval's row, like rows of an orthant; the rows themselves and equalities
@@ -76,5 +79,15 @@ double cones_deviation(const cone_product *product, const double *slack, const d
 double cones_violation(const cone_product *product, const double *w);
 /* 1 if w lies in every cone, but for rounding. */
 int cones_hold(const cone_product *product, const double *w);
+
+/* |rows_1..| of one cone of a group */
+LANES_INLINE double cone_tail(const cone_group *group, int c, const double *rows) {
+  double sum = 0.0;
+  for (int i = 1; i < group->dim; ++i) {
+    const double own = rows[group->slot + i * group->padded + c];
+    sum += own * own;
+  }
+  return sqrt(sum);
+}
 
 #endif

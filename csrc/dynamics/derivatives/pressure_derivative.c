@@ -53,20 +53,12 @@ static void copy_screw(double out[6], const screw *S) {
   vec3_copy(out + 3, S->v);
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 /* Wrenches on both bodies by these of the inputs. */
 static void wrenches_by(wrench out[2], const pressure_change *change, const double *entries,
                         int first, int count) {
   double sum[PRESSURE_WRENCHES];
   for (int i = 0; i < PRESSURE_WRENCHES; ++i) {
-    sum[i] = dot(change->by + i * PRESSURE_INPUTS + first, entries, count);
+    sum[i] = dot_product(change->by + i * PRESSURE_INPUTS + first, entries, count);
   }
   for (int b = 0; b < 2; ++b) {
     vec3_copy(out[b].m, sum + 6 * b);
@@ -158,7 +150,7 @@ static void subtract_energy(double *r, int stride, const solved_step *s, const s
   const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
   double load[PRESSURE_NUMBERS];
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
-    load[i] = dot(pair->hessian + PRESSURE_NUMBERS * i + 6 * side, numbers, 6);
+    load[i] = dot_product(pair->hessian + PRESSURE_NUMBERS * i + 6 * side, numbers, 6);
   }
   for (int b = 0; b < 2; ++b) {
     for (int i = 0; i < counts[b]; ++i) {
@@ -166,7 +158,7 @@ static void subtract_energy(double *r, int stride, const solved_step *s, const s
       double here[6];
       if (variable >= 0) {
         pressure_numbers(here, pair->side + b, s->w->kinematics.dof_screw + dofs[b][i]);
-        r[(size_t)variable * (size_t)stride] -= dot(load + 6 * b, here, 6);
+        r[(size_t)variable * (size_t)stride] -= dot_product(load + 6 * b, here, 6);
       }
     }
   }
@@ -206,7 +198,7 @@ static void add_column(const solved_step *s, int index, int j, double *r, double
     const pressure_element *element = soft->element + e;
     for (int k = 0; element->row >= 0 && k < pressure_element_rows(element); ++k) {
       w[(size_t)(element->row + k) * (size_t)stride] +=
-          dot(row_changes(changes, e, k) + first, entries, 6) -
+          dot_product(row_changes(changes, e, k) + first, entries, 6) -
           program_row(pair, element, k, motion);
     }
   }
@@ -382,7 +374,7 @@ static void pair_columns(const solved_step *s, const island *one, const dof_matr
       const pressure_element *element = soft->element + e;
       for (int k = 0; element->row >= 0 && k < pressure_element_rows(element); ++k) {
         d_slack[(size_t)(element->row + k - one->row) * (size_t)columns + (size_t)c] =
-            dot(row_changes(changes, e, k), entries, 24);
+            dot_product(row_changes(changes, e, k), entries, 24);
       }
     }
   }
@@ -440,7 +432,7 @@ static void push_pair(const solved_step *s, const double *const tangent[QD_ARGUM
     const pressure_element *element = soft->element + e;
     for (int k = 0; element->row >= 0 && k < pressure_element_rows(element); ++k) {
       rows[(size_t)(element->row + k) * (size_t)stride] =
-          dot(row_changes(changes, e, k), entries, PRESSURE_INPUTS);
+          dot_product(row_changes(changes, e, k), entries, PRESSURE_INPUTS);
     }
   }
 }

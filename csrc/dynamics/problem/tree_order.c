@@ -3,9 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/lanes.h"
+#include "numerics/min_degree.h"
 
-#define BITS 64
 /* Smaller islands are all but dense: their order does not matter. */
 #define ORDER_FROM 12
 /* Trees of the largest island that is ordered: masks take this number squared in bits, 2 MiB. */
@@ -19,10 +18,9 @@
 void tree_graph_lay_out(tree_graph *graph, int tree_count, arena *a) {
   const int most = tree_count < ORDER_MOST ? tree_count : ORDER_MOST;
   const size_t capacity = (size_t)(most < ORDER_FROM ? 0 : most);
-  const size_t words = (capacity + BITS - 1) / BITS;
+  const size_t words = bit_words(capacity);
   graph->capacity = (int)capacity;
   graph->mask = arena_take(a, capacity * words * sizeof(uint64_t));
-  graph->left = arena_take(a, words * sizeof(uint64_t));
   ARENA_INTS(a, capacity, &graph->degree, &graph->rank, &graph->order, &graph->parent, &graph->size,
              &graph->end, &graph->fill, &graph->width, &graph->rows, &graph->kid, &graph->sibling,
              &graph->merged, &graph->first, &graph->next);
@@ -36,82 +34,34 @@ static uint64_t *mask_of(tree_graph *graph, int k) {
   return graph->mask + (size_t)k * (size_t)graph->words;
 }
 
-static uint64_t bit_of(int k) { return (uint64_t)1 << (k % BITS); }
-
-LANES_INLINE int popcount(uint64_t word) {
-#if defined(__GNUC__)
-  return __builtin_popcountll(word);
-#else
-  int count = 0;
-  for (; word; word &= word - 1) {
-    ++count;
-  }
-  return count;
-#endif
-}
-
 void tree_graph_clear(tree_graph *graph, int count) {
-  graph->words = (count + BITS - 1) / BITS;
+  graph->words = (int)bit_words((size_t)count);
   memset(graph->mask, 0, (size_t)count * (size_t)graph->words * sizeof(uint64_t));
 }
 
 void tree_graph_connect(tree_graph *graph, int a, int b) {
   if (a != b) {
-    mask_of(graph, a)[b / BITS] |= bit_of(b);
-    mask_of(graph, b)[a / BITS] |= bit_of(a);
+    set_bit(mask_of(graph, a), b);
+    set_bit(mask_of(graph, b), a);
   }
 }
 
-/* The neighbours of k know each other from now on; k is gone. */
-QD_MULTIVERSION
-static void eliminate(tree_graph *graph, int k) {
-  const uint64_t *own = mask_of(graph, k);
-  graph->left[k / BITS] &= ~bit_of(k);
-  for (int w = 0; w < graph->words; ++w) {
-    for (uint64_t rest = own[w]; rest; rest &= rest - 1) {
-      const int j = w * BITS + popcount((rest & (~rest + 1)) - 1);
-      uint64_t *mask = mask_of(graph, j);
-      int degree = 0;
-      for (int i = 0; i < graph->words; ++i) {
-        mask[i] = (mask[i] | own[i]) & graph->left[i];
-        degree += popcount(mask[i]);
-      }
-      mask[j / BITS] &= ~bit_of(j);
-      graph->degree[j] = degree - 1; /* its own bit came with its neighbour's mask */
-    }
-  }
+static elimination begin(tree_graph *graph, int count) {
+  const elimination e = {count, (size_t)graph->words, graph->mask, graph->degree};
+  elimination_begin(&e);
+  return e;
 }
 
-/* All are left, with all their neighbours. */
-static void begin(tree_graph *graph, int count) {
-  memset(graph->left, 0, (size_t)graph->words * sizeof(uint64_t));
-  for (int k = 0; k < count; ++k) {
-    graph->left[k / BITS] |= bit_of(k);
-    graph->degree[k] = 0;
-    for (int w = 0; w < graph->words; ++w) {
-      graph->degree[k] += popcount(mask_of(graph, k)[w]);
-    }
-  }
-}
-
-static void take(tree_graph *graph, int at, int k) {
+static void take(tree_graph *graph, const elimination *e, int at, int k) {
   graph->order[at] = k;
   graph->rank[k] = at;
-  eliminate(graph, k);
-  graph->degree[k] = -1;
+  elimination_take(e, k);
 }
 
-/* Minimum degree, the lowest of equals first. */
 static void find_order(tree_graph *graph, int count) {
-  begin(graph, count);
+  const elimination e = begin(graph, count);
   for (int at = 0; at < count; ++at) {
-    int best = -1;
-    for (int k = 0; k < count; ++k) {
-      if (graph->degree[k] >= 0 && (best < 0 || graph->degree[k] < graph->degree[best])) {
-        best = k;
-      }
-    }
-    take(graph, at, best);
+    take(graph, &e, at, elimination_next(&e));
   }
 }
 
@@ -122,9 +72,9 @@ static int fill_of(tree_graph *graph, int k) {
   int count = 0;
   for (int w = 0; w < graph->words; ++w) {
     for (uint64_t rest = own[w]; rest; rest &= rest - 1) {
-      const uint64_t *mask = mask_of(graph, w * BITS + popcount((rest & (~rest + 1)) - 1));
+      const uint64_t *mask = mask_of(graph, w * WORD_BITS + lowest_bit(rest));
       for (int i = 0; i < graph->words; ++i) {
-        count += popcount(own[i] & ~mask[i]);
+        count += bit_count(own[i] & ~mask[i]);
       }
       --count; /* itself */
     }
@@ -132,19 +82,9 @@ static int fill_of(tree_graph *graph, int k) {
   return count;
 }
 
-static int least_degree(const tree_graph *graph, int count) {
-  int least = INT_MAX;
-  for (int k = 0; k < count; ++k) {
-    if (graph->degree[k] >= 0 && graph->degree[k] < least) {
-      least = graph->degree[k];
-    }
-  }
-  return least;
-}
-
 /* Of the trees of nearly the least degree, the one that makes the least fill. */
-static int least_fill(tree_graph *graph, int count) {
-  const int least = least_degree(graph, count);
+static int least_fill(tree_graph *graph, const elimination *e) {
+  const int least = graph->degree[elimination_next(e)], count = e->count;
   const int most = least + 1 + (int)(DEGREE_SHARE * least);
   int best = -1;
   for (int k = 0; k < count; ++k) {
@@ -164,16 +104,16 @@ static int least_fill(tree_graph *graph, int count) {
 
 /* Minimum fill, as far as the neighbours of what went last are concerned. */
 static void find_order_by_fill(tree_graph *graph, int count) {
-  begin(graph, count);
+  const elimination e = begin(graph, count);
   for (int k = 0; k < count; ++k) {
     graph->fill[k] = -1;
   }
   for (int at = 0; at < count; ++at) {
-    const int best = least_fill(graph, count);
-    take(graph, at, best);
+    const int best = least_fill(graph, &e);
+    take(graph, &e, at, best);
     for (int w = 0; w < graph->words; ++w) {
       for (uint64_t rest = mask_of(graph, best)[w]; rest; rest &= rest - 1) {
-        graph->fill[w * BITS + popcount((rest & (~rest + 1)) - 1)] = -1;
+        graph->fill[w * WORD_BITS + lowest_bit(rest)] = -1;
       }
     }
   }
@@ -186,7 +126,7 @@ static int parent_of(tree_graph *graph, int k) {
   int parent = -1;
   for (int w = 0; w < graph->words; ++w) {
     for (uint64_t rest = mask_of(graph, k)[w]; rest; rest &= rest - 1) {
-      const int j = w * BITS + popcount((rest & (~rest + 1)) - 1);
+      const int j = w * WORD_BITS + lowest_bit(rest);
       if (parent < 0 || graph->rank[j] < graph->rank[parent]) {
         parent = j;
       }
@@ -274,7 +214,7 @@ static void find_blocks(tree_graph *graph, int count, const int *width) {
     graph->rows[k] = 0;
     for (int w = 0; w < graph->words; ++w) {
       for (uint64_t rest = mask_of(graph, k)[w]; rest; rest &= rest - 1) {
-        graph->rows[k] += width[w * BITS + popcount((rest & (~rest + 1)) - 1)];
+        graph->rows[k] += width[w * WORD_BITS + lowest_bit(rest)];
       }
     }
   }

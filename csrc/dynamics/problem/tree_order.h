@@ -20,7 +20,6 @@
 typedef struct tree_graph {
   int capacity, words;
   uint64_t *mask;                   /* (capacity, words) neighbours */
-  uint64_t *left;                   /* (words) not eliminated yet */
   int *degree, *rank;               /* (capacity) of neighbours that are left; when eliminated */
   int *order, *parent, *size, *end; /* (capacity) */
   int *fill;                        /* (capacity) that a tree would make, -1: not known */

@@ -94,15 +94,6 @@ static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
          scale + SUM_ROUNDING * stretch * workspace->units.reach;
 }
 
-/* The polish's best as the iterate. */
-static void keep_polish(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->iterate.x, workspace->polished.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->iterate.slack, workspace->polished.slack, row_bytes);
-  memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
-}
-
 /* Polish from the guess. */
 static outcome polish_start(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
@@ -115,7 +106,7 @@ static outcome polish_start(conic_task *task) {
   const int polished =
       conic_polish(workspace, &from, task->info) && !(task->strict && conic_any_weak(workspace));
   if ((polished || workspace->polish.error <= from.tolerance) && rest_holds(workspace, loosest)) {
-    keep_polish(workspace);
+    conic_copy_point(workspace, &workspace->iterate, &workspace->polished);
     return polished ? SOLVED : NEAR;
   }
   /* all as the free minimum has left it */

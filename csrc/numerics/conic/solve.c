@@ -114,8 +114,7 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   if (!conic_is_undecided(found, DEFAULT_ITERATIONS) || !(workspace->path.ray_reach > 0.0)) {
     return found;
   }
-  memcpy(workspace->best.dual, workspace->path.ray,
-         (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_slots(workspace, workspace->best.dual, workspace->path.ray);
   info->method = QD_METHOD_PATH;
   const int row = trace_open(task->options->trace, "certificate", 0, "the paths' best proof");
   const qd_status proof = deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info);
@@ -134,8 +133,8 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
   if (!conic_find_contradiction(workspace, program)) {
     return 0;
   }
-  memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
-  memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_columns(workspace, workspace->iterate.x);
+  conic_zero_slots(workspace, workspace->iterate.slack);
   task->info->method = QD_METHOD_CONTRADICTION;
   task->info->status =
       deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);

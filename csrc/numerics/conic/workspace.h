@@ -261,6 +261,27 @@ void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stat
                    double *d_dual_eq);
 int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
+static inline void conic_copy_columns(const qd_cone_workspace *workspace, double *to,
+                                      const double *from) {
+  memcpy(to, from, (size_t)workspace->program.column_count * sizeof(double));
+}
+static inline void conic_copy_slots(const qd_cone_workspace *workspace, double *to,
+                                    const double *from) {
+  memcpy(to, from, (size_t)workspace->program.slot_count * sizeof(double));
+}
+static inline void conic_zero_columns(const qd_cone_workspace *workspace, double *to) {
+  memset(to, 0, (size_t)workspace->program.column_count * sizeof(double));
+}
+static inline void conic_zero_slots(const qd_cone_workspace *workspace, double *to) {
+  memset(to, 0, (size_t)workspace->program.slot_count * sizeof(double));
+}
+static inline void conic_copy_point(const qd_cone_workspace *workspace, const conic_point *to,
+                                    const conic_point *from) {
+  conic_copy_columns(workspace, to->x, from->x);
+  conic_copy_slots(workspace, to->slack, from->slack);
+  conic_copy_slots(workspace, to->dual, from->dual);
+}
+
 /* Rows of cones as the caller has them, or each cone's scaled to the same norm: slower in general,
  * since natural units then mix what far cones and near ones call far, but what programs need whose
  * rows differ by many decades. */
@@ -355,6 +376,9 @@ double conic_start_limit(qd_cone_workspace *workspace);
  * barrier that is so many times as strong, into x, slack and dual; of an exact program, where
  * products are so many times the natural energy. */
 void conic_enter_path(qd_cone_workspace *workspace, double factor);
+/* Slack w and dual of the iterate, cone by cone, to those on the path with slack - soft dual as it
+ * is and this product (of a barrier, times the target); soft 0: the compliance of each. */
+void conic_place_inside(qd_cone_workspace *workspace, double soft, double product);
 /* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
  * again if its first steps are short; or cold again after others have failed, when rounding may end
  * it) down to a complementarity of `goal` (relative), at most

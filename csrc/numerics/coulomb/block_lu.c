@@ -5,9 +5,10 @@
 
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/min_degree.h"
 
 void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
-  const size_t words = block_words((int)count);
+  const size_t words = bit_words(count);
   lu->count = (int)count;
   lu->three = 0;
   lu->fill_room = (int)fill;
@@ -26,10 +27,10 @@ size_t block_list(block_matrix *A, const uint64_t *mask, size_t room) {
   size_t count = 0;
   for (int i = 0; i < A->count; ++i) {
     A->row_start[i] = (int)count;
-    for (size_t w = 0; w < block_words(A->count); ++w, ++mask) {
+    for (size_t w = 0; w < bit_words((size_t)A->count); ++w, ++mask) {
       for (uint64_t left = *mask; left; left &= left - 1, ++count) {
         if (count < room) {
-          A->column[count] = (int)w * BLOCK_WORD + __builtin_ctzll(left);
+          A->column[count] = (int)w * WORD_BITS + lowest_bit(left);
         }
       }
     }
@@ -38,55 +39,24 @@ size_t block_list(block_matrix *A, const uint64_t *mask, size_t room) {
   return count;
 }
 
-static int bits_of(const uint64_t *mask, size_t words) {
-  int count = 0;
-  for (size_t w = 0; w < words; ++w) {
-    count += __builtin_popcountll(mask[w]);
-  }
-  return count;
-}
-
 static void read_pattern(block_lu *lu, const block_matrix *pattern, size_t words) {
   memset(lu->mask, 0, (size_t)lu->count * words * sizeof(uint64_t));
   for (int i = 0; i < lu->count; ++i) {
-    const uint64_t *row = lu->mask + (size_t)i * words;
     for (int e = pattern->row_start[i]; e < pattern->row_start[i + 1]; ++e) {
       if (pattern->column[e] != i) {
-        block_note(lu->mask, words, i, pattern->column[e]);
+        note_entry(lu->mask, words, i, pattern->column[e]);
       }
     }
-    lu->place[i] = bits_of(row, words); /* degrees */
-    lu->position[i] = -1;
   }
 }
 
-static int choose_tile(const block_lu *lu) {
-  int best = -1;
-  for (int i = 0; i < lu->count; ++i) {
-    if (lu->position[i] < 0 && (best < 0 || lu->place[i] < lu->place[best])) {
-      best = i;
-    }
-  }
-  return best;
-}
-
-/* Its neighbours become each other's; they are noted, as tiles, behind lu->fill. */
-static void eliminate_tile(block_lu *lu, int own, size_t words) {
-  const uint64_t *row = lu->mask + (size_t)own * words;
+/* The tiles of a row of bits, behind those of lu->below. */
+static void note_below(block_lu *lu, const uint64_t *row, size_t words) {
   for (size_t w = 0; w < words; ++w) {
-    for (uint64_t left = row[w]; left; left &= left - 1) {
-      const int j = (int)w * BLOCK_WORD + __builtin_ctzll(left);
-      uint64_t *other = lu->mask + (size_t)j * words;
-      for (size_t v = 0; v < words; ++v) {
-        other[v] |= row[v];
-      }
-      other[j / BLOCK_WORD] &= ~((uint64_t)1 << (j % BLOCK_WORD));
-      other[own / BLOCK_WORD] &= ~((uint64_t)1 << (own % BLOCK_WORD));
-      lu->place[j] = bits_of(other, words);
+    for (uint64_t left = row[w]; left; left &= left - 1, ++lu->fill) {
       if (lu->fill < lu->fill_room) {
-        lu->below[lu->fill] = j;
+        lu->below[lu->fill] = (int)w * WORD_BITS + lowest_bit(left);
       }
-      ++lu->fill;
     }
   }
 }
@@ -122,15 +92,18 @@ static void find_rows(block_lu *lu) {
 
 int block_lu_analyse(block_lu *lu, const block_matrix *pattern) {
   lu->count = pattern->count;
-  const size_t words = block_words(lu->count);
+  const size_t words = bit_words((size_t)lu->count);
   lu->fill = 0;
   read_pattern(lu, pattern, words);
+  const elimination graph = {lu->count, words, lu->mask, lu->place};
+  elimination_begin(&graph);
   for (int k = 0; k < lu->count; ++k) {
-    const int own = choose_tile(lu);
+    const int own = elimination_next(&graph);
     lu->start[k] = lu->fill;
     lu->position[own] = k;
     lu->tile[k] = own;
-    eliminate_tile(lu, own, words);
+    note_below(lu, lu->mask + (size_t)own * words, words);
+    elimination_take(&graph, own);
   }
   lu->start[lu->count] = lu->fill;
   if (lu->fill > lu->fill_room) {

@@ -7,9 +7,8 @@
 #ifndef QD_NUMERICS_BLOCK_LU_H
 #define QD_NUMERICS_BLOCK_LU_H
 
-#include <stdint.h>
-
 #include "base/arena.h"
+#include "base/bits.h"
 
 /* The pattern and values of a matrix by rows of tiles, the diagonal's included. */
 typedef struct block_matrix {
@@ -19,14 +18,6 @@ typedef struct block_matrix {
   double *value;  /* 16 each */
 } block_matrix;
 
-/* A row of a pattern as bits, `words` of them. */
-#define BLOCK_WORD 64
-static inline size_t block_words(int count) {
-  return ((size_t)count + BLOCK_WORD - 1) / BLOCK_WORD;
-}
-static inline void block_note(uint64_t *mask, size_t words, int row, int column) {
-  mask[(size_t)row * words + (size_t)(column / BLOCK_WORD)] |= (uint64_t)1 << (column % BLOCK_WORD);
-}
 /* A's rows and columns from the bits; how many tiles that is, of which no more than `room` are
  * written. */
 size_t block_list(block_matrix *A, const uint64_t *mask, size_t room);

@@ -4,20 +4,11 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
 
-/* sqrt of the determinant, exact near the boundary; 0 outside */
-static double root_determinant(const double *a, int rows) {
-  double sum = 0.0;
-  for (int k = 1; k < rows; ++k) {
-    sum += a[k] * a[k];
-  }
-  const double tail = sqrt(sum);
-  return a[0] > tail ? sqrt((a[0] - tail) * (a[0] + tail)) : 0.0;
-}
-
 int coulomb_find_scaling(coulomb_cone *cone) {
   const int rows = cone->tails + 1;
-  const double dv = root_determinant(cone->slack, rows), dl = root_determinant(cone->force, rows);
-  if (!(dv > 0.0) || !(dl > 0.0)) {
+  const double dv = sqrt(coulomb_determinant(cone->slack, cone->tails));
+  const double dl = sqrt(coulomb_determinant(cone->force, cone->tails));
+  if (!(cone->slack[0] > 0.0) || !(cone->force[0] > 0.0) || !(dv > 0.0) || !(dl > 0.0)) {
     return 0;
   }
   double product = 0.0;
@@ -50,13 +41,11 @@ void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, doub
 /* b = a of point o a = b, the Jordan product. */
 static void divide(const coulomb_cone *cone, double *b) {
   const double *p = cone->point;
-  double along = 0.0, tail = 0.0;
+  double along = 0.0;
   for (int k = 1; k <= cone->tails; ++k) {
     along += p[k] * b[k];
-    tail += p[k] * p[k];
   }
-  tail = sqrt(tail);
-  const double first = (p[0] * b[0] - along) / ((p[0] - tail) * (p[0] + tail));
+  const double first = (p[0] * b[0] - along) / coulomb_determinant(p, cone->tails);
   for (int k = 1; k <= cone->tails; ++k) {
     b[k] = (b[k] - p[k] * first) / p[0];
   }
@@ -96,14 +85,12 @@ double coulomb_mean_product(const coulomb_cone *cone, int count) {
 }
 
 static double reach(const double *from, const double *by, int rows) {
-  double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
+  double a = by[0] * by[0], b = from[0] * by[0];
   for (int k = 1; k < rows; ++k) {
     a -= by[k] * by[k];
     b -= from[k] * by[k];
-    tail += from[k] * from[k];
   }
-  tail = sqrt(tail);
-  const double c = (from[0] - tail) * (from[0] + tail), root = b * b - a * c;
+  const double c = coulomb_determinant(from, rows - 1), root = b * b - a * c;
   double step = HUGE_VAL;
   if (root >= 0.0 && sqrt(root) - b > 0.0) {
     step = c / (sqrt(root) - b);

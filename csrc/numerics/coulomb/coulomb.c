@@ -38,7 +38,8 @@ const char *qd_coulomb_method_name(qd_coulomb_method method) {
 
 /* ------------------------------------------------------------ memory */
 
-static void lay_out(qd_coulomb_workspace *work, arena *a) {
+static void lay_out(void *of, arena *a) {
+  qd_coulomb_workspace *work = of;
   const coulomb_size *size = &work->capacity;
   const size_t tiles = (size_t)size->tiles, contacts = (size_t)size->contacts;
   const size_t entries = (size_t)size->entries;
@@ -58,23 +59,12 @@ static void lay_out(qd_coulomb_workspace *work, arena *a) {
 }
 
 static qd_coulomb_workspace *create(const coulomb_size *size) {
-  qd_coulomb_workspace count = {.capacity = *size};
-  arena counting = {NULL, 0};
-  arena_take(&counting, sizeof count);
-  lay_out(&count, &counting);
-  void *memory = block_allocate(counting.offset);
-  if (!memory) {
-    return NULL;
+  qd_coulomb_workspace first = {.capacity = *size};
+  size_t bytes;
+  qd_coulomb_workspace *work = block_create(&first, sizeof first, lay_out, &bytes);
+  if (work) {
+    work->bytes = bytes;
   }
-  arena laying = {memory, 0};
-  qd_coulomb_workspace *work = arena_take(&laying, sizeof *work);
-#ifndef NDEBUG
-  memset(memory, 0xff, counting.offset); /* what is read before it is written shows */
-#endif
-  memset(work, 0, sizeof *work);
-  work->capacity = *size;
-  work->bytes = counting.offset;
-  lay_out(work, &laying);
   return work;
 }
 

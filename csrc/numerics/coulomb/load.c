@@ -86,14 +86,14 @@ static void place_rows(qd_coulomb_workspace *work, const qd_coulomb_problem *pro
 /* ------------------------------------------------------------ W */
 
 static void note_both(uint64_t *mask, size_t words, int i, int j) {
-  block_note(mask, words, i, j);
-  block_note(mask, words, j, i);
+  note_entry(mask, words, i, j);
+  note_entry(mask, words, j, i);
 }
 
 /* Which tiles of W there are, whole in every contact and symmetric, as bits. */
 static void read_tiles(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                        uint64_t *mask) {
-  const size_t words = block_words(work->tile_count);
+  const size_t words = bit_words((size_t)work->tile_count);
   memset(mask, 0, (size_t)work->tile_count * words * sizeof *mask);
   for (int t = 0; t < work->tile_count; ++t) {
     note_both(mask, words, t, t);
@@ -229,13 +229,13 @@ int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size) {
   if (work.contact && work.cone && work.contact_of && work.place_of) {
     place_rows(&work, problem);
     const size_t tiles = (size_t)work.tile_count;
-    const size_t words = block_words(work.tile_count);
+    const size_t words = bit_words((size_t)work.tile_count);
     if ((mask = malloc(tiles * words * sizeof *mask))) {
       read_tiles(&work, problem, mask);
       *size = (coulomb_size){
           .contacts = (int)blocks, .cones = work.cone_count, .tiles = (int)tiles, .rows = rows};
       for (size_t k = 0; k < tiles * words; ++k) {
-        size->entries += __builtin_popcountll(mask[k]);
+        size->entries += bit_count(mask[k]);
       }
     }
   }

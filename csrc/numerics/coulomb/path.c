@@ -60,13 +60,11 @@ static void start(qd_coulomb_workspace *work, double reach) {
 static double read_point(qd_coulomb_workspace *work) {
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
-    double slip = 0.0;
     cone->force[0] = work->force[work->contact[cone->contact].at];
     for (int k = 1; k <= cone->tails; ++k) {
       cone->force[k] = work->force[cone->tail + k - 1];
-      slip += cone->slack[k] * cone->slack[k];
     }
-    cone->slip = sqrt(slip);
+    cone->slip = coulomb_tail(cone->slack, cone->tails);
     for (int k = 0; k <= cone->tails; ++k) {
       cone->direction[k] = cone->slip > 0.0 ? cone->slack[k] / cone->slip : 0.0;
     }

@@ -57,27 +57,14 @@ static double largest_force(const primal_path *p) {
 
 /* The least and largest eigenvalue of a scaled product. */
 static void eigenvalues(const coulomb_cone *cone, double *low, double *high) {
-  double tail = 0.0;
-  for (int k = 1; k <= cone->tails; ++k) {
-    tail += cone->point[k] * cone->point[k];
-  }
-  tail = sqrt(tail);
+  const double tail = coulomb_tail(cone->point, cone->tails);
   *low = (cone->point[0] - tail) * (cone->point[0] - tail);
   *high = (cone->point[0] + tail) * (cone->point[0] + tail);
 }
 
-static double determinant(const double *a, int tails) {
-  double sum = 0.0;
-  for (int k = 1; k <= tails; ++k) {
-    sum += a[k] * a[k];
-  }
-  const double tail = sqrt(sum);
-  return (a[0] - tail) * (a[0] + tail);
-}
-
 /* out = mu from^-1 */
 static void set_inverse(const double *from, int tails, double mu, double *out) {
-  const double per = mu / determinant(from, tails);
+  const double per = mu / coulomb_determinant(from, tails);
   for (int k = 0; k <= tails; ++k) {
     out[k] = (k == 0 ? per : -per) * from[k];
   }
@@ -86,7 +73,8 @@ static void set_inverse(const double *from, int tails, double mu, double *out) {
 /* The smaller of slack and force, in units, gives way. */
 static int recentre(const primal_run *run, coulomb_cone *cone) {
   const double stiffness = run->path->stiffness, unit = stiffness * stiffness;
-  if (determinant(cone->force, cone->tails) > unit * determinant(cone->slack, cone->tails)) {
+  if (coulomb_determinant(cone->force, cone->tails) >
+      unit * coulomb_determinant(cone->slack, cone->tails)) {
     set_inverse(cone->force, cone->tails, run->mu, cone->slack);
   } else {
     set_inverse(cone->slack, cone->tails, run->mu, cone->force);

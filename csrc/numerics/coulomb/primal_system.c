@@ -22,7 +22,7 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
   p->A.column = arena_ints(a, entries);
   p->A.value = arena_doubles(a, 16 * entries);
   block_lu_lay_out(&p->lu, tiles, fill, a);
-  p->mask = arena_take(a, tiles * block_words((int)tiles) * sizeof(uint64_t));
+  p->mask = arena_take(a, tiles * bit_words(tiles) * sizeof(uint64_t));
   ARENA_DOUBLES(a, 4 * tiles, &p->x, &p->dx, &p->rhs, &p->pull);
   p->gap = arena_doubles(a, rows);
   p->row_tiles = arena_doubles(a, 16 * tiles);
@@ -81,7 +81,7 @@ static void set_rows(primal_path *p, const conic_program *program) {
 static void note_row(uint64_t *mask, size_t words, const sparse_rows *G, int row) {
   for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
     for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
-      block_note(mask, words, G->tiles[t], G->tiles[u]);
+      note_entry(mask, words, G->tiles[t], G->tiles[u]);
     }
   }
 }
@@ -90,12 +90,12 @@ static void note_entries(primal_path *p, const conic_program *program, size_t wo
   const sparse_rows *Q = program->Q, *G = &p->G;
   memset(p->mask, 0, (size_t)p->tiles * words * sizeof(uint64_t));
   for (int i = 0; i < p->tiles; ++i) {
-    block_note(p->mask, words, i, i);
+    note_entry(p->mask, words, i, i);
   }
   for (int i = 0; i < p->variables; ++i) {
     for (int t = Q->start[i]; t < Q->start[i + 1]; ++t) {
-      block_note(p->mask, words, i / 4, Q->tiles[t]);
-      block_note(p->mask, words, Q->tiles[t], i / 4);
+      note_entry(p->mask, words, i / 4, Q->tiles[t]);
+      note_entry(p->mask, words, Q->tiles[t], i / 4);
     }
   }
   for (int c = 0; c < p->cones; ++c) {
@@ -128,7 +128,7 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
   memset(p->gap, 0, (size_t)p->rows * sizeof(double)); /* springs' rows have none */
-  const size_t words = block_words(p->tiles);
+  const size_t words = bit_words((size_t)p->tiles);
   set_stiffness(p, program->Q);
   if (!(p->stiffness > 0.0) || !primal_springs_list(p, program)) {
     return 0;

@@ -11,6 +11,8 @@
 #ifndef QD_NUMERICS_COULOMB_WORK_H
 #define QD_NUMERICS_COULOMB_WORK_H
 
+#include <math.h>
+
 #include "base/arena.h"
 #include "numerics/coulomb/block_lu.h"
 #include "qdsim/solvers.h"
@@ -96,6 +98,20 @@ double coulomb_tail_error(const double *force, const double *w, const double *we
 void coulomb_keep_best(qd_coulomb_workspace *work, double error);
 
 /* ---- cone.c */
+
+/* |a_1 .. a_tails| */
+static inline double coulomb_tail(const double *a, int tails) {
+  double sum = 0.0;
+  for (int k = 1; k <= tails; ++k) {
+    sum += a[k] * a[k];
+  }
+  return sqrt(sum);
+}
+/* a_0^2 - |tail|^2, exact near the boundary */
+static inline double coulomb_determinant(const double *a, int tails) {
+  const double tail = coulomb_tail(a, tails);
+  return (a[0] - tail) * (a[0] + tail);
+}
 
 /* Nesterov and Todd's scaling of slack and force, and the point; 0 if one of them is not inside. */
 int coulomb_find_scaling(coulomb_cone *cone);

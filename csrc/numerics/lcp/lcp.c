@@ -36,7 +36,8 @@ struct qd_lcp_workspace {
   double *candidate, *sum; /* (n) */
 };
 
-static void lay_out(qd_lcp_workspace *work, arena *a) {
+static void lay_out(void *of, arena *a) {
+  qd_lcp_workspace *work = of;
   const size_t n = (size_t)work->n;
   lemke_lay_out(&work->run, n, a);
   lemke_lay_out(&work->feasibility, 2 * n, a);
@@ -51,20 +52,9 @@ qd_lcp_workspace *qd_lcp_workspace_create(int n) {
   if (n < 1) {
     return NULL;
   }
-  qd_lcp_workspace count = {.n = n};
-  arena counting = {NULL, 0};
-  arena_take(&counting, sizeof count);
-  lay_out(&count, &counting);
-  void *memory = block_allocate(counting.offset);
-  if (!memory) {
-    return NULL;
-  }
-  arena laying = {memory, 0};
-  qd_lcp_workspace *work = arena_take(&laying, sizeof *work);
-  memset(work, 0, sizeof *work);
-  work->n = n;
-  lay_out(work, &laying);
-  return work;
+  qd_lcp_workspace first = {.n = n};
+  size_t bytes;
+  return block_create(&first, sizeof first, lay_out, &bytes);
 }
 
 void qd_lcp_workspace_destroy(qd_lcp_workspace *workspace) { block_free(workspace); }

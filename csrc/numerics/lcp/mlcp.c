@@ -34,7 +34,8 @@ struct qd_mlcp_workspace {
   double *M, *q, *z, *w; /* of the problem that is left */
 };
 
-static void lay_out(qd_mlcp_workspace *work, arena *a) {
+static void lay_out(void *of, arena *a) {
+  qd_mlcp_workspace *work = of;
   const size_t p = (size_t)work->equalities, f = (size_t)work->free_count, n = (size_t)work->n;
   const size_t most = n + (p > f ? p : f) + 1;
   work->stride = f + n + 1;
@@ -51,19 +52,9 @@ qd_mlcp_workspace *qd_mlcp_workspace_create(int equalities, int free_count, int 
   if (equalities < 0 || free_count < 0 || n < 0) {
     return NULL;
   }
-  qd_mlcp_workspace count = {.equalities = equalities, .free_count = free_count, .n = n};
-  arena counting = {NULL, 0};
-  arena_take(&counting, sizeof count);
-  lay_out(&count, &counting);
-  void *memory = block_allocate(counting.offset);
-  if (!memory) {
-    return NULL;
-  }
-  arena laying = {memory, 0};
-  qd_mlcp_workspace *work = arena_take(&laying, sizeof *work);
-  *work = count;
-  lay_out(work, &laying);
-  return work;
+  qd_mlcp_workspace first = {.equalities = equalities, .free_count = free_count, .n = n};
+  size_t bytes;
+  return block_create(&first, sizeof first, lay_out, &bytes);
 }
 
 void qd_mlcp_workspace_destroy(qd_mlcp_workspace *workspace) { block_free(workspace); }

@@ -185,7 +185,7 @@ LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
 /* row (columns) of a face */
 LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, double *row) {
   const row_block *block = &workspace->system.blocks[f->block];
-  memset(row, 0, (size_t)workspace->program.column_count * sizeof(double));
+  conic_zero_columns(workspace, row);
   for (int k = 0; k < block->tile_count; ++k) {
     const double *values = workspace->system.G + block->values + 4 * (size_t)(k * block->row_count);
     lanes sum = LANES_OF(values + 4 * f->row);
@@ -366,7 +366,7 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
 /* The set's point and multipliers into the workspace's iterate; `vertex`: that is a solution. */
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int vertex,
                              double *base, const double *w) {
-  memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, workspace->iterate.dual);
   if (vertex) {
     spread_vertex(workspace, set, w, base);
   }
@@ -456,7 +456,7 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
     return CUTS_NOWHERE;
   }
   c.enough = enough_at_first(workspace, c.polyhedral);
-  memcpy(base, x, (size_t)workspace->program.column_count * sizeof(double));
+  conic_copy_columns(workspace, base, x);
   memset(workspace->cuts.is_near, 0, (size_t)system->block_count * sizeof(int));
   near_rows_clear(&workspace->cuts.near_rows);
   near_rows_clear(&workspace->cuts.near_cones);
@@ -470,7 +470,7 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
     write_back(workspace, set, c.polyhedral, base, w);
     return c.polyhedral ? CUTS_AT_VERTEX : CUTS_NEARBY;
   }
-  memcpy(x, base, (size_t)workspace->program.column_count * sizeof(double));
+  conic_copy_columns(workspace, x, base);
   all_slacks(workspace, x, w);
   return CUTS_NOWHERE;
 }
@@ -489,7 +489,7 @@ int conic_resume_cuts(qd_cone_workspace *workspace) {
   for (int k = 0; k < set->count; ++k) {
     set->rate[k] = -set->multiplier[k];
   }
-  memcpy(base, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
+  conic_copy_columns(workspace, base, workspace->iterate.x);
   active_set_add_images(set, set->rate, base);
   near_rows_tighten(&workspace->cuts.near_rows, 0, before, c.enough);
   near_rows_tighten(&workspace->cuts.near_cones, 1, before, c.enough);

@@ -346,9 +346,9 @@ static void raise_to_pull(qd_cone_workspace *workspace, const double *dual, doub
       force[workspace->program.slot_of[i]] = dual[i];
     }
   }
-  memset(pull, 0, (size_t)workspace->program.column_count * sizeof(double));
+  conic_zero_columns(workspace, pull);
   tiles_add_transposed(&workspace->system, workspace->system.G, force, pull);
-  memset(force, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, force);
   for (int k = 0; k < workspace->program.column_count; ++k) {
     *scaled = larger(*scaled, fabs(pull[k]));
     *own = larger(*own, fabs(pull[k]) / workspace->program.column_scale[k]);

@@ -149,7 +149,7 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
   }
   for (int i = 0; i < program->equality_count; ++i) {
     if (program->c[i] != 0.0 && conic_row_is_empty(workspace, m + i)) {
-      memset(ray, 0, (size_t)workspace->program.slot_count * sizeof(double));
+      conic_zero_slots(workspace, ray);
       ray[workspace->program.slot_of[m + i]] = program->c[i] > 0.0 ? -1.0 : 1.0;
       return 1;
     }
@@ -167,7 +167,7 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
         workspace->program.g[workspace->program.slot_of[i]] = 0.0;
         continue;
       }
-      memset(ray, 0, (size_t)workspace->program.slot_count * sizeof(double));
+      conic_zero_slots(workspace, ray);
       ray[workspace->program.slot_of[i]] = 1.0;
       return 1;
     }

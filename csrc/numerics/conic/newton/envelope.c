@@ -130,14 +130,6 @@ typedef struct envelope_run {
   int is_known; /* 1: rounding of stiff rows' multipliers is small beside the cost's forces */
 } envelope_run;
 
-LANES_INLINE double dot(const double *a, const double *b, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 /* Multipliers and stiffness at x, the gradient into residual_x, its size into run. */
 QD_MULTIVERSION
 static void look(qd_cone_workspace *workspace, envelope_run *run) {
@@ -182,7 +174,7 @@ static double search(qd_cone_workspace *workspace, double first, double last) {
   const double *w = workspace->newton.slack;
   double low = -1.0, high = HUGE_VAL, t = 0.0, slope = last, fall;
   tiles_multiply_Q(&workspace->system, dx, workspace->work.x);
-  const double curvature = dot(workspace->work.x, dx, workspace->program.column_count);
+  const double curvature = dot_product(workspace->work.x, dx, workspace->program.column_count);
   const double rest = last + envelope_slope(workspace, 0.0, w, dw, &fall);
   for (int k = 0; k < SEARCH_LIMIT && fabs(slope) > -SEARCH_FLAT * first; ++k) {
     low = slope < 0.0 ? t : low;
@@ -210,10 +202,10 @@ static void step(qd_cone_workspace *workspace, envelope_run *run) {
   const double before = run->error;
   tiles_solve(&workspace->system, dx);
   tiles_multiply(&workspace->system, workspace->system.G, dx, workspace->work.row2);
-  const double first = dot(workspace->work.residual_x, dx, columns);
+  const double first = dot_product(workspace->work.residual_x, dx, columns);
   move(workspace, 1.0);
   look(workspace, run);
-  const double last = dot(workspace->work.residual_x, dx, columns);
+  const double last = dot_product(workspace->work.residual_x, dx, columns);
   if (before > SAME_FACTOR && !(fabs(last) <= -SEARCH_FLAT * first)) {
     move(workspace, search(workspace, first, last));
     look(workspace, run);
@@ -314,7 +306,7 @@ static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *gue
   conic_read_start(workspace, guess);
   envelope_move_centres(workspace, workspace->newton.dual, 0.0);
   conic_slacks_at(workspace, workspace->newton.x, shown);
-  memcpy(workspace->newton.slack, shown, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_slots(workspace, workspace->newton.slack, shown);
   envelope_rows_of(workspace, workspace->newton.dual, shown);
   look(workspace, run);
   run->changed = 1;
@@ -332,8 +324,8 @@ static void hand_out(qd_cone_workspace *workspace, const qd_cone_program *progra
   double *slack = workspace->iterate.slack;
   envelope_slacks(workspace, workspace->newton.slack, workspace->newton.dual, slack);
   conic_hand_out(workspace, x, slack, workspace->newton.dual, out);
-  info->objective =
-      0.5 * dot(workspace->work.Qx, x, columns) + dot(workspace->program.b, x, columns);
+  info->objective = 0.5 * dot_product(workspace->work.Qx, x, columns) +
+                    dot_product(workspace->program.b, x, columns);
   info->dual_residual = 0.0;
   for (int i = 0; i < columns; ++i) {
     info->dual_residual = larger(info->dual_residual, fabs(workspace->work.residual_x[i]) /

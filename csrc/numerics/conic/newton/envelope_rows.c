@@ -219,14 +219,9 @@ static void cone_rows_of(const envelope *e, const cone_group *group, int c, cons
                          double *w) {
   const int n = group->padded, at = group->slot + c;
   const double R0 = e->normal[group->cone + c], R1 = e->across[group->cone + c], head = dual[at];
-  double load = 0.0, size = 0.0;
-  for (int i = 1; i < group->dim; ++i) {
-    load += dual[at + i * n] * dual[at + i * n];
-    size += w[at + i * n] * w[at + i * n];
-  }
-  load = sqrt(load);
+  const double load = cone_tail(group, c, dual);
   const int opens = !(head > 0.0), slides = !opens && load >= (1.0 - WEAK) * head;
-  size = slides ? larger(sqrt(size), R1 * load) : 0.0;
+  const double size = slides ? larger(cone_tail(group, c, w), R1 * load) : 0.0;
   w[at] = opens ? 1.0 : slides ? size - (R0 + R1) * head : -R0 * head;
   for (int i = 1; i < group->dim; ++i) {
     w[at + i * n] = opens ? 0.0 : -dual[at + i * n] * (slides ? size / load : R1);
@@ -293,13 +288,9 @@ int envelope_move_centres(qd_cone_workspace *workspace, const double *dual, doub
 
 static int cone_is_strict(const envelope *e, const cone_group *group, int c, const double *w,
                           double least) {
-  const int n = group->padded, at = group->slot + c;
+  const int at = group->slot + c;
   const double R0 = e->normal[group->cone + c], R1 = e->across[group->cone + c];
-  double size = 0.0;
-  for (int i = 1; i < group->dim; ++i) {
-    size += w[at + i * n] * w[at + i * n];
-  }
-  size = sqrt(size);
+  const double size = cone_tail(group, c, w);
   return fabs(size - w[at]) / (R0 + R1) > least && fabs(size / R1 + w[at] / R0) > least;
 }
 

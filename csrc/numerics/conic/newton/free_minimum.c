@@ -15,7 +15,7 @@ static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
     rows->diagonal[c] = rows->tangent[c] = root;
     rows->cross[c] = 0.0;
   }
-  memset(rows->u, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, rows->u);
   conic_scale_equalities(workspace, &workspace->active.rows);
 }
 
@@ -121,8 +121,8 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (nearest <= TOUCHING * workspace->units.length) {
     return 0;
   }
-  memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  memcpy(workspace->iterate.slack, w, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, workspace->iterate.dual);
+  conic_copy_slots(workspace, workspace->iterate.slack, w);
   return workspace->ends.count == 0 ||
          conic_ends_are_springs(workspace, w, workspace->iterate.dual);
 }

@@ -90,14 +90,6 @@ static void respond(qd_cone_workspace *workspace, const double *w, const double 
   }
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 /* Slope of the inner cost at w + t dw: linear + t curvature - response'dw. */
 static double slope(qd_cone_workspace *workspace, double t, const double *w, const double *dw,
                     double linear, double curvature) {
@@ -106,7 +98,7 @@ static double slope(qd_cone_workspace *workspace, double t, const double *w, con
     trial[i] = w[i] + t * dw[i];
   }
   respond(workspace, trial, workspace->newton.dual, response, 0);
-  return linear + t * curvature - dot(response, dw, workspace->program.slot_count);
+  return linear + t * curvature - dot_product(response, dw, workspace->program.slot_count);
 }
 
 /* Length of a step along dx: 1, or near the root of the slope (which rises) if that overshoots. */
@@ -114,9 +106,9 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   const int columns = workspace->program.column_count;
   const double *dx = workspace->work.dx;
   const double linear =
-      dot(workspace->work.Qx, dx, columns) + dot(workspace->program.b, dx, columns);
+      dot_product(workspace->work.Qx, dx, columns) + dot_product(workspace->program.b, dx, columns);
   tiles_multiply_Q(&workspace->system, dx, workspace->work.x);
-  const double curvature = dot(workspace->work.x, dx, columns);
+  const double curvature = dot_product(workspace->work.x, dx, columns);
   const double first = slope(workspace, 0.0, w, dw, linear, curvature);
   double low = 0.0, high = 1.0, below = first;
   double above = slope(workspace, 1.0, w, dw, linear, curvature);
@@ -177,7 +169,7 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
       dx[i] = -workspace->work.residual_x[i];
     }
     tiles_solve(system, dx);
-    memset(dw, 0, (size_t)workspace->program.slot_count * sizeof(double));
+    conic_zero_slots(workspace, dw);
     tiles_multiply(system, system->G, dx, dw);
     const double t = search(workspace, w, dw);
     for (int i = 0; i < workspace->program.column_count; ++i) {
@@ -213,16 +205,11 @@ void conic_read_states(qd_cone_workspace *workspace) {
   const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      double gap = 0.0, load = 0.0;
-      const int at = group->slot + c, n = group->padded;
-      for (int i = 1; i < group->dim; ++i) {
-        gap += slack[at + i * n] * slack[at + i * n];
-        load += dual[at + i * n] * dual[at + i * n];
-      }
+      const int at = group->slot + c;
       cone_state state = dual[at] > force && slack[at] > length ? CONE_SLIDE : CONE_WEAK;
-      if (dual[at] - sqrt(load) > force) {
+      if (dual[at] - cone_tail(group, c, dual) > force) {
         state = CONE_STICK;
-      } else if (slack[at] - sqrt(gap) > length) {
+      } else if (slack[at] - cone_tail(group, c, slack) > length) {
         state = CONE_OPEN;
       }
       workspace->active.state[group->cone + c] = (int)state;
@@ -238,10 +225,9 @@ static void keep(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *dual = workspace->newton.dual, *w = workspace->newton.slack;
   const double *after = workspace->work.ddual_aim;
-  memcpy(workspace->polished.x, workspace->newton.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->polished.dual, after, (size_t)workspace->program.slot_count * sizeof(double));
-  memset(workspace->polished.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_columns(workspace, workspace->polished.x, workspace->newton.x);
+  conic_copy_slots(workspace, workspace->polished.dual, after);
+  conic_zero_slots(workspace, workspace->polished.slack);
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i) {
       for (int c = 0; c < group->count; ++c) {
@@ -277,7 +263,6 @@ static int is_enough(double best, double error, double gradient) {
 
 /* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing. */
 static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
   double *after = workspace->work.ddual_aim;
   const double length = span(workspace);
@@ -285,9 +270,9 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   conic_begin_stage(workspace);
   workspace->origin = ORIGIN_MULTIPLIERS;
   workspace->polish.split_width = 0;
-  memcpy(x, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
+  conic_copy_columns(workspace, x, workspace->iterate.x);
   conic_slacks_at(workspace, x, w);
-  memcpy(dual, workspace->iterate.dual, row_bytes);
+  conic_copy_slots(workspace, dual, workspace->iterate.dual);
   for (int outer = 0, idle = 0; outer < limit && idle < 4 && !conic_is_stopped(workspace);
        ++outer, ++info->iterations) {
     set_penalties(workspace, stiffness);
@@ -303,7 +288,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
     } else {
       ++idle;
     }
-    memcpy(dual, after, row_bytes);
+    conic_copy_slots(workspace, dual, after);
     if (is_enough(best, error, gradient)) {
       break;
     }
@@ -321,23 +306,17 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
 
 int augmented_lagrangian(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
                          int *polished, qd_cone_info *info) {
-  const size_t column_bytes = (size_t)workspace->program.column_count * sizeof(double);
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   const double error = repeat(workspace, limit, info);
   *polished = 0;
   if (error > larger(tolerance, workspace->path.error)) {
     workspace->origin = ORIGIN_PATH;
     return 0;
   }
-  memcpy(workspace->iterate.x, workspace->polished.x, column_bytes);
-  memcpy(workspace->iterate.slack, workspace->polished.slack, row_bytes);
-  memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
+  conic_copy_point(workspace, &workspace->iterate, &workspace->polished);
   const polish_guess found = {ORIGIN_MULTIPLIERS, 0, 0, 0.0, 0.0};
   *polished = polish && conic_polish(workspace, &found, info);
   if (!*polished) {
-    memcpy(workspace->polished.x, workspace->iterate.x, column_bytes);
-    memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
-    memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
+    conic_copy_point(workspace, &workspace->polished, &workspace->iterate);
     conic_read_states(workspace);
   }
   return *polished || error <= larger(tolerance, ACCEPTABLE);

@@ -175,10 +175,8 @@ static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
   }
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
   conic_set_equalities(workspace);
-  memcpy(workspace->newton.x, workspace->polished.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->newton.dual, workspace->polished.dual,
-         (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_columns(workspace, workspace->newton.x, workspace->polished.x);
+  conic_copy_slots(workspace, workspace->newton.dual, workspace->polished.dual);
   conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
   run->excused = workspace->program.variable_count >= MANY_COLUMNS;
   return 1;
@@ -247,10 +245,8 @@ static void set_splits(qd_cone_workspace *workspace, double r) {
 
 /* The point at hand, projected, is the best so far. */
 static void keep_best(qd_cone_workspace *workspace, const double *projected) {
-  memcpy(workspace->polished.x, workspace->newton.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->polished.dual, projected,
-         (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_columns(workspace, workspace->polished.x, workspace->newton.x);
+  conic_copy_slots(workspace, workspace->polished.dual, projected);
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->polished.slack[i] = projected[i] - workspace->work.aim[i]; /* times r */
   }
@@ -340,7 +336,7 @@ static void spread_load(qd_cone_workspace *workspace) {
  * neither closes nor opens them (boxes in a stack fall together). */
 static void press_together(qd_cone_workspace *workspace, double *dual) {
   const cone_product *product = &workspace->product;
-  memset(dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, dual);
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       dual[group->slot + c] = REST_FORCE * workspace->units.force;
@@ -349,11 +345,7 @@ static void press_together(qd_cone_workspace *workspace, double *dual) {
 }
 
 void conic_keep_free_minimum(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->polished.x, workspace->iterate.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
-  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
+  conic_copy_point(workspace, &workspace->polished, &workspace->iterate);
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->active.state[c] = CONE_OPEN;
   }
@@ -364,31 +356,28 @@ void conic_keep_free_minimum(qd_cone_workspace *workspace) {
 
 /* The guess as Newton's point; that of a start is there. */
 static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   double *w = workspace->newton.slack;
   if (origin != ORIGIN_START) {
-    memcpy(workspace->newton.x, workspace->iterate.x,
-           (size_t)workspace->program.column_count * sizeof(double));
+    conic_copy_columns(workspace, workspace->newton.x, workspace->iterate.x);
   }
   if (origin == ORIGIN_REST) {
     press_together(workspace, workspace->newton.dual);
-    memcpy(w, workspace->work.rhs, row_bytes);
+    conic_copy_slots(workspace, w, workspace->work.rhs);
     return;
   }
   if (origin != ORIGIN_START) {
-    memcpy(workspace->newton.dual, workspace->iterate.dual, row_bytes);
+    conic_copy_slots(workspace, workspace->newton.dual, workspace->iterate.dual);
   }
   conic_slacks_at(workspace, workspace->newton.x, w);
 }
 
 int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   /* cuts leave sets that are still to change, where more stiffness is more rounding */
   workspace->active.hard_penalty = guess->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
   take_guess(workspace, guess->origin);
   clear_padding(workspace, workspace->newton.dual);
-  memset(workspace->work.ddual_aim, 0, row_bytes);
-  memset(workspace->work.aim, 0, row_bytes);
+  conic_zero_slots(workspace, workspace->work.ddual_aim);
+  conic_zero_slots(workspace, workspace->work.aim);
   conic_set_equalities(workspace);
   if (workspace->ends.count > 0) {
     conic_ends_release(workspace);

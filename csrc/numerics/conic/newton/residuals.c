@@ -5,7 +5,7 @@
 #include "numerics/conic/workspace.h"
 
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
-  memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, w);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     w[i] += workspace->program.g[i];

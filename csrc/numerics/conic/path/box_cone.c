@@ -90,7 +90,7 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
   interval_ends *ends = &workspace->ends;
   const compliant_program *soft = &workspace->soft;
   const cone_group *group = workspace->product.groups + ends->rows;
-  memset(ends->spring, 0, (size_t)workspace->program.column_count * sizeof(double));
+  conic_zero_columns(workspace, ends->spring);
   ends->any_coupled = 0;
   for (int row = 0; row < workspace->program.row_count; ++row) {
     const int lane = workspace->program.slot_of[row] - group->slot;
@@ -103,7 +103,7 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
 void conic_ends_find_push(qd_cone_workspace *workspace) {
   const interval_ends *ends = &workspace->ends;
   double *force = workspace->work.row2; /* padded lanes stay zero */
-  memset(ends->push, 0, (size_t)workspace->program.column_count * sizeof(double));
+  conic_zero_columns(workspace, ends->push);
   for (int c = 0; c < ends->count; ++c) {
     const int at = place_of(workspace, c).row;
     if (ends->compliance[c] > 0.0) {
@@ -111,7 +111,7 @@ void conic_ends_find_push(qd_cone_workspace *workspace) {
     }
   }
   tiles_add_transposed(&workspace->system, workspace->system.G, force, ends->push);
-  memset(force, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, force);
   workspace->ends.largest_push = 0.0;
   for (int k = 0; k < workspace->program.column_count; ++k) {
     const double all =
@@ -134,7 +134,7 @@ void conic_ends_soften(qd_cone_workspace *workspace, double more) {
 void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
   const interval_ends *ends = &workspace->ends;
   double *pull = workspace->work.row2; /* padded lanes stay zero */
-  memset(pull, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, pull);
   for (int c = 0; c < ends->count; ++c) {
     const int at = place_of(workspace, c).row;
     if (ends->compliance[c] > 0.0) {
@@ -142,7 +142,7 @@ void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
     }
   }
   tiles_add_transposed(&workspace->system, workspace->system.G, pull, x);
-  memset(pull, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, pull);
 }
 
 /* Four rows' share of N^-1. */
@@ -510,7 +510,7 @@ double conic_ends_error(const qd_cone_workspace *workspace, int c, double w, dou
 double conic_ends_work(qd_cone_workspace *workspace, const double *d) {
   const interval_ends *ends = &workspace->ends;
   double *move = workspace->work.rhs, work = 0.0;
-  memset(move, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, move);
   tiles_multiply(&workspace->system, workspace->system.G, d, move);
   for (int c = 0; c < ends->count; ++c) {
     const lane_place at = place_of(workspace, c);

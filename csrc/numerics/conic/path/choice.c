@@ -49,12 +49,7 @@ int conic_is_crowded(const qd_cone_workspace *workspace) {
   }
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
-      double across = 0.0;
-      for (int i = 1; i < group->dim; ++i) {
-        const double own = w[group->slot + i * group->padded + c];
-        across += own * own;
-      }
-      rows += w[group->slot + c] < sqrt(across) ? group->dim : 0;
+      rows += w[group->slot + c] < cone_tail(group, c, w) ? group->dim : 0;
     }
   }
   return rows > many;

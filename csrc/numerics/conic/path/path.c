@@ -8,61 +8,23 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
-
 /* ------------------------------------------------------------ start */
 
-/* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
-LANES_INLINE void split(double l, double room, double *s, double *z) {
-  const double root = sqrt(l * l + room), large = 0.5 * (fabs(l) + root),
-               small = 0.25 * room / large;
-  *s = l > 0.0 ? large : small;
-  *z = l > 0.0 ? small : large;
-}
-
-/* On the path of the penalised problem: slack - dual / stiffness = w with the same product for
- * every cone, by eigenvalues along (1, +-u). Far cones do not move near ones: shifting all slacks
- * and multipliers by the same amount until they are inside took up to twice the iterations. */
-static void start_cones(qd_cone_workspace *workspace, const double *w) {
-  const cone_product *product = &workspace->product;
-  const double stiffness = PATH_START_STIFFNESS * workspace->units.force / workspace->units.length;
-  const double room = 4.0 * PATH_START_PRODUCT * workspace->units.energy / stiffness;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
-    if (group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL) {
-      continue;
-    }
-    for (int c = 0; c < group->padded; ++c) {
-      const int n = group->padded, at = group->slot + c;
-      double sum = 0.0, high_s, high_z, low_s, low_z;
-      for (int i = 1; i < group->dim; ++i) {
-        sum += w[at + i * n] * w[at + i * n];
-      }
-      const double size = sqrt(sum), real = c < group->count;
-      const double per = size > 0.0 ? 0.5 * real / size : 0.0;
-      split(w[at] + size, room, &high_s, &high_z);
-      split(w[at] - size, room, &low_s, &low_z);
-      workspace->iterate.slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
-      workspace->iterate.dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
-      for (int i = 1; i < group->dim; ++i) {
-        workspace->iterate.slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
-        workspace->iterate.dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
-      }
-      if (group->kind == GROUP_EQUALITY) {
-        workspace->iterate.slack[at] = workspace->iterate.dual[at] = 0.0;
-      }
-    }
-  }
-}
-
-/* Least squares in natural units, then slack and dual for it. */
+/* Least squares in natural units, then slack and dual for it on the path of the penalised problem:
+ * slack - dual / stiffness = w with the same product for every cone. Far cones do not move near
+ * ones: shifting all slacks and multipliers by the same amount until they are inside took up to
+ * twice the iterations. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
-  conic_least_squares(workspace, workspace->units.force / workspace->units.length, info);
+  const double natural = workspace->units.force / workspace->units.length;
+  const double stiffness = PATH_START_STIFFNESS * natural;
+  const double product = PATH_START_PRODUCT * workspace->units.energy;
+  conic_least_squares(workspace, natural, info);
   conic_start_rows(workspace, workspace->work.rhs, workspace->work.aim);
-  start_cones(workspace, workspace->work.rhs);
+  conic_copy_slots(workspace, workspace->iterate.slack, workspace->work.rhs);
+  conic_zero_slots(workspace, workspace->iterate.dual);
+  conic_place_inside(workspace, 1.0 / stiffness, product);
   if (workspace->ends.count > 0) {
-    conic_ends_start(workspace, workspace->work.rhs,
-                     PATH_START_STIFFNESS * workspace->units.force / workspace->units.length,
-                     PATH_START_PRODUCT * workspace->units.energy, 0, NULL);
+    conic_ends_start(workspace, workspace->work.rhs, stiffness, product, 0, NULL);
   }
 }
 
@@ -71,14 +33,10 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 /* A ray, moved into its cones. */
 static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
   const cone_product *product = &workspace->product;
-  memcpy(out, ray, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_slots(workspace, out, ray);
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
-      double rest = 0.0, *head = out + group->slot + c;
-      for (int i = 1; i < group->dim; ++i) {
-        rest += head[i * group->padded] * head[i * group->padded];
-      }
-      *head = larger(*head, sqrt(rest));
+      out[group->slot + c] = larger(out[group->slot + c], cone_tail(group, c, out));
     }
   }
 }
@@ -106,7 +64,7 @@ static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
       }
     }
   }
-  clear(push, workspace->program.column_count);
+  conic_zero_columns(workspace, push);
   tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
   sums.push = max_norm(push, workspace->program.column_count);
   return sums;
@@ -170,7 +128,7 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   if (primal < (workspace->program.exact ? 1e-9 : 1e-12) * workspace->units.length) {
     return 0; /* it is feasible */
   }
-  memcpy(ray, workspace->iterate.dual, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_copy_slots(workspace, ray, workspace->iterate.dual);
   if (workspace->ends.count > 0) {
     conic_ends_clear(workspace, ray);
   }
@@ -200,22 +158,6 @@ static double mean_target(const cone_product *product) {
     }
   }
   return product->cone_count > 0 ? sum / product->cone_count : 0.0;
-}
-
-static void keep_best(qd_cone_workspace *workspace) {
-  const size_t rows = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->best.x, workspace->iterate.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->best.slack, workspace->iterate.slack, rows);
-  memcpy(workspace->best.dual, workspace->iterate.dual, rows);
-}
-
-static void restore_best(qd_cone_workspace *workspace) {
-  const size_t rows = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->iterate.x, workspace->best.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(workspace->iterate.slack, workspace->best.slack, rows);
-  memcpy(workspace->iterate.dual, workspace->best.dual, rows);
 }
 
 /* The largest residual of a row over `length`. */
@@ -361,13 +303,13 @@ static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iteratio
   const double before = run->own;
   run->own = workspace->program.exact ? 0.0 : own_error(workspace);
   if (run->own > HARDLY_LESS * before) {
-    restore_best(workspace);
+    conic_copy_point(workspace, &workspace->iterate, &workspace->best);
     return PATH_ARRIVED;
   }
   if (run->own <= 1.0 || iterations >= run->request->iteration_limit) {
     return PATH_ARRIVED;
   }
-  keep_best(workspace);
+  conic_copy_point(workspace, &workspace->best, &workspace->iterate);
   return PATH_GOES_ON;
 }
 
@@ -399,7 +341,7 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   }
   run->stalled = run->error < run->best ? 0 : run->stalled + 1;
   if (run->error < run->best && !within) {
-    keep_best(workspace);
+    conic_copy_point(workspace, &workspace->best, &workspace->iterate);
   }
   run->best = smaller(run->best, run->error);
   if (within) {
@@ -421,9 +363,8 @@ static path_end find_proof(qd_cone_workspace *workspace) {
   if (!infeasible && !conic_proves_unbounded(workspace)) {
     return PATH_GOES_ON;
   }
-  memcpy(workspace->newton.x, workspace->iterate.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  restore_best(workspace);
+  conic_copy_columns(workspace, workspace->newton.x, workspace->iterate.x);
+  conic_copy_point(workspace, &workspace->iterate, &workspace->best);
   if (infeasible) {
     keep_ray(workspace, workspace->work.aim, workspace->best.dual);
   }
@@ -464,11 +405,11 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
  * all that rounding allows. */
 static path_end end_short(qd_cone_workspace *workspace, const path_run *run, path_end end) {
   if (run->best == HUGE_VAL) { /* nothing finite was ever seen */
-    memset(workspace->best.x, 0, (size_t)workspace->program.column_count * sizeof(double));
-    memset(workspace->best.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
-    memset(workspace->best.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+    conic_zero_columns(workspace, workspace->best.x);
+    conic_zero_slots(workspace, workspace->best.slack);
+    conic_zero_slots(workspace, workspace->best.dual);
   }
-  restore_best(workspace);
+  conic_copy_point(workspace, &workspace->iterate, &workspace->best);
   const int at_last = !workspace->program.exact || workspace->units.by_offsets ||
                       run->request->from == PATH_ELSEWHERE;
   return is_acceptable(workspace, run->request->goal, at_last) ? PATH_ARRIVED : end;
@@ -499,7 +440,7 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
     }
   }
   if (run.own < HUGE_VAL && end != PATH_ARRIVED) { /* it had, in natural units */
-    restore_best(workspace);
+    conic_copy_point(workspace, &workspace->iterate, &workspace->best);
     end = PATH_ARRIVED;
   }
   if (end == PATH_ARRIVED && workspace->ends.count > 0 && !workspace->program.exact) {

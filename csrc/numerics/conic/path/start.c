@@ -24,7 +24,7 @@
 
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
   double *own_x = workspace->newton.x, *own_dual = workspace->newton.dual;
-  memset(own_dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, own_dual);
   for (int k = 0; k < workspace->program.column_count; ++k) {
     own_x[k] = workspace->program.column_of[k] < 0
                    ? 0.0
@@ -63,55 +63,45 @@ LANES_INLINE void split(double l, double target, double *s, double *y) {
   *y = l > 0.0 ? small : large;
 }
 
-/* One cone: slack holds w and dual the multiplier of the guess. */
-LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *group, int c,
-                             double factor) {
-  const int n = group->padded, at = group->slot + c, cone = group->cone + c;
-  double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
-  const double compliance = workspace->program.compliance[cone];
-  const double target = factor * (workspace->program.exact ? workspace->units.energy
-                                                           : workspace->product.target[cone]);
-  const double soft = compliance > 0.0 ? compliance : 1.0;
-  double sum = 0.0, high_s, high_y, low_s, low_y;
-  const double head = slack[at] - soft * dual[at];
-  for (int i = 1; i < group->dim; ++i) {
-    slack[at + i * n] -= soft * dual[at + i * n];
-    sum += slack[at + i * n] * slack[at + i * n];
+/* One cone: slack holds w and dual the multiplier of the guess, soft the inverse of the stiffness
+ * that shares a change between them. */
+LANES_INLINE void place_cone(const conic_point *at, const cone_group *group, int c, double soft,
+                             double target) {
+  const int n = group->padded, first = group->slot + c;
+  double *slack = at->slack, *dual = at->dual;
+  double high_s, high_y, low_s, low_y;
+  for (int i = first; i < first + group->dim * n; i += n) {
+    slack[i] -= soft * dual[i];
   }
-  const double size = sqrt(sum), per = size > 0.0 ? 0.5 / size : 0.0;
-  split(head + size, soft * target, &high_s, &high_y);
-  split(head - size, soft * target, &low_s, &low_y);
-  slack[at] = 0.5 * (high_s + low_s);
-  dual[at] = 0.5 * (high_y + low_y) / soft;
-  for (int i = 1; i < group->dim; ++i) {
-    const double along = per * slack[at + i * n];
-    slack[at + i * n] = along * (high_s - low_s);
-    dual[at + i * n] = along * (high_y - low_y) / soft;
+  const double size = cone_tail(group, c, slack), per = size > 0.0 ? 0.5 / size : 0.0;
+  split(slack[first] + size, soft * target, &high_s, &high_y);
+  split(slack[first] - size, soft * target, &low_s, &low_y);
+  slack[first] = 0.5 * (high_s + low_s);
+  dual[first] = 0.5 * (high_y + low_y) / soft;
+  for (int i = first + n; i < first + group->dim * n; i += n) {
+    const double along = per * slack[i];
+    slack[i] = along * (high_s - low_s);
+    dual[i] = along * (high_y - low_y) / soft;
   }
 }
 
-void conic_enter_path(qd_cone_workspace *workspace, double factor) {
-  const cone_product *product = &workspace->product;
-  const int exact = workspace->program.exact;
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+void conic_place_inside(qd_cone_workspace *workspace, double soft, double product) {
+  const cone_product *cones = &workspace->product;
   double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
-  memcpy(workspace->iterate.x, workspace->newton.x,
-         (size_t)workspace->program.column_count * sizeof(double));
-  memcpy(dual, workspace->newton.dual, row_bytes);
-  conic_slacks_at(workspace, workspace->iterate.x, slack);
-  if (workspace->ends.count > 0) {
-    memcpy(workspace->work.row, slack, row_bytes);
-  }
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
-    if (group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL) {
-      continue;
-    }
-    for (int c = 0; c < group->padded; ++c) {
-      const int at = group->slot + c;
+  for (const cone_group *group = cones->groups; group < groups_end(cones); ++group) {
+    const int is_ends = group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL;
+    for (int c = 0; c < group->padded && !is_ends; ++c) {
+      const int at = group->slot + c, cone = group->cone + c;
+      const double own = workspace->program.compliance[cone];
       if (group->kind == GROUP_EQUALITY) {
         slack[at] = 0.0;
       } else if (c < group->count) {
-        place_cone(workspace, group, c, factor);
+        place_cone(&workspace->iterate, group, c,
+                   soft > 0.0  ? soft
+                   : own > 0.0 ? own
+                               : 1.0,
+                   workspace->program.exact || soft > 0.0 ? product
+                                                          : product * cones->target[cone]);
       } else {
         slack[at] = dual[at] = 1.0;
         for (int i = 1; i < group->dim; ++i) {
@@ -120,9 +110,20 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
       }
     }
   }
+}
+
+void conic_enter_path(qd_cone_workspace *workspace, double factor) {
+  const int exact = workspace->program.exact;
+  const double product = exact ? factor * workspace->units.energy : factor;
+  double *slack = workspace->iterate.slack;
+  conic_copy_columns(workspace, workspace->iterate.x, workspace->newton.x);
+  conic_copy_slots(workspace, workspace->iterate.dual, workspace->newton.dual);
+  conic_slacks_at(workspace, workspace->iterate.x, slack);
   if (workspace->ends.count > 0) {
-    conic_ends_start(workspace, workspace->work.row, 0.0,
-                     exact ? factor * workspace->units.energy : factor, !exact,
-                     workspace->newton.dual);
+    conic_copy_slots(workspace, workspace->work.row, slack);
+  }
+  conic_place_inside(workspace, 0.0, product);
+  if (workspace->ends.count > 0) {
+    conic_ends_start(workspace, workspace->work.row, 0.0, product, !exact, workspace->newton.dual);
   }
 }

@@ -150,14 +150,12 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
         WORTH_CORRECTING * sqrt(mu))) {
     return alpha;
   }
-  memcpy(workspace->newton.x, workspace->work.dx,
-         (size_t)workspace->program.column_count * sizeof(double));
+  conic_copy_columns(workspace, workspace->newton.x, workspace->work.dx);
   solve_direction(workspace, aim, 1.0, workspace->work.dslack_aim, workspace->work.ddual_aim, 0);
   const double next =
       common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, STEP_FRACTION);
   if (!(next >= alpha)) {
-    memcpy(workspace->work.dx, workspace->newton.x,
-           (size_t)workspace->program.column_count * sizeof(double));
+    conic_copy_columns(workspace, workspace->work.dx, workspace->newton.x);
     return alpha;
   }
   exchange(&workspace->work.dslack, &workspace->work.dslack_aim);

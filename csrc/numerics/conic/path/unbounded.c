@@ -64,12 +64,7 @@ static double opening_of(const cone_product *product, const double *Gd) {
   double most = 0.0;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
-      double tail = 0.0;
-      for (int i = 1; i < group->dim; ++i) {
-        const double entry = Gd[group->slot + i * group->padded + c];
-        tail += entry * entry;
-      }
-      most = larger(most, Gd[group->slot + c] - sqrt(tail));
+      most = larger(most, Gd[group->slot + c] - cone_tail(group, c, Gd));
     }
   }
   return most;

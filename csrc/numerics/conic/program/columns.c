@@ -7,13 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/lanes.h"
+#include "base/bits.h"
 
-#define WORD 64
 #define LIKE 0.5 /* couplings that a column shares with a tile's: fewer open the next tile */
 #define FULL 0.1 /* of all entries in tiles: with more, the factor is dense in any order */
 
-static size_t words_of(size_t variables, size_t rows) { return (variables + rows) / WORD + 1; }
+static size_t words_of(size_t variables, size_t rows) { return (variables + rows) / WORD_BITS + 1; }
 
 int aligned_columns_capacity(int variables) { return variables + variables / 3 + 4; }
 
@@ -56,8 +55,8 @@ LANES_INLINE int next_entry(const double *row, int j, int n) {
 
 LANES_INLINE void note_row(aligned_columns *aligned, const double *row, int n, size_t words,
                            size_t bit) {
-  const uint64_t mask = (uint64_t)1 << (bit % WORD);
-  uint64_t *word = aligned->pattern + bit / WORD;
+  const uint64_t mask = (uint64_t)1 << (bit % WORD_BITS);
+  uint64_t *word = aligned->pattern + bit / WORD_BITS;
   for (int j = next_entry(row, 0, n); j < n; j = next_entry(row, j + 1, n)) {
     word[(size_t)j * words] |= mask;
   }
@@ -98,8 +97,8 @@ static int is_like(const aligned_columns *aligned, int first, int j, size_t word
   for (size_t w = 0; w < words; ++w) {
     uint64_t inside = 0;
     for (int i = first; i <= j; ++i) {
-      if ((size_t)i / WORD == w) {
-        inside |= (uint64_t)1 << (i % WORD);
+      if ((size_t)i / WORD_BITS == w) {
+        inside |= (uint64_t)1 << (i % WORD_BITS);
       }
     }
     common += count_bits(own[w] & aligned->of_tile[w] & ~inside);

@@ -24,14 +24,6 @@ void equality_space_lay_out(equality_space *space, size_t variables, size_t rows
   space->scratch = arena_doubles(a, (size_t)space->scratch_size);
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 /* a += factor b */
 static void add(double *a, double factor, const double *b, int count) {
   for (int i = 0; i < count; ++i) {
@@ -64,7 +56,7 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
     for (int j = 0; j < n && size > 0.0; ++j) {
       row[j] /= size; /* squares stay finite */
     }
-    const double norm = sqrt(dot(row, row, n));
+    const double norm = sqrt(dot_product(row, row, n));
     for (int j = 0; j < n && size > 0.0; ++j) {
       row[j] /= norm;
     }
@@ -219,11 +211,11 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
   double *x = space->y;
   equality_space_point(space, NULL, 0, x);
   for (int i = 0; i < m; ++i) {
-    space->g[i] = program->g[i] + dot(program->G + (size_t)i * (size_t)n, x, n);
+    space->g[i] = program->g[i] + dot_product(program->G + (size_t)i * (size_t)n, x, n);
   }
   for (int i = 0; i < n; ++i) {
-    space->b[i] =
-        space->column_scale[i] * (program->b[i] + dot(program->Q + (size_t)i * (size_t)n, x, n));
+    space->b[i] = space->column_scale[i] *
+                  (program->b[i] + dot_product(program->Q + (size_t)i * (size_t)n, x, n));
   }
   rotate(space, 0, 1, space->b);
   memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
@@ -271,7 +263,7 @@ void equality_space_multipliers(equality_space *space, const qd_cone_program *pr
   const int n = space->variables;
   double *left = space->work;
   for (int j = 0; j < n; ++j) {
-    left[j] = x ? program->b[j] + dot(program->Q + (size_t)j * (size_t)n, x, n) : 0.0;
+    left[j] = x ? program->b[j] + dot_product(program->Q + (size_t)j * (size_t)n, x, n) : 0.0;
   }
   for (int i = 0; i < program->row_count; ++i) {
     add(left, -dual[i], program->G + (size_t)i * (size_t)n, n);

@@ -85,7 +85,7 @@ void conic_make_groups(qd_cone_workspace *workspace, const qd_cone_program *prog
 static void clear_lanes(qd_cone_workspace *workspace) {
   cone_product *product = &workspace->product;
   const size_t bytes = (size_t)workspace->program.lane_count * sizeof(double);
-  memset(workspace->program.g, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, workspace->program.g);
   memset(product->weight, 0, bytes);
   memset(product->inverse.diagonal, 0, bytes); /* equalities have no slack to move */
   memset(workspace->program.compliance, 0, bytes);

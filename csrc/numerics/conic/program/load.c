@@ -48,7 +48,7 @@ int conic_makes_sense(const conic_size *room, const conic_program *source, int l
 /* size (column_count) = largest entry of each column in the rows */
 static void measure_columns(const qd_cone_workspace *workspace, double *size) {
   const int n = workspace->program.variable_count;
-  memset(size, 0, (size_t)workspace->program.column_count * sizeof(double));
+  conic_zero_columns(workspace, size);
   for (int row = 0; row < workspace->program.row_count + workspace->program.equality_count; ++row) {
     const double *values = conic_caller_row(workspace, row);
     const int equality = row >= workspace->program.row_count;
@@ -255,10 +255,9 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
 }
 
 void conic_clear_rows(qd_cone_workspace *workspace) {
-  const size_t bytes = (size_t)workspace->program.slot_count * sizeof(double);
-  memset(workspace->work.row, 0, bytes); /* padded lanes that products never write */
-  memset(workspace->work.row2, 0, bytes);
-  memset(workspace->work.residual_row, 0, bytes);
+  conic_zero_slots(workspace, workspace->work.row); /* padded lanes that products never write */
+  conic_zero_slots(workspace, workspace->work.row2);
+  conic_zero_slots(workspace, workspace->work.residual_row);
 }
 
 static row_source source_of(const double *dense, int columns, const sparse_rows *sparse) {

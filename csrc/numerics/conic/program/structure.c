@@ -2,38 +2,10 @@
 
 #include <string.h>
 
-#include "base/lanes.h"
+#include "base/bits.h"
+#include "numerics/min_degree.h"
 
-#define MASK_BITS 64
 #define FEW_TILES 2
-
-static int bit_count(uint64_t mask) {
-#if defined(__GNUC__)
-  return __builtin_popcountll(mask);
-#else
-  int count = 0;
-  for (; mask; mask &= mask - 1) {
-    ++count;
-  }
-  return count;
-#endif
-}
-
-static int lowest_bit(uint64_t mask) {
-#if defined(__GNUC__)
-  return __builtin_ctzll(mask);
-#else
-  int bit = 0;
-  while (!(mask >> bit & 1)) {
-    ++bit;
-  }
-  return bit;
-#endif
-}
-
-static void set_bit(uint64_t *mask, int bit) {
-  mask[bit / MASK_BITS] |= (uint64_t)1 << (bit % MASK_BITS);
-}
 
 static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * sizeof *mask); }
 
@@ -57,12 +29,12 @@ LANES_INLINE uint64_t all_bits(const lane_bits *found) {
  * four that are its last tile, where that is not whole. */
 LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
                                       const lane_bits *narrow) {
-  const int tiles = n / 4, end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
+  const int tiles = n / 4, end = tiles < first + WORD_BITS ? tiles : first + WORD_BITS;
   lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
   for (int t = first; t < end; ++t, next_bit(&bit)) {
     look_at_tile(row + 4 * (size_t)t, &bit, &found);
   }
-  if (n % 4 > 0 && end == tiles && end < first + MASK_BITS) {
+  if (n % 4 > 0 && end == tiles && end < first + WORD_BITS) {
     if (n >= 4) {
       bit &= *narrow;
       look_at_tile(row + n - 4, &bit, &found);
@@ -84,7 +56,7 @@ LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count
     const lane_bits one = {1, 1, 1, 1};
     lane_bits found = {0, 0, 0, 0};
     look_at_tile(row, &one, &found);
-    mask[tiles[k] / MASK_BITS] |= all_bits(&found) << (tiles[k] % MASK_BITS);
+    mask[tiles[k] / WORD_BITS] |= all_bits(&found) << (tiles[k] % WORD_BITS);
   }
 }
 
@@ -127,7 +99,7 @@ static int mask_rows(const row_source *source, int rows, int n, size_t words, ui
                       source->start[i + 1] - source->start[i], words, mask);
     } else {
       for (size_t w = 0; w < words; ++w) {
-        mask[w] = mask_dense_word(row, n, MASK_BITS * (int)w, &narrow);
+        mask[w] = mask_dense_word(row, n, WORD_BITS * (int)w, &narrow);
       }
     }
     uint64_t any = 0;
@@ -177,7 +149,7 @@ static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, 
   for (int t = 0; 4 * t < n && diagonal; ++t) {
     const uint64_t *mask = workspace->structure.Q_mask + (size_t)t * words;
     for (size_t w = 0; w < words; ++w) {
-      const uint64_t own = (size_t)(t / MASK_BITS) == w ? (uint64_t)1 << (t % MASK_BITS) : 0;
+      const uint64_t own = (size_t)(t / WORD_BITS) == w ? (uint64_t)1 << (t % WORD_BITS) : 0;
       diagonal &= (mask[w] & ~own) == 0;
     }
   }
@@ -186,7 +158,7 @@ static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, 
 
 qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  const size_t words = (size_t)((n + 3) / 4 + MASK_BITS - 1) / MASK_BITS;
+  const size_t words = bit_words((size_t)(n + 3) / 4);
   uint64_t *rows = workspace->structure.row_mask;
   int nonnegative;
   workspace->structure.mask_words = (int)words;
@@ -216,7 +188,7 @@ static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
   const int words = workspace->structure.mask_words;
   for (int w = 0; w < words; ++w) {
     for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
-      uint64_t *own = tile_set(workspace, MASK_BITS * w + lowest_bit(rest));
+      uint64_t *own = tile_set(workspace, WORD_BITS * w + lowest_bit(rest));
       for (int k = 0; k < words; ++k) {
         own[k] |= mask[k];
       }
@@ -266,8 +238,8 @@ static int all_coupled(const qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
   for (int t = 0; t < tiles; ++t) {
     for (int w = 0; w < words; ++w) {
-      const int left = tiles - MASK_BITS * w;
-      const uint64_t full = left >= MASK_BITS ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
+      const int left = tiles - WORD_BITS * w;
+      const uint64_t full = left >= WORD_BITS ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
       if (tile_set(workspace, t)[w] != full) {
         return 0;
       }
@@ -288,78 +260,40 @@ static size_t take_all(qd_cone_workspace *workspace) {
   return (size_t)tiles * ((size_t)tiles + 1) / 2;
 }
 
-/* Tiles that t knows among those left. */
-static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *left) {
-  const int words = workspace->structure.mask_words;
-  const uint64_t *own = tile_set(workspace, t);
-  int degree = 0;
-  for (int w = 0; w < words; ++w) {
-    degree += bit_count(own[w] & left[w]);
-  }
-  return degree;
-}
-
-/* Takes the tile out: those that it knows get to know each other. */
-static void eliminate(qd_cone_workspace *workspace, int best, uint64_t *left) {
-  const int words = workspace->structure.mask_words;
-  uint64_t *own = tile_set(workspace, best);
-  uint64_t *clique = workspace->structure.scratch_mask;
-  left[best / MASK_BITS] &= ~((uint64_t)1 << (best % MASK_BITS));
-  for (int w = 0; w < words; ++w) {
-    clique[w] = own[w] & left[w];
-  }
-  couple(workspace, clique);
-  for (int w = 0; w < words; ++w) {
-    for (uint64_t rest = clique[w]; rest; rest &= rest - 1) {
-      const int t = MASK_BITS * w + lowest_bit(rest);
-      workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
-    }
-  }
-}
-
-/* Minimum degree on tiles, the lowest of equals first. Returns the number of the factor's tiles. */
+/* Minimum degree on tiles. Returns the number of the factor's tiles. */
 static size_t order_tiles(qd_cone_workspace *workspace) {
-  const int tiles = workspace->system.tile_count;
-  uint64_t *left = workspace->structure.scratch_mask + workspace->structure.mask_words;
+  conic_structure *s = &workspace->structure;
+  const elimination e = {workspace->system.tile_count, (size_t)s->mask_words, s->tile_mask,
+                         s->tile_degree};
   size_t fill = 0;
-  clear_mask(left, (size_t)workspace->structure.mask_words);
-  for (int t = 0; t < tiles; ++t) {
-    set_bit(left, t);
+  for (int t = 0; t < e.count; ++t) {
+    clear_bit(tile_set(workspace, t), t);
   }
-  for (int t = 0; t < tiles; ++t) {
-    workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
-  }
-  for (int place = 0; place < tiles; ++place) {
-    int best = -1, best_degree = tiles + 1;
-    for (int t = 0; t < tiles; ++t) {
-      if (workspace->structure.tile_degree[t] < best_degree) {
-        best = t;
-        best_degree = workspace->structure.tile_degree[t];
-      }
-    }
-    workspace->structure.tile_position[best] = place;
-    workspace->structure.tile_original[place] = best;
-    fill += (size_t)best_degree;
-    eliminate(workspace, best, left);
-    workspace->structure.tile_degree[best] = tiles + 1; /* never again */
+  elimination_begin(&e);
+  for (int place = 0; place < e.count; ++place) {
+    const int best = elimination_next(&e);
+    s->tile_position[best] = place;
+    s->tile_original[place] = best;
+    fill += (size_t)e.degree[best] + 1;
+    elimination_take(&e, best);
   }
   return fill;
 }
 
 static void clear_bits(uint64_t *mask, int from, int to) {
-  for (int w = from / MASK_BITS; MASK_BITS * w < to; ++w) {
-    const int low = from - MASK_BITS * w, high = to - MASK_BITS * w;
-    const uint64_t behind = high < MASK_BITS ? ~(uint64_t)0 << high : 0;
+  for (int w = from / WORD_BITS; WORD_BITS * w < to; ++w) {
+    const int low = from - WORD_BITS * w, high = to - WORD_BITS * w;
+    const uint64_t behind = high < WORD_BITS ? ~(uint64_t)0 << high : 0;
     mask[w] &= behind | (low > 0 ? ~(~(uint64_t)0 << low) : 0);
   }
 }
 
 static int bit_from(const uint64_t *mask, int words, int from) {
-  for (int w = from / MASK_BITS; w < words; ++w) {
+  for (int w = from / WORD_BITS; w < words; ++w) {
     const uint64_t rest =
-        w == from / MASK_BITS ? mask[w] & (~(uint64_t)0 << (from % MASK_BITS)) : mask[w];
+        w == from / WORD_BITS ? mask[w] & (~(uint64_t)0 << (from % WORD_BITS)) : mask[w];
     if (rest != 0) {
-      return MASK_BITS * w + lowest_bit(rest);
+      return WORD_BITS * w + lowest_bit(rest);
     }
   }
   return -1;
@@ -399,20 +333,20 @@ static void reorder(const qd_cone_workspace *workspace, const uint64_t *mask, ui
   clear_mask(out, (size_t)words);
   for (int w = 0; w < words; ++w) {
     for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
-      set_bit(out, workspace->structure.tile_position[MASK_BITS * w + lowest_bit(rest)]);
+      set_bit(out, workspace->structure.tile_position[WORD_BITS * w + lowest_bit(rest)]);
     }
   }
 }
 
 static int list_from(const uint64_t *mask, int words, int first, int *list) {
   int count = 0;
-  for (int w = first / MASK_BITS; w < words; ++w) {
+  for (int w = first / WORD_BITS; w < words; ++w) {
     uint64_t rest = mask[w];
-    if (w == first / MASK_BITS) {
-      rest &= ~(uint64_t)0 << (first % MASK_BITS);
+    if (w == first / WORD_BITS) {
+      rest &= ~(uint64_t)0 << (first % WORD_BITS);
     }
     for (; rest; rest &= rest - 1) {
-      list[count++] = MASK_BITS * w + lowest_bit(rest);
+      list[count++] = WORD_BITS * w + lowest_bit(rest);
     }
   }
   return count;

@@ -26,9 +26,8 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
 
 /* The states that the end of a path shows which has reached the boundary. */
 static void read_path_end(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
-  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
+  conic_copy_slots(workspace, workspace->polished.slack, workspace->iterate.slack);
+  conic_copy_slots(workspace, workspace->polished.dual, workspace->iterate.dual);
   conic_read_states(workspace);
 }
 

@@ -91,8 +91,8 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
   const cone_product *product = &workspace->product;
   double *w = workspace->work.row, *move = workspace->work.rhs;
   double worst = 0.0;
-  memset(move, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_zero_slots(workspace, move);
+  conic_zero_slots(workspace, w);
   tiles_multiply(&workspace->system, workspace->system.G, d, move);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
