@@ -10,28 +10,22 @@
  * below SECOND_MOST. The less, the nearer a pass comes, and the harder its program is. */
 #define FIRST 1e-2
 #define LAST 1e-9
-#define MOST 1e4
+/* That limit. Lengths that the largest force moves a row by, at the scale: times the second
+ * program's compliance, what its forces are off by. And compliance of bilateral constraints beside
+ * contacts and limits: a weld that is out of reach does not press a robot through its table. */
+#define MUCH 1e4
 #define FINER 0.1
 #define SECOND 1e-12
 #define SECOND_MOST 1e-5
-/* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
-#define HARDLY 1e-4
-/* Lengths that the largest force moves a row by, at the scale: times the second program's
- * compliance, what its forces are off by. */
-#define GIVES_MOST 1e4
-/* Of bilateral constraints, beside contacts and limits: a weld that is out of reach does not press
- * a robot through its table. */
-#define CONSTRAINTS_GIVE 1e4
 /* Of the length: what equalities may be violated by that hardly know some motion, and all rows of a
- * program that leaves next to no room. */
+ * program that leaves next to no room. Of the most that bodies give way by: rows of less set no
+ * scale. */
 #define ROUNDED 1e-4
 /* Passes, until violations change by less, in lengths. */
 #define PASSES 12
 #define SETTLED 1e-6
-/* The same, of the last pass. */
-#define NEAR 1e-3
-/* Of the length: gaps that a barrier has between what contradicts itself. */
-#define BARRIER_GAP 1e-3
+/* The same, of the last pass; and gaps that a barrier has between what contradicts itself. */
+#define NEAR_LENGTH 1e-3
 
 /* ---------------------------------------------------------------- what counts how much */
 
@@ -79,7 +73,7 @@ static void fill_compliance(const qd_workspace *w, const island *one,
     p->recovery_compliance[p->ball_limit[one->ball_limit].row + i] = angle;
   }
   for (int i = 0; i < one->equality_count; ++i) {
-    equalities[i] = CONSTRAINTS_GIVE * (equality_is_angle(w, one->equality + i) ? angle : scale);
+    equalities[i] = MUCH * (equality_is_angle(w, one->equality + i) ? angle : scale);
     if (program->compliance_eq != NULL && program->compliance_eq[i] > 0.0) {
       equalities[i] = program->compliance_eq[i];
     }
@@ -116,7 +110,7 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
 }
 
 /* The scale of compliances at which the first row gives way as much as the bodies that it moves,
- * but for rows that hardly move any; or at which the largest force moves one by GIVES_MOST
+ * but for rows that hardly move any; or at which the largest force moves one by MUCH
  * lengths. */
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program,
                          giving which) {
@@ -134,8 +128,8 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
   if (range[1] == 0.0) { /* no cost of motion: beside its forces */
     return largest > 0.0 ? one->length / largest : 1.0;
   }
-  const double scale = fmax(range[0], HARDLY * range[1]);
-  return largest > 0.0 ? fmin(scale, GIVES_MOST * one->length / largest) : scale;
+  const double scale = fmax(range[0], ROUNDED * range[1]);
+  return largest > 0.0 ? fmin(scale, MUCH * one->length / largest) : scale;
 }
 
 /* ---------------------------------------------------------------- the two programs */
@@ -181,7 +175,7 @@ static void add_gaps(problem *p, const island *one, const qd_cone_program *progr
     }
     for (int k = 0; give > 0.0 && k < program->cone_dim[cone]; ++k) {
       const int opens = k == 0 || program->cone_kind[cone] == QD_ORTHANT;
-      p->recovery_give[r + k] += opens ? BARRIER_GAP * one->length : 0.0;
+      p->recovery_give[r + k] += opens ? NEAR_LENGTH * one->length : 0.0;
     }
   }
 }
@@ -306,7 +300,7 @@ static conic_program program_of_violations(const problem *p, const island *one,
 static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
                            const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
-  const double unit = which == GIVES_CONSTRAINTS ? CONSTRAINTS_GIVE * scale : scale;
+  const double unit = which == GIVES_CONSTRAINTS ? MUCH * scale : scale;
   double *b = p->scratch, change = INFINITY, compliance = FIRST, least = LAST;
   const conic_program violations =
       program_of_violations(p, one, program, b, which == GIVES_BOUNDED);
@@ -321,8 +315,8 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
     if (found) {
       change = take_give(p, one, &program->program, compliance * unit);
       hold_motion(p, one, b);
-    } else if (compliance < MOST) {
-      least = fmin(compliance / FINER, MOST);
+    } else if (compliance < MUCH) {
+      least = fmin(compliance / FINER, MUCH);
     } else {
       break;
     }
@@ -331,7 +325,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
     }
     compliance = fmax(found ? FINER * compliance : least, least);
   }
-  return change <= NEAR * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
+  return change <= NEAR_LENGTH * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
 /* The largest of recovery_give, in units of which `scale` is the compliance. */

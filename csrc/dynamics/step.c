@@ -119,7 +119,7 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
 
 /* Rows that give way are several programs, soft pairs, too; these ask for derivatives. */
 static int is_large(const island *one) {
-  return one->variable_count >= LARGE_ISLAND && one->compliant == 0 && one->intervals == 0 &&
+  return one->variable_count >= LARGE_PROGRAM && one->compliant == 0 && one->intervals == 0 &&
          one->soft_pairs == 0;
 }
 
@@ -367,7 +367,7 @@ static int most_rounds(const qd_workspace *w, int large) {
  * left out matters, in a few rounds. What has no solution that is unique may have one with more
  * contacts. Large models, and contacts that yield, go on from one round to the next. */
 qd_status step_solve_rounds(const step_call *s) {
-  const int large = s->model->nv >= LARGE_ISLAND && isinf(s->options->kappa);
+  const int large = s->model->nv >= LARGE_PROGRAM && isinf(s->options->kappa);
   const int yields = s->options->contacts == QD_CONTACTS_MUJOCO && isinf(s->options->kappa);
   s->w->effort = first_effort(s, large);
   for (int round = 1;; ++round) {

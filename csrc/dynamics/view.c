@@ -4,7 +4,7 @@
 
 #include "dynamics/workspace.h"
 
-#define WHOLE_TURN 6.283185307179586
+#define WHOLE_TURN (HALF_TURN * 2.0)
 #define NEAR_LENGTHS 1.2 /* of `length`, within which a tip counts as near */
 
 int qd_view_size(const qd_view *view) {

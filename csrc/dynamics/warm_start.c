@@ -1,12 +1,11 @@
 #include "dynamics/warm_start.h"
-#include "base/rounding.h"
 
 #include <math.h>
-#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/rounding.h"
 
 #define SHARE_ROUNDS 4
-/* Contacts of one pair that are told apart. */
-#define RUN_MAX 64
 
 void warm_start_lay_out(warm_start *w, int contact_capacity, arena *a) {
   w->match = arena_ints(a, (size_t)contact_capacity);
@@ -40,7 +39,7 @@ static int nearest(const qd_step_start *from, const qd_contact *contact, int fir
                    uint64_t *taken) {
   double least = INFINITY;
   int found = -1;
-  end = end - first < RUN_MAX ? end : first + RUN_MAX;
+  end = end - first < WORD_BITS ? end : first + WORD_BITS;
   for (int i = first; i < end; ++i) {
     double d[3];
     vec3_sub(d, from->contacts[i].pos, contact->pos);

@@ -17,13 +17,12 @@
 #include "mechanics/kinematics.h"
 
 /* Of the offsets' own change: rows that miss by more than that cannot all hold. Consistent ones
- * miss by what the solver's penalty leaves, below 1e-6; others by a tenth and more. */
+ * miss by what the solver's penalty leaves, below 1e-6; others by a tenth and more. And between
+ * derivatives on the two sides: more is a kink. */
 #define MISSES 1e-4
 /* Of an island's length: how far offsets are moved. Less: answers do not tell a slip from rest
  * (conic/tuning.h, WEAK); more: what slides elsewhere in the island changes its own slope. */
 #define SIDE 1e-7
-/* Between derivatives on the two sides, relative: more is a kink. */
-#define SAME_SIDES 1e-4
 /* Of the largest multiplier of an island: less is none. */
 #define NO_FORCE 1e-7
 
@@ -322,7 +321,7 @@ static int sides_agree(const double *a, const double *b, int count) {
     size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
   }
   for (int i = 0; i < count; ++i) {
-    if (!(fabs(a[i] - b[i]) <= SAME_SIDES * size)) {
+    if (!(fabs(a[i] - b[i]) <= MISSES * size)) {
       return 0;
     }
   }

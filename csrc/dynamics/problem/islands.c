@@ -6,7 +6,6 @@
 #include "mechanics/actuator.h"
 
 #define NO_ISLAND (-1)
-#define CONE_ROWS_MAX 6
 /* DOFs of a model that is one program whatever it touches: two tiles of the solver cost less than
  * two solves. */
 #define DOFS_TOGETHER 8
@@ -425,7 +424,7 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
 /* DOFs of the trees in tree_list that are variables; 1 if blocks of whole tiles suit the island. */
 static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
                          const island *one) {
-  int suits = one->variable_count >= LARGE_ISLAND && one->soft_pairs == 0;
+  int suits = one->variable_count >= LARGE_PROGRAM && one->soft_pairs == 0;
   for (int k = 0; k < one->tree_count && suits; ++k) {
     const int tree = s->tree_list[one->tree + k];
     s->tree_width[k] = 0;
@@ -519,7 +518,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
     constraint += one->constraint_count;
     tendon += one->tendon_count;
     one->size.variables = one->variable_count;
-    one->size.largest_cone = CONE_ROWS_MAX;
+    one->size.largest_cone = MOTION_MAX;
     one->size.row_tiles = one->G_tiles + one->C_tiles;
     /* counted again as they are put in place */
     one->contact_count = one->constraint_count = one->tendon_count = 0;

@@ -18,10 +18,6 @@
 #include "numerics/coulomb/fixed_point.h"
 
 #define BALL_ROWS 4 /* of the limit of a ball joint */
-/* Variables of an island whose trees stand in blocks of whole tiles, and whose programs are first
- * solved roughly, and go on from what the ones before have found. The solution of smaller ones
- * costs less than a second look at it saves. */
-#define LARGE_ISLAND 192
 
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables, padding included */
@@ -76,7 +72,7 @@ typedef struct islands {
 
 /* Variables of all islands at most: DOFs, and what fills up the tile before each block. */
 static inline size_t islands_variable_capacity(const qd_model *model) {
-  return (size_t)model->nv + (model->nv < LARGE_ISLAND ? 0 : 3 * (size_t)model->tree_count);
+  return (size_t)model->nv + (model->nv < LARGE_PROGRAM ? 0 : 3 * (size_t)model->tree_count);
 }
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);

@@ -6,10 +6,9 @@
 
 /* MuJoCo's bounds of impedances and R. */
 #define LEAST_IMPEDANCE 1e-4
-#define MOST_IMPEDANCE 0.9999
 #define LEAST_R 1e-15
 
-static double clip(double x) { return fmin(fmax(x, LEAST_IMPEDANCE), MOST_IMPEDANCE); }
+static double clip(double x) { return fmin(fmax(x, LEAST_IMPEDANCE), 1.0 - LEAST_IMPEDANCE); }
 
 double mujoco_largest_impedance(const double solimp[5]) { return clip(solimp[1]); }
 

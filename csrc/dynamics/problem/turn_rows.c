@@ -2,13 +2,11 @@
  * body, which turn with it, and the limit of a ball joint's angle, along minus the axis of its
  * turn. */
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
-
-/* rad: below this a turn has no axis. */
-#define LEAST_TURN 1e-12
 
 static mujoco_reference law_of(const qd_model *model, const turn_row *row, double weight) {
   if (row->is_limit) {
@@ -87,7 +85,7 @@ static void add_limit(problem *p, const qd_model *model, const qd_step_options *
   quat_log(turn, q + model->joint_q[joint]);
   const double angle = vec3_norm(turn);
   row.beyond = joint_ball_range(model, joint) - angle - model->joint_limit_solver[9 * joint + 8];
-  if (!(row.beyond < 0.0) || angle < LEAST_TURN) {
+  if (!(row.beyond < 0.0) || angle < NEGLIGIBLE) {
     return;
   }
   vec3_scale(row.axis, turn, -1.0 / angle);

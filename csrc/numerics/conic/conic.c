@@ -212,12 +212,12 @@ static outcome follow_path(conic_task *task, path_start from) {
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
   path_request path = {.goal =
-                           (workspace->units.by_offsets ? FARTHER : 1.0) * task->options->tolerance,
+                           (workspace->units.by_offsets ? SLIGHT : 1.0) * task->options->tolerance,
                        .wanted_width = task->polish ? CLEAR_WIDTH : 0,
                        .from = from};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
-  path.look_error = from == PATH_RESUMED && task->look != NULL ? LOOK_ERROR : 0.0;
+  path.look_error = from == PATH_RESUMED && task->look != NULL ? ROUGHLY : 0.0;
   for (;; path.from = PATH_RESUMED) {
     const path_end end = conic_follow_path(workspace, &path, task->info);
     if (end == PATH_AT_LOOK) {

@@ -4,6 +4,10 @@
 
 #include "qdsim/solvers.h"
 
+/* Variables from which on a program counts as large: a factor costs as much as three back-solves
+ * and more, and rounds of steps go on from one another. */
+#define LARGE_PROGRAM 192
+
 /* Rows with few entries: row i has the tiles start[i] .. start[i + 1] - 1, ascending; tile t holds
  * the columns 4t .. 4t + 3, zero where a row has none. Rows of one cone have the same tiles. */
 typedef struct sparse_rows {
@@ -13,7 +17,7 @@ typedef struct sparse_rows {
 } sparse_rows;
 
 /* Asked once on the way of a program that goes on from a guess, where its point is known to
- * LOOK_ERROR: what x shows may be enough to know that a program with more rows is wanted instead.
+ * ROUGHLY: what x shows may be enough to know that a program with more rows is wanted instead.
  */
 typedef struct stop_callback {
   int (*is_enough)(void *of, const double *x);

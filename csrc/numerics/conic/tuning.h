@@ -39,6 +39,30 @@
  * certificate refuses; less: programs without an answer. */
 #define ACCEPTABLE 1e-7
 
+/* Share that is next to nothing: of a full step, of a row's curvature beside others, of a direction
+ * that is left, of the tolerance where rounding is to end a path. More: paths are given up on that
+ * recover, derivatives are called exact that depend on a choice of forces; less: iterations and
+ * refinements that change nothing. */
+#define SLIGHT 1e-6
+
+/* Share that is small: of a ray's largest force, in what is no part of a proof; of what is allowed,
+ * for a residual that nobody looked at before; of an error, below which no progress means rounding;
+ * of a multiplier in natural units, beside which a slack is open. */
+#define SMALL 1e-3
+
+/* Relative error of a point that shows where the way leads: a caller may stop there for more rows,
+ * a guess may be polished, and a polish that gets softer may rise so far. From 0.3 to 1e-3 as good
+ * for the first (1001 spheres within a tenth). */
+#define ROUGHLY 1e-2
+
+/* Of an error or a slope: what a good step leaves at most. More: factors for guesses that are
+ * wrong, steps that are no minimum; less: guesses are left that would arrive. */
+#define WELL_LESS 0.3
+
+/* Times that something small is repeated: Newton steps to where a multiplier begins between two
+ * ends, rigid rows beside springs renewed about the multipliers found. */
+#define FEW_TIMES 6
+
 /* Of an error: an iteration that leaves more is hardly worth it. */
 #define HARDLY_LESS 0.9
 
@@ -83,19 +107,6 @@
 /* Tiles. So many of a factor's column are taken for one with springs of a contact, until one turns
  * out to need more. More: memory; less: workspaces that are laid out again. */
 #define COMPLIANT_TILES 24
-
-/* Newton steps to where a path's multiplier begins between two ends: a place, not a number. More
- * only sharpen a start. */
-#define END_STEPS 6
-
-/* Times that rigid rows beside springs may be renewed about the multipliers found. More only put
- * off other methods. */
-#define STATE_ROUNDS 6
-
-/* Of the tolerance: where an exact path measured by offsets ends, if rounding does not end it
- * before. More: small contacts beside large ones are still too far off for a polish; less only adds
- * iterations. */
-#define FARTHER 1e-6
 
 /* Stiffness of a row beside the curvature of its columns, up to which it counts as theirs: more
  * would drown what is left. */
@@ -157,32 +168,10 @@
  * are short. */
 #define ENTRY_PRODUCT 20.0
 
-/* Relative error at which the caller may stop a path with more rows, because its point moves into
- * what has no rows yet. From 0.3 to 1e-3 as good (1001 spheres within a tenth); without, a fifth
- * longer. */
-#define LOOK_ERROR 1e-2
-
 /* ------------------------------------------------------------ the path: its end */
 
-/* Of the natural energy: mean product from which on rounding counts and steps are refined. More
- * costs a back-solve a step; less leaves residuals that stall the path. */
-#define REFINE_FROM 1e-8
-
-/* Of what is allowed: a true residual that nobody looked at before must be this small. More:
- * answers that the certificate refuses; less: a step more. Measured: ten times more and less the
- * same. */
-#define CAREFUL 1e-3
-
-/* Share of a full step: one below this is none. More: paths are given up on that recover; less:
- * iterations at the limit of rounding. */
-#define STALLED_STEP 1e-6
-
-/* Iterations without progress that end a path whose error is below STALLED_ERROR. */
+/* Iterations without progress that end a path whose error is below SMALL. */
 #define STALLED_COUNT 15
-
-/* Relative error below which no progress means rounding; above, the path may be on its way to a
- * proof. */
-#define STALLED_ERROR 1e-3
 
 /* ------------------------------------------------------------ the path: proofs */
 
@@ -190,11 +179,6 @@
  * barriers are called infeasible that are not; less: barriers without room are followed to the
  * limit of iterations. */
 #define PROOF_FLAT 1e-6
-
-/* Of a ray's largest force: what cones carry less of is no part of a proof that a barrier has no
- * room. More: proofs that need small forces are lost; less: the balance of far cones looks like
- * rounding beside a narrow box. */
-#define PROOF_SHARE 1e-3
 
 /* Iterations before proofs are looked for, unless steps are short. More: infeasible programs take
  * longer; less: a product with all rows in each step of the others. */
@@ -230,11 +214,6 @@
  * less, 1 program more solved, 1 % more factors. */
 #define WORTH_CORRECTING 0.03
 
-/* Columns from which on that is done again as long as it helps, where the cost is definite: a
- * factor costs as much as three back-solves and more. With costs that are not, too: RockPile over
- * forces is called unbounded. */
-#define MANY_COLUMNS 192
-
 /* Such corrections at most. Shaken heaps of 270 spheres take 8 % fewer products of tiles with 2, 13
  * to 15 % with 3, one of 1001 at rest 30 and 27 %; with 5 or 8 the back-solves cost what the
  * factors save. */
@@ -264,17 +243,10 @@
  * times more and less the same. */
 #define REST_FORCE 0.1
 
-/* Error that the first step from a guess may leave. More: factors for guesses that are wrong; less:
- * guesses are left that would arrive. */
-#define FIRST_STEP 0.3
-
 /* Error below which the last factor serves again, if no state changed. 1e-6 or 1e-5: four programs
  * of forty of b are lost to the path; less: a factor more. Measured: ten times more, 2 more
  * polished, 1 % fewer factors; ten times less, 2 % more factors. */
 #define SAME_FACTOR 1e-8
-
-/* Of the error before: a start whose error is within the tolerance ends with such a step. */
-#define HARDLY_BETTER 0.5
 
 /* Of the error before: a start that is slower gets fresh factors, and stiffer ones. */
 #define POLISH_SLOW 0.1
@@ -319,9 +291,6 @@
  * Measured: ten times more, 4 % more factors; ten times less, 2 % fewer factors. */
 #define NEAR_ENOUGH 3e-3
 
-/* Of a row's own curvature, of rows that others are found to depend on: less is none. */
-#define INDEPENDENT 1e-6
-
 /* ------------------------------------------------------------ path or cuts */
 
 /* Offset of a cone beside what the free motion violates it by: less touches already. More:
@@ -342,10 +311,6 @@
 #define CROWD 4.0
 
 /* ------------------------------------------------------------ starts */
-
-/* Error of a guess that a polish betters sooner than a few cuts. More: factors for guesses that are
- * far off; less: cuts for near ones. */
-#define NEAR_CUTS 1e-2
 
 /* ------------------------------------------------------------ the method of multipliers */
 
@@ -375,31 +340,16 @@
 /* Points on one line. */
 #define SEARCH_LIMIT 20
 
-/* Share of the first slope that ends a search. More: steps that are no minimum; less: points on the
- * line that Newton's next step makes up for. */
-#define SEARCH_FLAT 0.3
-
 /* ------------------------------------------------------------ derivatives */
 
 /* Weakest pivot of a factor whose solves need no refinement. More: refinements that change nothing;
  * less: derivatives lose as many digits. */
 #define WELL_CONDITIONED 1e-4
 
-/* Of a direction that is left, or of dx: less does not change a derivative. More: derivatives are
- * called exact that depend on a choice of forces; less: rounding takes that from those that are. */
-#define MATTERS 1e-6
-
 /* Times the error of an answer: what another way to it may find. More: cones that slide a little
  * are called undecided; less: derivatives of cones whose slip is rounding are called exact. */
 #define DOUBTFUL 10.0
 
 /* ------------------------------------------------------------ free directions */
-
-/* Change of slack and cost per unit of a direction that counts as none. More: unique solutions are
- * called free; less: free directions are lost to rounding. */
-#define SAME_SOLUTION 1e-7
-
-/* Slack over multiplier, in natural units, of what a path's end shows as open. */
-#define CLEARLY_OPEN 1e-3
 
 #endif

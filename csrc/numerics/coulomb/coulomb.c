@@ -12,16 +12,15 @@
 
 /* Errors at which the path stops for Newton on the active set that it shows. */
 static const double STOPS[] = {1e-5, 1e-8};
-#define STOP_COUNT 2
+#define STOP_COUNT ((int)(sizeof STOPS / sizeof *STOPS))
 /* Starts of the path (coulomb_run.reach) that are tried in turn: where it turns back from one, it
  * arrives from the next more often than not. */
 static const double STARTS[] = {10.0, 100.0, 1.0};
-#define START_COUNT 3
-/* Coefficients of friction count as this at first, then as so many times it, up to the largest;
+#define START_COUNT ((int)(sizeof STARTS / sizeof *STARTS))
+/* Coefficients of friction count as this at first, then as so many times it;
  * with 1e9 at once rounding leaves penetrations that the tolerance can tell. */
 #define MOST_WEIGHT 1e6
 #define MORE_WEIGHT 1e3
-#define LARGEST_WEIGHT 1e9
 /* Part of the tolerance that is aimed at: what is handed out is rounded once more. */
 #define SPARE 0.9
 #define FLOW_FROM 50 /* a smaller iteration limit is one that the caller means */
@@ -371,7 +370,7 @@ static qd_status solve_in_steps(qd_coulomb_workspace *work, const qd_coulomb_opt
     iterations += info->iterations;
     factorizations += info->factorizations;
     if (status != QD_OK || info->error <= options->tolerance || options->stop_after > 0 ||
-        most <= weight || weight >= LARGEST_WEIGHT) {
+        most <= weight || weight >= MOST_WEIGHT * MORE_WEIGHT) {
       info->iterations = iterations;
       info->factorizations = factorizations;
       return status;

@@ -95,7 +95,7 @@ void fixed_point_use(fixed_point *s, double *g, const double *shift) {
 }
 
 static int is_large(const fixed_point_run *run) {
-  return run->program->program.variable_count >= FIXED_POINT_LARGE;
+  return run->program->program.variable_count >= LARGE_PROGRAM;
 }
 
 static qd_status solve_program(fixed_point_run *run) {

@@ -21,10 +21,8 @@
 #include "numerics/conic/conic.h"
 #include "numerics/coulomb/primal_path.h"
 
-#define FIXED_POINT_DENSE                                                                          \
-  512                         /* contacts that slide under load, beyond which there is no matrix   \
-                               */
-#define FIXED_POINT_LARGE 192 /* variables from which on a program is solved as a heap */
+/* Contacts that slide under load, beyond which there is no matrix. */
+#define FIXED_POINT_DENSE 512
 
 /* The rows of one contact in a program. */
 typedef struct fixed_point_block {

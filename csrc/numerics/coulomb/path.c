@@ -18,19 +18,16 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/coulomb/work.h"
 
-/* Steps below it are tried again towards the centre, */
-#define SHORT 0.3
-/* and with less of the law's slope if they stay below it. */
+/* Steps that stay below it are tried with less of the law's slope. */
 #define TOO_SHORT 0.15
 /* Iterations without a smaller error that end the path. */
 #define PATH_PATIENCE 25
-/* of W's diagonal: keeps free blocks that depend on each other apart */
-#define PATH_PROXIMAL 1e-13
 
 static const double SHARES[] = {1.0, 0.5, 0.0};
-#define SHARE_COUNT 3
+#define SHARE_COUNT ((int)(sizeof SHARES / sizeof *SHARES))
 
 /* ------------------------------------------------------------ the point */
 
@@ -127,7 +124,7 @@ static void set_system(qd_coulomb_workspace *work, double share) {
     add_scaling(work, cone, share, work->block + (size_t)cone->contact * CONE_ROWS * CONE_ROWS);
   }
   work->multiplies = 0;
-  work->proximal = PATH_PROXIMAL;
+  work->proximal = CANCELLED;
 }
 
 /* The step of forces and slacks for the cones' aims and the residual in work->rhs. */
@@ -203,7 +200,7 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   add_bend(work, predicted, share);
   solve_step(work, share);
   const double length = coulomb_reach(work->cone, work->cone_count, BACK_OFF);
-  if (length >= SHORT) {
+  if (length >= SHORT_OF_ALL) {
     return length;
   }
   find_residual(work, work->rhs);

@@ -5,25 +5,19 @@
 
 #include "base/lanes.h"
 
-/* What a step that looks ahead aims at where it does not get far, beside mu; what of mu is gone
+/* What a step that looks ahead aims at where it does not get far, and a flow behind a turn, beside
+ * mu (of the flow with 0.3, 0.1: transients that end somewhere else, if at all); what of mu is gone
  * behind a step that is worth taking; and behind one that is better than a turn of the path. */
 #define AHEAD 0.6
 #define WORTH 0.15
 #define TURNS 0.1
-/* Smallest eigenvalue of a product beside mu below which a step to the middle is worth more; and
- * such a step has to come so far. */
+/* Smallest eigenvalue of a product beside mu below which a step to the middle is worth more. */
 #define OFF_CENTRE 0.2
-#define TO_CENTRE 0.3
-/* Behind a turn: mu falls by this. 0.3, 0.1: transients that end somewhere else, if at all. */
-#define JUMP 0.6
-/* 1 / dt of the first step; a short step of the flow multiplies it, a long one takes it down, and
- * below the least it is none. */
-#define HOLD_FIRST 1.0
+/* 1 / dt of a flow, 1 at first: a short step multiplies it, a long one divides it, and below the
+ * least it is none. */
 #define HOLD_RISES 4.0
-#define HOLD_FALLS 0.25
 #define HOLD_LEAST 1e-2
 #define HOLD_MOST 1e4
-#define SHORT 0.3
 #define NO_STEP 0.05
 #define LONG 0.8
 /* Eigenvalues of a product beside mu beyond which a cone is put back into its middle, in a flow. */
@@ -179,7 +173,7 @@ static void step_along(primal_run *run) {
     falls = (1.0 - AHEAD) * length;
     if (larger(falls, first) < WORTH && run->least < OFF_CENTRE * run->mu) {
       const double centring = try_step(run, 1.0);
-      if (centring > TO_CENTRE) {
+      if (centring > SHORT_OF_ALL) {
         take(p, centring);
         return;
       }
@@ -187,8 +181,8 @@ static void step_along(primal_run *run) {
     if (larger(falls, first) < TURNS) {
       run->flows = 1;
       run->flow_steps = 0;
-      run->target = JUMP * run->mu;
-      p->hold = HOLD_FIRST;
+      run->target = AHEAD * run->mu;
+      p->hold = 1.0;
       return;
     }
     if (first >= falls) {
@@ -208,17 +202,17 @@ static void step_flow(primal_run *run) {
   for (;;) {
     factor(run);
     length = try_step(run, 1.0);
-    if (length >= SHORT) {
+    if (length >= SHORT_OF_ALL) {
       break;
     }
     const double before = p->hold;
-    p->hold = smaller(larger(HOLD_RISES * p->hold, HOLD_FIRST), HOLD_MOST);
+    p->hold = smaller(larger(HOLD_RISES * p->hold, 1.0), HOLD_MOST);
     if (length >= NO_STEP || before == HOLD_MOST) {
       break;
     }
   }
   if (length > LONG) {
-    p->hold *= HOLD_FALLS;
+    p->hold /= HOLD_RISES;
   }
   if (p->hold < HOLD_LEAST) {
     p->hold = 0.0;

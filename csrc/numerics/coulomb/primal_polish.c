@@ -18,9 +18,8 @@
 /* What holds beside the stiffness. 1e2: twice as many steps; 1e5: steps that overshoot where the
  * set is not found at once; 1e8: rounding of w, times this, in the forces. */
 #define HARD 1e3
-/* An error that does not fall so far in so many steps leads nowhere. */
-#define FALLS 0.5
-#define PATIENCE 3
+/* An error that is not halved in so many steps leads nowhere. */
+#define POLISH_STEPS 3
 /* Motions that the equations answer with so many times what they are, after so many steps of the
  * power method, are free. */
 #define FREE 1e6
@@ -170,9 +169,9 @@ int primal_polish(primal_path *p, const conic_program *program, double tolerance
   for (int steps = 0, since = 0; steps <= most_factors; ++steps) {
     primal_system_measure(p, program);
     error = choose_states(p);
-    since = error < FALLS * best ? 0 : since + 1;
+    since = error < 0.5 * best ? 0 : since + 1;
     best = smaller(error, best);
-    if ((error <= tolerance && steps > 0) || since > PATIENCE) {
+    if ((error <= tolerance && steps > 0) || since > POLISH_STEPS) {
       break;
     }
     primal_system_factor(p, program, 0);

@@ -14,20 +14,18 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
 
-/* Share of W's diagonal: at first, and its bounds. It falls where Newton is quick, less where it is
- * slow, and rises where it fails. At the least one all that is to be had is had: a solution, or
- * forces that grow without end. */
+/* Share of W's diagonal: at first, and its bounds. It falls where Newton is quick, half as much
+ * where it is slow, and rises where it fails. At the least one all that is to be had is had: a
+ * solution, or forces that grow without end. */
 #define WEIGHT_FIRST 1e-2
 #define WEIGHT_LEAST 1e-9
 #define WEIGHT_MOST 10.0
 #define WEIGHT_FALLS 0.4
-#define WEIGHT_FALLS_LITTLE 0.8
 #define WEIGHT_RISES 3.0
 #define QUICK 3
 /* Newton's steps in one, until the residual has fallen so far; by half counts as well as done. */
 #define INNER_STEPS 6
 #define INNER_FALLS 0.05
-#define INNER_HALF 0.5
 #define HALVINGS 5
 /* How far the centre goes of what a whole step moves: more than all of it, as over-relaxed proximal
  * point methods do. RockPile of Siconos' problems takes 5600 factors with 1, 2700 with 1.3, 2400
@@ -78,14 +76,14 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
     ++steps;
   }
   const int whole = residual <= INNER_FALLS * first;
-  const double length = whole ? BEYOND : residual <= INNER_HALF * first ? 1.0 : 0.0;
+  const double length = whole ? BEYOND : residual <= 0.5 * first ? 1.0 : 0.0;
   for (int i = 0; i < 4 * work->tile_count; ++i) {
     centre[i] += length * (work->force[i] - centre[i]);
   }
   if (!whole) {
     return smaller(WEIGHT_RISES * weight, WEIGHT_MOST);
   }
-  return larger((steps <= QUICK ? WEIGHT_FALLS : WEIGHT_FALLS_LITTLE) * weight, WEIGHT_LEAST);
+  return larger((steps <= QUICK ? WEIGHT_FALLS : 2.0 * WEIGHT_FALLS) * weight, WEIGHT_LEAST);
 }
 
 void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {

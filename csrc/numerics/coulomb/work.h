@@ -125,6 +125,8 @@ double coulomb_mean_product(const coulomb_cone *cone, int count);
  * BACK_OFF 0.95: three in 4000 random problems of torsion and rolling turn back on the way, none at
  * 0.9, which takes an iteration more. */
 #define BACK_OFF 0.9
+/* Of a whole step: a shorter one is tried again towards the centre, or its path turns. */
+#define SHORT_OF_ALL 0.3
 double coulomb_reach(const coulomb_cone *cone, int count, double share);
 /* Mehrotra's share of the products that is left to aim at where a step to none comes so far. */
 double coulomb_centring(double ahead);

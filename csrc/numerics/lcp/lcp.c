@@ -10,8 +10,6 @@
 #include "numerics/tiles/blas.h"
 #include "qdsim/solvers.h"
 
-/* Sweeps that bring the largest entry of every row and column to one. */
-#define SCALING_SWEEPS 6
 /* Pivots between two fresh inverses: first, and where that has not led to an answer. */
 #define REFACTOR_AFTER 40
 /* Covering vectors that are tried. Another one takes another way through the bases; matrices of no
@@ -23,8 +21,6 @@
 /* A z, in units where the largest numbers of M and q are one, beyond which q is lost in rounding.
  */
 #define FARTHEST 1e11
-/* What a certificate of no solution may leave, beside the numbers that it is a sum of. */
-#define PROOF_ROUNDING 1e-10
 
 struct qd_lcp_workspace {
   int n;
@@ -182,7 +178,7 @@ static int excludes(const qd_lcp_workspace *work, const double *M, const double 
   for (size_t i = 0; i < n; ++i) {
     wide_add(&product, q[i], u[i]);
   }
-  if (!(relative(&product) < -PROOF_ROUNDING)) {
+  if (!(relative(&product) < -PIVOT_ROUNDING)) {
     return 0;
   }
   for (size_t j = 0; j < n; ++j) {
@@ -190,7 +186,7 @@ static int excludes(const qd_lcp_workspace *work, const double *M, const double 
     for (size_t i = 0; i < n; ++i) {
       wide_add(&sum, M[i * n + j], u[i]);
     }
-    if (!(relative(&sum) <= PROOF_ROUNDING)) {
+    if (!(relative(&sum) <= PIVOT_ROUNDING)) {
       return 0;
     }
   }

@@ -17,7 +17,6 @@
 /* What may be left of a value, beside the larger of it and one, when a row that ties leaves. */
 #define TIE 1e-11
 /* A value this far below zero, beside the largest and one, has no place in a basis. */
-#define NEGATIVE 1e-10
 #define REPAIRS 12
 
 void lemke_lay_out(lemke *work, size_t n, arena *a) {
@@ -220,7 +219,7 @@ static int flip_negative(lemke *work) {
   const double size = larger(1.0, max_norm(work->value, work->n));
   int flipped = 0;
   for (int i = 0; i < work->n; ++i) {
-    if (work->value[i] < -NEGATIVE * size) {
+    if (work->value[i] < -PIVOT_ROUNDING * size) {
       work->basic[i] += work->basic[i] < work->n ? work->n : -work->n;
       ++flipped;
     }

@@ -4,6 +4,11 @@
 
 #include "base/arena.h"
 
+/* Sweeps that bring the largest entry of every row and column to one. */
+#define SCALING_SWEEPS 6
+/* Beside the numbers that it is a sum of: less is rounding of zero. */
+#define PIVOT_ROUNDING 1e-10
+
 typedef enum lemke_end {
   LEMKE_SOLVED,
   LEMKE_ON_RAY,   /* z holds the ray's direction */

@@ -15,9 +15,9 @@
 #include "base/block.h"
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/lcp/lemke.h"
 #include "qdsim/solvers.h"
 
-#define SCALING_SWEEPS 4
 /* What is left of two numbers that cancel to less than this share is zero: else scaling of the
  * problem that is left would take rows of rounding for rows. */
 

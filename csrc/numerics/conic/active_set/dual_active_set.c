@@ -282,7 +282,7 @@ LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
   if (curvature > CALLERS_ROUNDING * own) { /* it joins the set, for others to depend on */
-    if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT) {
+    if (curvature > SLIGHT * own && set->count + 1 < ACTIVE_LIMIT) {
       active_set_push(set, curvature, 0.0);
     }
     return 0.0;

@@ -35,8 +35,6 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define SPREADS (1.0 + 1e-9) /* growth of a force that counts */
-
 /* ------------------------------------------------------------ multipliers */
 
 static double least(const double *values, int count) {
@@ -214,7 +212,7 @@ static int is_rounding(const qd_cone_workspace *workspace, const double *residua
   for (int ring = 0; ring < n && spreads; ++ring) {
     spreads = 0;
     for (int j = 0; j < n; ++j) {
-      spreads |= local->column[j] > SPREADS * (term[j] * scale[j]);
+      spreads |= local->column[j] > (1.0 + CALLERS_ROUNDING) * (term[j] * scale[j]);
       term[j] = local->column[j] / scale[j];
     }
     find_local_scales(workspace, scale, x, term, 0.0, 0.0, local);

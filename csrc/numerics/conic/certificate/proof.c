@@ -6,8 +6,7 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define AROUND 30.0      /* distances to where its rows meet the axes, likewise */
-#define LEAST_ENTRY 1e-6 /* of a row's norm: less is no entry */
+#define AROUND 30.0 /* distances to where its rows meet the axes, likewise */
 
 /* What multipliers say that are to prove that there is no point. */
 typedef struct proof_sums {
@@ -48,7 +47,7 @@ static void raise_reach(const qd_cone_workspace *workspace, const proof_row *row
     const double *from = row->entries + workspace->structure.block_from[block->tile_start + k];
     for (int j = 0; j < 4 && first + j < workspace->program.variable_count; ++j) {
       const double entry = fabs(from[j]) * scale[first + j];
-      if (entry > LEAST_ENTRY * row->norm) {
+      if (entry > SLIGHT * row->norm) {
         reach[first + j] = larger(reach[first + j], AROUND * fabs(row->offset) / entry);
       }
     }
@@ -133,7 +132,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   if (all.sum + all.leak < 0.0 || workspace->program.exact) {
     return all.sum + all.leak < 0.0;
   }
-  keep_strong(workspace, program, PROOF_SHARE * p.force, dual);
+  keep_strong(workspace, program, SMALL * p.force, dual);
   const proof_sums strong = sum_proof(workspace, program, dual, dual_eq, reach);
   return strong.sum <= PROOF_FLAT * strong.size && strong.moved <= PROOF_FLAT * strong.force;
 }

@@ -176,7 +176,7 @@ static double search(qd_cone_workspace *workspace, double first, double last) {
   tiles_multiply_Q(&workspace->system, dx, workspace->work.x);
   const double curvature = dot_product(workspace->work.x, dx, workspace->program.column_count);
   const double rest = last + envelope_slope(workspace, 0.0, w, dw, &fall);
-  for (int k = 0; k < SEARCH_LIMIT && fabs(slope) > -SEARCH_FLAT * first; ++k) {
+  for (int k = 0; k < SEARCH_LIMIT && fabs(slope) > -WELL_LESS * first; ++k) {
     low = slope < 0.0 ? t : low;
     high = slope < 0.0 ? high : t;
     t -= slope / (curvature + fall);
@@ -206,7 +206,7 @@ static void step(qd_cone_workspace *workspace, envelope_run *run) {
   move(workspace, 1.0);
   look(workspace, run);
   const double last = dot_product(workspace->work.residual_x, dx, columns);
-  if (before > SAME_FACTOR && !(fabs(last) <= -SEARCH_FLAT * first)) {
+  if (before > SAME_FACTOR && !(fabs(last) <= -WELL_LESS * first)) {
     move(workspace, search(workspace, first, last));
     look(workspace, run);
   }
@@ -229,11 +229,11 @@ static void descend(qd_cone_workspace *workspace, const qd_cone_options *options
   int renewed = 0;
   while (run->info->iterations < options->iteration_limit && run->error < HUGE_VAL &&
          (run->held || run->flat) && !conic_is_stopped(workspace)) {
-    run->idle = run->error < HARDLY_BETTER * run->best ? 0 : run->idle + 1;
+    run->idle = run->error < 0.5 * run->best ? 0 : run->idle + 1;
     run->best = smaller(run->best, run->error);
     if (run->error > 0.0 && (run->idle < 2 || run->error > SAME_FACTOR)) {
       step(workspace, run);
-    } else if (!renewed || (run->moved && renewed < STATE_ROUNDS)) {
+    } else if (!renewed || (run->moved && renewed < FEW_TIMES)) {
       renew(workspace, run);
       run->best = HUGE_VAL;
       ++renewed;
@@ -310,7 +310,7 @@ static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *gue
   envelope_rows_of(workspace, workspace->newton.dual, shown);
   look(workspace, run);
   run->changed = 1;
-  if (!(run->error <= FIRST_STEP)) {
+  if (!(run->error <= WELL_LESS)) {
     begin_at_multipliers(workspace, shown, run);
   }
 }

@@ -112,14 +112,14 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   const double first = slope(workspace, 0.0, w, dw, linear, curvature);
   double low = 0.0, high = 1.0, below = first;
   double above = slope(workspace, 1.0, w, dw, linear, curvature);
-  if (!(first < 0.0) || above <= -SEARCH_FLAT * first) {
+  if (!(first < 0.0) || above <= -WELL_LESS * first) {
     return 1.0;
   }
   double t = 1.0;
   for (int k = 0, side = 0; k < SEARCH_LIMIT; ++k) { /* false position, Illinois variant */
     t = low + (high - low) * (below / (below - above));
     const double value = slope(workspace, t, w, dw, linear, curvature);
-    if (fabs(value) <= -SEARCH_FLAT * first) {
+    if (fabs(value) <= -WELL_LESS * first) {
       break;
     }
     if (value < 0.0) {

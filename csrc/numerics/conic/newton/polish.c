@@ -178,7 +178,7 @@ static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
   conic_copy_columns(workspace, workspace->newton.x, workspace->polished.x);
   conic_copy_slots(workspace, workspace->newton.dual, workspace->polished.dual);
   conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
-  run->excused = workspace->program.variable_count >= MANY_COLUMNS;
+  run->excused = workspace->program.variable_count >= LARGE_PROGRAM;
   return 1;
 }
 
@@ -187,7 +187,7 @@ static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
  * that just do not slide leave no strict set. */
 static int ends_start(const newton_run *run, int iteration, double error) {
   return error <= ACCEPTED || (iteration == 0 && error > run->guess->limit) ||
-         (error > HARDLY_BETTER * run->last && run->best <= run->guess->tolerance);
+         (error > 0.5 * run->last && run->best <= run->guess->tolerance);
 }
 
 /* Rises of the error that are no reason to stop: cuts and starts leave sets that are still to
@@ -209,7 +209,7 @@ static int patience(solution_origin origin) {
 static int ends_run(newton_run *run, int iteration, double error, int changed) {
   const solution_origin origin = run->guess->origin;
   const int started = origin == ORIGIN_START, guessed = started || origin == ORIGIN_REST;
-  if (guessed && iteration == 1 && error > FIRST_STEP) {
+  if (guessed && iteration == 1 && error > WELL_LESS) {
     return 1;
   }
   if (started && ends_start(run, iteration, error)) {

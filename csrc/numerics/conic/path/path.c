@@ -78,7 +78,7 @@ static void keep_strong(const qd_cone_workspace *workspace, double force, double
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       double *own = ray + group->slot + c;
       const double norm = sqrt(workspace->program.compliance[group->cone + c]);
-      if (fabs(own[0]) * norm >= PROOF_SHARE * force) {
+      if (fabs(own[0]) * norm >= SMALL * force) {
         continue;
       }
       for (int i = 0; i < group->dim; ++i) {
@@ -287,7 +287,7 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
   if (run->by_recurrence && run->error * goal <= SHOWS) {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
     run->error = natural_error(workspace, goal, &run->gap);
-    if (run->error > CAREFUL) {
+    if (run->error > SMALL) {
       run->error = larger(run->error, 2.0); /* another step, for accuracy */
     }
   }
@@ -373,8 +373,7 @@ static path_end find_proof(qd_cone_workspace *workspace) {
 
 /* Steps that get nowhere, or no better point for long: rounding. */
 static int is_stuck(const path_run *run, double alpha) {
-  return alpha < STALLED_STEP ||
-         (run->stalled > STALLED_COUNT && run->best * run->request->goal < STALLED_ERROR);
+  return alpha < SLIGHT || (run->stalled > STALLED_COUNT && run->best * run->request->goal < SMALL);
 }
 
 /* One step, and whether the path ends with it. */
@@ -382,7 +381,7 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const double goal = run->request->goal;
   const int cones = workspace->product.cone_count;
   const double mu = cones > 0 ? run->gap / cones : 0.0;
-  const int refine = mu < REFINE_FROM * workspace->units.energy || run->stalled > 1;
+  const int refine = mu < SAME_FACTOR * workspace->units.energy || run->stalled > 1;
   const int plain = !workspace->program.exact && run->stalled > PATIENCE;
   const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
   run->by_recurrence = !refine && workspace->program.definite && run->error * goal > SHOWS;

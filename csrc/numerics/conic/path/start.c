@@ -47,7 +47,7 @@ double conic_start_limit(qd_cone_workspace *workspace) {
   }
   switch (conic_cuts_apply(workspace)) {
   case CUTS_FEW:
-    return NEAR_CUTS;
+    return ROUGHLY;
   case CUTS_EXACT:
     return 0.0;
   default:

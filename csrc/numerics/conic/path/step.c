@@ -167,7 +167,7 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
 static double correct_repeatedly(qd_cone_workspace *workspace, double mu, double shift,
                                  double alpha) {
   const int is_large =
-      workspace->program.variable_count >= MANY_COLUMNS && workspace->program.definite;
+      workspace->program.variable_count >= LARGE_PROGRAM && workspace->program.definite;
   const int times = is_large ? CORRECTIONS : 1;
   double before = 0.0;
   for (int k = 0; k < times && alpha > CORRECTION_GAIN * before; ++k) {

@@ -9,7 +9,6 @@
 
 #include "base/bits.h"
 
-#define LIKE 0.5 /* couplings that a column shares with a tile's: fewer open the next tile */
 #define FULL 0.1 /* of all entries in tiles: with more, the factor is dense in any order */
 
 static size_t words_of(size_t variables, size_t rows) { return (variables + rows) / WORD_BITS + 1; }
@@ -104,7 +103,7 @@ static int is_like(const aligned_columns *aligned, int first, int j, size_t word
     common += count_bits(own[w] & aligned->of_tile[w] & ~inside);
     all += count_bits((own[w] | aligned->of_tile[w]) & ~inside);
   }
-  return common >= LIKE * all;
+  return 2 * common >= all;
 }
 
 /* Places of all columns; 0 if there is no room for so many tiles. */

@@ -331,7 +331,7 @@ static int find_shift(qd_cone_workspace *workspace) {
   for (int k = 0; k < workspace->sensitivity.stiff_cone_count && largest_shift > 0.0; ++k) {
     shift[workspace->sensitivity.stiff_cones[k].cone] /= largest_shift;
   }
-  return most > MATTERS * before;
+  return most > SLIGHT * before;
 }
 
 /* row4 = shift times the part of row4 across the sliding direction */
@@ -377,7 +377,7 @@ static int ratios_matter(qd_cone_workspace *workspace) {
   memset(workspace->sensitivity.row4, 0, slot_bytes);
   solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
              workspace->sensitivity.x4, workspace->sensitivity.dual4);
-  return largest(workspace->sensitivity.x4, columns) > MATTERS * size;
+  return largest(workspace->sensitivity.x4, columns) > SLIGHT * size;
 }
 
 /* Where more cones slide than their body needs, the load may lie on one or the other, and with it
@@ -411,7 +411,7 @@ static int kink_is_near(qd_cone_workspace *workspace) {
         force / workspace->polished.dual[at->slot] + length / workspace->polished.slack[at->slot];
     most = larger(most, doubt[at->cone]);
   }
-  return most > MATTERS && ratios_matter(workspace);
+  return most > SLIGHT && ratios_matter(workspace);
 }
 
 /* ------------------------------------------------------------ the solve */

@@ -17,7 +17,7 @@
 static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const double slack = workspace->iterate.slack[group->slot + c] / workspace->units.length;
   const double dual = workspace->iterate.dual[group->slot + c] / workspace->units.force;
-  return dual < CLEARLY_OPEN * slack ? CONE_OPEN : CONE_STICK;
+  return dual < SMALL * slack ? CONE_OPEN : CONE_STICK;
 }
 
 static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int c, int polished) {
@@ -122,7 +122,7 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
       }
     }
   }
-  return worst <= SAME_SOLUTION;
+  return worst <= ACCEPTABLE;
 }
 
 int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info,
@@ -137,7 +137,7 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
   hold(workspace, info->polished);
   find_softest(workspace, d);
   tiles_multiply_Q(&workspace->system, d, workspace->work.x);
-  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME_SOLUTION) {
+  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > ACCEPTABLE) {
     return 0;
   }
   for (int i = 0; i < n; ++i) {
@@ -146,7 +146,7 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
   if (limited) {
     fall -= conic_ends_work(workspace, d);
   }
-  if (fabs(fall) > SAME_SOLUTION * workspace->units.b_size) {
+  if (fabs(fall) > ACCEPTABLE * workspace->units.b_size) {
     return 0;
   }
   static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
