@@ -1,10 +1,9 @@
 /* Attempts of a step: what is wrong with one chooses the next change of its programs. */
-#include "dynamics/attempts.h"
+#include "dynamics/step.h"
 
 #include <math.h>
 
 #include "base/trace.h"
-#include "dynamics/find_contacts.h"
 #include "dynamics/pressure_newton.h"
 #include "dynamics/problem/yield.h"
 #include "dynamics/workspace.h"

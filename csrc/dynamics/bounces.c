@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/rounding.h"
-#include "dynamics/attempts.h"
+#include "dynamics/step.h"
 #include "dynamics/workspace.h"
 
 /* Programs to find the shares with, after those with all of the bounces and with none. */

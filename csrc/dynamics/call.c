@@ -5,7 +5,7 @@
 #include "base/lanes.h"
 #include "base/trace.h"
 #include "dynamics/bounces.h"
-#include "dynamics/step_options.h"
+#include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 

@@ -1,9 +1,10 @@
-#include "dynamics/find_contacts.h"
+#include "dynamics/step.h"
 
 #include <math.h>
 
 #include "dynamics/problem/yield.h"
 #include "dynamics/warm_start.h"
+#include "dynamics/workspace.h"
 
 /* Which contacts and limits a step begins with; a barrier acts at any distance. */
 static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_options *options,

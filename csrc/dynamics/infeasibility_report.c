@@ -1,6 +1,8 @@
-#include "dynamics/infeasibility_report.h"
+#include "dynamics/step.h"
 
 #include <math.h>
+
+#include "dynamics/workspace.h"
 
 #define TELLING 1e-2 /* of the largest weight */
 

@@ -3,9 +3,8 @@
 /* A pair turns by more, rad, or shifts by more of both things' radii: too far for patches up to
  * second order. */
 #define FAR 0.7
-/* A step that takes pairs apart is to become so much shorter. */
-#define PARTED 4.0
-/* What is held once more is held at least so much more; what moved well, this share of it. */
+/* A step that takes pairs apart is to become so much shorter, and what is held once more is held at
+ * least so much more; what moved well, this share of it. */
 #define MORE 4.0
 #define LESS 0.1
 
@@ -54,7 +53,7 @@ int pressure_hold_far(pressure_contact *s, const qd_model *model, const reach *b
 
 void pressure_hold_parted(pressure_contact *s, const qd_model *model, const reach *by,
                           const slope *along) {
-  hold(s, model, by, along, PARTED);
+  hold(s, model, by, along, MORE);
 }
 
 void pressure_hold_less(pressure_contact *s, const qd_model *model) {

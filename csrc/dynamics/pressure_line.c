@@ -37,21 +37,6 @@ static double pair_curvature(const qd_workspace *w, const qd_model *model, const
   return sum;
 }
 
-static double row_times_step(const problem *p, const island *one, const tile_rows *rows, int row,
-                             const double *step) {
-  double sum = 0.0;
-  for (int t = rows->start[row]; t < rows->start[row + 1]; ++t) {
-    for (int lane = 0; lane < 4; ++lane) {
-      const int column = 4 * rows->tiles[t] + lane;
-      if (column < one->variable_count) {
-        sum += rows->values[4 * (size_t)t + (size_t)lane] *
-               step[p->dof_of_variable[one->variable + column]];
-      }
-    }
-  }
-  return sum;
-}
-
 /* The block of a contact that guards a pair, NULL: it is none. */
 static const contact_block *guard_at(const qd_workspace *w, const qd_model *model, int index) {
   const contact_block *block = w->problem.block + index;
@@ -74,13 +59,13 @@ static void add_island(slope *out, const qd_workspace *w, const qd_model *model,
   const problem *p = &w->problem;
   for (int j = 0; j < one->variable_count; ++j) {
     out->own +=
-        step[p->dof_of_variable[one->variable + j]] * row_times_step(p, one, &one->Q, j, step);
+        step[p->dof_of_variable[one->variable + j]] * problem_row_along(p, one, &one->Q, j, step);
   }
   for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
     const contact_block *block = guard_at(w, model, p->islands.contact_order[c]);
     if (block != NULL) {
       out->bounded +=
-          p->dual[block->row] * row_times_step(p, one, &one->G, block->row - one->row, step);
+          p->dual[block->row] * problem_row_along(p, one, &one->G, block->row - one->row, step);
     }
   }
 }

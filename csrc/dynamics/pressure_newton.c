@@ -14,9 +14,8 @@
  * over ten programs and 16 of them are not converged; with SHORT 0 or 1 these are 56 and 21. */
 #define CUT_PROGRAMS 10
 #define SHORT 0.1
-/* A cut jump leads back if of the program's step less than this share is left; to and fro, if the
- * one before it did so too and the step is no shorter than this share of that one. */
-#define LED_BACK 0.5
+/* A cut jump leads back if less than half of the program's step is left; to and fro, if the one
+ * before it did so too and the step is no shorter than this share of that one. */
 #define SHORTER 0.7
 /* Steps shorter than this, of lengths and rad, lead no pair apart. */
 #define NEAR 0.05
@@ -110,7 +109,7 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
     for (int r = 1; at->row >= 0 && r < pressure_element_rows(at); ++r) {
       squares += p->slack[at->row + r] * p->slack[at->row + r];
     }
-    const double off = fabs(sqrt(squares) - at->slid) / (PRESSURE_DISC_LENGTHS * pair->length);
+    const double off = fabs(sqrt(squares) - at->slid) / pair->length;
     worst = fmax(worst, at->row >= 0 ? off : 0.0);
   }
   return worst;
@@ -164,7 +163,7 @@ static int cut_jump(qd_workspace *w, const qd_model *model, double share, double
   for (int i = 0; i < model->nv; ++i) {
     s->jump[i] = s->step[i] + share * s->jump[i];
   }
-  const int back = share < 1.0 && pressure_hold_reach(w, model, s->jump).farthest < LED_BACK * own;
+  const int back = share < 1.0 && pressure_hold_reach(w, model, s->jump).farthest < 0.5 * own;
   const int again = back && s->led_back > 0.0 && own > SHORTER * s->led_back;
   s->led_back = back ? own : 0.0;
   return again;

@@ -263,14 +263,9 @@ static double take_give(problem *p, const island *one, const qd_cone_program *pr
 /* b = -Q x: what holds the motion of a pass holds it where the last one ended. */
 static void hold_motion(const problem *p, const island *one, double *b) {
   const double *x = p->x + one->variable;
+  const sparse_rows Q = tile_rows_view(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
-    double sum = 0.0;
-    for (int k = one->Q.start[i]; k < one->Q.start[i + 1]; ++k) {
-      for (int lane = 0; lane < 4 && 4 * one->Q.tiles[k] + lane < one->variable_count; ++lane) {
-        sum += one->Q.values[4 * (size_t)k + (size_t)lane] * x[4 * one->Q.tiles[k] + lane];
-      }
-    }
-    b[i] = -sum;
+    b[i] = -sparse_row_product(&Q, i, x, one->variable_count);
   }
 }
 

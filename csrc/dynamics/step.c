@@ -5,7 +5,6 @@
 
 #include "base/trace.h"
 #include "dynamics/friction_law.h"
-#include "dynamics/infeasibility_report.h"
 #include "dynamics/pressure_newton.h"
 #include "dynamics/recovery.h"
 #include "dynamics/workspace.h"

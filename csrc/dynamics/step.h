@@ -2,6 +2,8 @@
 #ifndef QD_DYNAMICS_STEP_H
 #define QD_DYNAMICS_STEP_H
 
+#include "dynamics/problem/islands.h"
+#include "mechanics/model.h"
 #include "qdsim.h"
 
 /* Columns of the derivatives that will be asked for. */
@@ -24,13 +26,10 @@ static inline int step_failed(qd_status status) {
   return status != QD_OK && status != QD_OUT_OF_CAPACITY;
 }
 
-/* A smaller iteration limit is one that the caller means. */
-#define RELAX_FROM 50
-
 /* Whether a program has no solution, or none that was found for all that was tried. */
 static inline int step_contradicts(qd_status status, const qd_step_options *options) {
   return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE ||
-         (status == QD_ITERATION_LIMIT && options->iteration_limit >= RELAX_FROM);
+         (status == QD_ITERATION_LIMIT && options->iteration_limit >= MEANT_ITERATIONS);
 }
 
 /* Whether something moves without end, or anywhere. */
@@ -54,5 +53,31 @@ qd_status step_solve_rounds(const step_call *s);
 qd_status step_compute(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const qd_step_input *input,
                        const step_columns *kept, qd_step_result *result);
+
+/* ---- attempts.c */
+
+/* A step of checked arguments, its kinematics known. reason: why it is tried, for the trace. */
+qd_status attempts_solve(const step_call *s, const char *reason);
+
+/* ---- step_options.c */
+
+/* 1 if a step of the model can be taken with these options. */
+int options_make_sense(const qd_step_options *o, const qd_model *model);
+
+/* ---- find_contacts.c */
+
+/* Fills the list of contacts, the working set and the places of a warm start; the kinematics are
+ * those of q. */
+void begin_contacts(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+                    const qd_step_input *input);
+
+/* ---- infeasibility_report.c */
+
+/* From the multipliers of an island that is infeasible. */
+void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
+                               qd_step_result *result);
+/* From a direction (variables of the island) that nothing holds. */
+void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
+                        const double *direction, qd_step_result *result);
 
 #endif

@@ -1,4 +1,4 @@
-#include "dynamics/step_options.h"
+#include "dynamics/step.h"
 
 #include <math.h>
 #include <string.h>

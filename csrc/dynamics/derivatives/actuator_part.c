@@ -1,4 +1,4 @@
-#include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/step_point.h"
 
 /* a -= b */
 static void subtract_slopes(actuator_slopes *a, const actuator_slopes *b) {

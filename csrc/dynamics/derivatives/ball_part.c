@@ -1,4 +1,4 @@
-#include "dynamics/derivatives/ball_part.h"
+#include "dynamics/derivatives/step_point.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
-#include "dynamics/derivatives/coasting_part.h"
+#include "dynamics/derivatives/step_point.h"
 
-#include "dynamics/derivatives/inertia_form.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/coasting.h"

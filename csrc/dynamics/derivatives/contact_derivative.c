@@ -7,7 +7,7 @@
  * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
  * 0, which makes everything zero. Offsets of contacts that bounce, or yield in the second-order
  * step, know the velocity under v, of which the same holds. */
-#include "dynamics/derivatives/contact_derivative.h"
+#include "dynamics/derivatives/linearize_rows.h"
 
 #include "dynamics/derivatives/lanes3.h"
 #include "dynamics/problem/contact_dofs.h"

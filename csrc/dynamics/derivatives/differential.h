@@ -8,7 +8,6 @@
 #ifndef QD_DYNAMICS_DIFFERENTIAL_H
 #define QD_DYNAMICS_DIFFERENTIAL_H
 
-#include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/step_point.h"
 #include "mechanics/inertia.h"
 
@@ -51,6 +50,7 @@ void differential_need_sizes(const solved_step *s);
 typedef struct linear_form {
   const double *const *tangent; /* (arguments); NULL: backwards */
   double *const *gradient;      /* (arguments) */
+  const int *place;             /* (nv) of DOFs in the gradients by q and v; NULL: their own */
   double weight, change;
 } linear_form;
 
@@ -63,7 +63,7 @@ static inline void form_add(linear_form *f, int argument, int at, double entry) 
   if (f->tangent != NULL) {
     f->change += f->tangent[argument] != NULL ? entry * f->tangent[argument][at] : 0.0;
   } else if (f->gradient[argument] != NULL) {
-    f->gradient[argument][at] += f->weight * entry;
+    f->gradient[argument][f->place != NULL ? f->place[at] : at] += f->weight * entry;
   }
 }
 
@@ -109,5 +109,21 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
  * own part. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
 void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
                       double *const gradient[QD_ARGUMENT_COUNT]);
+
+/* ---- prepare.c */
+
+/* Factors each island's system at the solution. Fills result->derivative_exact, island.exact,
+ * differential.counts and the step's point. */
+qd_status derivatives_prepare(const solved_step *s, qd_step_result *result);
+
+/* ---- sides.c */
+
+/* island.exact of a factored island of an exact step, where rows that hold positions and rows that
+ * resist motion carry one load: 1 only if the steps on either side have one derivative, which the
+ * factor then is of. */
+qd_status derivatives_settle_sides(const solved_step *s, island *one, double *limit_force);
+
+/* Which contacts' rows derivatives feel. */
+void derivatives_choose_contacts(const solved_step *s, const island *one);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "dynamics/derivatives/differential.h"
-#include "dynamics/derivatives/prepare.h"
 #include "dynamics/friction_law.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"

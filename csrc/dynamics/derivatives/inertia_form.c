@@ -1,4 +1,4 @@
-#include "dynamics/derivatives/inertia_form.h"
+#include "dynamics/derivatives/step_point.h"
 
 #include "dynamics/workspace.h"
 

@@ -12,10 +12,9 @@
 
 #include "base/lanes.h"
 #include "base/multiversion.h"
-#include "dynamics/derivatives/actuator_part.h"
-#include "dynamics/derivatives/contact_derivative.h"
+#include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/linearize_rows.h"
-#include "dynamics/derivatives/prepare.h"
+#include "dynamics/derivatives/step_point.h"
 #include "dynamics/friction_law.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/step.h"
@@ -182,12 +181,10 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
-    add_dof_row_derivative(model, &w->problem, options, one, s);
-    add_ball_limit_derivative(&w->problem, one, s, delta);
-    add_turn_row_derivative(model, &w->problem, options, one, s, delta);
+    const solved_step solved = {model, w, options, input, delta};
+    add_joint_row_derivative(&solved, one);
     add_constraint_derivative(model, w, options, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
-    const solved_step solved = {model, w, options, input, delta};
     pressure_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
   }
   write_stationarity(model, w, options, input, one, delta);

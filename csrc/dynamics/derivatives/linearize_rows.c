@@ -1,9 +1,8 @@
 /* How rows and cost change with q: axes, springs, limits, constraints, tendons (linearize.c). */
 #include "dynamics/derivatives/linearize_rows.h"
 
-#include "dynamics/derivatives/actuator_part.h"
-#include "dynamics/derivatives/ball_part.h"
-#include "dynamics/derivatives/motion_columns.h"
+#include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/step_point.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 #include "mechanics/applied.h"
@@ -29,17 +28,33 @@ double *d_slack_row(const sensitivity *s, const island *one, int row) {
   return s->d_slack + (size_t)(row - one->row) * (size_t)s->columns;
 }
 
+/* A row of d_slack or d_equality, in `by` the places of its entries. */
+static linear_form row_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, double *row) {
+  memset(by, 0, QD_ARGUMENT_COUNT * sizeof *by);
+  by[QD_BY_Q] = row;
+  by[QD_BY_V] = s->v_count > 0 ? row + s->q_count : NULL;
+  return (linear_form){.gradient = by, .place = s->place, .weight = 1.0};
+}
+
+/* The same of what acts on a DOF: its row of D, less it. */
+static linear_form force_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, int dof) {
+  linear_form f = row_form(by, s, s->D.values + (size_t)s->place[dof] * (size_t)s->D.count);
+  by[QD_BY_V] = NULL;
+  f.weight = -1.0;
+  return f;
+}
+
 /* Springs of joints, and actuators, of one DOF. */
-static void add_spring_derivative(const qd_model *model, const qd_workspace *w,
+static void add_spring_derivative(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const double *delta, int dof) {
   const sensitivity *s = &w->sensitivity;
-  const double stiffness = model->parameters.joint_stiffness[model->dof_joint[dof]];
-  double row[3];
-  int first, count = stiffness > 0.0 ? joint_stretch_row(model, dof, input->q, row, &first) : 0;
-  for (int i = 0; i < count; ++i) {
-    *dof_matrix_at(&s->D, dof, first + i) += stiffness * row[i];
-  }
+  const solved_step solved = {model, w, options, input, delta};
+  double *by[QD_ARGUMENT_COUNT];
+  linear_form spring = force_form(by, s, dof);
+  int count;
+  spring.weight = 1.0;
+  form_spring(&spring, &solved, dof);
   const int *actuator = dof_actuators(model, dof, &count);
   for (int i = 0; i < count; ++i) {
     const actuator_part part =
@@ -73,66 +88,38 @@ void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_o
   }
 }
 
-/* A row along one DOF, by its q and by its v. */
-static void set_dof_row(const sensitivity *s, double *row, int dof, const double change[3]) {
-  row[s->place[dof]] += change[0];
-  if (s->v_count > 0 && change[1] != 0.0) {
-    row[s->q_count + s->place[dof]] = change[1];
-  }
-}
-
-void add_dof_row_derivative(const qd_model *model, const problem *p, const qd_step_options *options,
-                            const island *one, const sensitivity *s) {
-  double change[3];
+void add_joint_row_derivative(const solved_step *solved, const island *one) {
+  const problem *p = &solved->w->problem;
+  const sensitivity *s = &solved->w->sensitivity;
+  double change[3], *by[BALL_ROWS + 3][QD_ARGUMENT_COUNT];
+  linear_form f[BALL_ROWS + 3];
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    problem_limit_change(change, p, model, options, p->limit + i);
-    set_dof_row(s, d_slack_row(s, one, p->limit[i].row), p->limit[i].dof, change);
+    problem_limit_change(change, p, solved->model, solved->options, p->limit + i);
+    f[0] = row_form(by[0], s, d_slack_row(s, one, p->limit[i].row));
+    form_along_dof(f, change, p->limit[i].dof);
   }
   for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
     const force_row *row = p->force_row + i;
     if (row->actuator < 0) {
-      problem_friction_change(change, p, model, options, row);
-      set_dof_row(s, d_slack_row(s, one, row->row), row->dof, change);
+      f[0] = f[1] = row_form(by[0], s, d_slack_row(s, one, row->row));
+      form_friction(f, solved, row);
     }
   }
-}
-
-void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
-                               const double *delta) {
-  for (int k = one->ball_limit; k < one->ball_limit + one->ball_limit_count; ++k) {
-    const ball_limit *limit = p->ball_limit + k;
-    ball_part part;
-    ball_part_compute(&part, p, limit, delta);
-    for (int j = 0; j < 3; ++j) {
-      const int place = s->place[limit->dof + j];
-      for (int r = 0; r < BALL_ROWS; ++r) {
-        d_slack_row(s, one, limit->row + r)[place] = part.rows[3 * r + j];
-      }
-      for (int i = 0; i < 3; ++i) {
-        *dof_matrix_at(&s->D, limit->dof + i, limit->dof + j) -= part.force[3 * i + j];
-      }
+  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
+    const ball_limit *limit = p->ball_limit + i;
+    for (int k = 0; k < BALL_ROWS + 3; ++k) {
+      f[k] = k < BALL_ROWS ? row_form(by[k], s, d_slack_row(s, one, limit->row + k))
+                           : force_form(by[k], s, limit->dof + k - BALL_ROWS);
     }
+    form_ball_limit(f, solved, limit);
   }
-}
-
-void add_turn_row_derivative(const qd_model *model, const problem *p,
-                             const qd_step_options *options, const island *one,
-                             const sensitivity *s, const double *delta) {
-  for (int k = one->turn_row; k < one->turn_row + one->turn_row_count; ++k) {
-    const turn_row *at = p->turn_row + k;
-    double *row = d_slack_row(s, one, at->row);
-    turn_change change;
-    problem_turn_change(&change, p, model, options, at, delta);
-    for (int j = 0; j < 3; ++j) {
-      const int place = s->place[at->dof + j];
-      row[place] = change.by_q[j];
-      if (s->v_count > 0) {
-        row[s->q_count + place] = change.by_v[j];
-      }
-      for (int i = 0; i < 3; ++i) {
-        *dof_matrix_at(&s->D, at->dof + i, at->dof + j) -= change.force[3 * i + j];
-      }
+  for (int i = one->turn_row; i < one->turn_row + one->turn_row_count; ++i) {
+    const turn_row *row = p->turn_row + i;
+    f[0] = row_form(by[0], s, d_slack_row(s, one, row->row));
+    for (int k = 0; k < 3; ++k) {
+      f[1 + k] = force_form(by[1 + k], s, row->dof + k);
     }
+    form_turn_row(f, solved, row);
   }
 }
 
@@ -182,21 +169,6 @@ static void anchor_row_derivative(double *row, const qd_model *model, const qd_w
   }
 }
 
-/* That of a coupling of joints: by what its violation and its rate do, and by its slope. */
-static void add_coupling_row(const sensitivity *s, double *row, const problem *p,
-                             const constraint_state *state, const coupling_change *change,
-                             const double *delta) {
-  const int first = state->dof[0], second = state->dof[1];
-  const double one[3] = {change->by_violation, change->in_time, 0.0};
-  set_dof_row(s, row, first, one);
-  if (second >= 0) {
-    const double late = change->in_time != 0.0 ? change->in_time * p->v[second] : 0.0;
-    const double bend = state->curvature * (delta[second] + late);
-    const double other[3] = {-state->slope * one[0] - bend, -state->slope * one[1], 0.0};
-    set_dof_row(s, row, second, other);
-  }
-}
-
 void add_constraint_derivative(const qd_model *model, qd_workspace *w,
                                const qd_step_options *options, const island *one,
                                const double *delta) {
@@ -210,8 +182,10 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
       continue; /* with its tendons */
     }
     if (state->rows == 1) {
-      const coupling_change change = problem_coupling_change(p, model, options, one->equality + i);
-      add_coupling_row(s, row, p, state, &change, delta);
+      const solved_step solved = {model, w, options, NULL, delta};
+      double *by[QD_ARGUMENT_COUNT];
+      linear_form f = row_form(by, s, row);
+      form_coupling(&f, &solved, one->equality + i);
       continue;
     }
     const anchor_change change = problem_anchor_change(p, model, options, one->equality + i);

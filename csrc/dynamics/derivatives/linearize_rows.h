@@ -15,15 +15,8 @@ double *d_slack_row(const sensitivity *s, const island *one, int row);
 void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                          const qd_step_input *input, const island *one, const double *delta);
 
-void add_dof_row_derivative(const qd_model *model, const problem *p, const qd_step_options *options,
-                            const island *one, const sensitivity *s);
-
-void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
-                               const double *delta);
-
-void add_turn_row_derivative(const qd_model *model, const problem *p,
-                             const qd_step_options *options, const island *one,
-                             const sensitivity *s, const double *delta);
+/* Rows of joints: limits, dry friction, limits of balls, turns. */
+void add_joint_row_derivative(const solved_step *solved, const island *one);
 
 void add_constraint_derivative(const qd_model *model, qd_workspace *w,
                                const qd_step_options *options, const island *one,
@@ -31,5 +24,18 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
 
 void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, const island *one, const double *delta);
+
+/* ---- contact_derivative.c */
+
+/* The screws of the island's columns, four side by side; twists of bodies are known. */
+void contact_derivative_prepare(const qd_workspace *w, sensitivity *s);
+/* Adds one contact to D, and writes its rows of d_slack, whose first row is the island's. */
+void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
+                            const island *one, int index, const qd_step_options *o);
+
+/* ---- motion_columns.c */
+
+/* D += d(M a + c)/dq and V += d(M a + c)/dv of the sensitivity, at the motion of the step point. */
+void motion_columns_add(const qd_model *model, qd_workspace *w, const qd_step_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-#include "dynamics/derivatives/motion_columns.h"
+#include "dynamics/derivatives/linearize_rows.h"
 
 #include "mechanics/coasting.h"
 

@@ -1,8 +1,7 @@
-#include "dynamics/derivatives/prepare.h"
+#include "dynamics/derivatives/differential.h"
 
 #include <math.h>
 
-#include "dynamics/derivatives/sides.h"
 #include "dynamics/friction_law.h"
 #include "dynamics/workspace.h"
 

@@ -2,8 +2,8 @@
  */
 #include <string.h>
 
-#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/step_point.h"
 #include "dynamics/workspace.h"
 #include "mechanics/retraction.h"
 

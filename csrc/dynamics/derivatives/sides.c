@@ -8,7 +8,7 @@
  * moved a little, to one side and to the other. If the derivatives there agree, there is one
  * (directional derivatives of a program with several multipliers: Ralph and Dempe 1995), and that
  * side's factor is of it; if not, the step is at a kink. */
-#include "dynamics/derivatives/sides.h"
+#include "dynamics/derivatives/differential.h"
 
 #include <math.h>
 
@@ -36,21 +36,6 @@ static void fill_way(double *way, int count, uint64_t state) {
     const double size = 0.5 + 0.5 * (double)(state >> 12) / 4503599627370496.0;
     way[i] = (state >> 11) & 1 ? size : -size;
   }
-}
-
-/* Row i of a matrix times a motion of DOFs. */
-static double row_along(const problem *p, const island *one, const tile_rows *rows, int i,
-                        const double *way) {
-  double sum = 0.0;
-  for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
-    for (int k = 0; k < 4; ++k) {
-      const double value = rows->values[4 * (size_t)t + (size_t)k];
-      if (value != 0.0) {
-        sum += value * way[p->dof_of_variable[one->variable + 4 * rows->tiles[t] + k]];
-      }
-    }
-  }
-  return sum;
 }
 
 /* The normal motion at a contact. */
@@ -85,7 +70,7 @@ static void move_tendons(const problem *p, const island *one, const double *way,
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
     if (tendon_row_has_length(row) && !row->capped) {
-      w[row->row - one->row] = row_along(p, one, &one->G, row->row - one->row, way);
+      w[row->row - one->row] = problem_row_along(p, one, &one->G, row->row - one->row, way);
     }
   }
 }
@@ -98,7 +83,7 @@ static void move_limits(const problem *p, const island *one, const double *way, 
   for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
     const int row = p->ball_limit[i].row - one->row;
     for (int r = 1; r < BALL_ROWS && !p->ball_limit[i].capped; ++r) {
-      w[row + r] = row_along(p, one, &one->G, row + r, way);
+      w[row + r] = problem_row_along(p, one, &one->G, row + r, way);
     }
   }
 }
@@ -115,7 +100,7 @@ static void move_positions(const solved_step *s, const island *one, const double
   for (int i = 0; i < one->equality_count; ++i) {
     const constraint_state *state = p->constraint + p->equality[one->equality + i].constraint;
     const int held = state->capped[0] || state->capped[1];
-    e[i] = held ? 0.0 : row_along(p, one, &one->C, i, way);
+    e[i] = held ? 0.0 : problem_row_along(p, one, &one->C, i, way);
   }
 }
 
@@ -206,12 +191,12 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
   }
   for (int i = 0; i < one->row_count; ++i) {
     size = fmax(size, fabs(w[i]));
-    w[i] += row_along(p, one, &one->G, i, d->by_delta);
+    w[i] += problem_row_along(p, one, &one->G, i, d->by_delta);
   }
   for (int i = 0; i < one->equality_count; ++i) {
     if (one->compliant == 0 || p->compliance_eq[one->equality + i] == 0.0) {
       size = fmax(size, fabs(e[i]));
-      most = fmax(most, fabs(e[i] + row_along(p, one, &one->C, i, d->by_delta)));
+      most = fmax(most, fabs(e[i] + problem_row_along(p, one, &one->C, i, d->by_delta)));
     }
   }
   for (int k = one->cone, row = 0; k < one->cone + one->cone_count; row += p->cone_dim[k++]) {

@@ -3,7 +3,6 @@
  * out unless told. */
 #include "dynamics/problem/parts.h"
 
-#define TURN_MOST 1.0    /* rad */
 #define TRAVEL_MOST 10.0 /* times the largest violation at rest, and lengths times the next */
 #define LEAST_VIOLATION 1e-2
 
@@ -28,7 +27,7 @@ void bound_rows_assemble(problem *p, const kinematics *k, island *one) {
     const tile_list list = {1, (int *)&tile};
     for (int side = 0; side < 2; ++side) {
       tile_rows_append(&one->G, &list)[i % 4] = side ? -1.0 : 1.0;
-      p->g[p->row_count++] = turns ? TURN_MOST : travel;
+      p->g[p->row_count++] = turns ? 1.0 /* rad */ : travel;
     }
   }
   one->bound_count = 2 * one->variable_count;

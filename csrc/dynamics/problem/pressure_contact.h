@@ -16,11 +16,6 @@
 /* A pair's contacts keep a step from going deeper, at once, than this share of the field's depth.
  */
 #define PRESSURE_DEPTH_SHARE 0.5
-/* A disc's radius gives way by so many lengths: that of the pair's smaller thing. It grows as the
- * program slides farther than was thought, by its share of this. Tenfold: programs are as many, but
- * their numbers reach over more decades and take a third longer; a thousand: friction is off by
- * 1e-9 of a length. A tenth: more programs, and boxes that slide far do not converge. */
-#define PRESSURE_DISC_LENGTHS 1.0
 /* What says where both bodies of a pair have come: pressure_energy.h. */
 #define PRESSURE_NUMBERS 12
 /* Corners of a polygon at most. */

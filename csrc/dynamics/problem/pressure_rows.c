@@ -91,11 +91,14 @@ static void write_row(problem *p, island *one, const double axis[3], const doubl
   }
 }
 
+/* A disc's radius gives way by one length, that of the pair's smaller thing. Ten: programs are as
+ * many, but their numbers reach over more decades and take a third longer; a thousand: friction is
+ * off by 1e-9 of a length; a tenth: more programs, and boxes that slide far do not converge. */
 static void add_disc(problem *p, const qd_step_options *o, island *one, const soft_pair *pair,
                      pressure_element *at) {
   static const double none[3] = {0.0, 0.0, 0.0};
   double arm[3], spin[3];
-  const double length = PRESSURE_DISC_LENGTHS * pair->length;
+  const double length = pair->length;
   const int rows = pressure_element_rows(at);
   vec3_sub(arm, at->pos, pair->centre);
   at->row = p->row_count;

@@ -244,6 +244,20 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.load = one->load;
 }
 
+double problem_row_along(const problem *p, const island *one, const tile_rows *rows, int i,
+                         const double *way) {
+  double sum = 0.0;
+  for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
+    for (int k = 0; k < 4; ++k) {
+      const double value = rows->values[4 * (size_t)t + (size_t)k];
+      if (value != 0.0) {
+        sum += value * way[p->dof_of_variable[one->variable + 4 * rows->tiles[t] + k]];
+      }
+    }
+  }
+  return sum;
+}
+
 int problem_contact_counts(const problem *p, int index, int exact_active_set) {
   const contact_block *block = p->block + index;
   int loaded = !exact_active_set && block->rows.count > 0;

@@ -329,6 +329,9 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
 /* What depends on the islands' sizes: rows and matrices. */
 void problem_lay_out_program(problem *p, arena *a);
 
+/* Row i of a matrix of the island times a motion of DOFs. */
+double problem_row_along(const problem *p, const island *one, const tile_rows *rows, int i,
+                         const double *way);
 /* 1 if derivatives feel a contact. One without force on a certified active set stays without force:
  * its rows do not count. */
 int problem_contact_counts(const problem *p, int index, int exact_active_set);

@@ -9,9 +9,6 @@
 #define ORDER_FROM 12
 /* Trees of the largest island that is ordered: masks take this number squared in bits, 2 MiB. */
 #define ORDER_MOST 4096
-/* Of the least degree, and one more: trees up to there are asked what fill they would make. Only
- * the least: 1001 spheres take a quarter more products; any degree: as many as with this. */
-#define DEGREE_SHARE 0.25
 /* Tiles that a row of other trees takes in the factor, per DOF: a quarter, and padding. */
 #define TILES_PER_ROW 0.305
 
@@ -82,10 +79,12 @@ static int fill_of(tree_graph *graph, int k) {
   return count;
 }
 
-/* Of the trees of nearly the least degree, the one that makes the least fill. */
+/* Of the trees of nearly the least degree (a quarter and one more: with the least alone 1001
+ * spheres take a quarter more products, with any degree as many), the one that makes the least
+ * fill. */
 static int least_fill(tree_graph *graph, const elimination *e) {
   const int least = graph->degree[elimination_next(e)], count = e->count;
-  const int most = least + 1 + (int)(DEGREE_SHARE * least);
+  const int most = least + 1 + least / 4;
   int best = -1;
   for (int k = 0; k < count; ++k) {
     if (graph->degree[k] < 0 || graph->degree[k] > most) {

@@ -4,6 +4,11 @@
 
 #include "qdsim/solvers.h"
 
+/* Iterations that callers get who ask for no limit. A far smaller limit is one that the caller
+ * means: nothing else is tried. */
+#define DEFAULT_ITERATIONS 100
+#define MEANT_ITERATIONS (DEFAULT_ITERATIONS / 2)
+
 /* Variables from which on a program counts as large: a factor costs as much as three back-solves
  * and more, and rounds of steps go on from one another. */
 #define LARGE_PROGRAM 192
@@ -15,6 +20,17 @@ typedef struct sparse_rows {
   const int *tiles;
   const double *values; /* four per tile */
 } sparse_rows;
+
+/* Row i times x, of n numbers. */
+static inline double sparse_row_product(const sparse_rows *rows, int i, const double *x, int n) {
+  double sum = 0.0;
+  for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
+    for (int k = 0; k < 4 && 4 * rows->tiles[t] + k < n; ++k) {
+      sum += rows->values[4 * (size_t)t + (size_t)k] * x[4 * rows->tiles[t] + k];
+    }
+  }
+  return sum;
+}
 
 /* Asked once on the way of a program that goes on from a guess, where its point is known to
  * ROUGHLY: what x shows may be enough to know that a program with more rows is wanted instead.

@@ -19,11 +19,10 @@
 
 /* ------------------------------------------------------------ shared */
 
-/* Tolerance and iterations that callers get who ask for none; also of what is solved for
+/* Tolerance that callers get who ask for none; also of what is solved for
  * derivatives alone, and the tolerance up to which a polish counts that does not get to rounding.
  */
 #define DEFAULT_TOLERANCE 1e-9
-#define DEFAULT_ITERATIONS 100
 
 /* Relative error from which on a point shows something of the solution: no gap between held and
  * free directions means anything before, and nobody looks at the true residual. More: polishes that
@@ -40,7 +39,8 @@
 #define ACCEPTABLE 1e-7
 
 /* Share that is next to nothing: of a full step, of a row's curvature beside others, of a direction
- * that is left, of the tolerance where rounding is to end a path. More: paths are given up on that
+ * that is left, of the tolerance where rounding is to end a path, of a barrier's g'z beside
+ * what it is a sum of. More: paths are given up on that
  * recover, derivatives are called exact that depend on a choice of forces; less: iterations and
  * refinements that change nothing. */
 #define SLIGHT 1e-6
@@ -58,6 +58,11 @@
 /* Of an error or a slope: what a good step leaves at most. More: factors for guesses that are
  * wrong, steps that are no minimum; less: guesses are left that would arrive. */
 #define WELL_LESS 0.3
+
+/* Times a size: where a step that hardly moves aims, beside mu; natural force over length where
+ * cuts end (from 30 to 100 within 10 %, from 1000 on slower); the penalty before, while that helps;
+ * what another way to an answer may find beside its error. */
+#define TENFOLD 10.0
 
 /* Times that something small is repeated: Newton steps to where a multiplier begins between two
  * ends, rigid rows beside springs renewed about the multipliers found. */
@@ -154,11 +159,7 @@
 
 /* ------------------------------------------------------------ the path: a start near by */
 
-/* Share of a full step. A guess whose first steps are shorter is no help. More: good guesses are
- * left; less: iterations are spent on bad ones. */
-#define WARM_STEP 0.5
-
-/* Iterations: those first steps. */
+/* Iterations: the first from a guess, which is no help if their steps are shorter than half. */
 #define WARM_WATCH 2
 
 /* ------------------------------------------------------------ the path: with more rows */
@@ -174,11 +175,6 @@
 #define STALLED_COUNT 15
 
 /* ------------------------------------------------------------ the path: proofs */
-
-/* Of lengths, and of what it is a sum of: a barrier's g'z that counts as zero. More: narrow
- * barriers are called infeasible that are not; less: barriers without room are followed to the
- * limit of iterations. */
-#define PROOF_FLAT 1e-6
 
 /* Iterations before proofs are looked for, unless steps are short. More: infeasible programs take
  * longer; less: a product with all rows in each step of the others. */
@@ -226,18 +222,11 @@
  * programs are driven outwards; less: infeasible ones creep. */
 #define TINY_STEP 0.03
 
-/* Times mu: where such a step aims. */
-#define OUTWARDS 10.0
-
 /* ------------------------------------------------------------ the polish */
 
 /* Newton steps. More (20) solve two of forty rest states more and cost the others time; less: sets
  * that are still to change. */
 #define NEWTON_LIMIT 12
-
-/* Times natural force over length: what parts held from free where cuts end. From 30 to 100 within
- * 10 %, from 1000 on slower. */
-#define FROM_CUTS 10.0
 
 /* Natural forces: contacts nearer than this share of a near length come to rest. Measured: ten
  * times more and less the same. */
@@ -320,9 +309,6 @@
 /* Penalty over the compliance it works against, at first. */
 #define FIRST_STIFFNESS 1e3
 
-/* Times the penalty before, while that helps. */
-#define STIFFNESS_GROWTH 10.0
-
 /* The largest penalty of programs that converge, over the compliance. More: rounding of the inner
  * problem, which is 1e-9 at 1e7 in NESpheres_30_1; less: repetitions. */
 #define LAST_STIFFNESS 1e7
@@ -333,10 +319,6 @@
 /* Rate of the repetitions that counts as none. */
 #define MULTIPLIERS_SLOW 0.7
 
-/* Relative gradient of the inner problem, and shift of slack of the outer. More: answers that a
- * polish has to better; less is rounding. */
-#define MULTIPLIERS_ARRIVED 1e-13
-
 /* Points on one line. */
 #define SEARCH_LIMIT 20
 
@@ -345,10 +327,6 @@
 /* Weakest pivot of a factor whose solves need no refinement. More: refinements that change nothing;
  * less: derivatives lose as many digits. */
 #define WELL_CONDITIONED 1e-4
-
-/* Times the error of an answer: what another way to it may find. More: cones that slide a little
- * are called undecided; less: derivatives of cones whose slip is rounding are called exact. */
-#define DOUBTFUL 10.0
 
 /* ------------------------------------------------------------ free directions */
 

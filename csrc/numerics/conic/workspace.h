@@ -420,7 +420,7 @@ void conic_change_units(qd_cone_workspace *workspace, int choice);
  * caller means: no other scalings are tried. */
 static inline int conic_is_undecided(qd_status status, int iteration_limit) {
   return status == QD_NUMERICAL_TROUBLE ||
-         (status == QD_ITERATION_LIMIT && iteration_limit >= DEFAULT_ITERATIONS / 2);
+         (status == QD_ITERATION_LIMIT && iteration_limit >= MEANT_ITERATIONS);
 }
 void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out);
 void conic_clear_info(qd_cone_info *info);

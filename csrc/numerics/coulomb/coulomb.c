@@ -7,6 +7,7 @@
 #include "base/block.h"
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/conic/conic.h"
 #include "numerics/coulomb/load.h"
 #include "numerics/coulomb/work.h"
 
@@ -23,7 +24,6 @@ static const double STARTS[] = {10.0, 100.0, 1.0};
 #define MORE_WEIGHT 1e3
 /* Part of the tolerance that is aimed at: what is handed out is rounded once more. */
 #define SPARE 0.9
-#define FLOW_FROM 50 /* a smaller iteration limit is one that the caller means */
 
 qd_coulomb_options qd_coulomb_options_default(void) {
   const qd_coulomb_options options = {.tolerance = 1e-9, .iteration_limit = 150};
@@ -147,7 +147,7 @@ static void solve(qd_coulomb_workspace *work, const qd_coulomb_options *options,
     }
   }
   if (work->best_error > options->tolerance && options->stop_after == 0 &&
-      options->iteration_limit >= FLOW_FROM) {
+      options->iteration_limit >= MEANT_ITERATIONS) {
     run.goal = options->tolerance;
     coulomb_flow(work, &run, &info->unique);
     info->method = QD_COULOMB_PROXIMAL;

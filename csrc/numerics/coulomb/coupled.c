@@ -127,16 +127,9 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
 
 void fixed_point_slack_at(const fixed_point *s, const conic_program *program, const double *x,
                           const double *g, double *slack) {
-  const sparse_rows *G = program->G;
-  const int n = program->program.variable_count;
   for (int i = 0; i < s->block_count; ++i) {
     for (int r = s->block[i].row; r < s->block[i].row + s->block[i].count; ++r) {
-      slack[r] = g[r];
-      for (int t = G->start[r]; t < G->start[r + 1]; ++t) {
-        for (int k = 0; k < 4 && 4 * G->tiles[t] + k < n; ++k) {
-          slack[r] += G->values[4 * (size_t)t + (size_t)k] * x[4 * G->tiles[t] + k];
-        }
-      }
+      slack[r] = g[r] + sparse_row_product(program->G, r, x, program->program.variable_count);
     }
   }
 }

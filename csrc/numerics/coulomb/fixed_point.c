@@ -29,8 +29,6 @@
 #define POLISHED 1e-2
 #define LAW_POLISHED 1e-3
 #define POLISH_FACTORS 12
-/* How far errors have to fall by plain slips before Newton's next step. */
-#define AGAIN 0.1
 /* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
  * where it does not. */
 #define SHARE_FALLS 0.7

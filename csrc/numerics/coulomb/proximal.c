@@ -34,8 +34,6 @@
 /* Factors that the way is worth at most, and of large problems times contacts. */
 #define FACTORS 6000
 #define FACTORS_TIMES_CONTACTS 4000000
-/* Polishing the best force is tried again where its error has fallen so far. */
-#define POLISH_AGAIN 0.1
 
 /* One Newton step, halved until the residual falls; the residual, or -1 where it does not. */
 static double step_newton(qd_coulomb_workspace *work, double weight, double residual,
@@ -97,7 +95,7 @@ void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
     weight = step_proximal(work, weight, run);
     coulomb_find_w(work, work->force, work->w);
     coulomb_keep_best(work, coulomb_error(work, work->force, work->w));
-    if (work->best_error > run->goal && work->best_error <= POLISH_AGAIN * polished) {
+    if (work->best_error > run->goal && work->best_error <= AGAIN * polished) {
       polished = work->best_error;
       coulomb_polish(work, run, regular);
     }

@@ -127,6 +127,8 @@ double coulomb_mean_product(const coulomb_cone *cone, int count);
 #define BACK_OFF 0.9
 /* Of a whole step: a shorter one is tried again towards the centre, or its path turns. */
 #define SHORT_OF_ALL 0.3
+/* How far an error has to fall, by plain slips or proximal steps, before Newton is tried again. */
+#define AGAIN 0.1
 double coulomb_reach(const coulomb_cone *cone, int count, double share);
 /* Mehrotra's share of the products that is left to aim at where a step to none comes so far. */
 double coulomb_centring(double ahead);

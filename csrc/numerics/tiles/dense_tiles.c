@@ -7,7 +7,7 @@
 
 size_t dense_tiles_scratch(size_t columns, size_t rows, size_t fill) {
   const size_t tiles = columns / 4, triangle = tiles * (tiles + 1) / 2;
-  if (columns < DENSE_COLUMNS || (double)fill < DENSE_FILL * (double)triangle) {
+  if (columns < DENSE_COLUMNS || 2 * fill < triangle) {
     return 0;
   }
   return columns * columns + (fill == triangle ? columns * rows : 0);
@@ -28,9 +28,8 @@ void dense_tiles_choose(tile_system *system) {
     rows += (size_t)system->blocks[b].row_count;
     entries += (size_t)system->blocks[b].row_count * (size_t)system->blocks[b].tile_count;
   }
-  system->dense_factor = columns >= DENSE_COLUMNS &&
-                         (double)fill >= DENSE_FILL * (double)triangle &&
-                         columns * columns <= system->dense_room;
+  system->dense_factor =
+      columns >= DENSE_COLUMNS && 2 * fill >= triangle && columns * columns <= system->dense_room;
   system->dense_products = system->dense_factor && fill == triangle &&
                            2 * entries >= rows * tiles &&
                            columns * (columns + rows) <= system->dense_room;

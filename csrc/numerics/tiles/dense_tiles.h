@@ -9,7 +9,6 @@
 #include "numerics/tiles/tiles.h"
 
 #define DENSE_COLUMNS 192
-#define DENSE_FILL 0.5 /* share of the triangle */
 
 /* Numbers of scratch that serve a system of this many columns, rows and tiles of the factor; 0: it
  * never goes this way. */

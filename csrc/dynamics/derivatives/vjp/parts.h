@@ -9,9 +9,8 @@
 
 #include <string.h>
 
-#include "dynamics/derivatives/coasting_part.h"
 #include "dynamics/derivatives/differential.h"
-#include "dynamics/derivatives/inertia_form.h"
+#include "dynamics/derivatives/step_point.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 

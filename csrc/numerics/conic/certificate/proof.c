@@ -134,7 +134,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   }
   keep_strong(workspace, program, SMALL * p.force, dual);
   const proof_sums strong = sum_proof(workspace, program, dual, dual_eq, reach);
-  return strong.sum <= PROOF_FLAT * strong.size && strong.moved <= PROOF_FLAT * strong.force;
+  return strong.sum <= SLIGHT * strong.size && strong.moved <= SLIGHT * strong.force;
 }
 
 /* A row without entries is what it is; one that is zero but for the rounding of a difference is

@@ -63,5 +63,5 @@ int compliance_proves(compliant_program *soft, const conic_program *source,
     return 0;
   }
   return sum + moved * (reach > 0.0 ? reach : EXCLUDED) < 0.0 ||
-         (!compliance_is_exact(program) && sum <= PROOF_FLAT * size && moved <= PROOF_FLAT * force);
+         (!compliance_is_exact(program) && sum <= SLIGHT * size && moved <= SLIGHT * force);
 }

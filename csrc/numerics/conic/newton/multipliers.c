@@ -157,7 +157,7 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
         max_norm(workspace->work.residual_x, workspace->program.column_count) / size;
     idle = error < 0.5 * best ? 0 : idle + 1;
     best = smaller(best, error);
-    if (error <= MULTIPLIERS_ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
+    if (error <= CANCELLED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
         (error < 1e-10 && idle > 1) || idle > 12 || conic_is_stopped(workspace)) {
       return error;
     }
@@ -258,7 +258,7 @@ static double span(const qd_cone_workspace *workspace) {
 /* 1 if repetitions have nothing left to gain: all has arrived, or what is left of an answer that
  * counts is rounding of the inner problem, which neither they nor more stiffness make smaller. */
 static int is_enough(double best, double error, double gradient) {
-  return best <= MULTIPLIERS_ARRIVED || (best <= ACCEPTED && error <= gradient);
+  return best <= CANCELLED || (best <= ACCEPTED && error <= gradient);
 }
 
 /* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing. */
@@ -296,7 +296,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
     if (stiffness < (slow ? HIGHEST_STIFFNESS : LAST_STIFFNESS)) {
       idle = 0;
       if (error > 0.1 * last || outer > 1) {
-        stiffness *= STIFFNESS_GROWTH;
+        stiffness *= TENFOLD;
       }
     }
     last = error;

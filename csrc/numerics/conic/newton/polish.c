@@ -131,7 +131,7 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
     return natural;
   }
   if (origin != ORIGIN_PATH_END) {
-    return FROM_CUTS * natural;
+    return TENFOLD * natural;
   }
   const cone_product *product = &workspace->product;
   double force = 0.0, length = 0.0;

@@ -117,7 +117,7 @@ static int excludes_points(qd_cone_workspace *workspace, double *ray) {
   keep_strong(workspace, all.force, ray);
   const ray_sums strong = sum_ray(workspace, ray);
   return CERTIFICATE_SCALE * strong.push < strong.force &&
-         strong.value >= -PROOF_FLAT * smaller(strong.size * length, strong.terms);
+         strong.value >= -SLIGHT * smaller(strong.size * length, strong.terms);
 }
 
 /* 1, and the multipliers that do in aim. */
@@ -386,7 +386,7 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
   run->by_recurrence = !refine && workspace->program.definite && run->error * goal > SHOWS;
   if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
-      alpha < WARM_STEP) {
+      alpha < 0.5) {
     ++info->iterations;
     return PATH_LEFT;
   }

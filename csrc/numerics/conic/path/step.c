@@ -214,7 +214,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
   double share = 1.0;
   if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
     share = 0.0;
-    correct(workspace, OUTWARDS * excess, NULL, NULL, workspace->work.aim);
+    correct(workspace, TENFOLD * excess, NULL, NULL, workspace->work.aim);
     cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
     solve_direction(workspace, workspace->work.aim, share, workspace->work.dslack,
                     workspace->work.ddual, refinements);

@@ -398,7 +398,7 @@ static int multipliers_matter(qd_cone_workspace *workspace) {
  * the answer cannot tell apart. */
 static int kink_is_near(qd_cone_workspace *workspace) {
   double *doubt = workspace->product.scratch[0], most = 0.0;
-  const double error = DOUBTFUL * workspace->polish.error;
+  const double error = TENFOLD * workspace->polish.error;
   const double force = error * workspace->units.force,
                length = error * workspace->units.near_length;
   for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
