@@ -5,6 +5,7 @@
  * D bound it from below, h(m) of any m from above. n = -m. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 
@@ -14,8 +15,6 @@ enum { EPA_EDGES = 3 * EPA_VERTICES };
 static const double ROUNDING = 1e-13, SEEN = 1e-15;
 /* Facets whose normals are nearer to each other than this lead to the same way out. */
 static const double LEAN = 1e-3;
-/* Twice the area over the squares of two sides: below this, corners are in line. */
-static const double SLIVER = 1e-12;
 
 /* Support point along m; returns h(m). */
 static double add_vertex(polytope *p, const convex_pair *pair, const double m[3]) {
@@ -190,7 +189,7 @@ static int take_slivers(horizon *h, const polytope *p) {
     vec3_sub(u, p->w[h->edge[e][1]], p->w[h->edge[e][0]]);
     vec3_sub(v, p->w[vertex], p->w[h->edge[e][0]]);
     vec3_cross(cross, u, v);
-    if (!(vec3_norm(cross) > SLIVER * (vec3_dot(u, u) + vec3_dot(v, v)))) {
+    if (!(vec3_norm(cross) > NEGLIGIBLE * (vec3_dot(u, u) + vec3_dot(v, v)))) {
       take_inside(h, p, h->edge[e][1], h->edge[e][0]);
       ++count;
     }

@@ -7,14 +7,13 @@
  * gap < 0 moving by -gap n parts them. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 #include "geometry/meshes/mesh_surface.h"
 #include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
-/* What rounding leaves of the conditions, relative to the shapes. */
-static const double CERTIFIED = 1e-13;
 /* What will do where the conditions meet in the border of two features, or sizes are very unequal:
  * the distance is in error by the square of it. */
 static const double ENOUGH = 1e-8;
@@ -207,7 +206,7 @@ static int certified(const refinement *r, double tolerance) {
 }
 
 static int enough(const refinement *r, double error) {
-  return error <= ENOUGH && certified(r, error <= TILTED ? 2.0 * error + CERTIFIED : CERTIFIED);
+  return error <= ENOUGH && certified(r, error <= TILTED ? 2.0 * error + CANCELLED : CANCELLED);
 }
 
 /* Both points over to their features' neighbours, where they have left them. */
@@ -226,8 +225,8 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
   for (int iteration = 0; iteration < REFINE_ITERATIONS; ++iteration) {
     double twist[3], offset[3];
     const double error = residual(&r, twist, offset);
-    if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
-      if (certified(&r, CERTIFIED)) {
+    if (error <= CANCELLED && !(error < 0.1 * least && error > 1e-15)) {
+      if (certified(&r, CANCELLED)) {
         take(&r, contact, feature);
         return 1;
       }
@@ -289,7 +288,7 @@ int closest_on_features(const convex_pair *pair, const convex_witness *start, co
     double twist[3], offset[3];
     int same[2];
     const double error = residual(&r, twist, offset);
-    if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
+    if (error <= CANCELLED && !(error < 0.1 * least && error > 1e-15)) {
       take(&r, contact, same);
       contact->feature = closest_feature(feature[0], feature[1]);
       return 1;

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/block.h"
+#include "base/rounding.h"
 #include "base/vec3.h"
 
 static height_field *lay_out(size_t point_count, arena *a) {
@@ -146,12 +147,9 @@ static const edge_steps EDGES[3] = {{{1, 0}, {{1, 1}, {0, -1}}}, /* PART_EDGE_X 
 /* To the points that a point shares edges with: each beside the one across from it. */
 static const int NEIGHBORS[6][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}};
 
-/* Slopes that differ by less, relative to one and themselves, are the same. */
-static const double FLAT = 1e-9;
-
 /* -1, 0, 1: the slope falls, stays or grows on the way from before to after. */
 static int bend(double before, double after) {
-  const double same = FLAT * (1.0 + fabs(before) + fabs(after));
+  const double same = CALLERS_ROUNDING * (1.0 + fabs(before) + fabs(after));
   return after < before - same ? -1 : after > before + same;
 }
 

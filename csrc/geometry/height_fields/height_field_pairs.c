@@ -14,6 +14,7 @@
  */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/bounds.h"
 #include "geometry/height_fields/height_field.h"
@@ -21,8 +22,6 @@
 #include "geometry/pairs/pairs.h"
 #include "geometry/relative.h"
 
-/* Of a cell, an edge or a direction: what is this little out of one is in it. */
-static const double BESIDE = 1e-9;
 /* A prime: features of a row differ in what is left of them. */
 static const contact_feature FOLDS = ((contact_feature)1 << 37) - 25;
 
@@ -51,7 +50,8 @@ static int is_over_face(const height_field *field, int part, const double x[2]) 
   const double v = (x[1] + field->half[1]) / field->step[1] - index / field->column_count;
   const double low = part % PART_KINDS == PART_RIGHT_FACE ? v : u;
   const double high = part % PART_KINDS == PART_RIGHT_FACE ? u : v;
-  return low >= -BESIDE && high <= 1.0 + BESIDE && low <= high + BESIDE;
+  return low >= -CALLERS_ROUNDING && high <= 1.0 + CALLERS_ROUNDING &&
+         low <= high + CALLERS_ROUNDING;
 }
 
 /* How far a point is inside of the nearest upright side. */
@@ -104,13 +104,13 @@ static int counts_around(const hfield_part *part, const contact_point *contact,
     vec3_sub(along, part->to, part->from);
     vec3_sub(arm, on_part, part->from);
     const double share = vec3_dot(arm, along) / vec3_dot(along, along);
-    if (share < BESIDE || share > 1.0 - BESIDE) {
+    if (share < CALLERS_ROUNDING || share > 1.0 - CALLERS_ROUNDING) {
       return 0; /* the vertices' own */
     }
   }
   for (int i = 0; i < part->direction_count; ++i) {
     const double *direction = part->direction[i];
-    if (vec3_dot(contact->normal, direction) > BESIDE * vec3_norm(direction)) {
+    if (vec3_dot(contact->normal, direction) > CALLERS_ROUNDING * vec3_norm(direction)) {
       return 0;
     }
   }
@@ -143,7 +143,7 @@ static int is_known(const touching *t, const contact_point *contact) {
     double apart[3], turned[3];
     vec3_sub(apart, t->found[i].pos, contact->pos);
     vec3_sub(turned, t->found[i].normal, contact->normal);
-    if (vec3_norm(apart) <= t->same && vec3_norm(turned) <= BESIDE) {
+    if (vec3_norm(apart) <= t->same && vec3_norm(turned) <= CALLERS_ROUNDING) {
       return 1;
     }
   }
@@ -350,7 +350,7 @@ static void gather(touching *t, const placed_shape *a, const placed_shape *b, do
   shape_half_extents(&t->shape, t->half);
   vec3_sub(t->low, t->shape.pos, t->half);
   vec3_add(t->high, t->shape.pos, t->half);
-  t->same = BESIDE * (vec3_norm(t->half) + t->field->step[0] + t->field->step[1]);
+  t->same = CALLERS_ROUNDING * (vec3_norm(t->half) + t->field->step[0] + t->field->step[1]);
   t->range = margin < INFINITY ? margin : reach(t->field, t->shape.pos) + t->same;
   t->skin = skin_of(b);
   if (!is_out_of_range(t)) {

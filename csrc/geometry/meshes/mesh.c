@@ -2,6 +2,7 @@
  * better neighbour leads to the top. The start is looked up by direction, never remembered, so that
  * equal questions have equal answers. */
 #include "geometry/meshes/mesh.h"
+#include "base/rounding.h"
 
 #include <math.h>
 
@@ -9,8 +10,6 @@
 
 /* Up to here all vertices are looked at. */
 enum { SCAN_MOST = 12 };
-/* Normals whose cosines differ by less count as equal. */
-static const double SAME_COSINE = 1e-9;
 
 static int coordinate_cell(double x, double largest, int cells) {
   const int cell = (int)(0.5 * (x / largest + 1.0) * cells);
@@ -101,7 +100,7 @@ int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direc
     for (int side = 0; side < 2; ++side) {
       const int i = mesh->edge_polygon[2 * mesh->fan[k] + side];
       const double other = vec3_dot(mesh->normal + 3 * i, direction);
-      if (other > cosine + SAME_COSINE || (i < best && other > cosine - SAME_COSINE)) {
+      if (other > cosine + CALLERS_ROUNDING || (i < best && other > cosine - CALLERS_ROUNDING)) {
         cosine = other;
         best = i;
       }
@@ -114,7 +113,7 @@ int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direc
       const int *pair = mesh->edge_polygon + 2 * mesh->side_edge[k];
       const int i = pair[0] == last ? pair[1] : pair[0];
       const double other = vec3_dot(mesh->normal + 3 * i, direction);
-      if (other > cosine + SAME_COSINE && lies_in(mesh, vertex, i)) {
+      if (other > cosine + CALLERS_ROUNDING && lies_in(mesh, vertex, i)) {
         cosine = other;
         best = i;
         moved = 1;

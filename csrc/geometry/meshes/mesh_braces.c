@@ -3,6 +3,7 @@
  * the ground meanwhile. So every polygon knows the vertices farthest out, in eight directions,
  * among the polygons connected with it that face the same way to some six degrees. */
 #include "geometry/meshes/mesh_braces.h"
+#include "base/rounding.h"
 
 #include <math.h>
 
@@ -10,8 +11,6 @@
 
 /* As for faces that count as opposite (closest_and_manifold.c). */
 static const double SAME_WAY = 0.995;
-/* Of vertices that are as far out, relative to the radius, the first one found. */
-static const double FARTHER = 1e-9;
 enum { POLYGONS_MOST = 128, CORNERS_MOST = 512, DIRECTIONS = MESH_BRACES_MAX };
 
 /* Polygons that face the same way as the first one, itself first, from near to far. stamp: marks of
@@ -56,7 +55,7 @@ static int farthest_of(const convex_mesh *m, const int *vertex, int count,
   double height = -INFINITY;
   for (int i = 0; i < count; ++i) {
     const double other = vec3_dot(direction, m->vertex + 3 * vertex[i]);
-    if (other > height + FARTHER * m->radius) {
+    if (other > height + CALLERS_ROUNDING * m->radius) {
       height = other;
       best = vertex[i];
     }

@@ -8,8 +8,6 @@
 #define PARALLEL 1e-6
 /* Cosine. Of axes that make other tangents it is at least a half where no plane is the model's. */
 #define OTHER_AXIS 1e-6
-/* Sine. A collider's axis that is nearer to the normal says nothing. */
-#define ALONG_NORMAL 1e-9
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
@@ -103,7 +101,7 @@ void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *
     const int geom = out->side == 0 ? contact->geom_a : contact->geom_b;
     mat3_column(out->axis, c->shape[geom].rot, 2);
     vec3_cross(across, out->axis, n);
-    if (vec3_norm(across) > ALONG_NORMAL) {
+    if (vec3_norm(across) > CALLERS_ROUNDING) {
       return;
     }
     out->side = -1;

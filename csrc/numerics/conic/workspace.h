@@ -261,6 +261,12 @@ void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stat
                    double *d_dual_eq);
 int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
+static inline const cone_group *first_group(const qd_cone_workspace *workspace) {
+  return workspace->product.groups;
+}
+static inline const cone_group *end_group(const qd_cone_workspace *workspace) {
+  return groups_end(&workspace->product);
+}
 static inline void conic_copy_columns(const qd_cone_workspace *workspace, double *to,
                                       const double *from) {
   memcpy(to, from, (size_t)workspace->program.column_count * sizeof(double));
@@ -376,9 +382,11 @@ double conic_start_limit(qd_cone_workspace *workspace);
  * barrier that is so many times as strong, into x, slack and dual; of an exact program, where
  * products are so many times the natural energy. */
 void conic_enter_path(qd_cone_workspace *workspace, double factor);
-/* Slack w and dual of the iterate, cone by cone, to those on the path with slack - soft dual as it
- * is and this product (of a barrier, times the target); soft 0: the compliance of each. */
-void conic_place_inside(qd_cone_workspace *workspace, double soft, double product);
+/* Slack and dual of the iterate on the path of the penalised problem: slack - dual / stiffness = w
+ * with the same product for every cone, by eigenvalues along (1, +-u). Far cones do not move near
+ * ones: shifting all slacks and multipliers by the same amount until they are inside took up to
+ * twice the iterations. */
+void conic_start_cones(qd_cone_workspace *workspace, const double *w);
 /* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
  * again if its first steps are short; or cold again after others have failed, when rounding may end
  * it) down to a complementarity of `goal` (relative), at most

@@ -18,8 +18,7 @@
 #include "numerics/lcp/lemke.h"
 #include "qdsim/solvers.h"
 
-/* What is left of two numbers that cancel to less than this share is zero: else scaling of the
- * problem that is left would take rows of rounding for rows. */
+#define FREE_SWEEPS 4 /* with six, a published problem is left at 1.2e-7 */
 
 struct qd_mlcp_workspace {
   int equalities, free_count, n;
@@ -80,7 +79,7 @@ static void equilibrate(qd_mlcp_workspace *work) {
   for (size_t j = 0; j < f; ++j) {
     work->scale[j] = 1.0;
   }
-  for (int k = 0; k < SCALING_SWEEPS; ++k) {
+  for (int k = 0; k < FREE_SWEEPS; ++k) {
     for (size_t i = 0; i < p; ++i) {
       double *row = work->table + i * work->stride;
       const double most = max_norm(row, (int)f), factor = most > 0.0 ? 1.0 / sqrt(most) : 1.0;
@@ -120,7 +119,8 @@ static int find_pivot(const qd_mlcp_workspace *work, size_t *row, size_t *column
   return found;
 }
 
-/* to += factor from */
+/* to += factor from. What cancels is zero: else scaling of the problem that is left would take rows
+ * of rounding for rows. */
 static void add_row(double *to, double factor, const double *from, size_t count) {
   for (size_t j = 0; factor != 0.0 && j < count; ++j) {
     const double more = factor * from[j], sum = to[j] + more;

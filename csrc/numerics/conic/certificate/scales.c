@@ -54,12 +54,11 @@ static void note_cost(const qd_cone_workspace *workspace, int with_push, scales 
 
 QD_MULTIVERSION
 scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const cone_product *product = &workspace->product;
   scales s = {.weakest_row = HUGE_VAL};
   double strongest = 0.0;
   const int with_push = workspace->ends.count > 0 && workspace->program.exact;
   note_cost(workspace, with_push, &s);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     if (group->kind == GROUP_ENDS) {
       continue;
     }
@@ -68,7 +67,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
       continue;
     }
     for (int c = group->cone; c < group->cone + group->count; ++c) {
-      s.target = larger(s.target, product->target[c]);
+      s.target = larger(s.target, workspace->product.target[c]);
     }
   }
   const double offset = larger(max_norm(program->g, program->row_count),
@@ -93,9 +92,8 @@ int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program
 }
 
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   double strongest = 0.0, weakest = HUGE_VAL;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = group->cone; c < group->cone + group->count; ++c) {
       const double norm = group->kind == GROUP_EQUALITY ? 0.0 : norm_of_rows(workspace, c);
       strongest = larger(strongest, norm);

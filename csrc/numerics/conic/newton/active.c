@@ -31,9 +31,8 @@ static void set_direction(qd_cone_workspace *workspace, const cone_group *group,
 }
 
 int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack) {
-  const cone_product *product = &workspace->product;
   int any_hard = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
       const int cone = group->cone + c;
       const double root = conic_hard_root(workspace, cone);
@@ -58,9 +57,8 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
 }
 
 int conic_any_weak(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   int weak = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       weak |= workspace->active.state[group->cone + c] == CONE_WEAK;
     }
@@ -69,10 +67,9 @@ int conic_any_weak(const qd_cone_workspace *workspace) {
 }
 
 int conic_any_idle(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   const double force = WEAK * workspace->units.force;
   int idle = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       idle |= workspace->active.state[group->cone + c] == CONE_WEAK &&
               !(workspace->polished.dual[group->slot + c] > force);
@@ -82,9 +79,8 @@ int conic_any_idle(const qd_cone_workspace *workspace) {
 }
 
 int conic_shares_are_known(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   int rows = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       rows += workspace->active.state[group->cone + c] != CONE_OPEN ? group->dim : 0;
     }

@@ -250,8 +250,7 @@ static void look_at(qd_cone_workspace *workspace, envelope_run *run) {
 
 /* 1 if no row is apart at x = 0. */
 static int all_touch(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       if (workspace->program.g[group->slot + c] > 0.0) {
         return 0;

@@ -140,10 +140,9 @@ LANES_INLINE int respond_rows(qd_cone_workspace *workspace, const cone_group *gr
 
 QD_MULTIVERSION
 int envelope_respond(qd_cone_workspace *workspace, const double *w, double *dual, double *force) {
-  const cone_product *product = &workspace->product;
   lanes most = zero;
   int changed = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->padded; c += LANE_COUNT) {
       if (group->kind != GROUP_LORENTZ) {
         changed |= respond_rows(workspace, group, c, w, dual, &most);
@@ -197,9 +196,8 @@ LANES_INLINE void add_row_slopes(const envelope *e, const cone_group *group, int
 QD_MULTIVERSION
 double envelope_slope(const qd_cone_workspace *workspace, double t, const double *w,
                       const double *dw, double *fall) {
-  const cone_product *product = &workspace->product;
   lanes slope = zero, falls = zero;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->padded; c += LANE_COUNT) {
       if (group->kind == GROUP_LORENTZ) {
         add_cone_slopes(&workspace->envelope, group, c, t, w, dw, &slope, &falls);
@@ -237,8 +235,7 @@ static double row_of(const envelope *e, int cone, double dual) {
 }
 
 void envelope_rows_of(const qd_cone_workspace *workspace, const double *dual, double *w) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count; ++c) {
       if (group->kind == GROUP_LORENTZ) {
         cone_rows_of(&workspace->envelope, group, c, dual, w);
@@ -252,9 +249,8 @@ void envelope_rows_of(const qd_cone_workspace *workspace, const double *dual, do
 QD_MULTIVERSION
 void envelope_slacks(const qd_cone_workspace *workspace, const double *w, const double *dual,
                      double *slack) {
-  const cone_product *product = &workspace->product;
   const envelope *e = &workspace->envelope;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim; ++i) {
       const double *R = (i == 0 ? e->normal : e->across) + group->cone;
       for (int c = 0; c < group->padded; ++c) {
@@ -267,10 +263,9 @@ void envelope_slacks(const qd_cone_workspace *workspace, const double *w, const 
 }
 
 int envelope_move_centres(qd_cone_workspace *workspace, const double *dual, double far) {
-  const cone_product *product = &workspace->product;
   envelope *e = &workspace->envelope;
   int moved = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->dim == 1; ++c) {
       const int cone = group->cone + c, at = group->slot + c;
       if (e->rigid[cone] > 0.0) {
@@ -300,10 +295,9 @@ static int row_is_strict(const envelope *e, int cone, double w, double least) {
 }
 
 int envelope_is_strict(const qd_cone_workspace *workspace, const double *w, double least) {
-  const cone_product *product = &workspace->product;
   const envelope *e = &workspace->envelope;
   int strict = 1;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && strict; ++c) {
       strict = group->kind == GROUP_LORENTZ
                    ? cone_is_strict(e, group, c, w, least)

@@ -42,9 +42,8 @@ void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone
 
 /* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
 void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
-  const cone_product *product = &workspace->product;
   conic_slacks_at(workspace, workspace->iterate.x, w);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     double *amount = violation + group->cone;
     clear(amount, group->padded);
     for (int i = 1; i < group->dim; ++i) {

@@ -73,8 +73,7 @@ LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *g
 QD_MULTIVERSION
 static void respond(qd_cone_workspace *workspace, const double *w, const double *dual, double *out,
                     int jacobian) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count; ++c) {
       respond_lane(workspace, group, c, w, dual, out, jacobian);
     }
@@ -185,9 +184,8 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
 /* Largest change of multipliers, as the shift of slack that it stands for. */
 static double shift_of_slack(const qd_cone_workspace *workspace, const double *before,
                              const double *after) {
-  const cone_product *product = &workspace->product;
   double worst = 0.0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -200,10 +198,9 @@ static double shift_of_slack(const qd_cone_workspace *workspace, const double *b
 }
 
 void conic_read_states(qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   const double *dual = workspace->polished.dual, *slack = workspace->polished.slack;
   const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       const int at = group->slot + c;
       cone_state state = dual[at] > force && slack[at] > length ? CONE_SLIDE : CONE_WEAK;
@@ -222,13 +219,12 @@ void conic_read_states(qd_cone_workspace *workspace) {
 
 /* Iterate, and its slack (after - z) / p, which is complementary to `after`. */
 static void keep(qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   const double *dual = workspace->newton.dual, *w = workspace->newton.slack;
   const double *after = workspace->work.ddual_aim;
   conic_copy_columns(workspace, workspace->polished.x, workspace->newton.x);
   conic_copy_slots(workspace, workspace->polished.dual, after);
   conic_zero_slots(workspace, workspace->polished.slack);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -242,10 +238,9 @@ static void keep(qd_cone_workspace *workspace) {
 /* What slacks are measured against: their natural unit, or a larger offset or free motion, if that
  * counts. */
 static double span(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   const double motion = workspace->units.by_offsets ? 0.0 : workspace->units.b_size;
   double largest = workspace->units.length;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       largest =
           larger(largest, larger(fabs(workspace->program.g[group->slot + c]),

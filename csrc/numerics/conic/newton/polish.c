@@ -28,8 +28,7 @@
 
 /* Padded lanes: nothing there. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = group->count; c < group->padded; ++c) {
       conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
       for (int i = 0; i < group->dim; ++i) {
@@ -42,8 +41,7 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
 
 /* out = dual / r */
 LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dual, double *out) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     const double *per_split = workspace->polish.per_split + group->cone;
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->padded; ++c) {
@@ -133,9 +131,8 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
   if (origin != ORIGIN_PATH_END) {
     return TENFOLD * natural;
   }
-  const cone_product *product = &workspace->product;
   double force = 0.0, length = 0.0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       force = larger(force, workspace->iterate.dual[group->slot + c]);
       length = larger(length, workspace->iterate.slack[group->slot + c]);
@@ -312,9 +309,8 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
  * Loads such cones a little before another Newton run, which returns to the solution nearest by; no
  * more than the smallest load, so that what others give up leaves them loaded. */
 static void spread_load(qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   double smallest = HUGE_VAL;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       const double load = workspace->polished.dual[group->slot + c];
       if (load > 1e3 * WEAK * workspace->units.force) {
@@ -322,8 +318,8 @@ static void spread_load(qd_cone_workspace *workspace) {
       }
     }
   }
-  for (const cone_group *group = product->groups;
-       group < groups_end(product) && smallest < HUGE_VAL; ++group) {
+  for (const cone_group *group = first_group(workspace);
+       group < end_group(workspace) && smallest < HUGE_VAL; ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       if (workspace->active.state[group->cone + c] == CONE_WEAK) {
         workspace->newton.dual[group->slot + c] += smallest;
@@ -335,9 +331,8 @@ static void spread_load(qd_cone_workspace *workspace) {
 /* Every cone's multiplier a little inside: contacts that touch are held, even where the free motion
  * neither closes nor opens them (boxes in a stack fall together). */
 static void press_together(qd_cone_workspace *workspace, double *dual) {
-  const cone_product *product = &workspace->product;
   conic_zero_slots(workspace, dual);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       dual[group->slot + c] = REST_FORCE * workspace->units.force;
     }

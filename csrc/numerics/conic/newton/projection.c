@@ -165,13 +165,12 @@ LANES_INLINE void note_change(const lanes *change, int real, lanes *worst) {
 QD_MULTIVERSION
 double conic_project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
                      double *projected) {
-  const cone_product *product = &workspace->product;
   double of_ends = 0.0;
   const quad_input in = {WEAK * workspace->units.force, workspace->units.length,
                          workspace->active.hard_penalty};
   lanes worst = zero, change;
   workspace->active.changed = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     if (group->kind == GROUP_INTERVAL) {
       conic_ends_project(workspace, w, dual, z, projected, &of_ends);
     }

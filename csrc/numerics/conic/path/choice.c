@@ -26,9 +26,8 @@ static int is_dragged(const qd_cone_workspace *workspace, const cone_group *grou
 }
 
 int conic_wants_path(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   int dragged = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c) {
       if (is_dragged(workspace, group, c)) {
         dragged += group->dim;
@@ -40,14 +39,13 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
 }
 
 int conic_is_crowded(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
   const double *w = workspace->work.rhs;
   const double many = CROWD * workspace->program.variable_count;
   int rows = 0;
   if (!(workspace->program.row_count > many)) {
     return 0;
   }
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       rows += w[group->slot + c] < cone_tail(group, c, w) ? group->dim : 0;
     }

@@ -10,21 +10,15 @@
 
 /* ------------------------------------------------------------ start */
 
-/* Least squares in natural units, then slack and dual for it on the path of the penalised problem:
- * slack - dual / stiffness = w with the same product for every cone. Far cones do not move near
- * ones: shifting all slacks and multipliers by the same amount until they are inside took up to
- * twice the iterations. */
+/* Least squares in natural units, then slack and dual for it. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
-  const double natural = workspace->units.force / workspace->units.length;
-  const double stiffness = PATH_START_STIFFNESS * natural;
-  const double product = PATH_START_PRODUCT * workspace->units.energy;
-  conic_least_squares(workspace, natural, info);
+  conic_least_squares(workspace, workspace->units.force / workspace->units.length, info);
   conic_start_rows(workspace, workspace->work.rhs, workspace->work.aim);
-  conic_copy_slots(workspace, workspace->iterate.slack, workspace->work.rhs);
-  conic_zero_slots(workspace, workspace->iterate.dual);
-  conic_place_inside(workspace, 1.0 / stiffness, product);
+  conic_start_cones(workspace, workspace->work.rhs);
   if (workspace->ends.count > 0) {
-    conic_ends_start(workspace, workspace->work.rhs, stiffness, product, 0, NULL);
+    conic_ends_start(workspace, workspace->work.rhs,
+                     PATH_START_STIFFNESS * workspace->units.force / workspace->units.length,
+                     PATH_START_PRODUCT * workspace->units.energy, 0, NULL);
   }
 }
 
@@ -32,9 +26,8 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 
 /* A ray, moved into its cones. */
 static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
-  const cone_product *product = &workspace->product;
   conic_copy_slots(workspace, out, ray);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       out[group->slot + c] = larger(out[group->slot + c], cone_tail(group, c, out));
     }
@@ -49,10 +42,9 @@ typedef struct ray_sums {
 } ray_sums;
 
 static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
-  const cone_product *product = &workspace->product;
   double *push = workspace->work.x;
   ray_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -73,8 +65,7 @@ static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
 /* Without cones that carry next to nothing of it: what balances other parts of the program there is
  * no part of a proof. */
 static void keep_strong(const qd_cone_workspace *workspace, double force, double *ray) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       double *own = ray + group->slot + c;
       const double norm = sqrt(workspace->program.compliance[group->cone + c]);
@@ -164,12 +155,11 @@ static double mean_target(const cone_product *product) {
 QD_MULTIVERSION
 static double primal_error(const qd_cone_workspace *workspace, double length) {
   const double *residual = workspace->work.residual_row;
-  const cone_product *product = &workspace->product;
   double worst = 0.0;
   if (workspace->ends.count == 0) {
     return max_norm(residual, workspace->program.slot_count) / length;
   }
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     if (group->kind != GROUP_INTERVAL) {
       worst = larger(worst, max_norm(residual + group->slot, group->dim * group->padded));
     }
@@ -210,7 +200,7 @@ static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;
   double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, CLOSE);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim && group_is_cone(group); ++i) {
       const int at = group->slot + i * group->padded;
       for (int c = 0; c < group->count; ++c) {

@@ -106,10 +106,9 @@ static int widest_gap(const histogram *h, double *middle) {
 
 QD_MULTIVERSION
 int conic_find_split(qd_cone_workspace *workspace, int wanted) {
-  const cone_product *product = &workspace->product;
   histogram h = {.lowest = BINS, .highest = 0};
   double middle;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); c += LANE_COUNT) {
       note_cones(workspace, group, c, &h);
     }

@@ -85,28 +85,32 @@ LANES_INLINE void place_cone(const conic_point *at, const cone_group *group, int
   }
 }
 
-void conic_place_inside(qd_cone_workspace *workspace, double soft, double product) {
-  const cone_product *cones = &workspace->product;
+/* Rows that take no part in products of slack and multiplier. */
+LANES_INLINE int is_ends(const cone_group *group) {
+  return group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL;
+}
+
+void conic_start_cones(qd_cone_workspace *workspace, const double *w) {
+  const cone_product *product = &workspace->product;
+  const double stiffness = PATH_START_STIFFNESS * workspace->units.force / workspace->units.length;
+  const double target = PATH_START_PRODUCT * workspace->units.energy / stiffness;
   double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
-  for (const cone_group *group = cones->groups; group < groups_end(cones); ++group) {
-    const int is_ends = group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL;
-    for (int c = 0; c < group->padded && !is_ends; ++c) {
-      const int at = group->slot + c, cone = group->cone + c;
-      const double own = workspace->program.compliance[cone];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->padded && !is_ends(group); ++c) {
+      const int n = group->padded, at = group->slot + c;
+      const double size = cone_tail(group, c, w), real = c < group->count;
+      const double per = size > 0.0 ? 0.5 * real / size : 0.0;
+      double high_s, high_z, low_s, low_z;
+      split(w[at] + size, target, &high_s, &high_z);
+      split(w[at] - size, target, &low_s, &low_z);
+      slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
+      dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
+      for (int i = 1; i < group->dim; ++i) {
+        slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
+        dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
+      }
       if (group->kind == GROUP_EQUALITY) {
-        slack[at] = 0.0;
-      } else if (c < group->count) {
-        place_cone(&workspace->iterate, group, c,
-                   soft > 0.0  ? soft
-                   : own > 0.0 ? own
-                               : 1.0,
-                   workspace->program.exact || soft > 0.0 ? product
-                                                          : product * cones->target[cone]);
-      } else {
-        slack[at] = dual[at] = 1.0;
-        for (int i = 1; i < group->dim; ++i) {
-          slack[at + i * group->padded] = dual[at + i * group->padded] = 0.0;
-        }
+        slack[at] = dual[at] = 0.0;
       }
     }
   }
@@ -115,14 +119,31 @@ void conic_place_inside(qd_cone_workspace *workspace, double soft, double produc
 void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   const int exact = workspace->program.exact;
   const double product = exact ? factor * workspace->units.energy : factor;
-  double *slack = workspace->iterate.slack;
+  const cone_product *cones = &workspace->product;
+  double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
   conic_copy_columns(workspace, workspace->iterate.x, workspace->newton.x);
-  conic_copy_slots(workspace, workspace->iterate.dual, workspace->newton.dual);
+  conic_copy_slots(workspace, dual, workspace->newton.dual);
   conic_slacks_at(workspace, workspace->iterate.x, slack);
   if (workspace->ends.count > 0) {
     conic_copy_slots(workspace, workspace->work.row, slack);
   }
-  conic_place_inside(workspace, 0.0, product);
+  for (const cone_group *group = cones->groups; group < groups_end(cones); ++group) {
+    for (int c = 0; c < group->padded && !is_ends(group); ++c) {
+      const int at = group->slot + c, cone = group->cone + c;
+      if (group->kind == GROUP_EQUALITY) {
+        slack[at] = 0.0;
+      } else if (c < group->count) {
+        const double own = workspace->program.compliance[cone];
+        place_cone(&workspace->iterate, group, c, own > 0.0 ? own : 1.0,
+                   exact ? product : product * cones->target[cone]);
+      } else {
+        slack[at] = dual[at] = 1.0;
+        for (int i = 1; i < group->dim; ++i) {
+          slack[at + i * group->padded] = dual[at + i * group->padded] = 0.0;
+        }
+      }
+    }
+  }
   if (workspace->ends.count > 0) {
     conic_ends_start(workspace, workspace->work.row, 0.0, product, !exact, workspace->newton.dual);
   }

@@ -27,7 +27,7 @@ static unit_sums sum_units(const qd_cone_workspace *workspace, const double *vio
   const cone_product *product = &workspace->product;
   unit_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
   int near_count = 0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       sums.worst = larger(sums.worst, violation[group->cone + c]);
       const double root = sqrt(fabs(workspace->program.g[group->slot + c]));

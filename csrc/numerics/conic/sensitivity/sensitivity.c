@@ -93,13 +93,12 @@ static int kink_is_near(qd_cone_workspace *workspace);
 
 /* The stiffness of every row; 1 if some direction is hard. */
 static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
-  const cone_product *product = &workspace->product;
   int hard = workspace->program.equality_count > 0;
   workspace->active.hard_penalty = STIFFEST_ROW;
   if (active) {
     hard |= conic_set_active_rows(workspace, workspace->polished.dual, workspace->polished.slack);
   }
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
       if (active && !(c < group->count && workspace->active.state[group->cone + c] == CONE_WEAK)) {
         continue;

@@ -49,8 +49,7 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
 }
 
 static void hold(qd_cone_workspace *workspace, int polished) {
-  const cone_product *product = &workspace->product;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count; ++c) {
       hold_cone(workspace, group, c, polished);
     }
@@ -88,14 +87,13 @@ static void find_softest(qd_cone_workspace *workspace, double *d) {
 
 /* 1 if x + t d is as good as x. */
 static int is_solution(qd_cone_workspace *workspace, const double *x, const double *d, double t) {
-  const cone_product *product = &workspace->product;
   double *w = workspace->work.row, *move = workspace->work.rhs;
   double worst = 0.0;
   conic_zero_slots(workspace, move);
   conic_zero_slots(workspace, w);
   tiles_multiply(&workspace->system, workspace->system.G, d, move);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+  for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count; ++c) {
       const double size = sqrt(workspace->program.compliance[group->cone + c]);
       double before = 0.0, after = 0.0;
