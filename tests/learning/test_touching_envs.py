@@ -128,7 +128,7 @@ def test_policies_keep_their_sensors(tmp_path: Path) -> None:
     sensors = ("touch", WRIST, PAD, contact)
     zeros = np.zeros(3)
     policy = Policy(
-        "id", [(np.zeros((2, 3)), np.zeros(2))], zeros, zeros + 1.0, 1, {"sensors": sensors}
+        "id", [(np.zeros((3, 2)), np.zeros(2))], zeros, zeros + 1.0, 1, {"sensors": sensors}
     )
     policy.save(tmp_path / "policy.npz")
     assert Policy.load(tmp_path / "policy.npz").options == {"sensors": sensors}
