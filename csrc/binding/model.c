@@ -311,13 +311,15 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   return out;
 }
 
-/* q and v into the entry of a call, and a into tau where it is asked for. NULL with an exception. */
+/* q and v into the entry of a call, and a into tau where it is asked for. NULL with an exception.
+ */
 static workspace_entry *state_read(model_object *self, const char *name, int with_a,
                                    PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames) {
   static const char *const names[] = {"q", "v", "a"};
   const int count = with_a ? 3 : 2;
   PyObject *in[3];
-  if (!self || arguments_parse(name, names, count, count, count, args, arg_count, kwnames, in) < 0) {
+  if (!self ||
+      arguments_parse(name, names, count, count, count, args, arg_count, kwnames, in) < 0) {
     return NULL;
   }
   workspace_entry *entry = model_acquire(self);

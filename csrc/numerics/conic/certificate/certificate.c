@@ -3,9 +3,9 @@
  * The methods judge residuals in scaled columns, in natural units made of all cones together. That
  * can hide a row or a column whose own scale is far smaller; and no method is a witness of itself.
  * So each verdict is checked here against the program as it was given, row by row and column by
- * column (qdsim/solvers.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
- * one over its largest entry where there is no curvature, s the share, and e what counts as zero in
- * rows (tolerance times the length of what they are about, 0 where nobody said):
+ * column (qdsim/solvers.h has the definition in words). With d_j the scale of a column, 1 /
+ * sqrt(Q_jj) or one over its largest entry where there is no curvature, s the share, and e what
+ * counts as zero in rows (tolerance times the length of what they are about, 0 where nobody said):
  *
  *     R_i = largest of 0.1 % of |x_j| / d_j over columns of row (or cone) i, of e / (s |G_i d|) and
  *         of 1 % of o, the largest offset |g|, |c| over the largest row norm |G_i d|: how far x
