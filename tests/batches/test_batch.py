@@ -471,6 +471,7 @@ def run_script(text: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_children_start_their_own_threads() -> None:
     """Forked while the pool's threads exist, and while another thread is inside a batch."""
     out = run_script("""
@@ -491,6 +492,7 @@ def test_children_start_their_own_threads() -> None:
     assert out.split() == ["True", "True"]
 
 
+@pytest.mark.long
 def test_interpreter_ends_while_a_batch_runs() -> None:
     """Threads of the pool, and a daemon thread inside a batch, do not keep the process. What the
     abandoned thread still holds goes with the process: no leak, whatever a leak checker says."""
@@ -509,6 +511,7 @@ def test_interpreter_ends_while_a_batch_runs() -> None:
     assert out.split() == ["end"]
 
 
+@pytest.mark.long
 def test_interrupt_comes_between_short_batches() -> None:
     out = run_script("""
     import os, signal, threading

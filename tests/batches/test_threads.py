@@ -194,6 +194,7 @@ def test_one_differential_serves_many_threads() -> None:
             assert run_together(products) == alone
 
 
+@pytest.mark.long
 def test_models_come_and_go_in_threads() -> None:
     """Made in one thread, stepped in another, dropped in a third; more than an Options keeps masks of."""
     scene = scenes.planar_hand()
@@ -236,6 +237,7 @@ def test_results_are_copied_and_pickled_by_many_threads() -> None:
         assert len(set(run_together(work))) == 1
 
 
+@pytest.mark.long
 def test_arguments_may_change_meanwhile() -> None:
     """A thread that writes to arrays while others compute with them gets answers or exceptions, for
     whatever numbers; nobody else notices. (Which numbers of the two a call sees is not said.)"""

@@ -64,6 +64,7 @@ def test_random_states_hold_the_certificate(name, friction):
     assert np.median(programs) <= 6
 
 
+@pytest.mark.long
 def test_shifts_that_run_away_leave_the_offsets_as_they_were():
     """On the way to this step shifts of 1e10 m were added and taken off again, which left 2 micrometres in a gap."""
     *_, (model, (q, v, u), h) = random_states("discs", 100)
@@ -71,6 +72,7 @@ def test_shifts_that_run_away_leave_the_offsets_as_they_were():
     assert s.info.relaxed_contacts == 0 and law_gaps(model, q, s, "cone")[0] <= 2e-9
 
 
+@pytest.mark.long
 def test_programs_solved_once_more_begin_without_shifts():
     """Of 100 states of a walker some leave a joint to nothing but a resistance, with which they are solved again. Shifts
     of the first time stayed in the gaps then, and contacts closed by as much as they slid."""
@@ -498,6 +500,7 @@ def squeezed_pile(rng: np.random.Generator) -> tuple[qdsim.Model, np.ndarray]:
     return model, model.integrate(model.default_q, 0.002 * rng.normal(size=model.nv))
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
     rng, solved = np.random.default_rng(4), 0

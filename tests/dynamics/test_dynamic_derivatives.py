@@ -195,7 +195,7 @@ def jumps(ends, step, size):
     return np.abs(ends[0].v_next + ends[1].v_next - 2 * step.v_next).max() > 100 * size
 
 
-@pytest.mark.short_cases(5)
+@pytest.mark.long
 @pytest.mark.parametrize("source", [TREES, CONTACTS], ids=["trees", "contacts"])
 @pytest.mark.parametrize(("kind", "seed"), [*((kind, 4) for kind in OPTIONS), ("bounces", 1004)])
 def test_differences(source, kind, seed):
@@ -286,7 +286,7 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 <actuator><position joint="a" kp="50" kv="1"/><position tendon="t" kp="20"/></actuator></mujoco>"""
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["cones", "discrete", "couplings", "lying", "strings", "loops", "balls"]
 )
@@ -309,6 +309,7 @@ def test_mujocos_law(name):
     assert compared >= 2
 
 
+@pytest.mark.short_cases(43)
 @pytest.mark.parametrize(
     "source",
     [TREES, CONTACTS, VIOLATED, LYING, STRINGS, LOOPS, BALLS],

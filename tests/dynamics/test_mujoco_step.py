@@ -125,6 +125,7 @@ def compare(mj: mujoco.MjModel, seed: int, count: int, spread: float, speed: flo
     return compared
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 @pytest.mark.parametrize("shape", SHAPES)

@@ -88,7 +88,7 @@ def test_a_shaken_heap_obeys_coulombs_law(heap, h):
         q, v = step.q_next, step.v_next
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 2])
 def test_heaps_that_move_by_several_radii_obey_coulombs_law(seed):
     """150 grains at 2 m/s in a step of 100 ms: fixed points on convex programs find nothing there."""

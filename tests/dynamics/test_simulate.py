@@ -64,6 +64,7 @@ def test_the_order_is_one_on_a_double_pendulum_at_any_time():
     np.testing.assert_allclose(rates, 1.0, atol=0.08)
 
 
+@pytest.mark.long
 def test_errors_follow_the_accuracy():
     model = qdsim.load(DOUBLE)
     exact = smooth_reference(model, [0.0, 0.5], [0.0, 0.0], 1.0)

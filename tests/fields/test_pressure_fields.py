@@ -347,6 +347,7 @@ def test_corners_run_round_the_normal() -> None:
         assert area == pytest.approx(polygon["area"] * polygon["normal"], abs=1e-12)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("first, second", [("sphere", "ellipsoid"), ("box", "capsule")])
 def test_a_closed_way_takes_no_work(first: str, second: str) -> None:
     a, b = SHAPES[first], SHAPES[second]

@@ -116,6 +116,7 @@ def resized(body, size: float, stiffness: float):
     return HalfSpace(body.slope * stiffness / size) if body.slope else body
 
 
+@pytest.mark.long
 def test_any_size_any_moduli_anywhere() -> None:
     """Lengths from 1e-4 to 1e2 m, moduli from 1e3 to 1e9 Pa, 1e3 lengths from the origin; energy and tangent beside."""
     rng = np.random.default_rng(2)
@@ -170,7 +171,7 @@ STEPS = HALF * np.array([-2, -1.5, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 1.5, 2])
 FLUSH = [name for name in BODIES if name.split()[-1] not in ("stone", "star", "ellipsoid")]
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_aligned_poses_are_between_those_beside_them(seed: int) -> None:
     """Faces, edges and corners of grids on each other: rounding chooses no side, and nothing counts

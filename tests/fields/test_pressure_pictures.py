@@ -91,6 +91,7 @@ def test_pictures_show_patches(backend: str, pinch: qdsim.Model, tmp_path: Path)
     assert seen[0] > 5 and seen[1] == 0
 
 
+@pytest.mark.long
 def test_planar_pictures_show_patches(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     image = pytest.importorskip("PIL.Image")

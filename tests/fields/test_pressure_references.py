@@ -71,6 +71,7 @@ def test_tangent_beside_a_complex_step(first: str, second: str) -> None:
         assert np.abs(found.tangent / unit - exact).max() < 1e-10 * np.abs(exact).max()
 
 
+@pytest.mark.long
 def test_tangent_and_force_beside_differences() -> None:
     """Both to 1e-7 in nine of ten poses of any pair, as far as nothing comes or goes within the step, and none far
     off."""
@@ -129,7 +130,7 @@ def _middle(x: np.ndarray) -> np.ndarray:
     return np.average(middles, axis=0, weights=areas)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "depth, share",
     [(0.05, 0.53204), (0.1, 0.53068), (0.2, 0.52780), (0.3, 0.52466), (0.5, 0.51756)],
@@ -141,6 +142,7 @@ def test_torsion_of_a_ball_on_a_plane(depth: float, share: float) -> None:
     assert force @ np.hypot(*place.T) / (force.sum() * a) == pytest.approx(share, rel=6e-3)
 
 
+@pytest.mark.long
 def test_limit_surface_of_a_ball_on_a_plane() -> None:
     """Force and torque of a sliding patch, over the largest of each: inside the ellipse by at most 5.6 %."""
     force, place = loads(0.1, 0.06)

@@ -56,7 +56,7 @@ def beside(surface, **more):
     return scene(surface, "ellipsoid", (0.03, 0.02, 0.025), soft, **more)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", SURFACES)
 def test_patches_are_those_of_the_triangles(name):
     """In random poses and from files, those of the arrays alone and of a slow clipper; in the hollow there is none."""

@@ -389,7 +389,7 @@ RING = torus(1e5)
 SHARP = PressureField.box([0.02, 0.03, 0.015], 2e5)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "size", "body"),
     [

@@ -92,6 +92,7 @@ def test_overlap_of_soft_tips_is_no_penetration():
     assert penetration(model, q) == pytest.approx(0.002, abs=1e-6)
 
 
+@pytest.mark.long
 def test_impc_lifts_a_box_by_a_soft_pinch():
     """Smoothed derivatives know that pressing lets the tips lift; no coefficient of torsion holds the box."""
     model = lifting()

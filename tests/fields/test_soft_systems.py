@@ -41,6 +41,7 @@ def test_a_tall_box_tips_where_its_middle_of_pressure_runs_out(push, tips):
     assert tips or turned(motion.q[-1]) < 0.01
 
 
+@pytest.mark.long
 def test_a_pushed_box_leans_as_far_as_linear_pressure_says():
     """Under weight N at a distance e from its middle a base of width a presses on w = 3 (a / 2 - e) of it, by a pressure
     that grows as k theta: N = k theta w^2 b / 2. (Drake 1.51.1, whose forces act at centroids: 0.0011 to 0.0014 rad.)"""
@@ -53,6 +54,7 @@ def test_a_pushed_box_leans_as_far_as_linear_pressure_says():
     assert np.mean(leaned) == pytest.approx(closed, rel=0.02)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("dissipation", "ratio"), [(0.0, 0.952), (1.0, 0.464), (10.0, 0.059)])
 def test_a_dropped_ball_comes_back_as_in_drake(dissipation, ratio):
     """Rebound over impact speed; Drake with steps of 1e-4 s, 1e-3 for the last. Exact without dissipation: 1."""
@@ -65,6 +67,7 @@ def test_a_dropped_ball_comes_back_as_in_drake(dissipation, ratio):
         assert rebound < 1 / dissipation
 
 
+@pytest.mark.long
 def test_four_boxes_pile_up_and_hold_no_energy_back():
     """They never gain energy, and end pressing with what they weigh."""
     system = load_dynamic("four_boxes")
@@ -157,6 +160,7 @@ def test_a_pencil_turns_in_its_grip_as_far_as_it_is_let():
     np.testing.assert_allclose(moment, 0, atol=1e-3 * weight * 0.02)
 
 
+@pytest.mark.long
 def test_a_spoon_is_held_level_by_where_two_boxes_press():
     """The lower box carries both weights and the upper one its own, but for friction along the handle, which leans by a
     milliradian; about the spoon's middle, which lies beyond both, all of it has no moment left."""

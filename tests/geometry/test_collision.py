@@ -188,7 +188,7 @@ def rounding(*shapes: Shape) -> float:
     return 1e-14 * (1.0 + sum(s.extent + float(np.max(np.abs(s.pos))) for s in shapes))
 
 
-@pytest.mark.short_cases(4)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("types", BOTH_ORDERS, ids="-".join)
 @hypothesis.given(sizes=sizes_strategy, seed=seeds, aligned=st.booleans())
 def test_nearest_contact_is_mujocos(
@@ -271,6 +271,7 @@ def test_frames_are_rotations_and_the_margin_cuts(
     np.testing.assert_array_equal(within["dist"], contacts["dist"][contacts["dist"] <= margin])
 
 
+@pytest.mark.long
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)
 def test_box_on_plane_has_its_four_lowest_vertices(sizes: list[float], seed: int) -> None:
     plane, box = random_pair(("plane", "box"), sizes, seed, aligned=False)
@@ -289,6 +290,7 @@ def test_box_on_plane_has_its_four_lowest_vertices(sizes: list[float], seed: int
         np.testing.assert_allclose(contact["frame"][0], normal, atol=1e-15)
 
 
+@pytest.mark.long
 @hypothesis.given(sizes=sizes_strategy, seed=seeds)
 def test_capsule_on_plane_has_both_ends_as_in_mujoco(sizes: list[float], seed: int) -> None:
     plane, capsule = random_pair(("plane", "capsule"), sizes, seed, aligned=False)
@@ -398,6 +400,7 @@ def test_resting_shapes_stay_and_their_smoothed_steps_are_differentiable(name: s
         np.testing.assert_allclose(A[:, j], (ahead - behind) / (2.0 * eps), atol=1e-6)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("upside_down", [False, True])
 def test_a_standing_cylinder_stays_at_any_yaw(upside_down: bool) -> None:
     """Axis and normal parallel to rounding: what is left of one across the other points anywhere.

@@ -542,6 +542,7 @@ class TestPieces:
     def _coacd(self) -> None:
         pytest.importorskip("coacd")
 
+    @pytest.mark.long
     def test_ball_in_the_corner_of_a_bracket(self, tmp_path: Path) -> None:
         """The hull of the bracket holds the ball; its pieces do not."""
         whole = bracket_scene()

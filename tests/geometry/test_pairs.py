@@ -97,6 +97,7 @@ def random_contact_scene(rng: np.random.Generator) -> str:
 
 
 class TestContacts:
+    @pytest.mark.long
     def test_random_scenes(self) -> None:
         rng = np.random.default_rng(5)
         checked = 0

@@ -73,6 +73,7 @@ def test_what_was_begun_goes_on(tmp_path: Path) -> None:
             demonstrations(task, 5, options, path=path, **{"candidates": 8, "seed": 3, **changes})
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("teacher", ["greedy", "plans"])
 def test_an_executor_makes_the_same(
     tmp_path: Path, teacher: str, monkeypatch: pytest.MonkeyPatch
@@ -89,6 +90,7 @@ def test_an_executor_makes_the_same(
     assert [found.name for found in tmp_path.iterdir()] == ["pushes.npz"]
 
 
+@pytest.mark.long
 def test_what_an_executor_has_done_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, options = published(COMMAND, pool=32, near=2.0)
     path, teach, calls = tmp_path / "pushes.npz", collecting.taught, itertools.count()

@@ -67,6 +67,7 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
     assert observation in many.observation_space and reward.shape == (3,)
 
 
+@pytest.mark.long
 def test_every_id_has_its_task() -> None:
     for name, (system, task, action, _) in IDS.items():
         found, options = published(name)
@@ -95,7 +96,7 @@ def test_every_id_is_made_reset_stepped_and_copied(name: str) -> None:
     assert same_observations(env.reset()[0], copies[0].reset()[0])
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["qdsim", "gymnasium"])
 def test_gymnasium_knows_the_ids_whoever_comes_first(first: str) -> None:
     second = {"qdsim": "gymnasium", "gymnasium": "qdsim"}[first]
@@ -108,6 +109,7 @@ assert type(gymnasium.__spec__.loader).__module__.startswith("_frozen")
     subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True)
 
 
+@pytest.mark.long
 def test_gymnasium_imports_the_package_that_an_id_names() -> None:
     code = "import gymnasium, sys; assert 'qdsim' not in sys.modules; gymnasium.make('qdsim:qdsim/PlanarHand-v0', pool=2)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -132,6 +132,7 @@ def pushed(
     return model, record, {"pair_friction": groups}, options
 
 
+@pytest.mark.long
 def test_a_start_that_is_measured_does_not_blame_the_friction() -> None:
     """A box that is recorded a millimetre off where it lies stays so: errors were up to a third, standard errors 0.4 %."""
     for seed in range(3):
@@ -187,6 +188,7 @@ def test_what_is_called_converged_is_near_the_truth(law: str, seed: int) -> None
     assert f"{found.residual:.3g} of the scale" in str(found)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", [0.25, 0.6])
 def test_what_the_model_cannot_do_is_not_noise(friction: float) -> None:
     """A box pushed in MuJoCo over a support whose friction a quasi-dynamic step does not feel: mass and friction stand
@@ -251,6 +253,7 @@ def test_pieces_of_a_recording(model: qdsim.Model) -> None:
     assert np.isclose(seen.values[0], 30.0, rtol=1e-4)
 
 
+@pytest.mark.long
 def test_a_recording_of_mujoco() -> None:
     """A slowly pushed carriage on a spring, with noise: its stiffness, and the radius of the finger."""
     text = """

@@ -34,7 +34,7 @@ def scene(request: pytest.FixtureRequest) -> scenes.Scene:
     return MADE[request.param]()
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 4, 3)
@@ -166,7 +166,7 @@ def test_differences_of_the_numbers_of_q() -> None:
     )
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 def test_tangent_coordinates(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 3, 2)
@@ -190,7 +190,7 @@ def test_tangent_coordinates(scene: scenes.Scene) -> None:
     assert np.allclose(gradient, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 def test_single_precision(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 3, 2)
@@ -208,6 +208,7 @@ def test_single_precision(scene: scenes.Scene) -> None:
     assert np.allclose(gradient, wide, rtol=1e-3, atol=1e-4 * float(np.abs(wide).max()))
 
 
+@pytest.mark.long
 def test_batched_parameters_under_vmap() -> None:
     scene = scenes.pusher("box")
     model = scene.model
@@ -232,6 +233,7 @@ def test_batched_parameters_under_vmap() -> None:
         assert np.allclose(many[k], one, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.long
 def test_failures_arrive_as_messages_or_are_marked() -> None:
     model = qdsim.load(FALLING)
     options = qdsim.Options(epsilon=0.0)
@@ -293,6 +295,7 @@ def test_no_samples_and_no_steps(scene: scenes.Scene) -> None:
     )
 
 
+@pytest.mark.long
 def test_compiled_programs_outlive_models() -> None:
     scene = scenes.planar_hand()
     q, u = courses(scene, 2, 2)

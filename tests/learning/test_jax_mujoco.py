@@ -77,6 +77,7 @@ def test_every_transformation_has_the_same_derivatives() -> None:
     check_gradient(model, states[0], run, gradient)
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_said() -> None:
     model = model_of()
     states, controls = states_of(model, 2)

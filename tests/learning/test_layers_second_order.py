@@ -54,6 +54,7 @@ def options(request: pytest.FixtureRequest) -> qdsim.DynamicOptions:
     return OPTIONS[request.param]
 
 
+@pytest.mark.long
 def test_jax_has_the_numbers_of_the_core() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -82,6 +83,7 @@ def test_jax_has_the_numbers_of_the_core() -> None:
     assert np.array_equal(scanned[1], expected.v[0, 1:])
 
 
+@pytest.mark.long
 def test_jax_differentiates(options: qdsim.DynamicOptions) -> None:
     """Forward and reverse mode are each other's transpose, and differences of single steps."""
     jax = pytest.importorskip("jax")
@@ -111,6 +113,7 @@ def test_jax_differentiates(options: qdsim.DynamicOptions) -> None:
         jax.hessian(lambda u: step(q, v, u, gravity).sum())(u)
 
 
+@pytest.mark.long
 def test_jax_goes_back_through_many_steps() -> None:
     """The gradient of a rollout's last state, by a scan of steps, by one rollout, and by the core."""
     jax = pytest.importorskip("jax")

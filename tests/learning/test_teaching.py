@@ -81,6 +81,7 @@ def test_strokes_are_as_long_in_mujoco_as_in_the_model(friction: float) -> None:
         assert 0.0 <= along @ (plant.q - moved.q[0])[task.model.actuated_q] < 0.02
 
 
+@pytest.mark.long
 def test_robots_go_round_the_object() -> None:
     """From one side of the box to the others: it stays, and the pusher comes to where it should push."""
     pytest.importorskip("ompl")

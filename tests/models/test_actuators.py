@@ -68,6 +68,7 @@ def draw(rng: np.random.Generator, model: qdsim.Model) -> tuple[np.ndarray, np.n
     return q, np.clip(rng.uniform(-1.0, 1.0, model.nu), model.u_lower, model.u_upper)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("damping", [False, True])
 def test_a_step_ends_where_mujocos_forces_balance(damping: bool) -> None:
     """At q+ (and with the velocity displacement / h, where dampers count) actuators, springs and dampers of
@@ -115,6 +116,7 @@ def test_written_files_have_the_same_actuators() -> None:
             np.testing.assert_allclose(first.B, second.B, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_commands_hold_a_configuration() -> None:
     """A step with command_from(q) stays at q, in every joint that it has a command for."""
     rng = np.random.default_rng(11)

@@ -330,6 +330,7 @@ finite = st.floats(-10.0, 10.0, allow_subnormal=False)  # strtod calls subnormal
 positive = st.floats(0.01, 10.0)
 
 
+@pytest.mark.long
 @given(
     axis=st.tuples(finite, finite, finite).filter(lambda a: np.linalg.norm(a) > 1e-3),
     ref=finite,

@@ -358,6 +358,7 @@ def test_what_is_pushed_beyond_a_limit_moves_by_the_sum_of_both_forces(
     assert step.actuator_limited.all()
 
 
+@pytest.mark.long
 def test_limits_of_files_are_mujocos() -> None:
     """At rest, actuators pull with what mj_forward says, clamped by forcerange and actuatorfrcrange."""
     rng = np.random.default_rng(12)

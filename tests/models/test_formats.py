@@ -649,6 +649,7 @@ class TestSources:
         with pytest.raises(ValueError, match="is not UTF-8 text"):
             load_description(file)
 
+    @pytest.mark.long
     def test_deep_files(self) -> None:
         """MuJoCo and the XML parsers bound the depth; nothing overflows the stack."""
         for deep in (
@@ -673,6 +674,7 @@ class TestSources:
             load_description(mjcf(TWO), **kw)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_what_never_moves_costs_no_pairs() -> None:
     """Thousands of fixed geometries and one that moves: pairs of that one, and no table of all with all."""
     count = 4000

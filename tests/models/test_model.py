@@ -88,6 +88,7 @@ def twins(count: int = 40) -> list[Twin]:
 
 
 class TestAgainstMujoco:
+    @pytest.mark.long
     def test_sizes_and_names(self) -> None:
         for twin in twins():
             model, mj = twin.model, twin.mj_model
@@ -99,6 +100,7 @@ class TestAgainstMujoco:
                 assert model.slice_q(name).start == mj.jnt_qposadr[i]
                 assert model.slice_v(name).start == mj.jnt_dofadr[i]
 
+    @pytest.mark.long
     def test_poses(self) -> None:
         for twin in twins():
             pos, rot = twin.model.body_poses(twin.q)
@@ -109,6 +111,7 @@ class TestAgainstMujoco:
             np.testing.assert_array_equal(one_pos, pos[-1])
             np.testing.assert_array_equal(one_rot, rot[-1])
 
+    @pytest.mark.long
     def test_jacobians(self) -> None:
         rng = np.random.default_rng(3)
         for twin in twins():
@@ -136,6 +139,7 @@ class TestAgainstMujoco:
                 slope = (ends[0] - ends[1]) / (2 * step)
                 np.testing.assert_allclose(jacobian[:3] @ column, slope, atol=1e-7)
 
+    @pytest.mark.long
     def test_mass_matrix(self) -> None:
         for twin in twins():
             nv = twin.model.nv
@@ -612,6 +616,7 @@ def test_difference_undoes_integrate(seed: int, body_count: int, scale: float) -
     np.testing.assert_allclose(model.difference(model.integrate(q, v), q), v, atol=1e-12)
 
 
+@pytest.mark.long
 @given(seed=st.integers(0, 2**32 - 1), body_count=st.integers(1, 6))
 def test_descriptions_survive_mjcf(seed: int, body_count: int) -> None:
     """A random tree, written as MJCF and read again, has the same poses and masses."""

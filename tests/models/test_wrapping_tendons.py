@@ -134,6 +134,7 @@ def springs(rng: Rng, inside: bool) -> tuple[qdsim.Model, float]:
     return qdsim.build(scene.build()), 100.0
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("inside", [False, True])
 def test_moments_change_as_differences_say(inside: bool) -> None:
     rng = np.random.default_rng(5)

@@ -531,6 +531,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(q=ANYTHING, u=ANYTHING, options=ANYTHING, tau=ANYTHING)
 def test_anything_raises_or_works(q: Any, u: Any, options: Any, tau: Any) -> None:
     for arguments in (

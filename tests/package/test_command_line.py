@@ -43,6 +43,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return line
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("start", [["-m", "qdsim"], ["-c", "import qdsim.cli.main as m; m.main()"]])
 def test_without_a_command_it_helps(start: list[str]) -> None:
     run = subprocess.run([sys.executable, *start], capture_output=True, text=True, check=True)
@@ -76,6 +77,7 @@ def test_wrong_usage_ends_with_two(arguments: list[str]) -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.long
 def test_what_needs_no_planner_loads_none() -> None:
     code = (
         "import sys; from qdsim.cli.main import main; main(['info'])\n"
@@ -251,7 +253,7 @@ def test_a_plan_that_misses_its_goal_ends_with_one(
     assert any("goal" in fault for fault in said["faults"])
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("ending, begins", [(".png", b"\x89PNG"), (".gif", b"GIF8")])
 def test_a_plan_is_drawn(plan_file: Path, tmp_path: Path, ending: str, begins: bytes) -> None:
     picture = tmp_path / f"plan{ending}"
@@ -293,6 +295,7 @@ def test_any_system_is_drawn(system: str, tmp_path: Path) -> None:
     assert picture.stat().st_size > 2000
 
 
+@pytest.mark.long
 def test_pages_are_written(
     plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -322,6 +325,7 @@ def pusher(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.long
 def test_a_file_of_ones_own_is_planned(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

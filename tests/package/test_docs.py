@@ -191,6 +191,7 @@ def test_lines_of_pages_end_at_120_columns():
     assert not long
 
 
+@pytest.mark.long
 def test_gallery_shows_every_film():
     """Films of all plans, commands and motions that are published, small ones, each with a poster."""
     from qdsim import systems
@@ -247,6 +248,7 @@ def named(name, text):
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
+@pytest.mark.short_cases(128)
 @pytest.mark.parametrize("thing", public())
 def test_docstrings_tell_of_every_argument(thing):
     """Every argument of a function and every field of a class is spoken of, or the text says where it is."""

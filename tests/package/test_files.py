@@ -269,7 +269,7 @@ def test_bytes_that_changed_and_ends_that_are_missing(kind: str, good: Any, tmp_
         assert attempt(text, read, path)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries_of_other_types_and_sizes(kind: str, good: Any, tmp_path: Path) -> None:
     content, read = good[kind]
@@ -331,7 +331,7 @@ def test_headers_of_any_other_content(kind: str, good: Any, tmp_path: Path) -> N
             attempt(packed(arrays | {"header": text}), read, path)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_huge_is_not_read(kind: str, good: Any, tmp_path: Path) -> None:
     content, read = good[kind]

@@ -25,6 +25,7 @@ TASK = HAND.tasks["half_turn"]
 # -------------------------------------------------------------------- what is hardly meant
 
 
+@pytest.mark.short_cases(24)
 @pytest.mark.parametrize("name", systems.NAMES)
 def test_published_tasks_give_no_warning_and_systems_travel(name: str) -> None:
     with warnings.catch_warnings():

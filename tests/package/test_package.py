@@ -33,6 +33,7 @@ def test_import_loads_nothing_heavy():
     assert run.stdout.split() == []
 
 
+@pytest.mark.long
 def test_import_of_systems_and_planning_loads_nothing_heavy():
     run = run_python(
         "import sys, qdsim.systems, qdsim.planning; "
@@ -82,7 +83,7 @@ def test_everything_in_all_exists():
         assert getattr(qdsim, name) is not None
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["matplotlib", "imageio"])
 def test_missing_extra_is_one_line_that_names_it(missing, tmp_path):
     run = subprocess.run(
@@ -123,6 +124,7 @@ def test_blas_is_our_own_copy():
         assert [p.parent for p in paths] == [core.parent / "_lib"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="reads /proc/cpuinfo"
 )

@@ -121,6 +121,7 @@ def test_pages_of_other_systems_are_small(name: str) -> None:
     assert len(page.encode()) < MOST
 
 
+@pytest.mark.long
 def test_large_meshes_and_long_films_are_thinned() -> None:
     """Sixty thousand triangles and ten thousand frames: still a page, whose surface is near the true one."""
     trimesh = pytest.importorskip("trimesh")
@@ -163,6 +164,7 @@ def test_flat_models_are_discs_and_bars(page: str) -> None:
         assert np.ptp(corners[:, 0]) < 0.7 * np.ptp(corners[:, 1:], axis=0).max(), "flat along x"
 
 
+@pytest.mark.long
 def test_notebooks_keep_the_whole_page(plan: planning.Plan, monkeypatch) -> None:
     """What a cell shows is a frame with the page in it, and no server is begun."""
     said: list[str] = []

@@ -38,7 +38,7 @@ def scene(shape, joints):
     <actuator><position joint="a" kp="20"/><position joint="b" kp="20"/></actuator></mujoco>""")
 
 
-@pytest.mark.short_cases(4)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("joints", JOINTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_windows_hold_robot_and_object(shape, joints):
@@ -67,6 +67,7 @@ def figure_pixels(figure):
     return figure.canvas.buffer_rgba()
 
 
+@pytest.mark.long
 def test_plans_of_one_coordinate_are_drawn(tmp_path):
     """A tree with nothing beside its path, and an object of one coordinate."""
     model = scene("box", "hinge")
@@ -107,7 +108,7 @@ def seen_share(drawn, q):
     return both[alone].mean()
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("wide", [False, True])
 def test_cameras_look_past_the_robot(seed, wide):

@@ -92,6 +92,7 @@ def test_a_cloud_of_points_is_its_hull():
     assert (drawn & rendered).sum() > 0.93 * (drawn | rendered).sum()
 
 
+@pytest.mark.long
 def test_walls_before_what_moves_are_not_drawn():
     scene = SCENE.replace("SHAPE", SHAPES["box"])
     walls = """<geom type="box" pos="0 -{} .2" size="1 .01 .5"/><geom type="box" pos="0 .5 .2" size=".3 .01 .5"/>"""
@@ -112,6 +113,7 @@ def test_walls_before_what_moves_are_not_drawn():
     assert np.abs(open_ - closed)[~moving].mean() > 12.0, "the wall behind is there"
 
 
+@pytest.mark.long
 def test_floors_are_drawn_below_what_moves():
     model = qdsim.load(
         SCENE.replace("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>').replace(
@@ -181,6 +183,7 @@ def test_visual_and_collision_geometry():
         SpatialScene(model, "thing", geometry="both")
 
 
+@pytest.mark.long
 def test_robot_is_drawn_faintly_or_not_at_all():
     model = qdsim.load(SCENE.replace("SHAPE", SHAPES["box"]))
     scene = RenderedScene(model, "thing")
@@ -192,6 +195,7 @@ def test_robot_is_drawn_faintly_or_not_at_all():
     assert 0.1 * contrast[1] < contrast[0] < 0.5 * contrast[1]
 
 
+@pytest.mark.long
 def test_a_turned_ball_looks_otherwise():
     model = qdsim.load(SCENE.replace("SHAPE", SHAPES["sphere"]))
     scene = RenderedScene(model, "thing")
@@ -207,6 +211,7 @@ def test_backend_is_named(tmp_path):
         pictures.draw_configuration(model, tmp_path / "a.png", backend="povray")
 
 
+@pytest.mark.long
 def test_hills_are_drawn():
     """A height field on the body, which turns it."""
     x = np.linspace(-1.0, 1.0, 17)

@@ -357,6 +357,7 @@ def film(c):
     return np.clip(np.asarray(out) @ mapped, 0.0, 1.0)
 
 
+@pytest.mark.long
 def test_the_first_view_holds_what_is_seen() -> None:
     for name in ("planar_hand", "allegro_sphere", "iiwa_bimanual_box"):
         system = systems.load(name)

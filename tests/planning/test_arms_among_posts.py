@@ -33,6 +33,7 @@ def test_blocks_get_to_their_goals():
     assert len(arrived) >= 6, arrived
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("robot", "scene"), [("arm", 5), ("snake", 3)])
 def test_a_block_on_the_floor_under_gravity(robot, scene):
     """Of six scenes of the arm and two seeds each, nine searches of twelve arrive; this is one of them."""
@@ -41,7 +42,7 @@ def test_a_block_on_the_floor_under_gravity(robot, scene):
     assert tree.reached, (tree, 1e3 * tree.errors[tree.best_node])
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("robot", "least"), [("arm", 55), ("snake", 40)])
 def test_samples_get_past_posts(robot, least):
     """So many of 120 single draws end at the block, free of posts and of the robot's other links, within limits."""
@@ -63,6 +64,7 @@ def test_samples_get_past_posts(robot, least):
     assert found >= least
 
 
+@pytest.mark.long
 def test_slopes_of_distances_are_those_of_differences():
     """Of pairs of the robot with the block, with posts and with itself."""
     compared = 0

@@ -112,6 +112,7 @@ def test_trees_keep_bounds_and_limits(name: str, share: float, strategy: str) ->
     assert not any("beyond" in fault for fault in verdict.faults)
 
 
+@pytest.mark.long
 def test_bounds_that_the_start_is_beyond_hold_all_the_same() -> None:
     task = published("planar_hand").replace(
         command_lower=np.full(4, -0.85), command_upper=np.full(4, 0.85)
@@ -257,6 +258,7 @@ def test_strokes_and_grips_keep_bounds(share: float) -> None:
         kept(task, planner.grip.command(task.start, way, closing=True, press=5.0).u)
 
 
+@pytest.mark.long
 def test_executions_keep_bounds() -> None:
     task = tightened(published("planar_hand"), 0.5)
     tree = planning.rrt(task, planning.RRTOptions(max_nodes=60), rng=0)
@@ -269,6 +271,7 @@ def test_executions_keep_bounds() -> None:
             kept(task, segment.commands)
 
 
+@pytest.mark.long
 def test_motions_keep_bounds() -> None:
     task = tightened(published("planar_hand"), 0.7)
     tree = planning.rrt(task, planning.RRTOptions(max_nodes=200), rng=0)

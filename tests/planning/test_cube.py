@@ -113,6 +113,7 @@ def test_the_cube_is_turned_in_mujoco(task: planning.Task) -> None:
     assert turned >= 2
 
 
+@pytest.mark.long
 def test_bounds_of_the_springs_hold(task: planning.Task) -> None:
     """No command is further ahead of the joints than the actuators' limit."""
     loop = planning.Mpc(dataclasses.replace(task))
@@ -127,6 +128,7 @@ def test_bounds_of_the_springs_hold(task: planning.Task) -> None:
         assert np.all(stiffness * beyond <= 0.7 * (1 + 1e-6) + 1e-2)
 
 
+@pytest.mark.long
 def test_what_has_arrived_is_held(task: planning.Task) -> None:
     """The command stays as it is from the third measurement at the goal on, until the object has left."""
     there, away = (

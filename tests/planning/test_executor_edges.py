@@ -230,6 +230,7 @@ def test_samples_bring_it_there_without_a_plan() -> None:
 # -------------------------------------------------------------------- holding
 
 
+@pytest.mark.long
 def test_it_begins_again_where_the_object_leaves() -> None:
     """The box slips through the fingers by two tolerances while it is held: it is lifted once more."""
     task, slips = pinch_task(0.01), []
@@ -371,6 +372,7 @@ def test_an_interrupt_leaves_the_robot_held() -> None:
 # -------------------------------------------------------------------- strokes
 
 
+@pytest.mark.long
 def test_fingers_that_can_hold_take_strokes_first() -> None:
     """A plan that would push is there if strokes fail: the disc is turned between two fingers, and held by them."""
     whole = qdsim.systems.load("planar_hand").tasks["half_turn"]

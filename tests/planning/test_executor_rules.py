@@ -195,6 +195,7 @@ def test_strokes_end_where_the_fingers_can_leave(monkeypatch: pytest.MonkeyPatch
     assert at_goal.that_can_be_left(stroke) is stroke
 
 
+@pytest.mark.long
 def test_fingers_at_their_limits_are_in_the_way_of_the_disc() -> None:
     """The left finger, folded to the limits of both joints, gets to no other grasp; opened it does."""
     pytest.importorskip("ompl")

@@ -52,7 +52,7 @@ def lift(seed: int, times: float = 1.0) -> tuple[planning.Plan, qdsim.Model]:
     return planning.Plan("lift", "cube", options, path[-1], 0.01, 0.1, 1e-3, (segment,)), model
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("force", [None, 15.0])
 def test_following_a_lift_is_no_worse_than_open_loop(seed: int, force: float | None) -> None:
@@ -66,6 +66,7 @@ def test_following_a_lift_is_no_worse_than_open_loop(seed: int, force: float | N
     assert followed.rotation_error < first.rotation_error + 2e-2
 
 
+@pytest.mark.long
 def test_a_lift_is_brought_back_where_open_loop_cannot_see() -> None:
     """A gripper whose x slide is pushed by a constant force: open loop ends aside by force over stiffness, the follower
     does not."""

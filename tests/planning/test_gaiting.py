@@ -113,6 +113,7 @@ def test_displacements_keep_their_speeds(task: planning.Task) -> None:
     )
 
 
+@pytest.mark.long
 def test_strokes_are_plans(task: planning.Task) -> None:
     """A plan of strokes replays bit by bit, reaches, lets go of nothing that falls, and no spring pulls harder than
     a few weights of the ball ask for (published edges: 10 to 40 Nm)."""

@@ -244,6 +244,7 @@ def test_cost_and_its_quadratic_model_know_the_region():
         assert linear[0, k] == pytest.approx((pair[0] - pair[1]) / (2 * eps), rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.long
 def test_a_free_yaw_is_reached_in_fewer_nodes():
     """A disc in the planar hand to a place and yaw, and to the place alone: nodes of five seeds."""
     task = systems.load("planar_hand").tasks["half_turn"]
@@ -263,6 +264,7 @@ def test_a_free_yaw_is_reached_in_fewer_nodes():
     assert len(faults) == 1 and "rad from the goal" in faults[0]
 
 
+@pytest.mark.long
 def test_a_ball_turned_with_a_free_yaw_and_the_plan_in_a_file(tmp_path):
     task = systems.load("allegro_sphere").tasks["quarter_turn"]
     assert not task.reached(task.start)
@@ -281,6 +283,7 @@ def test_a_ball_turned_with_a_free_yaw_and_the_plan_in_a_file(tmp_path):
     assert again.check(task.model, require_static_regrasps=False).good
 
 
+@pytest.mark.long
 def test_what_executes_and_learns_measures_by_the_region():
     task = (
         systems.load("planar_hand")

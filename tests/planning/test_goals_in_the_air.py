@@ -77,6 +77,7 @@ def test_goals_in_the_air_are_reached():
     assert sum(reached) >= 4, reached
 
 
+@pytest.mark.long
 def test_what_hangs_is_set_down_before_the_grasp_changes():
     task = book(0)
     search = _Search(task, task.planner.replace(max_nodes=400), np.random.default_rng(0))

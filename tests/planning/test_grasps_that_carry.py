@@ -21,7 +21,7 @@ PINCH = """
 </worldbody><actuator><position joint="a" kp="500"/><position joint="b" kp="500"/></actuator></mujoco>"""
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("robot", ["gripper", "arm", "allegro", "fingers"])
 def test_grasps_hold_without_the_table(robot):
     """A box, a cylinder, a sphere and a mesh: exact steps and MuJoCo."""
@@ -96,7 +96,7 @@ def test_a_planner_asks_for_them_where_the_goal_is_off_the_table():
     assert drawn.sampler.carry is False and beside is None
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 3, 4, 14])
 def test_plans_that_lift(seed):
     """With a grasp that is changed on the table alone: boxes, a cylinder, a mesh, and a ball that

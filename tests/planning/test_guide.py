@@ -83,7 +83,7 @@ def test_it_leads_round_posts(robot, scene):
     assert_leads(task, guide(task, np.random.default_rng(0)))
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_it_turns_a_block_to_get_through_a_door(seed):
     """A block of 4 cm by 20 cm and a door of 10 cm."""
@@ -94,6 +94,7 @@ def test_it_turns_a_block_to_get_through_a_door(seed):
     assert abs(np.sin(through[task.space.q[2]])) > 0.5
 
 
+@pytest.mark.long
 def test_there_is_none_where_the_straight_way_is_free_or_every_way_is_shut():
     assert guide(wall(gap=0.3), np.random.default_rng(0)) is None
     assert guide(wall(gap=0.03), np.random.default_rng(0)) is None
@@ -102,6 +103,7 @@ def test_there_is_none_where_the_straight_way_is_free_or_every_way_is_shut():
         assert guide(task, np.random.default_rng(0)) is None
 
 
+@pytest.mark.long
 def test_reached_counts_the_last_pose_that_a_node_has_got_to():
     task = wall(gap=0.1)
     found = guide(task, np.random.default_rng(0))

@@ -533,6 +533,7 @@ def test_a_controller_survives_steps_that_fail(pushing: Task) -> None:
         assert "not converged" in loop.report.fallback
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_picture_shows_the_curves(pushing: Task, tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")

@@ -27,6 +27,7 @@ def own_plant(model, body, options=None, compensated=True):
     return OwnPlant(model, ObjectSpace(model, body), how, given, compensated)
 
 
+@pytest.mark.long
 def test_a_push_arrives_where_statics_says():
     """As in MuJoCo: the box ends within mu m g / k of the command; here without a gap and without sinking in."""
     model = qdsim.load(PUSHER)
@@ -130,6 +131,7 @@ def test_actuators_pull_no_harder_than_they_may():
     assert plant.q[1] > 0.1
 
 
+@pytest.mark.long
 def test_quasi_static_and_dynamic_motion_agree_as_speeds_fall():
     """A push from touching on, along the same commands, ever slower: what is left is the lag of the damped spring, of
     the first order in the speed."""

@@ -474,6 +474,7 @@ def test_bad_motions_are_found_out(hand):
         dataclasses.replace(plan, motions=(plan.motions[1], *plan.motions[1:]))
 
 
+@pytest.mark.long
 def test_what_is_not_found_has_a_reason(hand):
     task, plan = hand
     deep = dataclasses.replace(plan, motions=())

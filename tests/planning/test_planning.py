@@ -302,6 +302,7 @@ def test_box_is_moved_back(box_task, seed):
     assert verdict.good, verdict.faults
 
 
+@pytest.mark.long
 def test_box_is_moved_back_by_the_published_structure(box_task):
     options = RRTOptions.published(max_nodes=3000)
     assert any(rrt(box_task, options, rng=seed).reached for seed in range(3))
@@ -316,6 +317,7 @@ def test_smoothed_dynamics_make_plans_that_replay_as_well(task):
     assert plan.replay(task.model).identical
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("options", [RRTOptions(), RRTOptions.published(max_nodes=300)])
 def test_same_seed_same_tree(task, options):
     a, b = rrt(task, options, rng=7), rrt(task, options, rng=np.random.default_rng(7))
@@ -522,6 +524,7 @@ def test_plan_of_another_model_is_refused(trees, box_task):
         trees[0].plan().replay(box_task.model)
 
 
+@pytest.mark.long
 def test_damaged_files_are_errors_that_name_the_file(trees, tmp_path):
     path = tmp_path / "plan.npz"
     plan = trees[2].plan()

@@ -91,6 +91,7 @@ def executors() -> list[Any]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", executors())
 def test_bits_do_not_depend_on_the_executor(disc: Task, built: Roadmap, make: Any) -> None:
     executor: Executor
@@ -99,6 +100,7 @@ def test_bits_do_not_depend_on_the_executor(disc: Task, built: Roadmap, make: An
     assert not same(planning.roadmap(disc, SMALL.replace(nodes=2), seed=4), built)
 
 
+@pytest.mark.long
 def test_what_is_done_is_kept_at_an_interrupt(
     disc: Task, built: Roadmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +171,7 @@ def test_a_search_that_may_do_nothing_covers_nothing(disc: Task, built: Roadmap)
         lame.query(start, goal)
 
 
+@pytest.mark.long
 def test_growth_covers_what_was_asked(disc: Task) -> None:
     lower, upper = np.array(disc.lower), np.array(disc.upper)
     upper[0] = 0.0  # half of the box
@@ -187,6 +190,7 @@ def test_growth_covers_what_was_asked(disc: Task) -> None:
     assert same_again is more
 
 
+@pytest.mark.long
 def test_coverage_is_the_same_for_the_same_seed(disc: Task, built: Roadmap) -> None:
     found = built.coverage(3, seed=1)
     assert np.array_equal(found.goals, built.coverage(3, seed=1).goals)

@@ -310,6 +310,7 @@ def test_searches_that_get_nowhere_end():
     assert "not reached" in repr(tree)
 
 
+@pytest.mark.long
 def test_nominal_commands_keep_the_pressure_of_a_push():
     task = task_of("iiwa_bimanual_cylinder", "turn")
     for squeeze in (0.0, 0.1):
@@ -332,6 +333,7 @@ def test_nominal_commands_keep_the_pressure_of_a_push():
         assert (max(kept) > 0.0) == (squeeze > 0.0)
 
 
+@pytest.mark.long
 def test_goals_in_the_air_are_reached_and_held():
     """A cylinder lifted by two arms against gravity, by commands that keep their pressure."""
     task = task_of("iiwa_bimanual_cylinder", "turn")
@@ -373,6 +375,7 @@ def test_grasps_of_what_hangs_hold_it():
     assert np.median(held[held[:, 1] > 0, 0]) < 2e-3 < np.median(loose[:, 0])
 
 
+@pytest.mark.long
 def test_holding_forces_are_found_for_every_sample():
     """No sample of hand or arms makes the program of least forces end in an error of the solver."""
     for name, key, lift in (("allegro_book", "drag", 0.03), ("iiwa_bimanual_box", "turn", 0.2)):

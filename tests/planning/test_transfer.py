@@ -57,6 +57,7 @@ def model() -> qdsim.Model:
     return qdsim.load(PUSHER)
 
 
+@pytest.mark.long
 def test_push_arrives_where_statics_says(model: qdsim.Model) -> None:
     """At rest the spring carries at most the friction limit: the box stands within mu m g / k of the
     command, in both models."""
@@ -74,6 +75,7 @@ def test_push_arrives_where_statics_says(model: qdsim.Model) -> None:
     assert segment.controller_failures == 0
 
 
+@pytest.mark.long
 def test_measures(model: qdsim.Model) -> None:
     """Delta, L and their ratio from the samples that the result itself holds (CQDC eq. 52 to 54)."""
     plan = push_plan(model)
@@ -141,6 +143,7 @@ def test_controller_is_called_every_period(model: qdsim.Model) -> None:
     assert followed.reached
 
 
+@pytest.mark.long
 def test_segments_carry_on(model: qdsim.Model) -> None:
     """The object begins a segment where it was left, or where it was planned."""
     plan = push_plan(model)
@@ -236,6 +239,7 @@ def test_the_plane_slows_every_direction_alike() -> None:
     assert plant.q[:3] == pytest.approx(twist / size * size**2 / (2 * 0.4 * 9.81), rel=0.02)
 
 
+@pytest.mark.long
 def test_a_slow_execution_comes_to_the_plan(model: qdsim.Model) -> None:
     """Pushed on a floor, a body's inertia and the plan's own (epsilon M / h^2) both count less the slower it
     goes: the executions come nearer to a plan of small steps."""
@@ -273,6 +277,7 @@ def table_task(way: float = 0.1) -> tuple[planning.Task, planning.Plan]:
     return task, planning.Plan("push", "box", options, goal, 0.008, 0.05, 1e-3, (segment,))
 
 
+@pytest.mark.long
 def test_following_by_impc_makes_up_for_the_plane() -> None:
     """Open loop the box stays behind by the friction over the stiffness, 5 N / 400 N/m; iMPC presses on."""
     task, plan = table_task()
@@ -306,6 +311,7 @@ def test_springs_that_may_press_little_still_let_the_finger_go_as_fast_as_planne
     assert segment.final[0] < task.position_tolerance
 
 
+@pytest.mark.long
 def test_a_plan_that_stops_short_is_continued() -> None:
     task, plan = table_task()
     first = plan.segments[0]
@@ -369,6 +375,7 @@ def test_placing_moves_the_robot_alone() -> None:
     assert (placed(task.model, "box", fitted, plan.options, 1e-5)[0] == fitted).all()
 
 
+@pytest.mark.long
 def test_noise_displaces_the_object_and_repeats() -> None:
     task, plan = table_task()
     options = planning.TransferOptions(position_noise=1e-3, rotation_noise=1e-2, settle=0.0)
@@ -490,6 +497,7 @@ def pushed_from_both_sides(model: qdsim.Model) -> planning.Plan:
     return planning.Plan("two", "box", options, goal, 0.02, 0.05, 1e-3, tuple(segments))
 
 
+@pytest.mark.long
 def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
     """From one side of the box to the other, around it, and the box stays; an execution is the default."""
     model = two_way_table()
@@ -534,6 +542,7 @@ def test_no_robot_is_set_to_its_next_grasp(monkeypatch: pytest.MonkeyPatch) -> N
     assert "no motion found" in repr(result) and "not begun" in repr(second)
 
 
+@pytest.mark.long
 def test_segments_that_arrive_one_by_one_are_no_execution(model: qdsim.Model) -> None:
     """A segment that is planned to begin 0.2 m from where the one before leaves the box: each arrives by itself, an
     execution misses by 0.2 m."""

@@ -68,6 +68,7 @@ def test_coupled_variables(spread: int) -> None:
         np.testing.assert_allclose(s.slack, G @ s.x + g, rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 def test_boxes_and_slabs_of_any_width() -> None:
     """The campaign of `make soak`, a little of it."""
     rng = np.random.default_rng(1)

@@ -512,7 +512,7 @@ def primal_newton(p: Program, x: Array, weight: float) -> Array:
     return x
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_barrier_against_primal_newton(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -583,7 +583,7 @@ def contact_programs(kind: str, pyramid: bool, mu: float) -> list[Program]:
     return programs
 
 
-@pytest.mark.short_cases(6)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("mu", [0.0, 1e-2, 1e-4])
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -609,6 +609,7 @@ def test_contact_programs_against_reference(kind: str) -> None:
         np.testing.assert_allclose(x, reference, atol=2e-6)
 
 
+@pytest.mark.long
 def test_most_contact_programs_are_polished() -> None:
     """What exact derivatives need: the active set certified to rounding, not the end of a path."""
     solved = [p.solve() for kind in KINDS for p in contact_programs(kind, False, 0.0)]

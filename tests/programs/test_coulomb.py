@@ -47,6 +47,7 @@ def tail_weights(mu: Array, rows: int) -> Array:
 # ---------------------------------------------------------------- published problems
 
 
+@pytest.mark.short_cases(18)
 @pytest.mark.parametrize("name", friction_names())
 def test_published_problems_are_solved(name):
     W, q, mu = friction(name)
@@ -235,7 +236,7 @@ def random_problem(
     return W, J @ speed, rng.uniform(0, 1.2, contacts)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_random_problems_are_solved(rows):
     rng = np.random.default_rng(rows)

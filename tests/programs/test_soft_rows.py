@@ -54,6 +54,7 @@ def springs_that_hold_columns(rng: np.random.Generator, n: int) -> dict[str, Any
     }
 
 
+@pytest.mark.long
 def test_forces_at_their_ends_leave_columns_without_curvature() -> None:
     """From scratch, and from the solution of a program nearby."""
     rng = np.random.default_rng(11)

@@ -26,6 +26,7 @@ def compare(scene: Beside, values: dict[str, np.ndarray]) -> None:
         )
 
 
+@pytest.mark.long
 def test_arm_that_pushes_a_box_and_a_rod() -> None:
     """Touch in every shape of site, force, torque, and contact with every reduction, in 60 states with contacts."""
     scene, rng = Beside(ARM_OVER_BOX), np.random.default_rng(3)

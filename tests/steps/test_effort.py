@@ -137,6 +137,7 @@ def test_attempts_say_what_was_wrong() -> None:
     assert reasons == ["as given", "inertia of joints resists"]
 
 
+@pytest.mark.long
 def test_a_long_trace_says_what_it_dropped() -> None:
     """Each ball is an island with rows of its own."""
     balls = "".join(

@@ -75,7 +75,7 @@ def rest_of(model: qdsim.Model, u: np.ndarray, options: qdsim.Options) -> np.nda
     return q
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_random_piles_are_solved(seed: int) -> None:
     """The campaign of `make soak`, a little of it."""

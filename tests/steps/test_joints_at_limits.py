@@ -92,6 +92,7 @@ def test_fingers_press_on_each_other() -> None:
     np.testing.assert_allclose(step.actuator_force[:2], [5, -5], atol=1e-5)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("kappa", [None, 50.0])
 def test_derivatives(kappa: float | None) -> None:
     """Of arms that are pushed by more than they have in some joints, by less in others, in contact."""

@@ -197,6 +197,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kind", list(OPTIONS))
 @pytest.mark.parametrize("name", list(scenes()))
 def test_differences(name: str, kind: str) -> None:

@@ -42,6 +42,7 @@ FAR = qdsim.Options(margin=np.inf, tolerance=1e-12)
 COMMANDS = np.array([[-0.3], [-0.1], [-0.01], [0.0], [0.02], [0.1], [0.25]])
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("text", "logs"), [(RAIL, 1), (CART, 2)], ids=["limit", "contact"])
 def test_equivalent_density(text: str, logs: int) -> None:
     """CQDC, Example 4: closed form of the barrier step; the density of that name samples it."""
@@ -133,6 +134,7 @@ def test_sobol_points_fill_the_plane_of_the_first_two_coordinates() -> None:
         assert len({tuple(cell) for cell in cells}) == 256
 
 
+@pytest.mark.long
 def test_sobol_projections_are_even() -> None:
     """Star discrepancy of random planes of coordinates, bounded by what 512 random points have."""
     points = scrambled_sobol(1, 0, 0, 512, MAX_DIMENSION)
@@ -225,6 +227,7 @@ def test_errors_fall_with_samples() -> None:
         assert slope < -0.85
 
 
+@pytest.mark.long
 def test_pairs_and_nets_reduce_the_spread() -> None:
     def spread(**scheme: Any) -> float:
         return float(on_cart(300, samples=64, **scheme).B.std())

@@ -335,6 +335,7 @@ def clutched(rng: np.random.Generator) -> tuple[str, float]:
     return xml, size
 
 
+@pytest.mark.short_cases(14)
 @pytest.mark.parametrize("seed", range(32))
 def test_grippers_that_are_in_what_they_hold_violate_the_least(seed: int) -> None:
     """However hard the motors pull, whatever rubs: forces have no part in how little can be violated. A start with a

@@ -292,6 +292,7 @@ def test_held_by_joint_and_by_body() -> None:
     np.testing.assert_array_equal(both.delta, np.zeros(12))
 
 
+@pytest.mark.long
 def test_held_is_resolved_for_each_model() -> None:
     """One Options serves many models, in which the same name stands for different DOFs."""
     options = qdsim.Options(held=("b",))
@@ -379,6 +380,7 @@ def test_more_contacts_than_the_workspace_starts_with() -> None:
     assert np.abs(result.delta).max() < 1e-6
 
 
+@pytest.mark.long
 def test_reference_counts() -> None:
     """No call keeps or drops a reference to its arguments, whether it succeeds or raises."""
     scene = scenes.planar_hand()
@@ -413,6 +415,7 @@ def test_reference_counts() -> None:
         assert abs(last - first) < 100, (type(x), first, last)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_stays() -> None:

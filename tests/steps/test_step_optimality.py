@@ -150,7 +150,7 @@ def test_smoothed_spatial(friction: str, condim: int, kappa: float) -> None:
             check_smoothed(scene, q, u, options)
 
 
-@pytest.mark.short_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_planar_hand(friction: str) -> None:
     scene = planar_hand()

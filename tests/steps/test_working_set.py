@@ -157,6 +157,7 @@ def test_without_mass_the_first_choice_may_be_unbounded() -> None:
     assert step.q_next[2] == pytest.approx(0.1, abs=1e-8)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_derivatives_where_rounds_were_needed(friction: str) -> None:
     model, text = chain(3, 0.02)
