@@ -22,7 +22,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("qdsim")
 
-LONG = 2.0  # seconds of CPU, those of children included, beyond which a test is to be marked `long`
+LONG = 1.0  # seconds of CPU, those of children included, beyond which a test is to be marked `long`
 
 
 def cpu_seconds() -> float:
