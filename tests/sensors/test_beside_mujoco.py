@@ -108,3 +108,15 @@ def test_export_keeps_sensors() -> None:
     ]
     for name, value in both[0].items():
         np.testing.assert_allclose(both[1][name], value, atol=1e-9)
+
+
+def test_sensors_that_are_not_read_are_told() -> None:
+    """By their kinds; and a cutoff."""
+    xml = """<mujoco><worldbody>
+    <body name="b"><freejoint/><geom name="g" size=".1"/><site name="s"/></body></worldbody>
+    <sensor><gyro name="turn" site="s"/><velocimeter site="s"/><gyro site="s"/><touch name="t" site="s" cutoff="3"/>
+    </sensor></mujoco>"""
+    model = qdsim.load(xml)
+    assert [sensor.name for sensor in model.description.sensors] == ["t"]
+    assert "sensor 't': cutoff 3" in model.ignored
+    assert "sensors that are not read: 2 gyro, 1 velocimeter" in model.ignored

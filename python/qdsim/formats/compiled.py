@@ -76,7 +76,7 @@ def describe(
                 tendons=reader.tendons,
                 keyframes=reader.read_keyframes(plan),
                 meshes=reader.geometries.meshes(),
-                sensors=read_sensors(reader),
+                sensors=read_sensors(reader, {geom.name for body in bodies for geom in body.geoms}),
                 gravity=reader.gravity(),
                 friction_combination="harmonic" if origin.urdf else "max",
                 parent_filter=not reader.disabled("filterparent"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from qdsim.description.sensors import (
     CONTACT_DATA,
     REDUCTIONS,
@@ -23,8 +25,8 @@ _AT_SITES: dict[str, type[TouchSensor | ForceSensor | TorqueSensor]] = {
 }
 
 
-def read_sensors(r: Reading) -> tuple[Sensor, ...]:
-    """Those of forces; notes which kinds of others the file has."""
+def read_sensors(r: Reading, geoms: Collection[str]) -> tuple[Sensor, ...]:
+    """Those of forces; notes which others the file has, and those of geometries that are not among these names."""
     import mujoco
 
     result: list[Sensor] = []
@@ -35,12 +37,17 @@ def read_sensors(r: Reading) -> tuple[Sensor, ...]:
         if sensor is None:
             others[kind] = others.get(kind, 0) + 1
             continue
+        sides = (sensor.first, sensor.second) if isinstance(sensor, ContactSensor) else ()
+        left = [side[1] for side in sides if side and side[0] == "geom" and side[1] not in geoms]
+        if left:
+            r.ignored.append(f"sensor '{name}': geom '{left[0]}' is left out")
+            continue
         result.append(sensor)
         if r.m.sensor_cutoff[i] > 0.0:
             r.ignored.append(f"sensor '{name}': cutoff {r.m.sensor_cutoff[i]:g}")
     if others:
         kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
-        r.ignored.append(f"sensors: {kinds}, which are no forces")
+        r.ignored.append(f"sensors that are not read: {kinds}")
     return tuple(result)
 
 
