@@ -8,7 +8,7 @@ import numpy.typing as npt
 from qdsim.array_type import Array
 from qdsim.description.sensors import CONTACT_DATA, ContactSensor, Side
 from qdsim.model import Model
-from qdsim.sensors.loads import Loads, Poses
+from qdsim.sensors.loads import Loads, Poses, local
 from qdsim.sensors.volumes import inside
 
 __all__ = ["read_contact_sensor", "touching"]
@@ -58,10 +58,8 @@ def _counted(
     else:
         counts, ahead = regular | reverse, regular
     if site is not None:
-        pos, rot = poses.frame(model.body_index(site.body), site.pos, site.quat)
-        off = rows["pos"] - pos[loads.sample]
-        local = (np.swapaxes(rot, 1, 2)[loads.sample] @ off[:, :, None])[..., 0]
-        counts &= inside(site.shape, site.size, local)
+        frame = poses.frame(model.body_index(site.body), site.pos, site.quat)
+        counts &= inside(site.shape, site.size, local(frame, loads.sample, rows["pos"]))
     return loads.of(counts), ~ahead[counts]
 
 

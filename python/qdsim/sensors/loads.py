@@ -23,6 +23,7 @@ __all__ = [
     "Result",
     "contact_forces",
     "loads_of",
+    "local",
     "net_forces",
     "poses_of",
     "rows_like",
@@ -77,6 +78,14 @@ class Poses:
             self.pos[:, body] + self.rot[:, body] @ np.asarray(pos),
             self.rot[:, body] @ rotation_matrix(np.asarray(quat)),
         )
+
+
+def local(
+    frame: tuple[Array, Array], sample: npt.NDArray[np.intp], point: npt.NDArray[np.float64]
+) -> Array:
+    """World points (n, 3) of these steps (n) in the axes of a frame, as `Poses.frame` gives it."""
+    pos, rot = frame
+    return np.asarray((np.swapaxes(rot, 1, 2)[sample] @ (point - pos[sample])[:, :, None])[..., 0])
 
 
 def loads_of(result: Result) -> Loads:

@@ -23,7 +23,7 @@ from qdsim.description.sensors import (
 from qdsim.model import Model
 from qdsim.sensors.contact_sensor import read_contact_sensor, touching
 from qdsim.sensors.interaction import Interaction
-from qdsim.sensors.loads import Loads, Poses, Result, loads_of, poses_of
+from qdsim.sensors.loads import Loads, Poses, Result, loads_of, local, poses_of
 from qdsim.sensors.taxels import read_taxels
 from qdsim.sensors.volumes import crossing
 
@@ -107,7 +107,7 @@ def _touch(model: Model, site: Site, loads: Loads, poses: Poses) -> Array:
     loads = loads.of((loads.rows["body_a"] == body) | (loads.rows["body_b"] == body))
     pos, rot = poses.frame(body, site.pos, site.quat)
     back = np.swapaxes(rot, 1, 2)[loads.sample]
-    point = (back @ (loads.rows["pos"] - pos[loads.sample])[:, :, None])[..., 0]
+    point = local((pos, rot), loads.sample, loads.rows["pos"])
     away = np.where(loads.rows["body_b"] == body, -1.0, 1.0)[:, None] * loads.rows["frame"][:, 0]
     _, last = crossing(site.shape, site.size, point, (back @ away[:, :, None])[..., 0])
     normal = np.where(last >= 0.0, loads.rows["force"][:, 0], 0.0)

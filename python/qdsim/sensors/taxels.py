@@ -13,7 +13,7 @@ from qdsim.contact_surfaces import pressure_surface
 from qdsim.description.sensors import SITE_SHAPES, TaxelSensor
 from qdsim.description.shapes import GEOM_SIZES, Geom, Mesh
 from qdsim.model import Model
-from qdsim.sensors.loads import Loads, Poses
+from qdsim.sensors.loads import Loads, Poses, local
 from qdsim.sensors.volumes import crossing, surface_normal
 
 __all__ = ["read_taxels", "taxel_grid"]
@@ -31,7 +31,7 @@ def read_taxels(model: Model, sensor: TaxelSensor, loads: Loads, poses: Poses) -
     pos, rot = poses.frame(body, geom.pos, geom.quat)
     sample = loads.sample[row]
     back = np.swapaxes(rot, 1, 2)[sample]
-    place = (back @ (point - pos[sample])[:, :, None])[..., 0]
+    place = local((pos, rot), sample, point)
     force = (sign[row] * share)[:, None] * (back @ loads.force[row][:, :, None])[..., 0]
     total = np.zeros((loads.count, len(sensor.points), 3))
     np.add.at(total, sample, _shares(sensor, place)[:, :, None] * force[:, None, :])
