@@ -311,8 +311,7 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   return out;
 }
 
-/* q and v into the entry of a call, and a into tau where it is asked for. NULL with an exception.
- */
+/* q and v into the entry of a call, and a into tau if asked for. NULL with an exception. */
 static workspace_entry *state_read(model_object *self, const char *name, int with_a,
                                    PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames) {
   static const char *const names[] = {"q", "v", "a"};

@@ -45,8 +45,8 @@ class Touching:
         q = np.asarray(model.default_q)[None]
         self.size = 0
         if self._sensors:
-            found = self(q, np.zeros((1, model.nv)), moves.holding(q), {}, None)
-            self.size = found.shape[1]
+            at_rest = np.zeros((1, model.nv))
+            self.size = self._by(self._laws[0], q, at_rest, moves.holding(q), {}).shape[1]
 
     def __call__(
         self,
@@ -58,17 +58,14 @@ class Touching:
     ) -> Array:
         """(n, size) at configurations (n, nq), velocities (n, nv) and commands (n, nu), with parameters of the model
         (n, ...) and contacts (n,), indices into the laws (None: the first); zeros where a step cannot be taken."""
+        values = np.empty((len(q), self.size))
         if not self._sensors:
-            return np.empty((len(q), 0))
+            return values
         laws = np.zeros(len(q), np.intp) if drawn is None else drawn
-        values = np.empty((len(q), 0))
         for i in np.unique(laws).tolist():
             rows = np.flatnonzero(laws == i)
             own = {name: numbers[rows] for name, numbers in parameters.items()}
-            found = self._by(self._laws[i], q[rows], v[rows], command[rows], own)
-            if not values.size:
-                values = np.empty((len(q), found.shape[1]))
-            values[rows] = found
+            values[rows] = self._by(self._laws[i], q[rows], v[rows], command[rows], own)
         return values
 
     def _by(
