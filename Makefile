@@ -32,7 +32,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test test-all test-long lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean compiled install-dev
+.PHONY: demo test test-all test-long lint bench docs pictures soak wheel sdist library cross learn asan fuzz format clean compiled install-test install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -53,12 +53,12 @@ $(DEV)/tools: pyproject.toml tools/requirements.py
 	@$(STAGE)tools.txt "what compiling needs" $(DEV)/bin/python -m pip install $(PIP_TELLS) -r $(DEV)/tools.txt
 	@touch $@
 
-# Modules are compiled as they are imported: 33 s instead of 50.
-$(DEV)/installed: $(DEV)/tools
-	@$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
-	@$(STAGE)requirements.txt "what tests, benchmarks and linters need: a minute or two, once" \
+# What the short tests need, and all that developers add. Modules are compiled as they are imported: 33 s instead of 50.
+$(DEV)/installed-test $(DEV)/installed-dev: $(DEV)/installed-%: $(DEV)/tools
+	@$(DEV)/bin/python tools/requirements.py build run $* > $(DEV)/requirements.txt
+	@$(STAGE)requirements.txt "what is needed beside the package ($*): a minute or two, once" \
 	  $(DEV)/bin/python -m pip install $(PIP_TELLS) --no-compile -r $(DEV)/requirements.txt
-	@touch $@
+	@touch $(DEV)/installed-test $@
 
 # A build folder that is there is configured again: files may have come, gone or moved.
 again = $(if $(wildcard $(BUILD)/$(1)/build.ninja),--reconfigure)
@@ -71,15 +71,15 @@ compiled: $(DEV)/tools
 	  -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true -w $(BUILD)/test-wheel .
 
 # Fetching and compiling at once.
-install-dev: $(DEV)/tools
-	@$(MAKE) --no-print-directory -j2 $(DEV)/installed compiled
+install-test install-dev: install-%: $(DEV)/tools
+	@$(MAKE) --no-print-directory -j2 $(DEV)/installed-$* compiled
 	@$(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --force-reinstall $(BUILD)/test-wheel/*.whl
 
 # A test process a core, each with one thread of BLAS; who is done takes tests from the other. The longest come last.
 TESTS ?= tests
 PYTEST = $(DEV)/bin/python -m pytest -q -n auto --dist worksteal --durations=30
 
-test: install-dev
+test: install-test
 	@$(DEV_PATH) $(STAGE)c_tests.txt "C tests" meson test -C $(BUILD)/test --no-suite long \
 	  --no-rebuild --print-errorlogs
 	@echo "[Python tests; make test-all runs the long ones and the notebooks, too]"
@@ -131,7 +131,7 @@ docs: install-dev
 	@echo "written: $(BUILD)/docs/docs/index.html"
 
 # Symbols of the C library as old as OpenBLAS asks for (tools/old_symbols.h); no file is grafted.
-wheel: $(DEV)/installed
+wheel: $(DEV)/installed-dev
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) build auditwheel
 	rm -rf $(BUILD)/wheel dist/*.whl
 	$(DEV_PATH) $(DEV)/bin/python -m build --wheel -Cbuild-dir=$(BUILD)/wheel-build -o $(BUILD)/wheel \
@@ -140,7 +140,7 @@ wheel: $(DEV)/installed
 	$(PYTHON) tools/try_wheel.py dist/*.whl
 
 # What git knows, packed; then a wheel is made from it alone and tried.
-sdist: $(DEV)/installed
+sdist: $(DEV)/installed-dev
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) build
 	rm -rf $(BUILD)/sdist dist/*.tar.gz
 	$(DEV_PATH) $(DEV)/bin/python -m build --sdist -o dist
@@ -172,7 +172,7 @@ library: $(LIBRARY_TOOLS)/installed
 CROSS ?= aarch64
 CROSS_PLATFORM = $(if $(filter windows,$(CROSS)),win_amd64,manylinux_2_28_aarch64)
 
-cross: $(DEV)/installed
+cross: $(DEV)/installed-dev
 	rm -rf $(BUILD)/cross-$(CROSS)-blas && mkdir -p $(BUILD)/cross-$(CROSS)-blas
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --only-binary=:all: --platform $(CROSS_PLATFORM) \
 	  --target $(BUILD)/cross-$(CROSS)-blas \
@@ -244,7 +244,7 @@ ASAN_ENVIRONMENT = LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -p
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
   LSAN_OPTIONS=suppressions="$(CURDIR)/tools/asan/lsan.supp":print_suppressions=0
 
-asan: $(DEV)/installed
+asan: $(DEV)/installed-dev
 	rm -rf $(BUILD)/asan-site
 	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
 	  --target $(BUILD)/asan-site -Cbuild-dir=$(BUILD)/asan -Csetup-args=-Dtests=true \
@@ -260,7 +260,7 @@ FUZZ_CC ?= $(firstword $(shell command -v clang clang-19 clang-18 clang-17 clang
 FUZZ_SECONDS ?= 600
 FUZZERS := narrow_phase model cone
 
-fuzz: $(DEV)/installed
+fuzz: $(DEV)/installed-dev
 	test -n "$(FUZZ_CC)" || { echo "make fuzz needs clang with libFuzzer (Debian: clang libclang-rt-dev)"; exit 1; }
 	CC="$(FUZZ_CC)" $(DEV_PATH) meson setup $(call again,fuzz) $(BUILD)/fuzz \
 	  -Dpython=false -Dtests=false -Dfuzz=true -Dcopies=none -Dbuildtype=debugoptimized \
@@ -273,7 +273,7 @@ fuzz: $(DEV)/installed
 	    -artifact_prefix=$(BUILD)/fuzz/found/$$name- $(BUILD)/fuzz/corpus/$$name || exit 1; \
 	done
 
-format: $(DEV)/installed
+format: $(DEV)/installed-dev
 	$(DEV_PATH) clang-format -i $(C_FILES)
 	$(DEV_PATH) ruff format $(PYTHON_FOLDERS)
 	$(DEV_PATH) ruff check --fix --select I $(PYTHON_FOLDERS)

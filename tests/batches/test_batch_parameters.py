@@ -45,7 +45,7 @@ SCENES = {
 }
 
 
-@pytest.mark.short_cases(4)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("name", SCENES)
 def test_parameters_are_those_of_a_new_model(name: str, options: qdsim.Options) -> None:

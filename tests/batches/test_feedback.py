@@ -127,6 +127,7 @@ def test_commands_are_those_of_single_steps(kind):
             np.testing.assert_allclose(found.q[i, t + 1], q, atol=1e-9)
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["q", "v", "u", "body_mass"])
 def test_products_are_differences(kind, name):

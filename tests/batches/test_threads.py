@@ -308,6 +308,7 @@ def test_the_gil_stays_off() -> None:
     assert done.stdout.split() == ["False"]
 
 
+@pytest.mark.long
 def test_subinterpreters_are_refused() -> None:
     """With an error, and the main interpreter goes on."""
     text = """

@@ -31,7 +31,7 @@ def point_on_floor(mu: float, fall=(0.0, 0.0, -G)) -> qdsim.Model:
 # ---------------------------------------------------------------- certificates
 
 
-@pytest.mark.short_cases(7)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("name", NAMES)
 def test_random_states_hold_the_certificate(name, friction):

@@ -309,7 +309,7 @@ def test_mujocos_law(name):
     assert compared >= 2
 
 
-@pytest.mark.short_cases(43)
+@pytest.mark.short_cases(10)
 @pytest.mark.parametrize(
     "source",
     [TREES, CONTACTS, VIOLATED, LYING, STRINGS, LOOPS, BALLS],

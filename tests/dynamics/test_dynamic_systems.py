@@ -16,6 +16,7 @@ from qdsim.systems import load_dynamic
 G = 9.81
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", systems.DYNAMIC_NAMES)
 def test_every_system_moves_and_says_what_it_is(name):
     system = load_dynamic(name.replace("_", "-").upper())
@@ -70,6 +71,7 @@ def exact_pendulum(end):
     return solve_ivp(slope, (0, end), np.zeros(4), "DOP853", rtol=1e-11, atol=1e-12, max_step=0.01)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("h", "within"), [(0.01, 0.15), (0.005, 0.07)])
 def test_the_pendulum_is_off_by_the_curvature_of_one_step(h, within):
     """What the stabilised step leaves of its constraints is h^2 / 2 times the acceleration that the linearisation does

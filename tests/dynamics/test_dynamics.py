@@ -122,6 +122,7 @@ def test_velocities_of_mujoco_and_back():
         qdsim.to_mujoco_velocity(model, 0.0 * q, v)
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", ["planar hand", "sphere", "box", "capsule"])
 @pytest.mark.parametrize("kappa", [None, 300.0])
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])

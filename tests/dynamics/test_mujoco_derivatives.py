@@ -123,6 +123,7 @@ def random_state(model: Any, seed: int, far: float, fast: float) -> Any:
     return data
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(
     ("cone", "dim", "impratio"),
     [(c, d, i) for c in ("elliptic", "pyramidal") for d, i in ((1, 1), (3, 1), (4, 10), (6, 10))],
@@ -272,6 +273,7 @@ ALL_AT_ONCE = {
 TENDONS = {**WRAPPING, "all": ALL_AT_ONCE}
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("jacobian", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", list(TENDONS))
 def test_spatial_tendons(kind: str, jacobian: str) -> None:

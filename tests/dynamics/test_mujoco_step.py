@@ -125,7 +125,7 @@ def compare(mj: mujoco.MjModel, seed: int, count: int, spread: float, speed: flo
     return compared
 
 
-@pytest.mark.short_cases(6)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -142,6 +142,7 @@ def test_shapes_on_a_plane(shape: str, cone: str, integrator: int) -> None:
     assert compared >= 6
 
 
+@pytest.mark.short_cases(9)
 @pytest.mark.parametrize("integrator", [*INTEGRATORS, IMPLICITFAST])
 @pytest.mark.parametrize(
     "geom",
@@ -185,6 +186,7 @@ def test_friction_across_has_its_own_damping() -> None:
         assert compare(compiled(source, integrator), 4, 15, 0.003, 1.0) >= 5
 
 
+@pytest.mark.short_cases(2)
 @needs_discrete
 @pytest.mark.parametrize("cone", [0, 1])
 @pytest.mark.parametrize("name", ["allegro_sphere", "allegro_cube", "iiwa_bimanual_box"])
@@ -195,6 +197,7 @@ def test_hands_and_arms(name: str, cone: int) -> None:
     assert compare(mj, 5, 12, 0.02, 0.3) >= 6
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("law", LAWS)
 def test_limits_and_dry_friction(law: str, integrator: int) -> None:
@@ -246,6 +249,7 @@ TENDON_LAWS = {
 }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("law", TENDON_LAWS)
 def test_tendons(law: str, integrator: int) -> None:
@@ -272,6 +276,7 @@ LOOPS = """<mujoco><worldbody>
 WELDS = """<weld body1="g" body2="m" torquescale="0.7" {law}/><weld site1="s" site2="t" {law}/><weld body1="f" body2="c" torquescale="0.2" {law}/>"""
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("law", ["", SLOW.format(""), DIRECT.format("")])
 def test_connects_and_welds(law: str, integrator: int) -> None:
@@ -324,6 +329,7 @@ BALLS = """<mujoco><worldbody>
 <body pos="1 0 1"><joint type="free" frictionloss="0.1" {law}/><geom type="box" size="0.1 0.05 0.04" mass="0.4"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("law", ["defaults", "soft and slow", "direct"])
 def test_turns_of_ball_and_free_joints(law: str, integrator: int) -> None:

@@ -53,6 +53,7 @@ def inside(mj: mujoco.MjModel, q: np.ndarray) -> np.ndarray:
     return q
 
 
+@pytest.mark.short_cases(15)
 @pytest.mark.filterwarnings("ignore::qdsim.ModelWarning", "ignore:compiler attribute")
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
 def test_accelerations_are_those_of_mujoco(path: Path) -> None:

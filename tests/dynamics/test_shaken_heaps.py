@@ -73,6 +73,7 @@ def test_every_contact_of_a_shaken_heap_has_its_certificate(heap, h):
         q, v = step.q_next, step.v_next
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("h", [0.1, 0.02, 0.005])
 def test_a_shaken_heap_obeys_coulombs_law(heap, h):
     """Of states on the convex law's way: Newton's steps on the shifts run away in most of them."""

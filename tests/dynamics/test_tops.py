@@ -39,7 +39,7 @@ def body_spin(model, joint, q, v):
     return rotation(model, q).T @ v[-3:]
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("joint", ["ball", "free"])
 @pytest.mark.parametrize(("h", "spin"), [(0.01, 5.0), (0.1, 5.0), (0.05, 40.0), (0.5, 5.0)])
 def test_energy_and_the_length_of_the_momentum_stay(joint, h, spin):

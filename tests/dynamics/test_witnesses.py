@@ -33,6 +33,7 @@ def theirs(scene, h):
     return np.array(data.qpos)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("law", ["convex", "coulomb"])
 @pytest.mark.parametrize("name", SCENES)
 def test_errors_are_of_the_first_order(name, law):
@@ -42,6 +43,7 @@ def test_errors_are_of_the_first_order(name, law):
     assert found[1] < 0.25 * found[0]
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", SCENES)
 def test_mujoco_says_the_same(name):
     scene = SCENES[name]

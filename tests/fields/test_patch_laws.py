@@ -200,6 +200,7 @@ def test_batches_have_the_bits_of_single_steps():
             np.testing.assert_array_equal(batch.v_next[i], one.v_next)
 
 
+@pytest.mark.long
 def test_batches_and_rollouts_carry_bristles():
     """Stretches go from batch to batch as from step to step, with the same bits, along rollouts and for any threads; of
     a box that sticks they are force over stiffness."""

@@ -244,6 +244,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("first, second", WAYS)
 def test_a_way_right_through_has_no_jumps(first: str, second: str) -> None:
     """From outside through the middle, medial axes and containment to the other side: halved steps halve the largest

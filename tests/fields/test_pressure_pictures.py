@@ -34,6 +34,7 @@ def own_pressure(body: PressureField, element: int, points: np.ndarray) -> np.nd
     return value[0] + (points - corner[0]) @ gradient
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("first", ["sphere", "rigid cube", "rigid torus", "stiff cube", "floor"])
 @pytest.mark.parametrize("second", ["stone", "torus"])
 def test_triangles_and_pressures_at_corners(first: str, second: str) -> None:
@@ -115,6 +116,7 @@ def test_planar_pictures_show_patches(tmp_path: Path) -> None:
     assert image.open(tmp_path / "flat.png").size == (180, 180)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("backend", ["matplotlib", "mujoco"])
 def test_movies_show_patches_on_one_scale(
     backend: str, pinch: qdsim.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

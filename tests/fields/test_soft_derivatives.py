@@ -155,7 +155,7 @@ def _difference(model, step, size):
     return (4 * one(size) - one(2 * size)) / 3
 
 
-@pytest.mark.short_cases(4)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_are_central_differences(name):
     model, q, u, tau, options = _case(name)

@@ -98,6 +98,7 @@ def test_a_ball_is_in_balance_after_a_step_from_far(start, epsilon):
         np.testing.assert_allclose(patches(step)[0]["pos"], surface[0].centre, atol=1e-12)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", ["polygons", "ellipsoid"])
 def test_rooms_grow_with_patches(friction):
     """A fine ball on its first way into the floor has more polygons than a new workspace holds."""

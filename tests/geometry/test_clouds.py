@@ -222,6 +222,7 @@ def test_derivatives_are_those_of_differences(other: str) -> None:
     assert checked >= 4
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("kappa", [None, 300.0])
 def test_derivatives_by_sizes_of_points_without_radius(other: str, kappa: float | None) -> None:

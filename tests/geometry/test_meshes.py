@@ -585,6 +585,7 @@ class TestPieces:
         assert len(calls) == 5
         assert len(list((tmp_path / "cache").iterdir())) == 2
 
+    @pytest.mark.long
     def test_load(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("QDSIM_CACHE", str(tmp_path))
         points, faces = angle_bracket()

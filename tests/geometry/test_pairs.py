@@ -105,6 +105,7 @@ class TestContacts:
             checked += assert_pairs_are_mujocos(random_contact_scene(rng))
         assert checked > 300
 
+    @pytest.mark.short_cases(12)
     @pytest.mark.parametrize("condims", list(itertools.product((1, 3, 4, 6), repeat=2)))
     @pytest.mark.parametrize("priorities", [(0, 0), (1, 0), (0, 3)])
     def test_condim_and_priority(

@@ -53,6 +53,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("name", WRAPPERS)
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_wrappers_of_vectors_take_them_as_they_are(name: str) -> None:
@@ -194,6 +195,7 @@ def test_a_vec_env_of_an_id_with_goals(sb3: types.ModuleType) -> None:
     envs.close()
 
 
+@pytest.mark.long
 def test_episodes_of_a_vec_env_begin_where_they_are_told_to(sb3: types.ModuleType) -> None:
     task, options = published(NAME, **SMALL)
     envs = sb3.TaskVecEnv(task, 2, options)

@@ -58,6 +58,7 @@ def test_segments_of_plans_as_episodes(hindsight: bool) -> None:
         assert data.success.any()
 
 
+@pytest.mark.long
 def test_what_was_begun_goes_on(tmp_path: Path) -> None:
     task, options = published(PUSH, pool=16)
     path = tmp_path / "pushes.npz"

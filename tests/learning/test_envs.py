@@ -276,7 +276,7 @@ def test_wrong_contacts_are_named() -> None:
         TaskEnv(stiff, options)
 
 
-@pytest.mark.short_cases(3)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
 @pytest.mark.parametrize("name", (*FEW[:3], "qdsim/PlanarHandCommandGoal-v0"))
 def test_a_vector_is_many_single_ones(name: str, mode: str) -> None:
@@ -321,6 +321,7 @@ def same_observations(a: object, b: object) -> bool:
     return np.array_equal(a, b)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     ("name", "reward"),
     [
@@ -490,6 +491,7 @@ def test_observations_know_no_whole_turns() -> None:
     assert (look.turn <= np.pi + 1e-9).all() and (look.shift > 0.0).all()
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(
     "name", [*FEW, "qdsim/PlanarPushing-v0 command", "qdsim/AllegroBall-v0 command"]
 )

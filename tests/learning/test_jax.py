@@ -58,6 +58,7 @@ def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:
     assert np.array_equal(scanned, path[0, 1:])
 
 
+@pytest.mark.short_cases(1)
 def test_gradients_are_those_of_the_core(scene: scenes.Scene) -> None:
     model = scene.model
     q, u = courses(scene, 4, 3)

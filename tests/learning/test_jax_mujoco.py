@@ -18,6 +18,7 @@ import qdsim.jax  # noqa: E402
 step = qdsim.jax.mujoco_step
 
 
+@pytest.mark.long
 def test_the_numbers_of_mujoco() -> None:
     model = model_of()
     states, controls = states_of(model, 4)

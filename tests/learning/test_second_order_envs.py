@@ -74,6 +74,7 @@ def stepped(
     return q, v
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("contacts", ["rigid", "mujoco"])
 @pytest.mark.parametrize("name", ["qdsim/PlanarPushing-v0", "qdsim/PlanarHandCommand-v0"])
 def test_environments_have_the_bits_of_single_steps(name: str, contacts: str) -> None:
@@ -165,6 +166,7 @@ def geoms(model: qdsim.Model):
     return [geom for body in model.description.bodies for geom in body.geoms]
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
 def test_a_vector_is_many_single_ones(mode: str) -> None:
     """Velocities, noise and delays included; copies go on alike."""

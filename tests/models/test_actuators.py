@@ -104,6 +104,7 @@ def test_a_step_ends_where_mujocos_forces_balance(damping: bool) -> None:
     assert driven > 40 < free
 
 
+@pytest.mark.long
 def test_written_files_have_the_same_actuators() -> None:
     rng = np.random.default_rng(9)
     for _ in range(20):

@@ -145,6 +145,7 @@ def contact_force(model: qdsim.Model, q: np.ndarray, contacts: np.ndarray) -> np
     return out
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", [None, 300.0])
 @pytest.mark.parametrize("name", list(scenes()))
 def test_forces_balance_within_the_limits(name: str, kappa: float | None) -> None:
@@ -218,7 +219,7 @@ LIMITS = (
 )
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("kind", list(OPTIONS))
 @pytest.mark.parametrize("name", list(scenes()))
 def test_derivatives(name: str, kind: str) -> None:

@@ -93,14 +93,9 @@ def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: 
     return float(np.abs(lin.A @ way - slope).max() / max(1.0, np.abs(lin.A).max()))
 
 
-LONG = ("talos", "tiago_dual", "romeo", "centauro")
-
-
-@pytest.mark.short_cases(2)
+@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in ROBOTS]
-)
+@pytest.mark.parametrize("name", ROBOTS)
 def test_object_dropped_on_a_robot(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", qdsim.ModelWarning)
@@ -133,6 +128,7 @@ def test_object_dropped_on_a_robot(name: str) -> None:
     assert np.sum(np.array(errors) < 1e-5) >= len(errors) // 2
 
 
+@pytest.mark.long
 def test_overlapping_links_are_excluded_with_a_warning() -> None:
     with pytest.warns(qdsim.ModelWarning, match="overlap"):
         robot = qdsim.load(folder() / ROBOTS["hyq"], stiffness=300.0, visuals=False)

@@ -416,6 +416,7 @@ class TestIgnoredAndErrors:
         assert again == description
         assert len(description.ignored) >= 1
 
+    @pytest.mark.short_cases(10)
     @pytest.mark.parametrize("actuator", NOT_KNOWN)
     @pytest.mark.parametrize("where", DRIVEN)
     def test_actuators_that_no_step_knows(self, actuator: str, where: str) -> None:

@@ -149,6 +149,7 @@ class TestAgainstMujoco:
             ours = twin.model.mass_matrix(twin.q)
             np.testing.assert_allclose(ours, expected, atol=1e-12 * np.abs(expected).max())
 
+    @pytest.mark.long
     def test_integrate_and_difference(self) -> None:
         rng = np.random.default_rng(4)
         for twin in twins():
@@ -602,6 +603,7 @@ class TestBadInput:
             qdsim.load("nowhere.xml")
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 2**32 - 1),
     body_count=st.integers(1, 6),

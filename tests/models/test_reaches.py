@@ -133,6 +133,7 @@ def test_a_hand_goes_where_its_commands_say() -> None:
     np.testing.assert_allclose(model.tendon_lengths(q), model.tendon_lengths(there), atol=1e-6)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", [None, 1e2])
 @pytest.mark.parametrize("text", [ARM, TURNING, TWISTING, WHIRLING])
 def test_derivatives(text: str, kappa: float | None) -> None:

@@ -97,6 +97,7 @@ def of_mujoco(model: qdsim.Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return data.ten_length.copy(), mujoco_jacobian(theirs, data) @ np.linalg.inv(turned.T), angles
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_lengths_and_jacobians_are_mujocos(seed: int) -> None:
     """Around surfaces to rounding. From inside MuJoCo stops at 1e-6 of the angle, which shifts moments as much."""
@@ -219,6 +220,7 @@ def finger(kind: str) -> Scene:
     return Scene(model, _around(model, np.array(model.default_q), np.full(model.nv, 0.05), 0.3))
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", [None, 1e2])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_derivatives_of_steps(kind: str, kappa: float | None) -> None:

@@ -84,7 +84,8 @@ def test_there_is_code_to_run():
 
 def test_commands_exist():
     """`make X`, `python X.py`, `qdsim X` and `pip install X` of code blocks and inline code."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    rules = re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text(), re.M)
+    targets = {target for rule in rules for target in rule.split()}
     assert "demo" in targets
     extras = set(re.findall(r"^([a-z0-9]+) = \[", (ROOT / "pyproject.toml").read_text(), re.M))
     seen = 0
@@ -248,7 +249,7 @@ def named(name, text):
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-@pytest.mark.short_cases(128)
+@pytest.mark.short_cases(32)
 @pytest.mark.parametrize("thing", public())
 def test_docstrings_tell_of_every_argument(thing):
     """Every argument of a function and every field of a class is spoken of, or the text says where it is."""

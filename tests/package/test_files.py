@@ -318,7 +318,7 @@ def headers(value: Any) -> Iterator[Any]:
         yield value[1:]
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_of_any_other_content(kind: str, good: Any, tmp_path: Path) -> None:
     content, read = good[kind]
@@ -496,6 +496,7 @@ def test_the_hash_of_a_description_depends_on_all_of_it() -> None:
     assert seen[again] == "itself"
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["planar_hand", "allegro_door", "iiwa_box_push"])
 def test_the_fingerprint_of_a_task_depends_on_every_parameter_of_its_model(name: str) -> None:
     task = next(iter(qdsim.systems.load(name).tasks.values()))

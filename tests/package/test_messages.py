@@ -25,7 +25,7 @@ TASK = HAND.tasks["half_turn"]
 # -------------------------------------------------------------------- what is hardly meant
 
 
-@pytest.mark.short_cases(24)
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("name", systems.NAMES)
 def test_published_tasks_give_no_warning_and_systems_travel(name: str) -> None:
     with warnings.catch_warnings():
@@ -43,6 +43,7 @@ def test_published_tasks_give_no_warning_and_systems_travel(name: str) -> None:
     assert deep.model is system.model
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", systems.TASK_NAMES)
 def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: int) -> None:
@@ -115,6 +116,7 @@ def test_a_goal_inside_of_a_wall_gives_a_warning(depth: float) -> None:
     assert all(f"{depth:.3g} m" in str(w.message) and w.filename == __file__ for w in inside)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", ["planar_hand", "allegro_sphere", "iiwa_box_push"])
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
 def test_a_sampler_that_moves_the_object_is_an_error_at_once(name: str, size: float) -> None:
@@ -206,6 +208,7 @@ class Bar:
         self.text = text
 
 
+@pytest.mark.long
 def test_bars_show_how_far_everything_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     Bar.made = []
     monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))  # type: ignore[arg-type]

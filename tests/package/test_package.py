@@ -109,6 +109,7 @@ def test_missing_extra_is_one_line_that_names_it(missing, tmp_path):
     assert missing in lines[0]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
 def test_blas_is_our_own_copy():
     run = run_python(

@@ -38,7 +38,7 @@ def scene(shape, joints):
     <actuator><position joint="a" kp="20"/><position joint="b" kp="20"/></actuator></mujoco>""")
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("joints", JOINTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_windows_hold_robot_and_object(shape, joints):

@@ -72,6 +72,7 @@ def test_outlines_agree(shape):
     assert (drawn & rendered).sum() > 0.93 * (drawn | rendered).sum()
 
 
+@pytest.mark.long
 def test_a_cloud_of_points_is_its_hull():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3))

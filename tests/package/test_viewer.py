@@ -208,6 +208,7 @@ def test_all_systems_can_be_shown() -> None:
             )
 
 
+@pytest.mark.long
 def test_cameras_look_at_the_object_from_outside() -> None:
     for name in ("allegro_sphere", "planar_hand", "iiwa_bimanual_box", "rope"):
         system = systems.load(name)

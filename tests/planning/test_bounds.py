@@ -86,7 +86,7 @@ SCENES = {
 }
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(
     ("strategy", "share"),
     [
@@ -127,6 +127,7 @@ def test_bounds_that_the_start_is_beyond_hold_all_the_same() -> None:
     assert not any("command" in fault for fault in plan.check(task.model).faults)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", SCENES)
 def test_samples_can_be_held_by_commands_within_the_bounds(name: str) -> None:
     task = tightened(SCENES[name](), 0.5)
@@ -138,6 +139,7 @@ def test_samples_can_be_held_by_commands_within_the_bounds(name: str) -> None:
         assert q[own].tobytes() == task.start[own].tobytes()
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_holding_commands_are_within_bounds_or_there_are_none(seed: int) -> None:
     """Forces that are not the smallest may be needed: SciPy agrees about the least effort within the bounds."""
@@ -213,6 +215,7 @@ def test_commands_that_no_actuator_can_follow_are_not_proposed() -> None:
         planning.holding_command(model, q)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("name", ["planar_hand", "planar_pushing", "gripper"])
 @pytest.mark.parametrize("method", ["feedback", "published"])
 def test_impc_keeps_bounds(name: str, method: str) -> None:
@@ -287,6 +290,7 @@ def test_motions_keep_bounds() -> None:
             assert np.all(u >= low - 1e-12) and np.all(u <= high + 1e-12)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", ["planar_hand", "gripper"])
 def test_check_says_by_how_much_commands_exceed_their_bounds(name: str) -> None:
     task = SCENES[name]()

@@ -54,6 +54,7 @@ def predicted(mass, plate, depth, count, contacts):
     return R * mass * GRAVITY / count / (2.0 / (0.95 * tau))
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(("mass", "plate"), CASES)
 @pytest.mark.parametrize("contacts", ["stiff", "soft", "default"])
 def test_held_objects_sink_by_the_law_of_soft_contacts(mass, plate, contacts):

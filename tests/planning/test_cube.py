@@ -69,6 +69,7 @@ def test_tasks_in_space_get_them_from_the_loop(task: planning.Task) -> None:
     assert planning.Mpc(own, given).options.kappa == 77.0
 
 
+@pytest.mark.long
 def test_random_goals_turn_the_cube_by_sixty_degrees_and_lie_on_the_palm(
     task: planning.Task,
 ) -> None:

@@ -61,6 +61,7 @@ def waiting(task: planning.Task, segments: int) -> planning.Plan:
     )
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("carry_on", [True, False])
 @pytest.mark.parametrize("loop", ["open", "mpc", "grip"])
 def test_what_falls_is_lost(loop: str, carry_on: bool) -> None:

@@ -199,6 +199,7 @@ def test_the_fault_of_a_controller_is_not_hidden() -> None:
 # -------------------------------------------------------------------- other controllers than the plan's
 
 
+@pytest.mark.long
 def test_a_grip_lifts_and_holds_against_gravity() -> None:
     """Without a plan, straight up by two fingers, which hold the box at the goal for as long as is asked."""
     task = pinch_task(0.01)

@@ -110,6 +110,7 @@ def test_fingers_close_whatever_their_links_weigh(heavy: float) -> None:
     assert space.errors(plant.q, q)[0] < 2e-3
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("period", [0.01, 0.05])
 @pytest.mark.parametrize("lag", [0.01, 0.2])
 def test_what_is_held_goes_its_way_whatever_the_period_and_the_joints(

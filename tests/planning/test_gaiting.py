@@ -234,6 +234,7 @@ def test_nothing_to_hold(task: planning.Task) -> None:
     assert planning.gait(away, GaitOptions(candidates=1, strokes=2)) is None
 
 
+@pytest.mark.long
 def test_edges_end_where_springs_would_pull_too_hard() -> None:
     """A bound on springs holds for every step of every push, and plans exist within it."""
     hand = qdsim.systems.load("planar_hand").tasks["half_turn"]

@@ -126,6 +126,7 @@ REGIONS = {
 }
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("name", REGIONS)
 def test_the_nearest_goal_is_a_minimiser(name):
     """SciPy looks over boxes and turns in the region for a nearer pose and finds none."""

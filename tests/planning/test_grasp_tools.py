@@ -166,6 +166,7 @@ def test_a_frictional_pinch_is_closed_and_a_frictionless_one_is_not():
         planning.force_closure(pinch(), q, "cup")
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("mu", np.geomspace(0.02, 2.0, 12))
 def test_the_margin_of_a_pinch_does_not_depend_on_friction(mu):
     """Two opposite contacts press with half of the unit each, whatever their friction."""

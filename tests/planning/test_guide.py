@@ -75,7 +75,7 @@ def assert_leads(task, found):
         assert min(least_gap(task, q) for q in between(task, a, b)) > -2e-3
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("robot", "scene"), BLOCKED)
 def test_it_leads_round_posts(robot, scene):
     drawn = (pushing_task(robot, scene + 100 * k) for k in range(50))

@@ -349,7 +349,7 @@ class Cut(Exception):
     """Where a run ends."""
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("last", [1, 4, 7, 9, 13])
 def test_a_search_goes_on_with_the_same_bits(
     last: int, pushing: Task, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
@@ -479,7 +479,7 @@ def test_checkpoints_of_something_else_are_named(pushing: Task, hand: Task, tmp_
 # -------------------------------------------------------------------- closed loop
 
 
-@pytest.mark.short_cases(5)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_displaced_disc_is_brought_back(seed: int, hand: Task) -> None:
     """Displaced by 2 cm and 0.2 rad on its way; commands of an open loop miss by that much."""

@@ -304,6 +304,7 @@ def test_limits_may_be_each_joints_own():
             connect(model, a, b, MotionOptions(**{name: (1.0, 1.0, 1.0)}))
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_around_a_wall(seed):
     needs_ompl()
@@ -487,6 +488,7 @@ def test_what_is_not_found_has_a_reason(hand):
 # -------------------------------------------------------------------- forces and files
 
 
+@pytest.mark.long
 def test_forces_are_those_of_the_steps(hand):
     task, plan = hand
     for segment, steps in zip(plan.segments, plan.replay(task.model).steps):
@@ -700,6 +702,7 @@ def test_forces_are_drawn_where_they_act_after_the_step(hand):
     assert np.median(before) > 3.0 * np.median(after)
 
 
+@pytest.mark.long
 def test_movies_show_the_motions(hand):
     pytest.importorskip("matplotlib")
     from qdsim.planning import pictures

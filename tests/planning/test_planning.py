@@ -295,6 +295,7 @@ def test_published_structure_reaches_the_goal_within_2000_nodes(task, published_
         assert max(lengths) <= tree.options.step + 1e-12
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_box_is_moved_back(box_task, seed):
     tree = rrt(box_task, rng=seed)

@@ -212,7 +212,7 @@ ALIASES = {
 }
 
 
-@pytest.mark.short_cases(19)
+@pytest.mark.short_cases(4)
 @pytest.mark.filterwarnings("error::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_wrong_arguments_are_named(name):

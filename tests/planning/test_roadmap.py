@@ -123,6 +123,7 @@ def test_what_is_done_is_kept_at_an_interrupt(
         planning.roadmap(disc, SMALL, seed=5, folder=tmp_path)
 
 
+@pytest.mark.long
 def test_files_keep_all_and_belong_to_their_task(
     disc: Task, built: Roadmap, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_an_object_weighs_mass_times_gravity(pull):
     assert robot.object_size(model, space) == pytest.approx(np.sqrt(1e-3 / mass))
 
 
+@pytest.mark.long
 def test_what_depends_on_the_model_alone_is_computed_once_and_kept_as_long_as_the_model():
     calls = []
 

@@ -86,6 +86,7 @@ def test_no_answer_is_predicted_to_cost_more_than_the_last_one() -> None:
             assert report.source in ("mean", "sample", "last")
 
 
+@pytest.mark.long
 def test_bits_depend_on_the_seed_alone() -> None:
     task = systems.load("allegro_cube").tasks["turn"]
 

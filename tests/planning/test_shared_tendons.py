@@ -246,6 +246,7 @@ def test_impc_turns_the_disc_by_tendons() -> None:
     assert max(verdict.largest_forces) <= 30.0
 
 
+@pytest.mark.long
 def test_impc_without_the_derivative_by_configurations() -> None:
     """A robot follows its commands then: lengths do, and what they leave open of the joints stays."""
     task = turning()
@@ -280,6 +281,7 @@ def test_a_tree_turns_the_disc_by_tendons_and_its_plan_is_executed() -> None:
         assert executed.rotation_error < 0.1 and executed.position_error < 0.02
 
 
+@pytest.mark.long
 def test_a_tree_limits_what_tendons_pull_with() -> None:
     """``force`` bounds the springs of all actuators, of tendons by their lengths."""
     tree = planning.rrt(turning(), planning.RRTOptions(max_nodes=40, force=2.0), rng=0)

@@ -38,6 +38,7 @@ def task_of(name, task):
     return systems.load(name).tasks[task]
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize(("name", "task"), TASKS)
 def test_starts_lie_within_limits_and_do_not_penetrate(name, task):
     task = task_of(name, task)
@@ -52,7 +53,7 @@ def test_starts_lie_within_limits_and_do_not_penetrate(name, task):
     assert task.model.nu == len(lower)
 
 
-@pytest.mark.short_cases(5)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("name", "task"), SPATIAL)
 def test_samples_touch_within_limits_without_penetration(name, task):
     task = task_of(name, task)
@@ -162,6 +163,7 @@ def test_a_resumed_search_remembers_where_it_was_stuck(tmp_path):
     same(whole, resumed)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_node_where_the_search_is_stuck_is_left_alone_in_the_end(seed):
     task = task_of("planar_hand", "half_turn")

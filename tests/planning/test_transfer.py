@@ -404,6 +404,7 @@ def test_mpc_follows_a_reference() -> None:
         loop.act(plan.start, reference[:3])
 
 
+@pytest.mark.long
 def test_the_pace_of_an_execution_and_its_resistance() -> None:
     """A finger that pushes a box along one line at the execution's speed: in the paced model, as on the plane, its
     spring stays behind by the friction over the stiffness, mu m g / k; by the damping times the speed over it where

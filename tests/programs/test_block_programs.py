@@ -39,6 +39,7 @@ def block_program(
     return Program("blocks", Q, rng.normal(size=n), G, g, cones, C, -C @ x)
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize(
     "widths", [[1] * 140, [3] * 45, [6] * 23, [5, 2, 7, 1] * 9, [3] * 30 + [4] * 5 + [9] * 3]
 )

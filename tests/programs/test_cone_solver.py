@@ -583,7 +583,7 @@ def contact_programs(kind: str, pyramid: bool, mu: float) -> list[Program]:
     return programs
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("mu", [0.0, 1e-2, 1e-4])
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
@@ -597,6 +597,7 @@ def test_contact_programs(kind: str, pyramid: bool, mu: float) -> None:
             assert r["gap"] <= 1e-6 * mu, (number, r)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_contact_programs_against_reference(kind: str) -> None:
     """Same cost and nearly the same x as Clarabel at 1e-12, where x is determined."""

@@ -47,7 +47,7 @@ def tail_weights(mu: Array, rows: int) -> Array:
 # ---------------------------------------------------------------- published problems
 
 
-@pytest.mark.short_cases(18)
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", friction_names())
 def test_published_problems_are_solved(name):
     W, q, mu = friction(name)
@@ -260,7 +260,7 @@ def test_random_problems_are_solved(rows):
     assert solved >= 0.99 * possible
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("rows", [4, 5, 6])
 @pytest.mark.parametrize("cones", ["joint", "separate"])
 def test_random_problems_with_torsion_and_rolling(rows, cones):
@@ -452,6 +452,7 @@ def test_indefinite_matrices_are_named():
         qdsim.solve_coulomb(np.diag([1.0, 1.0, -1.0]), -np.ones(3), 0.5)
 
 
+@pytest.mark.long
 def test_scipy_is_not_imported():
     import subprocess
     import sys

@@ -58,6 +58,7 @@ def check_optimality(
         assert abs(w @ s.dual - mu) <= share * max(size * force, mu)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e8])
 @pytest.mark.parametrize("spread", [0, 6])
 def test_equalities_alone_are_a_linear_system(condition: float, spread: int) -> None:

@@ -21,6 +21,7 @@ def check(p: Program) -> None:
     np.testing.assert_allclose(s.slack, w, rtol=0, atol=WANTED * max(1.0, np.abs(w).max()))
 
 
+@pytest.mark.short_cases(8)
 @pytest.mark.parametrize("name", external_programs.friction_names())
 def test_forces_of_friction_problems(name: str) -> None:
     check(external_programs.friction_program(name, "forces"))

@@ -198,6 +198,7 @@ def complementarity_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     return M, q
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("part", range(2))
 def test_no_complementarity_problem_of_any_numbers_is_solved_wrongly(part: int) -> None:
     solved = proven = 0
@@ -328,6 +329,7 @@ def broken_optimality(terms: dict[str, Any], found: qdsim.OcpSolution) -> list[s
     return broken
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("part", range(3))
 def test_no_control_problem_of_any_numbers_is_solved_wrongly(part: int) -> None:
     solved = 0

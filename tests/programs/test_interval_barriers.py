@@ -59,7 +59,7 @@ def leaves_no_point(P: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.short_cases(10)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("n", [2, 5, 12, 30, 70, 200])
 def test_widths_of_all_sizes(n: int, mu: float) -> None:
@@ -110,7 +110,7 @@ def clarabel_x(P: dict[str, Any], mu: float) -> NDArray[np.float64] | None:
     return None if found is None else found.x[:n]
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize(("n", "count"), [(2, 20), (6, 20), (20, 20), (70, 2), (200, 2)])
 def test_clarabel_finds_the_same(n: int, count: int) -> None:
     rng = np.random.default_rng(n)
@@ -220,6 +220,7 @@ def test_forces_far_from_zero(decades: tuple[float, float], mu: float) -> None:
     assert refused <= 3
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("mu", [1e-3, 1.0])
 @pytest.mark.parametrize("decades", [(3.0, 6.0), (6.0, 9.0), (9.0, 12.0)])
 def test_forces_of_any_size_are_right_or_refused(decades: tuple[float, float], mu: float) -> None:

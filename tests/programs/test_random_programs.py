@@ -84,6 +84,7 @@ def clarabel_objective(program: Program) -> float | None:
     return None if found is None else found.objective
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("first", range(0, 400, 40))
 def test_exact(first: int) -> None:
     compared = 0

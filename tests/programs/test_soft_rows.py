@@ -16,6 +16,7 @@ import qdsim
 INF = np.inf
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0])
 @pytest.mark.parametrize("n", [2, 5, 12, 60])
 def test_optimality_of_random_programs(n: int, mu: float) -> None:
@@ -150,6 +151,7 @@ def test_clarabel_finds_the_same(n: int, count: int) -> None:
     pytest.fail(f"the witness spoke on {compared} of {4 * count} programs")
 
 
+@pytest.mark.long
 def test_numbers_of_any_size_are_solved_or_refused() -> None:
     rng = np.random.default_rng(7)
     solved = 0

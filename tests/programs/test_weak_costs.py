@@ -34,6 +34,7 @@ def vertex_of(G: np.ndarray, g: np.ndarray, b: np.ndarray) -> np.ndarray:
     return found.x
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("weight", WEAK)
 def test_vertices_of_linear_programs(weight: float) -> None:
     rng = np.random.default_rng(1)
@@ -105,6 +106,7 @@ def test_at_the_end_of_a_double_solved_or_said_so() -> None:
             np.testing.assert_allclose(x, vertex, atol=1e-5)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("curvature", [1e-8, 1e-12, 1e-14])
 def test_tiny_curvature_does_not_hide_wrong_multipliers(curvature: float) -> None:
     """A linear program with a cost that hardly bends has the linear program's objective, by x and by its multipliers."""

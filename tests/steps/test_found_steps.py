@@ -41,6 +41,7 @@ def loop_errors(xml: str, q: np.ndarray) -> np.ndarray:
     return errors
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("step", FOUND, ids=lambda step: str(step["name"]))
 def test_found_steps(step: dict[str, Any]) -> None:
     model, options = qdsim.load(step["xml"]), qdsim.Options(**step["options"])
@@ -83,6 +84,7 @@ def test_random_piles_are_solved(seed: int) -> None:
     assert {step["status"] for step in failed} <= {"infeasible"}
 
 
+@pytest.mark.short_cases(7)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_piles_at_rest_are_optimal(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -139,6 +141,7 @@ def pyramid(layers: int, condim: int, r: float) -> str:
     )
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("r", [1e-3, 0.05, 3.0])
 @pytest.mark.parametrize("condim", [3, 4, 6])
 @pytest.mark.parametrize("layers", [2, 4, 5])
@@ -173,6 +176,7 @@ LOOP = """
 <actuator><position joint="a{s}" kp="{kp}"/></actuator></mujoco>"""
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_closed_loops_driven_into_their_limits(seed: int) -> None:
     """The command of a four-bar linkage lies beyond a limit of both cranks, which the loop makes the same limit."""
@@ -198,6 +202,7 @@ def test_closed_loops_driven_into_their_limits(seed: int) -> None:
 # ---------------------------------------------------------------- what flies off
 
 
+@pytest.mark.short_cases(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_what_flies_off_takes_no_accuracy_from_what_stays(seed: int) -> None:
     """A body of a pile is pulled away by millions of its sizes: contacts of the others hold as before."""

@@ -80,6 +80,7 @@ def check(name: str, report: Report) -> None:
     assert report.worst <= STANDARD, name
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("kappa", [None, 1e2, 1e3])
 def test_planar_hand(friction: str, kappa: float | None) -> None:
@@ -89,7 +90,7 @@ def test_planar_hand(friction: str, kappa: float | None) -> None:
     check(f"planar hand, {friction}, kappa {kappa}", compare(planar_hand(), options, 20))
 
 
-@pytest.mark.short_cases(7)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("kappa", [None, 1e2, 1e4])
 @pytest.mark.parametrize("name", list(spatial()))
@@ -99,7 +100,7 @@ def test_spatial(name: str, friction: str, kappa: float | None) -> None:
     check(f"{name}, {friction}, kappa {kappa}", compare(scene, options, 10))
 
 
-@pytest.mark.short_cases(2)
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 4, 6])
 def test_contact_dimensions(friction: str, condim: int) -> None:

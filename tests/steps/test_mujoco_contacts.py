@@ -111,6 +111,7 @@ NEARLY_SLIDES = {"steep incline, pyramids": 0.03}
 """The corners behind slide, and lift by what convex friction lets slide."""
 
 
+@pytest.mark.short_cases(4)
 @pytest.mark.parametrize("name", list(SCENES))
 def test_creeps_as_fast_as_mujoco(name: str) -> None:
     """Two seconds at steps of 20, 50 and 100 ms."""
@@ -248,6 +249,7 @@ def settled(source: str, u: Any, axis: int, spread: float) -> Scene:
     return Scene(model, sample)
 
 
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("kappa", [None, 1e2])
 @pytest.mark.parametrize(
     "name", ["cube", "ball, pyramids", "incline", "light, pyramids", "rolling", "slope"]

@@ -145,6 +145,7 @@ def test_system_steps(system):
 # -------------------------------------------------------------------- frictions, masses
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize(
     ("name", "a", "b", "friction"),
     [
@@ -814,6 +815,7 @@ def column(model, q, u, options, dq, du, width):
     return result / width
 
 
+@pytest.mark.short_cases(20)
 @pytest.mark.parametrize("kappa", [None, 100.0])
 def test_derivatives_are_central_differences(system, kappa):
     """``A dq + B du`` in random directions, near the start and along the motion.

@@ -238,6 +238,7 @@ def test_pairs_and_nets_reduce_the_spread() -> None:
     assert spread(order="zeroth") < spread(order="zeroth", estimator="score")
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("density", sorted(DENSITIES))
 def test_orders_agree(density: str) -> None:
     """First order and both zeroth orders estimate the same number, for any density."""

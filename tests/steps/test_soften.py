@@ -147,6 +147,7 @@ def contradiction(seed: int) -> tuple[qdsim.Model, Matrix, Matrix, qdsim.Options
     raise AssertionError("all wedges have a motion")
 
 
+@pytest.mark.short_cases(6)
 @pytest.mark.parametrize("seed", range(24))
 def test_wedged_rows_give_way_as_little_as_can_be(seed: int) -> None:
     model, q, u, options, size = wedge(seed)
@@ -335,7 +336,7 @@ def clutched(rng: np.random.Generator) -> tuple[str, float]:
     return xml, size
 
 
-@pytest.mark.short_cases(14)
+@pytest.mark.short_cases(3)
 @pytest.mark.parametrize("seed", range(32))
 def test_grippers_that_are_in_what_they_hold_violate_the_least(seed: int) -> None:
     """However hard the motors pull, whatever rubs: forces have no part in how little can be violated. A start with a
@@ -537,6 +538,7 @@ def gripper_with_a_peg(rng: np.random.Generator) -> str:
         <motor joint="right_inner" ctrlrange="-1 1" gear="200"/></actuator></mujoco>"""
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("seed", [1, 3, 6, 12, 22])
 def test_grippers_with_a_peg_need_no_softening(seed: int) -> None:
     """Constraints that lead out of the loops' planes contradict each other and the limits by 1e-7 m at most, and do so

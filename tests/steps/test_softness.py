@@ -416,6 +416,7 @@ def test_derivatives(name: str, kappa: float | None) -> None:
         np.testing.assert_allclose(rows["u"], lin.B, atol=1e-8 * scale)
 
 
+@pytest.mark.short_cases(1)
 @pytest.mark.parametrize("kappa", [None, 1e2])
 @pytest.mark.parametrize(
     ("name", "parameter"), [("hand", "tendon_stiffness"), ("pile", "pair_compliance")]

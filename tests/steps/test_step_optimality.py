@@ -130,6 +130,7 @@ def check_smoothed(scene: Scene, q, u, options: qdsim.Options, warm_start=None) 
     assert np.abs(gradient[free]).max() <= 1e-7 * scale + rounding
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 def test_exact_spatial(friction: str, condim: int) -> None:
@@ -139,7 +140,7 @@ def test_exact_spatial(friction: str, condim: int) -> None:
             check_exact(scene, q, u, options)
 
 
-@pytest.mark.short_cases(6)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("kappa", [1e2, 1e4])

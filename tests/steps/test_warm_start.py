@@ -46,7 +46,7 @@ def check_same(warm: qdsim.Step, cold: qdsim.Step, where: str) -> None:
     np.testing.assert_allclose(warm.q_next, cold.q_next, rtol=0, atol=CLOSE * size, err_msg=where)
 
 
-@pytest.mark.short_cases(7)
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 6])
@@ -184,6 +184,7 @@ def spoilt(step: qdsim.Step, rng: np.random.Generator) -> Iterator[qdsim.Step]:
         )
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", KAPPAS)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_any_start_will_do(friction: str, kappa: float | None) -> None:

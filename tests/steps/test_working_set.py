@@ -35,6 +35,7 @@ def sources(condim: int) -> dict[str, tuple[str, Scene]]:
     }
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 def test_same_as_with_all_contacts(condim: int, friction: str) -> None:

@@ -101,6 +101,7 @@ def test_springs_yield_by_force_over_stiffness() -> None:
     np.testing.assert_allclose(step.delta, [3.0 / 40.0, (0.5 * 0.6 + 0.25) / 8.0], rtol=1e-12)
 
 
+@pytest.mark.short_cases(2)
 @pytest.mark.parametrize("kappa", [None, 200.0])
 @pytest.mark.parametrize("name", list(scenes()))
 def test_derivatives_at_work(name: str, kappa: float | None) -> None:

@@ -35,7 +35,7 @@ def options_refused(m: Any) -> bool:
     options = m.opt
     return bool(
         options.integrator not in (0, 3)
-        or (options.integrator == 3 and _spatial(m).any() and any(_of_tendons(m)))
+        or (options.integrator == 3 and m.ntendon and _spatial(m).any() and any(_of_tendons(m)))
         or options.noslip_iterations > 0
         or options.density > 0
         or options.viscosity > 0
