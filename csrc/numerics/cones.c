@@ -344,6 +344,16 @@ double cones_gap(const cone_product *product, const double *slack, const double 
   return lanes_sum(&sum);
 }
 
+double cones_target(const cone_product *product) {
+  double sum = 0.0;
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = group->cone; c < group->cone + group->count; ++c) {
+      sum += group->kind < GROUP_EQUALITY ? product->weight[c] * product->target[c] : 0.0;
+    }
+  }
+  return sum;
+}
+
 LANES_INLINE void deviation(const cone_product *product, const cone_group *group,
                             const double *slack, const double *dual, double floor, double relative,
                             lanes *worst, int dim) {

@@ -71,6 +71,8 @@ void cones_correct(cone_product *product, double shift, const double *ds, const 
 double cones_step(const cone_product *product, const double *ds, const double *dz, double limit);
 /* Sum over cones of slack'dual. */
 double cones_gap(const cone_product *product, const double *slack, const double *dual);
+/* The same, as it is to be. */
+double cones_target(const cone_product *product);
 /* Largest |slack o dual - target e| over cones, divided by max(floor, relative * target) or
  * what rounding makes of it, if that is more. */
 double cones_deviation(const cone_product *product, const double *slack, const double *dual,

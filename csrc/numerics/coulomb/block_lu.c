@@ -6,6 +6,7 @@
 #include "base/lanes.h"
 #include "base/rounding.h"
 #include "numerics/min_degree.h"
+#include "numerics/vectors.h"
 
 void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
   const size_t words = bit_words(count);
@@ -251,9 +252,7 @@ LANES_INLINE void divide_column(block_lu *lu, int j, int rows) {
     double *tile = lu->lower + 16 * (size_t)e;
     double product[16] __attribute__((aligned(32))) = {0.0};
     subtract_product(product, tile, lu->inverse + 16 * (size_t)j, rows);
-    for (int k = 0; k < 16; ++k) {
-      tile[k] = -product[k];
-    }
+    negate(tile, product, 16);
   }
 }
 

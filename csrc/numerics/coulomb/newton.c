@@ -12,6 +12,7 @@
 #include "base/lanes.h"
 #include "base/rounding.h"
 #include "numerics/coulomb/work.h"
+#include "numerics/vectors.h"
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 /* Steps of a run, and rises of the error that end it. */
@@ -131,8 +132,6 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     ++run->factorizations;
     memcpy(work->step, work->rhs, bytes);
     coulomb_solve_system(work, work->step);
-    for (int i = 0; i < 4 * work->tile_count; ++i) {
-      work->force[i] += work->step[i];
-    }
+    add_scaled(work->force, 1.0, work->step, 4 * work->tile_count);
   }
 }

@@ -21,6 +21,7 @@
 #include "base/rounding.h"
 #include "numerics/coulomb/work.h"
 
+#include "numerics/vectors.h"
 /* Steps that stay below it are tried with less of the law's slope. */
 #define TOO_SHORT 0.15
 /* Iterations without a smaller error that end the path. */
@@ -131,9 +132,7 @@ static void set_system(qd_coulomb_workspace *work, double share) {
 static void solve_step(qd_coulomb_workspace *work, double share) {
   const int count = 4 * work->tile_count;
   double *x = work->step;
-  for (int i = 0; i < count; ++i) {
-    x[i] = -work->rhs[i];
-  }
+  negate(x, work->rhs, count);
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
     coulomb_scale(cone, cone->aim, 1.0, cone->dslack);
@@ -177,9 +176,7 @@ static void add_bend(qd_coulomb_workspace *work, double step, double share) {
 /* ------------------------------------------------------------ steps */
 
 static void take_step(qd_coulomb_workspace *work, double step) {
-  for (int i = 0; i < 4 * work->tile_count; ++i) {
-    work->force[i] += step * work->step[i];
-  }
+  add_scaled(work->force, step, work->step, 4 * work->tile_count);
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
     for (int k = 0; k <= cone->tails; ++k) {

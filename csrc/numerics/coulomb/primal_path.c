@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/tuning.h"
+#include "numerics/vectors.h"
 
 /* What a step that looks ahead aims at where it does not get far, and a flow behind a turn, beside
  * mu (of the flow with 0.3, 0.1: transients that end somewhere else, if at all); what of mu is gone
@@ -128,9 +130,7 @@ static double try_step(primal_run *run, double share) {
 }
 
 static void take(primal_path *p, double length) {
-  for (int i = 0; i < p->variables; ++i) {
-    p->x[i] += length * p->dx[i];
-  }
+  add_scaled(p->x, length, p->dx, p->variables);
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
     for (int k = 0; k <= cone->tails; ++k) {
@@ -236,9 +236,7 @@ static int start(primal_run *run) {
   primal_system_factor(p, run->program, 1);
   ++run->factors;
   block_lu_solve(&p->lu, p->x);
-  for (int i = 0; i < p->variables; ++i) {
-    p->x[i] = -p->x[i];
-  }
+  negate(p->x, p->x, p->variables);
   primal_system_measure(p, run->program); /* slacks are zero */
   speed = max_norm_or_infinity(p->gap, p->rows);
   speed = run->reach * larger(speed, 1e-6 * run->program->length);

@@ -15,6 +15,7 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/primal_path.h"
 
+#include "numerics/vectors.h"
 /* What holds beside the stiffness. 1e2: twice as many steps; 1e5: steps that overshoot where the
  * set is not found at once; 1e8: rounding of w, times this, in the forces. */
 #define HARD 1e3
@@ -85,9 +86,7 @@ static void step(primal_path *p) {
     set_push(p, p->cone + c, p->cone[c].aim);
   }
   primal_system_solve(p);
-  for (int i = 0; i < p->variables; ++i) {
-    p->x[i] += p->dx[i];
-  }
+  add_scaled(p->x, 1.0, p->dx, p->variables);
   for (int c = 0; c < p->cones; ++c) {
     coulomb_cone *cone = p->cone + c;
     for (int k = 0; k <= cone->tails; ++k) {

@@ -4,12 +4,11 @@
 
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
+#include "numerics/vectors.h"
 
 void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w) {
   block_matrix_multiply(&work->W, force, w);
-  for (int i = 0; i < 4 * work->tile_count; ++i) {
-    w[i] += work->q[i];
-  }
+  add_scaled(w, 1.0, work->q, 4 * work->tile_count);
 }
 
 /* Speeds w of a tail beside the nearest ones of the law that slide against the force: how far it is

@@ -4,6 +4,7 @@
 
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
+#include "numerics/vectors.h"
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 
@@ -140,13 +141,9 @@ void coulomb_solve_system(qd_coulomb_workspace *work, double *x) {
   if (work->multiplies) {
     subtract_blocks(work, work->factor, image, left);
   } else {
-    for (int i = 0; i < count; ++i) {
-      left[i] -= image[i];
-    }
+    add_scaled(left, -1.0, image, count);
   }
   subtract_blocks(work, work->block, x, left);
   block_lu_solve(&work->lu, left);
-  for (int i = 0; i < count; ++i) {
-    x[i] += left[i];
-  }
+  add_scaled(x, 1.0, left, count);
 }

@@ -15,6 +15,7 @@
 #include "base/lanes.h"
 #include "numerics/conic/active_set/active_set.h"
 #include "numerics/conic/program/structure.h"
+#include "numerics/vectors.h"
 
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
@@ -269,9 +270,7 @@ LANES_INLINE void refine(active_set *set, double *x) {
   }
   active_set_solve(set);
   active_set_unload(set, 1.0);
-  for (int k = 0; k < set->count; ++k) {
-    set->rate[k] = -set->rate[k];
-  }
+  negate(set->rate, set->rate, set->count);
   active_set_add_images(set, set->rate, x);
 }
 
@@ -319,9 +318,7 @@ LANES_INLINE void load_face(qd_cone_workspace *workspace, active_set *set, const
     return;
   }
   active_set_unload(set, load);
-  for (int c = 0; c < set->columns; ++c) {
-    base[c] += load * image[c];
-  }
+  add_scaled(base, load, image, set->columns);
   add_multiplier(workspace, f, load);
 }
 
@@ -382,9 +379,7 @@ LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int 
 /* w = slacks of all rows at x */
 LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x, double *w) {
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    w[i] += workspace->program.g[i];
-  }
+  add_scaled(w, 1.0, workspace->program.g, workspace->program.slot_count);
 }
 
 /* Rounds until no cone is violated: 1, or 0 if there are too many or there is no room. */
@@ -486,9 +481,7 @@ int conic_resume_cuts(qd_cone_workspace *workspace) {
   if (c.polyhedral != 0 || !conic_factor_cost(workspace)) {
     return 0;
   }
-  for (int k = 0; k < set->count; ++k) {
-    set->rate[k] = -set->multiplier[k];
-  }
+  negate(set->rate, set->multiplier, set->count);
   conic_copy_columns(workspace, base, workspace->iterate.x);
   active_set_add_images(set, set->rate, base);
   near_rows_tighten(&workspace->cuts.near_rows, 0, before, c.enough);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "numerics/vectors.h"
+
 /* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
  * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
  * behind the last column. */
@@ -154,9 +156,7 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
   for (int i = 0; i < p; ++i) {
     primal = larger(primal, fabs(w[m + i] + program->c[i]));
   }
-  for (int i = 0; i < m; ++i) {
-    w[i] += program->g[i];
-  }
+  add_scaled(w, 1.0, program->g, m);
   measure_cones(program, w, slack, dual, &most);
   const int rows_finite = all_finite(w, m + p), sums_finite = most.unsure == 0.0;
   const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);

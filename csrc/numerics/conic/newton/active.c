@@ -18,12 +18,7 @@ void conic_set_equalities(qd_cone_workspace *workspace) {
 /* u of a sliding cone from its multiplier, dual = beta (1, u) */
 static void set_direction(qd_cone_workspace *workspace, const cone_group *group, int c,
                           const double *dual) {
-  double sum = 0.0;
-  for (int i = 1; i < group->dim; ++i) {
-    const double z = dual[group->slot + i * group->padded + c];
-    sum += z * z;
-  }
-  const double factor = sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
+  const double size = cone_tail(group, c, dual), factor = size > 0.0 ? 1.0 / size : 0.0;
   for (int i = 1; i < group->dim; ++i) {
     const int at = group->slot + i * group->padded + c;
     workspace->active.rows.u[at] = factor * dual[at];

@@ -6,6 +6,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/task.h"
+#include "numerics/vectors.h"
 
 void envelope_lay_out(envelope *e, size_t lane_count, arena *a) {
   ARENA_DOUBLES(a, lane_count, &e->normal, &e->across, &e->stiff, &e->stiff_across, &e->stiff_both,
@@ -158,12 +159,8 @@ static void factor(qd_cone_workspace *workspace, envelope_run *run) {
 QD_MULTIVERSION
 static void move(qd_cone_workspace *workspace, double t) {
   const double *dx = workspace->work.dx, *dw = workspace->work.row2;
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    workspace->newton.x[i] += t * dx[i];
-  }
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->newton.slack[i] += t * dw[i];
-  }
+  add_scaled(workspace->newton.x, t, dx, workspace->program.column_count);
+  add_scaled(workspace->newton.slack, t, dw, workspace->program.slot_count);
 }
 
 /* How much farther than the whole step, which has been taken, the least cost is: the root of the
@@ -196,9 +193,7 @@ static void step(qd_cone_workspace *workspace, envelope_run *run) {
   if (run->changed || run->idle > 0 || run->error > SAME_FACTOR) {
     factor(workspace, run);
   }
-  for (int i = 0; i < columns; ++i) {
-    dx[i] = -workspace->work.residual_x[i];
-  }
+  negate(dx, workspace->work.residual_x, columns);
   const double before = run->error;
   tiles_solve(&workspace->system, dx);
   tiles_multiply(&workspace->system, workspace->system.G, dx, workspace->work.row2);
@@ -289,9 +284,7 @@ static void begin_at_multipliers(qd_cone_workspace *workspace, const double *sho
     load[i] = shown[i] - workspace->program.g[i];
   }
   cones_apply(&workspace->product, &workspace->active.rows, load, stiff);
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    x[i] = -workspace->program.b[i];
-  }
+  negate(x, workspace->program.b, workspace->program.column_count);
   tiles_add_transposed(&workspace->system, workspace->system.G, workspace->newton.dual, x);
   tiles_add_transposed(&workspace->system, workspace->system.S, stiff, x);
   tiles_solve(&workspace->system, x);

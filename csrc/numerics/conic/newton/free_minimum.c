@@ -4,6 +4,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
@@ -30,12 +31,8 @@ void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone
   workspace->program.definite &= conic_factor_rows(workspace, &workspace->active.rows, info) == 0;
   cones_apply(&workspace->product, &workspace->active.rows, workspace->program.g,
               workspace->work.rhs);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->work.ddual[i] = -workspace->work.rhs[i];
-  }
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    x[i] = -workspace->program.b[i];
-  }
+  negate(workspace->work.ddual, workspace->work.rhs, workspace->program.slot_count);
+  negate(x, workspace->program.b, workspace->program.column_count);
   tiles_add_transposed(system, system->S, workspace->work.ddual, x);
   tiles_solve(system, x);
 }
@@ -82,9 +79,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
   double *w = workspace->work.rhs, *violation = workspace->work.aim;
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    workspace->iterate.x[i] = -workspace->program.b[i];
-  }
+  negate(workspace->iterate.x, workspace->program.b, workspace->program.column_count);
   if (workspace->program.springs_alone) {
     conic_ends_pull(workspace, workspace->iterate.x);
   } else if (!system->Q_is_diagonal && workspace->program.definite) {

@@ -18,6 +18,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
   for (int c = 0; c < workspace->program.lane_count; ++c) {
@@ -164,20 +165,14 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
                    workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
     ++info->factorizations;
-    for (int i = 0; i < workspace->program.column_count; ++i) {
-      dx[i] = -workspace->work.residual_x[i];
-    }
+    negate(dx, workspace->work.residual_x, workspace->program.column_count);
     tiles_solve(system, dx);
     conic_zero_slots(workspace, dw);
     tiles_multiply(system, system->G, dx, dw);
     const double t = search(workspace, w, dw);
-    for (int i = 0; i < workspace->program.column_count; ++i) {
-      x[i] += t * dx[i];
-    }
+    add_scaled(x, t, dx, workspace->program.column_count);
     tiles_multiply(system, system->G, x, w);
-    for (int i = 0; i < workspace->program.slot_count; ++i) {
-      w[i] += workspace->program.g[i];
-    }
+    add_scaled(w, 1.0, workspace->program.g, workspace->program.slot_count);
   }
 }
 

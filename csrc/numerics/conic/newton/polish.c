@@ -25,6 +25,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 /* Padded lanes: nothing there. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
@@ -70,9 +71,7 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
   /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
    */
   as_slack(workspace, dual, held);
-  for (int i = 0; i < slots; ++i) {
-    held[i] -= w[i];
-  }
+  add_scaled(held, -1.0, w, slots);
   cones_apply(product, &workspace->active.hard, held, offset);
   for (int i = 0; i < slots; ++i) {
     offset[i] = held[i] - offset[i];
@@ -94,9 +93,7 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
   }
   tiles_add_transposed(system, system->G, dual, step);
   tiles_solve(system, step);
-  for (int i = 0; i < columns; ++i) {
-    x[i] += step[i];
-  }
+  add_scaled(x, 1.0, step, columns);
   tiles_multiply(system, system->G, step, moved);
   cones_apply(product, &workspace->active.stiffness, moved, load);
   for (int i = 0; i < slots; ++i) {

@@ -3,13 +3,12 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
   conic_zero_slots(workspace, w);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    w[i] += workspace->program.g[i];
-  }
+  add_scaled(w, 1.0, workspace->program.g, workspace->program.slot_count);
 }
 
 QD_MULTIVERSION
@@ -26,9 +25,7 @@ void conic_row_residual(qd_cone_workspace *workspace, const double *x, const dou
 QD_MULTIVERSION
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
   tiles_multiply_Q(&workspace->system, x, workspace->work.Qx);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->work.row[i] = -dual[i];
-  }
+  negate(workspace->work.row, dual, workspace->program.slot_count);
   for (int i = 0; i < workspace->program.column_count; ++i) {
     workspace->work.residual_x[i] = workspace->work.Qx[i] + workspace->program.b[i];
   }

@@ -7,6 +7,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 /* ------------------------------------------------------------ start */
 
@@ -130,9 +131,7 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
     return 0;
   }
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->work.ddual, ray);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    ray[i] += workspace->iterate.dual[i];
-  }
+  add_scaled(ray, 1.0, workspace->iterate.dual, workspace->program.slot_count);
   if (workspace->ends.count > 0) {
     conic_ends_clear(workspace, ray);
   }
@@ -142,13 +141,7 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
 /* ------------------------------------------------------------ the loop */
 
 static double mean_target(const cone_product *product) {
-  double sum = 0.0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
-    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
-      sum += product->weight[group->cone + c] * product->target[group->cone + c];
-    }
-  }
-  return product->cone_count > 0 ? sum / product->cone_count : 0.0;
+  return product->cone_count > 0 ? cones_target(product) / product->cone_count : 0.0;
 }
 
 /* The largest residual of a row over `length`. */

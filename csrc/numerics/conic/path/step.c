@@ -29,6 +29,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
   const cone_product *product = &workspace->product;
@@ -66,9 +67,7 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   tiles_add_transposed(system, system->S, ddual, dx);
   tiles_solve(system, dx);
   tiles_multiply(system, system->S, dx, product);
-  for (int i = 0; i < slots; ++i) {
-    ddual[i] -= product[i];
-  }
+  add_scaled(ddual, -1.0, product, slots);
   for (int round = 0; round < refinements; ++round) {
     double *correction = workspace->work.x;
     tiles_multiply_Q(system, dx, correction);
@@ -78,12 +77,8 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
     tiles_add_transposed(system, system->S, ddual, correction);
     tiles_solve(system, correction);
     tiles_multiply(system, system->S, correction, product);
-    for (int i = 0; i < columns; ++i) {
-      dx[i] += correction[i];
-    }
-    for (int i = 0; i < slots; ++i) {
-      ddual[i] -= product[i];
-    }
+    add_scaled(dx, 1.0, correction, columns);
+    add_scaled(ddual, -1.0, product, slots);
   }
   for (int i = 0; i < slots; ++i) {
     dslack[i] = p[i] - ddual[i];

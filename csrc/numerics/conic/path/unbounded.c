@@ -48,17 +48,6 @@ static int falls_for_ever(qd_cone_workspace *workspace, double reach) {
   return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->units.force);
 }
 
-/* The products of all cones, as they are to be. */
-static double sum_of_targets(const cone_product *product) {
-  double sum = 0.0;
-  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
-    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
-      sum += product->weight[group->cone + c] * product->target[group->cone + c];
-    }
-  }
-  return sum;
-}
-
 /* The most that some cone opens by along Gd. */
 static double opening_of(const cone_product *product, const double *Gd) {
   double most = 0.0;
@@ -94,7 +83,7 @@ static int barrier_falls(qd_cone_workspace *workspace, double reach) {
   if (workspace->ends.count > 0) {
     rise += conic_ends_rise(workspace, Gd, &opening, &leak);
   }
-  return larger(far * rise, far * far * bend) < FLAT_FALL * sum_of_targets(product) &&
+  return larger(far * rise, far * far * bend) < FLAT_FALL * cones_target(product) &&
          far * leak < FLAT_FALL * workspace->units.length &&
          far * opening > workspace->units.length;
 }

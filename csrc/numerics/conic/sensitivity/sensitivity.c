@@ -22,6 +22,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 /* The path's scaling of one cone, computed for all by cones_scale. At its end, for an exact
  * program, no stiffer than a hard row: beside more than that Q would be lost in rounding. */
@@ -216,17 +217,6 @@ static void gather_columns(const qd_cone_workspace *workspace, int count, int fi
   }
 }
 
-static double largest(const double *a, size_t count) {
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  for (size_t i = 0; i < count; i += 4) {
-    for (size_t k = 0; k < 4; ++k) {
-      const double v = fabs(a[i + k]);
-      part[k] = v > part[k] ? v : part[k];
-    }
-  }
-  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
-}
-
 /* dx and scaled multipliers z, ddual = R z. With moved = R d_slack, e = S dx + moved: soft
  * directions want z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z +
  * e (soft), H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step, exact at once for
@@ -235,12 +225,12 @@ QD_MULTIVERSION
 static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
                        const double *moved, double *dx, double *z) {
   const tile_system *system = &workspace->system;
-  const size_t columns = 4 * (size_t)workspace->program.column_count;
+  const int columns = 4 * workspace->program.column_count;
   const int *slots = workspace->sensitivity.stiff_slots,
             slot_count = workspace->sensitivity.stiff_slot_count;
   double *step = workspace->sensitivity.block4, *e = workspace->sensitivity.row4,
          *part = workspace->sensitivity.work_row4;
-  memset(dx, 0, columns * sizeof(double));
+  memset(dx, 0, (size_t)columns * sizeof(double));
   double before = HUGE_VAL;
   for (int k = 0; k < slot_count; ++k) {
     const size_t at = 4 * (size_t)slots[k];
@@ -249,7 +239,7 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
   }
   for (int round = 0; round <= workspace->sensitivity.rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
-    for (size_t i = 0; i < columns; ++i) {
+    for (int i = 0; i < columns; ++i) {
       step[i] = -d_stationarity[i] - step[i];
     }
     if (round > 0) { /* z - q: hard part of z, minus e */
@@ -262,9 +252,7 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     tiles_add_transposed4(system, workspace->sensitivity.stiff_blocks,
                           workspace->sensitivity.stiff_count, system->S, z, step);
     tiles_solve4(system, step);
-    for (size_t i = 0; i < columns; ++i) {
-      dx[i] += step[i];
-    }
+    add_scaled(dx, 1.0, step, columns);
     tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
                     system->S, step, part);
     for (int k = 0; k < slot_count; ++k) {
@@ -273,8 +261,8 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
       LANES_AT(z + at) -= LANES_OF(part + at);
     }
     /* the rounds contract geometrically: enough if the next step would hardly be seen */
-    const double now = largest(step, columns);
-    if (round > 0 && now * now <= NEGLIGIBLE * before * largest(dx, columns)) {
+    const double now = max_norm(step, columns);
+    if (round > 0 && now * now <= NEGLIGIBLE * before * max_norm(dx, columns)) {
       break;
     }
     before = now;
@@ -283,11 +271,9 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
 
 /* ------------------------------------------------------------ multipliers that are not unique */
 
-/* Numbers in [-1, 1], the same every time. */
-static void fill_random(double *out, size_t count, uint64_t state) {
-  for (size_t i = 0; i < count; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    out[i] = (double)(state >> 11) / 4503599627370496.0 - 1.0;
+static void fill_random(double *out, int count, uint64_t state) {
+  for (int i = 0; i < count; ++i) {
+    out[i] = next_random(&state);
   }
 }
 
@@ -296,11 +282,11 @@ static void fill_random(double *out, size_t count, uint64_t state) {
  * 1; 0 if the multipliers are unique. */
 static int find_shift(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const size_t slots = 4 * (size_t)workspace->program.slot_count;
+  const int slots = 4 * workspace->program.slot_count;
   double *shift = workspace->product.scratch[0], most = 0.0, largest_shift = 0.0, before = 0.0;
   memset(workspace->sensitivity.rhs4, 0,
          4 * (size_t)workspace->program.column_count * sizeof(double));
-  memset(workspace->sensitivity.row4, 0, slots * sizeof(double));
+  memset(workspace->sensitivity.row4, 0, (size_t)slots * sizeof(double));
   fill_random(workspace->sensitivity.work_row4, slots, 1);
   apply4(workspace, &workspace->active.hard, workspace->sensitivity.work_row4,
          workspace->sensitivity.moved4);
@@ -357,26 +343,26 @@ static void shift_across(qd_cone_workspace *workspace) {
  * derivative: seen by a random dx, by more than a share of it. */
 static int ratios_matter(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const size_t columns = 4 * (size_t)workspace->program.column_count;
+  const int columns = 4 * workspace->program.column_count;
   const size_t slot_bytes = 4 * (size_t)workspace->program.slot_count * sizeof(double);
   fill_random(workspace->sensitivity.rhs4, columns, 2);
   memset(workspace->sensitivity.moved4, 0, slot_bytes);
   memset(workspace->sensitivity.row4, 0, slot_bytes);
   solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
              workspace->sensitivity.x4, workspace->sensitivity.dual4);
-  const double size = largest(workspace->sensitivity.x4, columns);
+  const double size = max_norm(workspace->sensitivity.x4, columns);
   memset(workspace->sensitivity.row4, 0, slot_bytes);
   tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
                   system->S, workspace->sensitivity.x4, workspace->sensitivity.row4);
   shift_across(workspace);
-  memset(workspace->sensitivity.rhs4, 0, columns * sizeof(double));
+  memset(workspace->sensitivity.rhs4, 0, (size_t)columns * sizeof(double));
   tiles_add_transposed4(system, workspace->sensitivity.stiff_blocks,
                         workspace->sensitivity.stiff_count, system->S, workspace->sensitivity.row4,
                         workspace->sensitivity.rhs4);
   memset(workspace->sensitivity.row4, 0, slot_bytes);
   solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
              workspace->sensitivity.x4, workspace->sensitivity.dual4);
-  return largest(workspace->sensitivity.x4, columns) > SLIGHT * size;
+  return max_norm(workspace->sensitivity.x4, columns) > SLIGHT * size;
 }
 
 /* Where more cones slide than their body needs, the load may lie on one or the other, and with it

@@ -12,6 +12,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
+#include "numerics/vectors.h"
 
 /* The states of a solution that was not polished: what may hold counts as holding. */
 static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
@@ -24,7 +25,7 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
   const int cone = group->cone + c, n = group->padded;
   const double compliance = workspace->program.compliance[cone];
   const double root = compliance > 0.0 ? 1.0 / sqrt(compliance) : 0.0;
-  double sum = 0.0, *u = workspace->active.rows.u + group->slot + c;
+  double *u = workspace->active.rows.u + group->slot + c;
   const double *dual = workspace->polished.dual + group->slot + c;
   cone_state state = CONE_STICK;
   if (group->kind != GROUP_EQUALITY && workspace->program.exact) {
@@ -36,11 +37,9 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
   if (state == CONE_STICK) {
     conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
   } else if (state == CONE_SLIDE) { /* all but along the slack, (1, -u) for dual = beta (1, u) */
+    const double size = cone_tail(group, c, workspace->polished.dual);
     for (int i = 1; i < group->dim; ++i) {
-      sum += dual[i * n] * dual[i * n];
-    }
-    for (int i = 1; i < group->dim; ++i) {
-      u[i * n] = sum > 0.0 ? dual[i * n] / sqrt(sum) : 0.0;
+      u[i * n] = size > 0.0 ? dual[i * n] / size : 0.0;
     }
     conic_set_stiffness(workspace, cone, root, 0.0, root, 0, 0);
   } else {
@@ -69,9 +68,8 @@ static void find_softest(qd_cone_workspace *workspace, double *d) {
   tiles_assemble(system, &workspace->active.rows, PROXIMAL_SHIFT);
   tiles_factor(system);
   for (int i = 0; i < workspace->program.column_count; ++i) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    d[i] =
-        workspace->program.column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
+    const double random = next_random(&seed);
+    d[i] = workspace->program.column_of[i] < 0 ? 0.0 : random;
   }
   for (int round = 0; round < ROUNDS; ++round) {
     tiles_solve(system, d);
