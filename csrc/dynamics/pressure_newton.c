@@ -1,14 +1,10 @@
 #include "dynamics/pressure_newton.h"
 
+#include "base/rounding.h"
 #include "dynamics/pressure_hold.h"
 #include "dynamics/pressure_line.h"
 #include "dynamics/problem/pressure_friction.h"
 
-/* A program's loads are true if they are off by no more than this share of the largest, and its
- * discs of friction, of the forces that they are made of. */
-#define TOLERANCE 1e-9
-/* Guards that carry less than this share of the largest force do not bound a step. */
-#define GUARDS 1e-7
 /* Jumps that are farther than the program's step, and than SHORT (lengths and rad), are cut to that
  * step's length in so many programs, and then left out. Of 1920 steps of bench_soft_steps 45 take
  * over ten programs and 16 of them are not converged; with SHORT 0 or 1 these are 56 and 21. */
@@ -115,7 +111,8 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
   return worst;
 }
 
-/* Whether loads and discs are as the program thought, and whether guards bound it. */
+/* Whether loads and discs are as the program thought, to rounding of the caller's numbers, and
+ * whether guards bound it. */
 static void judge(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
   pressure_contact *s = &w->problem.soft;
   double most = 0.0, worst = 0.0, discs = 0.0;
@@ -130,8 +127,8 @@ static void judge(qd_workspace *w, const qd_model *model, const qd_step_options 
       }
     }
   }
-  s->converged = worst <= TOLERANCE * most && discs <= TOLERANCE;
-  s->bounded = isinf(o->kappa) && pressure_line_guards(w, model) > GUARDS * most;
+  s->converged = worst <= CALLERS_ROUNDING * most && discs <= CALLERS_ROUNDING;
+  s->bounded = isinf(o->kappa) && pressure_line_guards(w, model) > NO_FORCE * most;
 }
 
 /* 1 if a pair has come apart that the program thought would press. */

@@ -2,25 +2,21 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/trace.h"
 
 /* Compliances of rows beside what the bodies that they move give way by themselves: of the first
- * program with the first pass, less by a factor with each, down to the last, but where a pass fails
- * more, up to a limit; of the second, from SECOND on, a hundred times more with each that fails,
- * below SECOND_MOST. The less, the nearer a pass comes, and the harder its program is. */
+ * program with the first pass, less by a factor with each, down to rounding of the caller's
+ * numbers, but where a pass fails more, up to a limit; of the second, from what is negligible on, a
+ * hundred times more with each that fails, below SECOND_MOST. The less, the nearer a pass comes,
+ * and the harder its program is. */
 #define FIRST 1e-2
-#define LAST 1e-9
 /* That limit. Lengths that the largest force moves a row by, at the scale: times the second
  * program's compliance, what its forces are off by. And compliance of bilateral constraints beside
  * contacts and limits: a weld that is out of reach does not press a robot through its table. */
 #define MUCH 1e4
 #define FINER 0.1
-#define SECOND 1e-12
 #define SECOND_MOST 1e-5
-/* Of the length: what equalities may be violated by that hardly know some motion, and all rows of a
- * program that leaves next to no room. Of the most that bodies give way by: rows of less set no
- * scale. */
-#define ROUNDED 1e-4
 /* Passes, until violations change by less, in lengths. */
 #define PASSES 12
 #define SETTLED 1e-6
@@ -128,7 +124,7 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
   if (range[1] == 0.0) { /* no cost of motion: beside its forces */
     return largest > 0.0 ? one->length / largest : 1.0;
   }
-  const double scale = fmax(range[0], ROUNDED * range[1]);
+  const double scale = fmax(range[0], FILE_ROUNDING * range[1]);
   return largest > 0.0 ? fmin(scale, MUCH * one->length / largest) : scale;
 }
 
@@ -296,7 +292,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
                            const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
   const double unit = which == GIVES_CONSTRAINTS ? MUCH * scale : scale;
-  double *b = p->scratch, change = INFINITY, compliance = FIRST, least = LAST;
+  double *b = p->scratch, change = INFINITY, compliance = FIRST, least = CALLERS_ROUNDING;
   const conic_program violations =
       program_of_violations(p, one, program, b, which == GIVES_BOUNDED);
   int found = 0;
@@ -373,7 +369,7 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
     add_gaps(p, one, &program->program);
   }
   move_offsets(p, one, 1.0, p->recovery_give, p->recovery_give_eq);
-  for (double give = SECOND; give < SECOND_MOST && status != QD_OK; give *= 100.0) {
+  for (double give = NEGLIGIBLE; give < SECOND_MOST && status != QD_OK; give *= 100.0) {
     fill_compliance(w, one, &program->program, which, give * scale);
     status = solve_compliant(w, one, options, program, 1);
   }
@@ -400,12 +396,12 @@ static qd_status soften_round(qd_workspace *w, island *one, const qd_cone_option
   const conic_program *rows = &program->program;
   const double scale = body_scale(w, one, &rows->program, GIVES_CONSTRAINTS);
   qd_status status = find_give(w, one, options, rows, scale, GIVES_CONSTRAINTS);
-  if (status != QD_OK || !(equality_violation(w, one, 0) <= ROUNDED * one->length)) {
+  if (status != QD_OK || !(equality_violation(w, one, 0) <= FILE_ROUNDING * one->length)) {
     return QD_INFEASIBLE;
   }
   status = solve_within(w, one, options, rows, scale, GIVES_CONSTRAINTS);
   const double violation = equality_violation(w, one, 1);
-  one->softened = status == QD_OK && violation > ROUNDED * one->length;
+  one->softened = status == QD_OK && violation > FILE_ROUNDING * one->length;
   one->gave = violation > options->tolerance * one->length;
   return status;
 }
@@ -441,7 +437,7 @@ static qd_status soften_nothing(qd_workspace *w, island *one, const qd_cone_opti
   }
   const double left = largest_left(w, one, &rows->program);
   one->softened = left > options->tolerance * one->length;
-  return left <= ROUNDED * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
+  return left <= FILE_ROUNDING * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
 static qd_status soften_rows(qd_workspace *w, island *one, const qd_cone_options *options,

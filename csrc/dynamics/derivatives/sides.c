@@ -23,8 +23,6 @@
 /* Of an island's length: how far offsets are moved. Less: answers do not tell a slip from rest
  * (conic/tuning.h, WEAK); more: what slides elsewhere in the island changes its own slope. */
 #define SIDE 1e-7
-/* Of the largest multiplier of an island: less is none. */
-#define NO_FORCE 1e-7
 
 /* Ways of joints along which sides are looked at. */
 #define WAYS 2

@@ -12,6 +12,15 @@
 #include "mechanics/pairs/collision.h"
 #include "mechanics/tendon.h"
 
+/* Of the smallest thing's size, or rad: how far constraints of a file may contradict each other.
+ * Implied rows may be off by so much, and what has no solution may give way by it; of the most that
+ * bodies give way by, rows of less set no scale. More: what does contradict itself passes; less:
+ * loops that have moved in long steps have no solution. */
+#define FILE_ROUNDING 1e-4
+
+/* Of the largest force or multiplier: less is none. */
+#define NO_FORCE 1e-7
+
 /* A normal motion that is such a part of the sliding is less than what shapes are known to
  * (meshes come in single precision). */
 #define NORMAL_ZERO 1e-8

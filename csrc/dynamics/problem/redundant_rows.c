@@ -15,10 +15,6 @@
  * centre, where it gives way by this share of a motion; less: contradictions of files that have
  * seven digits stay. */
 #define IMPLIED 1e-3
-/* Of the smallest thing's size, or rad: how far implied rows may be off, as far as constraints that
- * have no solution may give way (recovery.h). More: constraints that do contradict each other are
- * left out; less: loops that have moved in long steps have none. */
-#define AGREES 1e-4
 /* Of a row's length: with less than that left, what rounding has left of others may count. */
 #define CLEARLY_LEFT 0.1
 
@@ -135,7 +131,7 @@ static double tolerance_of(const problem *p, const qd_model *model, const equali
   const int is_turn = row->component >= PART;
   const int is_hinge = s->rows == 1 && s->tendon[0] < 0 &&
                        model->joint_type[model->dof_joint[s->dof[0]]] == QD_HINGE;
-  return AGREES * (is_turn || is_hinge ? 1.0 : model->smallest_size);
+  return FILE_ROUNDING * (is_turn || is_hinge ? 1.0 : model->smallest_size);
 }
 
 /* Of rows i and j of the island's C, which have the same tiles. */

@@ -39,10 +39,10 @@
 #define ACCEPTABLE 1e-7
 
 /* Share that is next to nothing: of a full step, of a row's curvature beside others, of a direction
- * that is left, of the tolerance where rounding is to end a path, of a barrier's g'z beside
- * what it is a sum of. More: paths are given up on that
- * recover, derivatives are called exact that depend on a choice of forces; less: iterations and
- * refinements that change nothing. */
+ * that is left, of the tolerance where rounding is to end a path, of a barrier's g'z beside what it
+ * is a sum of, of natural sizes between cones that touch. More: paths are given up on that recover,
+ * derivatives are called exact that depend on a choice of forces; less: iterations and refinements
+ * that change nothing, derivatives at a kink that nobody is told of. */
 #define SLIGHT 1e-6
 
 /* Share that is small: of a ray's largest force, in what is no part of a proof; of what is allowed,
@@ -70,11 +70,6 @@
 
 /* Of an error: an iteration that leaves more is hardly worth it. */
 #define HARDLY_LESS 0.9
-
-/* Of natural sizes, and of the free motion: cones that are nearer touch; a barrier's natural length
- * and force are no smaller. More: programs that nothing touches take a method more; less:
- * derivatives at a kink that nobody is told of. */
-#define TOUCHING 1e-6
 
 /* Repetitions with a penalty or a shift of 1e-8 or less, each of which leaves that share. */
 #define ROUNDS 4
@@ -112,10 +107,6 @@
 /* Tiles. So many of a factor's column are taken for one with springs of a contact, until one turns
  * out to need more. More: memory; less: workspaces that are laid out again. */
 #define COMPLIANT_TILES 24
-
-/* Stiffness of a row beside the curvature of its columns, up to which it counts as theirs: more
- * would drown what is left. */
-#define STIFFEST_SPRING 1e6
 
 /* Powers of two between held and free directions at which the path stops for a polish, and by which
  * they are to be farther apart for the next one. A guess counts only with its certificate, so an

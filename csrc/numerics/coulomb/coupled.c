@@ -4,15 +4,8 @@
 
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/coulomb/fixed_point.h"
-
-/* Beside the length: contacts that slide by less stick. A box that settles on four corners slides
- * at some of them by 1e-12 to 1e-9 of its size, since no motion has them all at rest. Derivatives
- * through the least of these slips, ratios of roundings, were wrong by up to 5 %; without all of
- * them 0.4 % would be missing. */
-#define SLIDES 1e-10
-/* Pivots of less, beside the largest entry, are none. */
-#define SINGULAR 1e-6
 
 void fixed_point_lay_out(fixed_point *s, const fixed_point_sizes *sizes, arena *a) {
   const size_t blocks = (size_t)sizes->blocks, rows = (size_t)sizes->rows;
@@ -117,7 +110,7 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
     }
     s->miss[i] = s->slip[i] - s->shift[i];
     error = larger(fabs(s->miss[i]), error);
-    if (s->slip[i] > SLIDES * length) {
+    if (s->slip[i] > UNDECIDED * length) {
       set_slope(block, own, s->slip[i], s->slope + block->row);
       s->coupled[s->coupled_count++] = i;
     }

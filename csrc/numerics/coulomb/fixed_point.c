@@ -5,16 +5,13 @@
 
 #include "base/lanes.h"
 #include "base/trace.h"
+#include "numerics/conic/tuning.h"
 
 /* Beside the tolerance: an error that more programs are not worth. */
 #define ENOUGH 1e-5
-/* An error that is such a part of the one before, within the tolerance, is rounding. */
-#define SETTLED 0.3
 /* Programs that may fail on the way. */
 #define SHIFT_PATIENCE 2
-/* The path of the law itself, in large programs: forces times slacks that end it, beside the
- * largest force times the length; factors that it may take. */
-#define ARRIVED 1e-11
+/* Factors that the path of the law itself may take. */
 #define PATH_FACTORS 250
 /* While more contacts may come in, from one start and no other way; of 29 programs two of those
  * that got there at all took more, 195 and 369. */
@@ -24,17 +21,14 @@
 /* Where the caller wants no more than some programs: as many factors as they take. */
 #define PROGRAM_FACTORS 20
 /* Behind the law's own polish programs begin with its solution, which they find again: so near, as
- * a part of the tolerance, is enough. The polish itself: of its own error, and within so many
- * factors, from the path's end or from the solution with fewer contacts. */
+ * a part of the tolerance, is enough. The polish itself: within so many factors, from the path's
+ * end or from the solution with fewer contacts. */
 #define POLISHED 1e-2
-#define LAW_POLISHED 1e-3
 #define POLISH_FACTORS 12
 /* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
  * where it does not. */
 #define SHARE_FALLS 0.7
 #define SHARE_RISES 1.1
-/* Shifts that let go of everything, beside the length. */
-#define OPEN 1e6
 
 /* Ways to the fixed point, in turn. Newton's steps from the convex program's solution are that of
  * nearly all states. They run in circles at kinks, and away in heaps, where many contacts go over
@@ -209,7 +203,7 @@ static void judge(fixed_point_run *run) {
 static int is_enough(const fixed_point_run *run, const fixed_point_options *law) {
   return (law->stop_after > 0 && run->programs >= law->stop_after) ||
          run->error <= (run->polishes ? POLISHED : ENOUGH) * law->tolerance ||
-         (run->best <= law->tolerance && run->error > SETTLED * run->last);
+         (run->best <= law->tolerance && run->error > WELL_LESS * run->last);
 }
 
 /* 1 if the way has come to its end. In large programs what is good enough only gets better. */
@@ -236,7 +230,7 @@ static int polish_law(fixed_point_run *run) {
   }
   const int factored = run->factorizations;
   const int row = trace_open(run->options->trace, "law's Newton", 0, "from the point at hand");
-  const int found = primal_polish(path, run->program, LAW_POLISHED * run->tolerance, POLISH_FACTORS,
+  const int found = primal_polish(path, run->program, SMALL * run->tolerance, POLISH_FACTORS,
                                   &run->factorizations);
   trace_effort(run->options->trace, 0, run->factorizations - factored);
   trace_close(run->options->trace, row, NAN, found ? "solved" : "no answer");
@@ -279,7 +273,7 @@ static int start_on_path(fixed_point_run *run) {
   use_no_shifts(run);
   const int factored = run->factorizations;
   const int row = trace_open(run->options->trace, "law's path", 0, "no slips led on");
-  const int found = primal_path_follow(&s->path, run->program, ARRIVED * run->program->length,
+  const int found = primal_path_follow(&s->path, run->program, ACCEPTED * run->program->length,
                                        run->path_starts, run->path_factors, &run->factorizations);
   trace_effort(run->options->trace, 0, run->factorizations - factored);
   trace_close(run->options->trace, row, NAN, found ? "end found" : "no answer");
@@ -302,7 +296,7 @@ static void begin_way(fixed_point_run *run, fixed_point_way next) {
   run->newton_below = run->way == BY_SLIPS ? AGAIN * run->best : HUGE_VAL;
   run->slips = 0;
   for (int i = 0; i < s->block_count && run->way == BY_SLIPS; ++i) {
-    s->next[i] = OPEN * run->program->length;
+    s->next[i] = CERTIFICATE_SCALE * run->program->length;
   }
   if (run->way == BY_SLIPS) {
     use_shifts(run, s->next);
@@ -311,7 +305,7 @@ static void begin_way(fixed_point_run *run, fixed_point_way next) {
 
 /* The next shifts on the way. */
 static void go_on(fixed_point_run *run) {
-  run->polishes &= run->error <= SETTLED * run->last;
+  run->polishes &= run->error <= WELL_LESS * run->last;
   choose_next(run);
   use_shifts(run, run->s->next);
 }

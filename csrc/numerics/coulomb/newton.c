@@ -20,10 +20,8 @@
 #define RISES 3
 /* of W's diagonal */
 #define NEWTON_PROXIMAL 1e-11
-/* A pivot beside its tile below which forces are not unique, */
+/* A pivot beside its tile below which forces are not unique. */
 #define WEAKEST_PIVOT 1e-8
-/* and a cone that is so near to another state, in units, leaves the set undecided. */
-#define UNDECIDED 1e-10
 
 /* Adds a cone's rows: -residual into rhs, A and B of A dlambda + B dw. Returns |residual|^2. */
 static double set_tail(qd_coulomb_workspace *work, const coulomb_contact *contact,

@@ -19,6 +19,7 @@
 
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/coulomb/work.h"
 
 #include "numerics/vectors.h"
@@ -197,7 +198,7 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   add_bend(work, predicted, share);
   solve_step(work, share);
   const double length = coulomb_reach(work->cone, work->cone_count, BACK_OFF);
-  if (length >= SHORT_OF_ALL) {
+  if (length >= SHORT_STEP) {
     return length;
   }
   find_residual(work, work->rhs);

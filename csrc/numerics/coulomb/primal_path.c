@@ -26,7 +26,6 @@
 #define ASTRAY 0.05
 /* A flow that has not come to rest after so many steps goes on from farther back. */
 #define FLOW_STEPS 40
-#define BACK 10.0
 /* Starts that are tried in turn: slacks beside the largest free one. */
 static const double STARTS[PRIMAL_STARTS] = {1.0, 100.0};
 
@@ -173,7 +172,7 @@ static void step_along(primal_run *run) {
     falls = (1.0 - AHEAD) * length;
     if (larger(falls, first) < WORTH && run->least < OFF_CENTRE * run->mu) {
       const double centring = try_step(run, 1.0);
-      if (centring > SHORT_OF_ALL) {
+      if (centring > SHORT_STEP) {
         take(p, centring);
         return;
       }
@@ -202,7 +201,7 @@ static void step_flow(primal_run *run) {
   for (;;) {
     factor(run);
     length = try_step(run, 1.0);
-    if (length >= SHORT_OF_ALL) {
+    if (length >= SHORT_STEP) {
       break;
     }
     const double before = p->hold;
@@ -220,7 +219,7 @@ static void step_flow(primal_run *run) {
   take(p, length);
   run->flows = p->hold > 0.0 || length < 1.0;
   if (++run->flow_steps == FLOW_STEPS) {
-    run->target *= BACK;
+    run->target *= TENFOLD;
     run->flow_steps = 0;
   }
 }

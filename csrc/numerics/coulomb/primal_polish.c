@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/coulomb/primal_path.h"
 
 #include "numerics/vectors.h"
@@ -21,9 +22,8 @@
 #define HARD 1e3
 /* An error that is not halved in so many steps leads nowhere. */
 #define POLISH_STEPS 3
-/* Motions that the equations answer with so many times what they are, after so many steps of the
- * power method, are free. */
-#define FREE 1e6
+/* Steps of the power method: a motion that the equations answer with more than what is next to
+ * nothing of it is free. */
 #define POWER_STEPS 3
 
 /* y of the cone; the length of its tail. */
@@ -154,7 +154,7 @@ int primal_is_regular(primal_path *p, const conic_program *program) {
     size = cost_norm(p, program, p->dx, p->rhs);
     most = size > most ? size : most;
   }
-  return p->lu.sign > 0 && most < FREE;
+  return p->lu.sign > 0 && SLIGHT * most < 1.0;
 }
 
 int primal_polish(primal_path *p, const conic_program *program, double tolerance, int most_factors,

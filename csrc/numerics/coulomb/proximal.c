@@ -12,14 +12,13 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/coulomb/work.h"
 
-/* Share of W's diagonal: at first, and its bounds. It falls where Newton is quick, half as much
- * where it is slow, and rises where it fails. At the least one all that is to be had is had: a
+/* Share of W's diagonal, at first. It falls where Newton is quick, half as much where it is slow,
+ * and rises where it fails. At rounding of the caller's numbers all that is to be had is had: a
  * solution, or forces that grow without end. */
 #define WEIGHT_FIRST 1e-2
-#define WEIGHT_LEAST 1e-9
-#define WEIGHT_MOST 10.0
 #define WEIGHT_FALLS 0.4
 #define WEIGHT_RISES 3.0
 #define QUICK 3
@@ -79,9 +78,9 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
     centre[i] += length * (work->force[i] - centre[i]);
   }
   if (!whole) {
-    return smaller(WEIGHT_RISES * weight, WEIGHT_MOST);
+    return smaller(WEIGHT_RISES * weight, TENFOLD);
   }
-  return larger((steps <= QUICK ? WEIGHT_FALLS : 2.0 * WEIGHT_FALLS) * weight, WEIGHT_LEAST);
+  return larger((steps <= QUICK ? WEIGHT_FALLS : 2.0 * WEIGHT_FALLS) * weight, CALLERS_ROUNDING);
 }
 
 void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
@@ -91,7 +90,7 @@ void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
   *regular = 0;
   memcpy(work->path_force, work->best_force, 4 * (size_t)work->tile_count * sizeof(double));
   while (!work->stopped && run->factorizations < last && work->best_error > run->goal &&
-         weight > WEIGHT_LEAST) {
+         weight > CALLERS_ROUNDING) {
     weight = step_proximal(work, weight, run);
     coulomb_find_w(work, work->force, work->w);
     coulomb_keep_best(work, coulomb_error(work, work->force, work->w));

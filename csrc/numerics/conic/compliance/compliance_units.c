@@ -26,7 +26,7 @@ void compliance_find_stiffness(const compliant_program *soft, const conic_progra
   }
   for (int j = 0; j < soft->variables; ++j) {
     const double own = compliance_curvature(source, j);
-    out[j] = own > 0.0 ? own + smaller(out[j], STIFFEST_SPRING * own) : out[j];
+    out[j] = own > 0.0 ? own + smaller(out[j], own / SLIGHT) : out[j];
   }
 }
 

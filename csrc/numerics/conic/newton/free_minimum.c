@@ -112,7 +112,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
       nearest = smaller(nearest, -violation[c]);
     }
   }
-  if (nearest <= TOUCHING * workspace->units.length) {
+  if (nearest <= SLIGHT * workspace->units.length) {
     return 0;
   }
   conic_zero_slots(workspace, workspace->iterate.dual);

@@ -78,7 +78,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
   if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */
-    length = larger(length, TOUCHING * row * x);
+    length = larger(length, SLIGHT * row * x);
   }
   if (length == 0.0 && units->by_offsets) {
     length = row * equality_offset(workspace);
@@ -90,7 +90,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
     force = length / (row * row);
   }
   if (!exact) {
-    force = larger(force, TOUCHING * length / (row * row));
+    force = larger(force, SLIGHT * length / (row * row));
   }
   units->near_length = LENGTH_SHARE * larger(sums.near_roots * sums.near_roots, 0.01 * worst);
   if (units->near_length == 0.0) {
