@@ -15,8 +15,7 @@ void fixed_point_lay_out(fixed_point *s, const fixed_point_sizes *sizes, arena *
   ARENA_DOUBLES(a, rows, &s->offset, &s->slope);
   s->coupled = arena_ints(a, blocks);
   s->matrix_room = (int)room;
-  s->matrix = arena_doubles(a, room * room);
-  ARENA_INTS(a, room, &s->row_of, &s->column_of);
+  dense_qr_lay_out(&s->matrix, room, room, 1, a);
   s->best_shift = arena_doubles(a, blocks);
   s->best_solution =
       arena_doubles(a, (size_t)sizes->variables + 2 * rows + (size_t)sizes->equalities);
@@ -190,63 +189,6 @@ void fixed_point_take_shifts(const fixed_point *s, const double *rows, double *t
 
 /* ---------------------------------------------------------------- the matrix */
 
-static void swap_ints(int *a, int *b) {
-  const int kept = *a;
-  *a = *b;
-  *b = kept;
-}
-
-/* The largest entry of what is left, at *row, *column of the pivots' order. */
-static double find_pivot(const fixed_point *s, int k, int *row, int *column) {
-  const int n = s->coupled_count;
-  double best = -1.0;
-  for (int i = k; i < n; ++i) {
-    const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-    for (int j = k; j < n; ++j) {
-      const double size = fabs(own[s->column_of[j]]);
-      if (size > best) {
-        best = size;
-        *row = i;
-        *column = j;
-      }
-    }
-  }
-  return best;
-}
-
-/* LU by complete pivoting: what is singular has its rank. */
-static void factor_matrix(fixed_point *s) {
-  const int n = s->coupled_count;
-  double first = 0.0;
-  s->sign = 1;
-  for (int i = 0; i < n; ++i) {
-    s->row_of[i] = s->column_of[i] = i;
-  }
-  for (s->rank = 0; s->rank < n; ++s->rank) {
-    const int k = s->rank;
-    int row = k, column = k;
-    const double size = find_pivot(s, k, &row, &column);
-    first = k == 0 ? size : first;
-    if (!(size > SINGULAR * first)) {
-      return;
-    }
-    s->sign = (row != k) != (column != k) ? -s->sign : s->sign;
-    swap_ints(s->row_of + k, s->row_of + row);
-    swap_ints(s->column_of + k, s->column_of + column);
-    const double *own = s->matrix + (size_t)s->row_of[k] * (size_t)n;
-    const double pivot = own[s->column_of[k]];
-    s->sign = pivot < 0.0 ? -s->sign : s->sign;
-    for (int i = k + 1; i < n; ++i) {
-      double *other = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-      const double factor = other[s->column_of[k]] / pivot;
-      other[s->column_of[k]] = factor;
-      for (int j = k + 1; j < n && factor != 0.0; ++j) {
-        other[s->column_of[j]] -= factor * own[s->column_of[j]];
-      }
-    }
-  }
-}
-
 int fixed_point_factor(fixed_point *s, qd_cone_workspace *workspace, const conic_program *program) {
   const int n = s->coupled_count;
   const qd_cone_program *sizes = &program->program;
@@ -268,73 +210,34 @@ int fixed_point_factor(fixed_point *s, qd_cone_workspace *workspace, const conic
     fixed_point_take_slopes(s, program, s->four_x, s->four_rows, s->four_shift);
     for (int i = 0; i < n; ++i) {
       for (int k = 0; k < width; ++k) {
-        s->matrix[(size_t)i * (size_t)n + (size_t)(first + k)] =
+        s->matrix.factor[(size_t)(first + k) * (size_t)n + (size_t)i] =
             (i == first + k) - s->four_shift[4 * i + k];
       }
     }
   }
-  factor_matrix(s);
+  dense_qr_factor(&s->matrix, n, n, SLIGHT);
   return 1;
 }
 
-/* One right-hand side in the order of pivots: y = U^-1 L^-1 y, what is beyond the rank zero. */
-static void solve_in_order(const fixed_point *s, double *y) {
-  const int n = s->coupled_count, rank = s->rank;
-  for (int i = 1; i < rank; ++i) {
-    const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-    for (int j = 0; j < i; ++j) {
-      y[i] -= own[s->column_of[j]] * y[j];
-    }
-  }
-  for (int i = rank - 1; i >= 0; --i) {
-    const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-    for (int j = i + 1; j < rank; ++j) {
-      y[i] -= own[s->column_of[j]] * y[j];
-    }
-    y[i] /= own[s->column_of[i]];
-  }
-  for (int i = rank; i < n; ++i) {
-    y[i] = 0.0;
-  }
-}
-
-/* The same of the transposed matrix: y = L'^-1 U'^-1 y */
-static void solve_transposed_in_order(const fixed_point *s, double *y) {
-  const int n = s->coupled_count, rank = s->rank;
-  for (int i = 0; i < rank; ++i) {
-    const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-    y[i] /= own[s->column_of[i]];
-    for (int j = i + 1; j < rank; ++j) {
-      y[j] -= own[s->column_of[j]] * y[i];
-    }
-  }
-  for (int i = rank - 1; i > 0; --i) {
-    const double *own = s->matrix + (size_t)s->row_of[i] * (size_t)n;
-    for (int j = 0; j < i; ++j) {
-      y[j] -= own[s->column_of[j]] * y[i];
-    }
-  }
-  for (int i = rank; i < n; ++i) {
-    y[i] = 0.0;
-  }
-}
-
 void fixed_point_matrix_solve(const fixed_point *s, int transposed, int width, double *x) {
+  const dense_qr *qr = &s->matrix;
   const int n = s->coupled_count;
-  const int *from = transposed ? s->column_of : s->row_of;
-  const int *to = transposed ? s->row_of : s->column_of;
   double y[FIXED_POINT_DENSE];
-  for (int k = 0; k < width; ++k) {
+  for (int k = 0; k < width && n > 0; ++k) {
+    double *own = x + k;
     for (int i = 0; i < n; ++i) {
-      y[i] = x[(size_t)from[i] * (size_t)width + (size_t)k];
+      y[i] = own[(transposed ? qr->order[i] : i) * width];
     }
+    if (!transposed) {
+      dense_qr_rotate(qr, 0, 1, y);
+    }
+    memset(y + qr->rank, 0, (size_t)(n - qr->rank) * sizeof(double));
+    dense_qr_solve_R(qr, transposed, y);
     if (transposed) {
-      solve_transposed_in_order(s, y);
-    } else {
-      solve_in_order(s, y);
+      dense_qr_rotate(qr, 1, 1, y);
     }
     for (int i = 0; i < n; ++i) {
-      x[(size_t)to[i] * (size_t)width + (size_t)k] = y[i];
+      own[(transposed ? i : qr->order[i]) * width] = y[i];
     }
   }
 }

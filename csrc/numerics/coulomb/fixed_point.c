@@ -132,7 +132,7 @@ static int step_newton(fixed_point_run *run) {
     step[k] = s->miss[s->coupled[k]];
   }
   fixed_point_matrix_solve(s, 0, 1, step);
-  run->regular = s->rank == s->coupled_count && s->sign > 0;
+  run->regular = s->matrix.rank == s->coupled_count && dense_qr_sign(&s->matrix) > 0;
   for (int k = 0; k < s->coupled_count; ++k) {
     s->next[s->coupled[k]] = s->shift[s->coupled[k]] + step[k];
   }

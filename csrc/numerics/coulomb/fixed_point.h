@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "numerics/conic/conic.h"
 #include "numerics/coulomb/primal_path.h"
+#include "numerics/dense_qr.h"
 
 /* Contacts that slide under load, beyond which there is no matrix. */
 #define FIXED_POINT_DENSE 512
@@ -34,20 +35,18 @@ typedef struct fixed_point_block {
 typedef struct fixed_point {
   int block_count;
   fixed_point_block *block;
-  double *shift;     /* (blocks) in g */
-  double *offset;    /* (rows) g without shifts, which may be so large that they would round it */
-  double *slip;      /* (blocks) of the solution: what shift should be */
-  double *miss;      /* (blocks) slip - shift of those with force, else 0 */
-  double *slope;     /* (rows) of blocks that couple: slip changes by slope'(d Gx + dg) */
-  int coupled_count; /* blocks that slide under load */
-  int *coupled;      /* (blocks) */
-  int matrix_room;   /* coupled blocks that there is room for in: */
-  double *matrix;    /* (coupled, coupled) LU factors of 1 - d slip / d shift */
-  int *row_of, *column_of; /* (coupled) its pivots */
-  int rank, sign;          /* of the matrix, and of its determinant */
-  double *best_shift;      /* (blocks) of the smallest error */
-  double *best_solution;   /* (variables, rows, rows, equalities) likewise */
-  double *next;            /* (blocks) shifts to be tried */
+  double *shift;      /* (blocks) in g */
+  double *offset;     /* (rows) g without shifts, which may be so large that they would round it */
+  double *slip;       /* (blocks) of the solution: what shift should be */
+  double *miss;       /* (blocks) slip - shift of those with force, else 0 */
+  double *slope;      /* (rows) of blocks that couple: slip changes by slope'(d Gx + dg) */
+  int coupled_count;  /* blocks that slide under load */
+  int *coupled;       /* (blocks) */
+  int matrix_room;    /* coupled blocks that there is room for in: */
+  dense_qr matrix;    /* (coupled, coupled) 1 - d slip / d shift */
+  double *best_shift; /* (blocks) of the smallest error */
+  double *best_solution;  /* (variables, rows, rows, equalities) likewise */
+  double *next;           /* (blocks) shifts to be tried */
   double *before, *share; /* (blocks) misses before the last step to slips, and shares of the way */
   double *four_rows, *four_duals; /* (rows, 4) */
   double *four_stationarity;      /* (variables, 4), likewise */

@@ -38,7 +38,7 @@ qd_status fixed_point_sensitivity_prepare(fixed_point *s, qd_cone_workspace *wor
   if (!fixed_point_factor(s, workspace, program)) {
     return QD_OUT_OF_MEMORY;
   }
-  *exact &= s->rank == s->coupled_count;
+  *exact &= s->matrix.rank == s->coupled_count;
   return QD_OK;
 }
 

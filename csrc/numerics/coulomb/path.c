@@ -21,8 +21,8 @@
 #include "base/rounding.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/coulomb/work.h"
-
 #include "numerics/vectors.h"
+
 /* Steps that stay below it are tried with less of the law's slope. */
 #define TOO_SHORT 0.15
 /* Iterations without a smaller error that end the path. */

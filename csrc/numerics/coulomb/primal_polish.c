@@ -15,8 +15,8 @@
 #include "base/lanes.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/coulomb/primal_path.h"
-
 #include "numerics/vectors.h"
+
 /* What holds beside the stiffness. 1e2: twice as many steps; 1e5: steps that overshoot where the
  * set is not found at once; 1e8: rounding of w, times this, in the forces. */
 #define HARD 1e3

@@ -7,40 +7,22 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/tuning.h"
-#include "numerics/tiles/blas.h"
+#include "numerics/vectors.h"
 
 #define ROUNDING_UNITS 8.0 /* units of rounding that a row's distance from those before may be */
 
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
-  space->rows = arena_doubles(a, equalities * variables);
-  ARENA_DOUBLES(a, equalities, &space->tau, &space->row_scale, &space->offset);
-  space->order = arena_ints(a, equalities);
+  dense_qr_lay_out(&space->qr, variables, equalities, variables + rows, a);
+  ARENA_DOUBLES(a, equalities, &space->row_scale, &space->offset);
   ARENA_DOUBLES(a, variables, &space->column_scale, &space->work, &space->b, &space->y);
   space->Q = arena_doubles(a, variables * variables);
   space->G = arena_doubles(a, rows * variables);
   space->g = arena_doubles(a, rows);
-  space->scratch_size = (int)(variables + rows + 3 * equalities) + 1;
-  space->scratch = arena_doubles(a, (size_t)space->scratch_size);
-}
-
-/* a += factor b */
-static void add(double *a, double factor, const double *b, int count) {
-  for (int i = 0; i < count; ++i) {
-    a[i] += factor * b[i];
-  }
 }
 
 static double *row_of(const equality_space *space, int k) {
-  return space->rows + (size_t)k * (size_t)space->variables;
-}
-
-/* M = H'M (n, columns), or H M, of columns in a row each. */
-static void rotate(const equality_space *space, int back, int columns, double *M) {
-  const int n = space->variables;
-  BLAS_NAME(LAPACKE_dormqr_work)(LAPACK_COL_MAJOR, 'L', back ? 'N' : 'T', n, columns, space->rank,
-                                 space->rows, n, space->tau, M, n, space->scratch,
-                                 space->scratch_size);
+  return space->qr.factor + (size_t)k * (size_t)space->variables;
 }
 
 /* ------------------------------------------------------------ factor */
@@ -64,42 +46,18 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
   }
 }
 
-static void factor_rows(equality_space *space) {
-  const int n = space->variables, p = space->equalities;
-  const double rounding = ROUNDING_UNITS * DBL_EPSILON * (n + p);
-  memset(space->order, 0, (size_t)p * sizeof(int)); /* each row may be a pivot */
-  BLAS_NAME(LAPACKE_dgeqp3_work)(LAPACK_COL_MAJOR, n, p, space->rows, n, space->order, space->tau,
-                                 space->scratch, space->scratch_size);
-  for (int j = 0; j < p; ++j) {
-    --space->order[j];
-  }
-  for (space->rank = 0; space->rank < p && space->rank < n; ++space->rank) {
-    if (!(fabs(row_of(space, space->rank)[space->rank]) > rounding)) {
-      return;
-    }
-  }
-}
-
-/* out (rank) with R_11 out = right, in place */
-static void solve_R(const equality_space *space, double *right) {
-  for (int j = space->rank - 1; j >= 0; --j) {
-    right[j] /= row_of(space, j)[j];
-    add(right, -right[j], row_of(space, j), j);
-  }
-}
-
 /* y_1; the first row that is not satisfied then, or -1. */
 static int solve_rows(equality_space *space, const double *c) {
   double *y = space->offset;
   for (int j = 0; j < space->equalities; ++j) {
-    const int i = space->order[j], known = j < space->rank ? j : space->rank;
+    const int i = space->qr.order[j], known = j < space->qr.rank ? j : space->qr.rank;
     const double *R = row_of(space, j), own = space->row_scale[i] * c[i];
     double sum = own, size = fabs(own);
     for (int k = 0; k < known; ++k) {
       sum += R[k] * y[k];
       size += fabs(R[k] * y[k]);
     }
-    if (j < space->rank) {
+    if (j < space->qr.rank) {
       y[j] = -sum / R[j];
     } else if (fabs(sum) > CALLERS_ROUNDING * size) {
       return j;
@@ -111,12 +69,12 @@ static int solve_rows(equality_space *space, const double *c) {
 /* A row that depends on the others, less what they make of it. */
 static void prove(equality_space *space, const double *c, int row, double *dual_eq) {
   double *share = space->work, value = 0.0;
-  memcpy(share, row_of(space, row), (size_t)space->rank * sizeof(double));
-  solve_R(space, share);
+  memcpy(share, row_of(space, row), (size_t)space->qr.rank * sizeof(double));
+  dense_qr_solve_R(&space->qr, 0, share);
   memset(dual_eq, 0, (size_t)space->equalities * sizeof(double));
-  dual_eq[space->order[row]] = space->row_scale[space->order[row]];
-  for (int j = 0; j < space->rank; ++j) {
-    dual_eq[space->order[j]] = -share[j] * space->row_scale[space->order[j]];
+  dual_eq[space->qr.order[row]] = space->row_scale[space->qr.order[row]];
+  for (int j = 0; j < space->qr.rank; ++j) {
+    dual_eq[space->qr.order[j]] = -share[j] * space->row_scale[space->qr.order[j]];
   }
   for (int i = 0; i < space->equalities; ++i) {
     value += dual_eq[i] * c[i];
@@ -130,7 +88,8 @@ int equality_space_find(equality_space *space, const qd_cone_program *program, d
   space->variables = program->variable_count;
   space->equalities = program->equality_count;
   read_rows(space, program);
-  factor_rows(space);
+  dense_qr_factor(&space->qr, space->variables, space->equalities,
+                  ROUNDING_UNITS * DBL_EPSILON * (space->variables + space->equalities));
   const int row = solve_rows(space, program->c);
   if (row >= 0) {
     prove(space, program->c, row, dual_eq);
@@ -149,7 +108,7 @@ static void restrict_cost(equality_space *space, const double *Q) {
       M[i * n + j] = space->column_scale[i] * Q[i * n + j] * space->column_scale[j];
     }
   }
-  rotate(space, 0, space->variables, M);
+  dense_qr_rotate(&space->qr, 0, space->variables, M);
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < i; ++j) {
       const double kept = M[i * n + j];
@@ -157,7 +116,7 @@ static void restrict_cost(equality_space *space, const double *Q) {
       M[j * n + i] = kept;
     }
   }
-  rotate(space, 0, space->variables, M);
+  dense_qr_rotate(&space->qr, 0, space->variables, M);
   for (size_t i = 0; i < n; ++i) { /* symmetric but for rounding */
     for (size_t j = 0; j < i; ++j) {
       M[i * n + j] = M[j * n + i];
@@ -167,9 +126,9 @@ static void restrict_cost(equality_space *space, const double *Q) {
 
 /* M (rows, n) without its first `rank` columns */
 static void pack_columns(const equality_space *space, double *M, int first_row, int rows) {
-  const size_t n = (size_t)space->variables, left = n - (size_t)space->rank;
+  const size_t n = (size_t)space->variables, left = n - (size_t)space->qr.rank;
   for (size_t i = 0; i < (size_t)rows; ++i) {
-    memmove(M + i * left, M + ((size_t)first_row + i) * n + (size_t)space->rank,
+    memmove(M + i * left, M + ((size_t)first_row + i) * n + (size_t)space->qr.rank,
             left * sizeof(double));
   }
 }
@@ -191,12 +150,12 @@ static void restrict_rows(equality_space *space, const double *G, int rows) {
   for (size_t i = 0; i < (size_t)rows * n; ++i) {
     space->G[i] = G[i] * space->column_scale[i % n];
   }
-  rotate(space, 0, rows, space->G);
+  dense_qr_rotate(&space->qr, 0, rows, space->G);
 }
 
 /* Where nothing is left to choose, a variable that nothing knows. */
 static int leave_idle_variable(equality_space *space, qd_cone_program *program) {
-  if (space->rank < space->variables) {
+  if (space->qr.rank < space->variables) {
     return 0;
   }
   space->Q[0] = 1.0;
@@ -207,7 +166,7 @@ static int leave_idle_variable(equality_space *space, qd_cone_program *program) 
 
 qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_program *program) {
   qd_cone_program out = *program;
-  const int n = space->variables, m = program->row_count, left = n - space->rank;
+  const int n = space->variables, m = program->row_count, left = n - space->qr.rank;
   double *x = space->y;
   equality_space_point(space, NULL, 0, x);
   for (int i = 0; i < m; ++i) {
@@ -217,10 +176,10 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
     space->b[i] = space->column_scale[i] *
                   (program->b[i] + dot_product(program->Q + (size_t)i * (size_t)n, x, n));
   }
-  rotate(space, 0, 1, space->b);
-  memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
+  dense_qr_rotate(&space->qr, 0, 1, space->b);
+  memmove(space->b, space->b + space->qr.rank, (size_t)left * sizeof(double));
   restrict_cost(space, program->Q);
-  pack_columns(space, space->Q, space->rank, left);
+  pack_columns(space, space->Q, space->qr.rank, left);
   clear_rounding(space->Q, left, ROUNDING_UNITS * DBL_EPSILON * n);
   restrict_rows(space, program->G, m);
   pack_columns(space, space->G, 0, m);
@@ -241,18 +200,18 @@ void equality_space_coordinates(equality_space *space, const double *x, double *
   for (int j = 0; j < n; ++j) {
     space->work[j] = x[j] / space->column_scale[j];
   }
-  rotate(space, 0, 1, space->work);
-  memcpy(y, space->work + space->rank, (size_t)(n - space->rank) * sizeof(double));
+  dense_qr_rotate(&space->qr, 0, 1, space->work);
+  memcpy(y, space->work + space->qr.rank, (size_t)(n - space->qr.rank) * sizeof(double));
 }
 
 void equality_space_point(const equality_space *space, const double *y, int is_direction,
                           double *x) {
   const int n = space->variables;
   for (int j = 0; j < n; ++j) {
-    x[j] =
-        j >= space->rank ? (y ? y[j - space->rank] : 0.0) : (is_direction ? 0.0 : space->offset[j]);
+    x[j] = j >= space->qr.rank ? (y ? y[j - space->qr.rank] : 0.0)
+                               : (is_direction ? 0.0 : space->offset[j]);
   }
-  rotate(space, 1, 1, x);
+  dense_qr_rotate(&space->qr, 1, 1, x);
   for (int j = 0; j < n; ++j) {
     x[j] *= space->column_scale[j];
   }
@@ -266,14 +225,15 @@ void equality_space_multipliers(equality_space *space, const qd_cone_program *pr
     left[j] = x ? program->b[j] + dot_product(program->Q + (size_t)j * (size_t)n, x, n) : 0.0;
   }
   for (int i = 0; i < program->row_count; ++i) {
-    add(left, -dual[i], program->G + (size_t)i * (size_t)n, n);
+    add_scaled(left, -dual[i], program->G + (size_t)i * (size_t)n, n);
   }
   for (int j = 0; j < n; ++j) {
     left[j] *= space->column_scale[j];
   }
-  rotate(space, 0, 1, left);
-  solve_R(space, left);
+  dense_qr_rotate(&space->qr, 0, 1, left);
+  dense_qr_solve_R(&space->qr, 0, left);
   for (int j = 0; j < space->equalities; ++j) {
-    dual_eq[space->order[j]] = j < space->rank ? left[j] * space->row_scale[space->order[j]] : 0.0;
+    dual_eq[space->qr.order[j]] =
+        j < space->qr.rank ? left[j] * space->row_scale[space->qr.order[j]] : 0.0;
   }
 }

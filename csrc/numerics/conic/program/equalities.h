@@ -2,7 +2,7 @@
 #ifndef QD_NUMERICS_CONIC_EQUALITIES_H
 #define QD_NUMERICS_CONIC_EQUALITIES_H
 
-#include "base/arena.h"
+#include "numerics/dense_qr.h"
 #include "qdsim/solvers.h"
 
 /* A program on the points that satisfy its equalities, and the way back. With columns scaled by D
@@ -13,16 +13,11 @@
  */
 typedef struct equality_space {
   int variables, equalities;
-  int rank;             /* independent rows */
-  double *rows;         /* (equalities, variables) R, and H as LAPACK keeps it: */
-  double *tau;          /* (equalities) */
+  dense_qr qr;          /* of (SCD)'; its rank: independent rows */
   double *row_scale;    /* (equalities) */
   double *offset;       /* (equalities) y_1 */
   double *column_scale; /* (variables) D */
   double *work;         /* (variables) */
-  int *order;           /* (equalities) original row */
-  double *scratch;      /* of LAPACK */
-  int scratch_size;
   double *Q, *G, *b, *g, *y;
 } equality_space;
 
