@@ -30,9 +30,9 @@ static void list_blocks(const problem *p, island *one) {
 
 static qd_status solve_convex(problem *p, island *one, const qd_cone_options *options,
                               const island_program *program) {
+  const conic_answer out = answer_of(p, one);
   const qd_status status =
-      conic_solve(one->cone_workspace, options, &program->program, p->x + one->variable,
-                  p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality, &one->info);
+      conic_solve(one->cone_workspace, options, &program->program, &out, &one->info);
   effort_add(&p->effort, &one->info);
   return status;
 }
@@ -54,10 +54,10 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   const fixed_point_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
                                    cone_options->warm_start,
                                    p->hurried && options->stop_after == 0};
-  const qd_status status = fixed_point_solve(
-      &one->fixed_point, one->cone_workspace, cone_options, &law, &program->program,
-      p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,
-      p->dual_eq + one->equality, &one->info, &one->report);
+  const conic_answer out = answer_of(p, one);
+  const qd_status status =
+      fixed_point_solve(&one->fixed_point, one->cone_workspace, cone_options, &law,
+                        &program->program, p->g + one->row, &out, &one->info, &one->report);
   effort_add(&p->effort, &one->info);
   if (status == QD_OK && one->report.programs > 1) {
     one->info.method = QD_METHOD_COULOMB;
@@ -176,18 +176,13 @@ qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
   return status;
 }
 
-void law_sensitivity_solve(problem *p, island *one, int transposed, int count,
-                           const double *d_stationarity, const double *d_slack,
-                           const double *d_equality, double *dx, double *d_dual,
-                           double *d_dual_eq) {
+void law_sensitivity_solve(problem *p, island *one, int transposed, const conic_change *change) {
   if (!is_shifted(p, one)) {
-    conic_sensitivity_solve(one->cone_workspace, count, d_stationarity, d_slack, d_equality, dx,
-                            d_dual, d_dual_eq);
+    conic_sensitivity_solve(one->cone_workspace, change);
     return;
   }
   island_program program;
   problem_program(p, one, &program);
   fixed_point_sensitivity_solve(&one->fixed_point, one->cone_workspace, &program.program,
-                                transposed, count, d_stationarity, d_slack, d_equality, dx, d_dual,
-                                d_dual_eq);
+                                transposed, change);
 }

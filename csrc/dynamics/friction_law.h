@@ -25,8 +25,6 @@ void law_report(const island *one, qd_step_result *result);
 /* conic_sensitivity_prepare and _solve of the island's solution. transposed: of d_stationarity =
  * -y alone, the z, mu and nu that conic.h tells of. */
 qd_status law_sensitivity_prepare(problem *p, island *one, int *exact);
-void law_sensitivity_solve(problem *p, island *one, int transposed, int count,
-                           const double *d_stationarity, const double *d_slack,
-                           const double *d_equality, double *dx, double *d_dual, double *d_dual_eq);
+void law_sensitivity_solve(problem *p, island *one, int transposed, const conic_change *change);
 
 #endif

@@ -143,9 +143,8 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
                              program->program.c == p->recovery_held_eq + one->equality
                                  ? "least violations"
                                  : "the step within them");
-  const qd_status status =
-      conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
-                  p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  const conic_answer out = answer_of(p, one);
+  const qd_status status = conic_solve(one->cone_workspace, &own, &soft, &out, &one->info);
   effort_add(&p->effort, &one->info);
   trace_close_with(own.trace, row, &one->info, status);
   return status;

@@ -39,10 +39,13 @@ static void solve_forward(const solved_step *s, int count) {
   const differential *d = &s->w->differential;
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
-    law_sensitivity_solve(p, one, 0, count, d->four_r + one->variable * count,
-                          p->four_w + one->row * count, d->four_e + one->equality * count,
-                          d->four_x + one->variable * count, NULL, NULL);
-    pressure_derivative_correct(s, one, d->four_x + one->variable * count, count);
+    const conic_change change = {.count = count,
+                                 .d_stationarity = d->four_r + one->variable * count,
+                                 .d_slack = p->four_w + one->row * count,
+                                 .d_equality = d->four_e + one->equality * count,
+                                 .dx = d->four_x + one->variable * count};
+    law_sensitivity_solve(p, one, 0, &change);
+    pressure_derivative_correct(s, one, change.dx, count);
   }
 }
 
@@ -120,9 +123,12 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
   }
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
-    law_sensitivity_solve(p, one, 1, width, d->four_r + one->variable * width, NULL, NULL,
-                          d->four_x + one->variable * width, p->four_w + one->row * width,
-                          d->four_e + one->equality * width);
+    const conic_change change = {.count = width,
+                                 .d_stationarity = d->four_r + one->variable * width,
+                                 .dx = d->four_x + one->variable * width,
+                                 .d_dual = p->four_w + one->row * width,
+                                 .d_dual_eq = d->four_e + one->equality * width};
+    law_sensitivity_solve(p, one, 1, &change);
   }
 }
 

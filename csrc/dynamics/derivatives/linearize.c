@@ -264,16 +264,18 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
 static void solve_columns(const qd_model *model, problem *p, sensitivity *s, island *one) {
   const int n = one->variable_count, loads = (n + 3) / 4 * 4;
   if (!has_fewer_loads(s, one)) {
-    law_sensitivity_solve(p, one, 0, s->columns, s->d_stationarity, s->d_slack, s->d_equality,
-                          s->d_x, NULL, NULL);
+    const conic_change change = {
+        s->columns, s->d_stationarity, s->d_slack, s->d_equality, s->d_x, NULL, NULL};
+    law_sensitivity_solve(p, one, 0, &change);
     return;
   }
   memset(s->unit, 0, (size_t)n * (size_t)loads * sizeof(double));
   for (int i = 0; i < n; ++i) {
     s->unit[(size_t)i * (size_t)loads + (size_t)i] = -1.0;
   }
-  law_sensitivity_solve(p, one, 1, loads, s->unit, NULL, NULL, s->response, s->slack_response,
-                        s->equality_response);
+  const conic_change response = {
+      loads, s->unit, NULL, NULL, s->response, s->slack_response, s->equality_response};
+  law_sensitivity_solve(p, one, 1, &response);
   combine_responses(s, one, p->timed_count > 0, (size_t)loads);
   combine_inputs(model, p, s, one, (size_t)loads);
 }

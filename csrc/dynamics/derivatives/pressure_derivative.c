@@ -224,8 +224,9 @@ static void answer_columns(const solved_step *s, island *one, int first, int wid
       }
     }
   }
-  law_sensitivity_solve(p, one, 0, width, r, w, NULL, d->four_x + one->variable * width, NULL,
-                        NULL);
+  const conic_change change = {
+      .count = width, .d_stationarity = r, .d_slack = w, .dx = d->four_x + one->variable * width};
+  law_sensitivity_solve(p, one, 0, &change);
 }
 
 static int has_pairs(const solved_step *s, const island *one) {

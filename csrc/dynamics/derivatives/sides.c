@@ -180,7 +180,8 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
   const double force = NO_FORCE * largest_force(p, one);
   memset(d->four_r, 0, (size_t)one->variable_count * sizeof(double));
   move_positions(s, one, way, w, e);
-  law_sensitivity_solve(p, one, 0, 1, d->four_r, w, e, d->four_x, NULL, NULL);
+  const conic_change change = {1, d->four_r, w, e, d->four_x, NULL, NULL};
+  law_sensitivity_solve(p, one, 0, &change);
   memset(d->by_delta, 0, (size_t)s->model->nv * sizeof(double));
   for (int i = 0; i < one->variable_count; ++i) {
     if (p->dof_of_variable[one->variable + i] >= 0) {
@@ -248,9 +249,12 @@ static void fill_response(const solved_step *s, island *one, double *limit_force
     tangent[QD_BY_Q] = d->masked;
     pushforward_compute(s, tangent, d->four_r + k, p->four_w + k, d->four_e + k, DIRECTIONS);
   }
-  law_sensitivity_solve(p, one, 0, DIRECTIONS, d->four_r + one->variable * DIRECTIONS,
-                        p->four_w + one->row * DIRECTIONS, d->four_e + one->equality * DIRECTIONS,
-                        out, NULL, NULL);
+  const conic_change change = {.count = DIRECTIONS,
+                               .d_stationarity = d->four_r + one->variable * DIRECTIONS,
+                               .d_slack = p->four_w + one->row * DIRECTIONS,
+                               .d_equality = d->four_e + one->equality * DIRECTIONS,
+                               .dx = out};
+  law_sensitivity_solve(p, one, 0, &change);
 }
 
 static void copy(double *to, const double *from, int count) {

@@ -380,4 +380,10 @@ void problem_actuator_forces(const problem *p, const qd_model *model,
  */
 void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force);
 
+/* An island's part of the solution. */
+static inline conic_answer answer_of(const problem *p, const island *one) {
+  return (conic_answer){p->x + one->variable, p->slack + one->row, p->dual + one->row,
+                        p->dual_eq + one->equality};
+}
+
 #endif

@@ -88,8 +88,7 @@ size_t conic_workspace_fill(const qd_cone_workspace *workspace);
 /* qd_cone_solve; QD_OUT_OF_CAPACITY if the factor has more tiles than the workspace has room for.
  */
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                      const conic_program *program, double *x, double *slack, double *dual,
-                      double *dual_eq, qd_cone_info *info);
+                      const conic_program *program, const conic_answer *out, qd_cone_info *info);
 
 /* 1 if the solution of the program that was solved last is not the only one: then out (n) is a
  * direction that leads to others. */
@@ -106,17 +105,24 @@ void conic_settle(qd_cone_workspace *workspace, const qd_cone_info *info);
  */
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact);
 
-/* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
- * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g
- * (d_slack, (m, count), NULL: zero) and of Cx + c (d_equality, (p, count), NULL: zero), writes dx
- * (n, count), and unless NULL d_dual (m, count) and d_dual_eq (p, count). Of rows that give way, of
- * Gx + g + R dual and Cx + c + R dual_eq: a change of R alone is one by dual dR.
+/* Perturbations, `count` at once: partial derivatives, at fixed x and multipliers, of the
+ * stationarity residual Qx + b - G'dual - C'dual_eq, of Gx + g and of Cx + c; and the changes of
+ * the solution that they make. Of rows that give way, of Gx + g + R dual and Cx + c + R dual_eq: a
+ * change of R alone is one by dual dR. */
+typedef struct conic_change {
+  int count;
+  const double *d_stationarity; /* (n, count) */
+  const double *d_slack;        /* (m, count), NULL: zero */
+  const double *d_equality;     /* (p, count), NULL: zero */
+  double *dx;                   /* (n, count) */
+  double *d_dual, *d_dual_eq;   /* (m, count), (p, count), NULL: not wanted */
+} conic_change;
+
+/* Fills dx, d_dual and d_dual_eq.
  *
  * The map is symmetric: with d_stationarity = -y and nothing else it gives z = dx, mu = d_dual, nu
  * = d_dual_eq, and y'dx = -z'd_stationarity + mu'd_slack + nu'd_equality for any perturbation. */
-void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
-                             const double *d_slack, const double *d_equality, double *dx,
-                             double *d_dual, double *d_dual_eq);
+void conic_sensitivity_solve(qd_cone_workspace *workspace, const conic_change *change);
 
 /* How much of a motion of its limits each multiplier takes along, at fixed x: (m) each, 0 .. 1, 0
  * for rows without. With e = by_lower d_lower + by_upper d_upper, limits that move change the

@@ -44,8 +44,8 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
   if (options->warm_start) {
     equality_space_coordinates(space, out->x, space->y);
   }
-  const qd_status status =
-      conic_solve(workspace, options, &within, space->y, out->slack, out->dual, NULL, info);
+  const conic_answer inside = {space->y, out->slack, out->dual, NULL};
+  const qd_status status = conic_solve(workspace, options, &within, &inside, info);
   equality_space_point(space, space->y, status == QD_UNBOUNDED, out->x);
   equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
                              out->dual_eq);
@@ -66,12 +66,11 @@ static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options
   if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||
       !conic_makes_sense(&workspace->capacity, &dense, QD_INTERVAL) ||
       !aligned_columns_find(aligned, program)) {
-    return conic_solve(workspace, options, &dense, out->x, out->slack, out->dual, out->dual_eq,
-                       info);
+    return conic_solve(workspace, options, &dense, out, info);
   }
   aligned_columns_enter(aligned, n, out->x);
-  conic_solve(workspace, options, &aligned->program, aligned->x, out->slack, out->dual,
-              out->dual_eq, info);
+  const conic_answer in_place = {aligned->x, out->slack, out->dual, out->dual_eq};
+  conic_solve(workspace, options, &aligned->program, &in_place, info);
   aligned_columns_leave(aligned, n, out->x);
   return info->status;
 }

@@ -216,16 +216,14 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
 }
 
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                      const conic_program *source, double *x, double *slack, double *dual,
-                      double *dual_eq, qd_cone_info *info) {
+                      const conic_program *source, const conic_answer *out, qd_cone_info *info) {
   const qd_cone_options o = options ? *options : qd_cone_options_default();
-  const conic_answer out = {x, slack, dual, dual_eq};
   qd_status status;
   if (compliance_is_wanted(&source->program)) {
-    status = conic_solve_compliant(workspace, &o, source, &out, info, solve_rigid);
+    status = conic_solve_compliant(workspace, &o, source, out, info, solve_rigid);
   } else {
     workspace->soft.used = workspace->envelope.used = 0;
-    status = solve_rigid(workspace, &o, source, &out, info);
+    status = solve_rigid(workspace, &o, source, out, info);
   }
   if (status == QD_OK && source->derivatives && !(source->look && source->look->stopped)) {
     conic_settle(workspace, info);

@@ -256,9 +256,7 @@ qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_opti
                                 const conic_program *source, const conic_answer *out,
                                 qd_cone_info *info, rigid_solver solve);
 /* conic_sensitivity_solve and conic_find_free_direction of the rigid program. */
-void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
-                   const double *d_slack, const double *d_equality, double *dx, double *d_dual,
-                   double *d_dual_eq);
+void conic_perturb(qd_cone_workspace *workspace, const conic_change *change);
 int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
 static inline const cone_group *first_group(const qd_cone_workspace *workspace) {

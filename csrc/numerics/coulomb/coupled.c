@@ -192,6 +192,7 @@ void fixed_point_take_shifts(const fixed_point *s, const double *rows, double *t
 int fixed_point_factor(fixed_point *s, qd_cone_workspace *workspace, const conic_program *program) {
   const int n = s->coupled_count;
   const qd_cone_program *sizes = &program->program;
+  const conic_change change = {4, s->four_stationarity, s->four_rows, NULL, s->four_x, NULL, NULL};
   if (n > s->matrix_room) {
     return 0;
   }
@@ -205,8 +206,7 @@ int fixed_point_factor(fixed_point *s, qd_cone_workspace *workspace, const conic
     }
     memset(s->four_rows, 0, 4 * (size_t)sizes->row_count * sizeof(double));
     fixed_point_add_shifts(s, unit, s->four_rows);
-    conic_sensitivity_solve(workspace, 4, s->four_stationarity, s->four_rows, NULL, s->four_x, NULL,
-                            NULL);
+    conic_sensitivity_solve(workspace, &change);
     fixed_point_take_slopes(s, program, s->four_x, s->four_rows, s->four_shift);
     for (int i = 0; i < n; ++i) {
       for (int k = 0; k < width; ++k) {

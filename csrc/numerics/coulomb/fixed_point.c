@@ -48,7 +48,7 @@ typedef struct fixed_point_run {
   const qd_cone_options *options;
   const conic_program *program;
   double *g;
-  double *x, *slack, *dual, *dual_eq;
+  const conic_answer *out;
   qd_cone_info *info;
   double tolerance; /* on the error */
   int path_factors; /* that the law's own path may take */
@@ -97,8 +97,7 @@ static qd_status solve_program(fixed_point_run *run) {
   program.midway = !run->polishes && (run->programs > 0 ? is_large(run) : program.midway);
   const int row = trace_open(options.trace, "program", run->programs + 1, "%s",
                              run->programs == 0 ? "first slips" : WAY_NAMES[run->way]);
-  const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
-                                       run->dual, run->dual_eq, run->info);
+  const qd_status status = conic_solve(run->workspace, &options, &program, run->out, run->info);
   ++run->programs;
   run->iterations += run->info->iterations;
   run->factorizations += run->info->factorizations;
@@ -106,7 +105,7 @@ static qd_status solve_program(fixed_point_run *run) {
   run->last = run->error;
   run->at_best = 0;
   if (status == QD_OK) {
-    run->error = fixed_point_read(run->s, run->slack, run->dual, run->program->length);
+    run->error = fixed_point_read(run->s, run->out->slack, run->out->dual, run->program->length);
   }
   trace_close(options.trace, row, status == QD_OK ? run->error : NAN, qd_status_name(status));
   return status;
@@ -176,7 +175,7 @@ static void choose_next(fixed_point_run *run) {
 /* The best solution's numbers, from where they are kept or to there. */
 static void copy_best(fixed_point_run *run, int keep) {
   const qd_cone_program *sizes = &run->program->program;
-  double *const own[] = {run->x, run->slack, run->dual, run->dual_eq};
+  double *const own[] = {run->out->x, run->out->slack, run->out->dual, run->out->dual_eq};
   const int count[] = {sizes->variable_count, sizes->row_count, sizes->row_count,
                        sizes->equality_count};
   double *kept = run->s->best_solution;
@@ -216,8 +215,8 @@ static int way_is_over(const fixed_point_run *run, qd_status status) {
  * apart by what they slide. */
 static void use_slips(fixed_point_run *run) {
   fixed_point *s = run->s;
-  fixed_point_slack_at(s, run->program, run->x, run->g, run->slack);
-  fixed_point_read(s, run->slack, run->dual, run->program->length);
+  fixed_point_slack_at(s, run->program, run->out->x, run->g, run->out->slack);
+  fixed_point_read(s, run->out->slack, run->out->dual, run->program->length);
   use_shifts(run, s->slip);
 }
 
@@ -237,7 +236,7 @@ static int polish_law(fixed_point_run *run) {
   if (!found) {
     return 0;
   }
-  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
+  primal_path_read(&run->s->path, run->out->x, run->out->dual, run->out->dual_eq);
   run->regular = primal_is_regular(path, run->program);
   run->polishes = 1;
   return 1;
@@ -246,7 +245,7 @@ static int polish_law(fixed_point_run *run) {
 /* Shifts of the guess; of a large program, of the solution of the law that it leads to. */
 static void start_guessed(fixed_point_run *run) {
   if (is_large(run) && fixed_point_fits_path(run->s) &&
-      primal_path_load(&run->s->path, run->program, run->x, run->dual)) {
+      primal_path_load(&run->s->path, run->program, run->out->x, run->out->dual)) {
     polish_law(run);
   }
   use_slips(run);
@@ -280,7 +279,7 @@ static int start_on_path(fixed_point_run *run) {
   if (!found) {
     return 0;
   }
-  primal_path_read(&run->s->path, run->x, run->dual, run->dual_eq);
+  primal_path_read(&run->s->path, run->out->x, run->out->dual, run->out->dual_eq);
   polish_law(run);
   use_slips(run);
   run->polishes = 1;
@@ -403,7 +402,7 @@ static qd_status settle(fixed_point_run *run, const fixed_point_options *law) {
     run->stale = 1;
     use_shifts(run, run->s->best_shift);
     copy_best(run, 0);
-    run->error = fixed_point_read(run->s, run->slack, run->dual, run->program->length);
+    run->error = fixed_point_read(run->s, run->out->slack, run->out->dual, run->program->length);
     run->regular = run->regular < 0 ? 0 : run->regular;
   }
   if (run->s->coupled_count == 0) {
@@ -416,18 +415,14 @@ static qd_status settle(fixed_point_run *run, const fixed_point_options *law) {
 
 qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
                             const qd_cone_options *options, const fixed_point_options *law,
-                            const conic_program *program, double *g, double *x, double *slack,
-                            double *dual, double *dual_eq, qd_cone_info *info,
-                            fixed_point_report *report) {
+                            const conic_program *program, double *g, const conic_answer *out,
+                            qd_cone_info *info, fixed_point_report *report) {
   fixed_point_run run = {.s = s,
                          .workspace = workspace,
                          .options = options,
                          .program = program,
                          .g = g,
-                         .x = x,
-                         .slack = slack,
-                         .dual = dual,
-                         .dual_eq = dual_eq,
+                         .out = out,
                          .info = info,
                          .tolerance = law->tolerance,
                          .path_factors = PATH_FACTORS,
@@ -446,8 +441,8 @@ qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
   }
   fixed_point_begin(s, g);
   fixed_point_tell_pairs(s, program->program.row_count);
-  s->path.dual = dual;
-  s->path.dual_eq = dual_eq;
+  s->path.dual = out->dual;
+  s->path.dual_eq = out->dual_eq;
   if (law->guessed) {
     start_guessed(&run);
   }

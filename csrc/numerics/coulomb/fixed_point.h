@@ -95,9 +95,8 @@ void fixed_point_step_to_slips(fixed_point *s, int first);
  * best, the report says how good. */
 qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
                             const qd_cone_options *options, const fixed_point_options *law,
-                            const conic_program *program, double *g, double *x, double *slack,
-                            double *dual, double *dual_eq, qd_cone_info *info,
-                            fixed_point_report *report);
+                            const conic_program *program, double *g, const conic_answer *out,
+                            qd_cone_info *info, fixed_point_report *report);
 
 /* conic_sensitivity_prepare under the law: `program` as fixed_point_solve has left it. */
 qd_status fixed_point_sensitivity_prepare(fixed_point *s, qd_cone_workspace *workspace,
@@ -106,10 +105,8 @@ qd_status fixed_point_sensitivity_prepare(fixed_point *s, qd_cone_workspace *wor
 /* conic_sensitivity_solve under the law. The map is not symmetric: `transposed` is for
  * d_stationarity = -y and nothing else, and gives the z, mu and nu of conic.h's equation. */
 void fixed_point_sensitivity_solve(fixed_point *s, qd_cone_workspace *workspace,
-                                   const conic_program *program, int transposed, int count,
-                                   const double *d_stationarity, const double *d_slack,
-                                   const double *d_equality, double *dx, double *d_dual,
-                                   double *d_dual_eq);
+                                   const conic_program *program, int transposed,
+                                   const conic_change *change);
 
 /* ---- coupled.c */
 

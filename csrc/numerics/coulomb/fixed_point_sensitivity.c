@@ -63,53 +63,51 @@ static void subtract_slopes(const fixed_point *s, const conic_program *program, 
   }
 }
 
-/* Four at once, in the scratch of s. */
+/* Four at once, in the scratch of s: shifts fixed at first, then with what they change by. */
 static void solve_forward(fixed_point *s, qd_cone_workspace *workspace,
-                          const conic_program *program) {
-  conic_sensitivity_solve(workspace, 4, s->four_stationarity, s->four_rows, s->four_equality,
-                          s->four_x, NULL, NULL);
+                          const conic_program *program, const conic_change *four) {
+  conic_change fixed = *four;
+  fixed.d_dual = fixed.d_dual_eq = NULL;
+  conic_sensitivity_solve(workspace, &fixed);
   fixed_point_take_slopes(s, program, s->four_x, s->four_rows, s->four_shift);
   fixed_point_matrix_solve(s, 0, 4, s->four_shift);
   fixed_point_add_shifts(s, s->four_shift, s->four_rows);
-  conic_sensitivity_solve(workspace, 4, s->four_stationarity, s->four_rows, s->four_equality,
-                          s->four_x, s->four_duals, s->four_dual_eq);
+  conic_sensitivity_solve(workspace, four);
 }
 
 static void solve_transposed(fixed_point *s, qd_cone_workspace *workspace,
-                             const conic_program *program) {
-  conic_sensitivity_solve(workspace, 4, s->four_stationarity, NULL, NULL, s->four_x, s->four_duals,
-                          NULL);
+                             const conic_program *program, const conic_change *four) {
+  conic_change of_load = *four, duals;
+  of_load.d_slack = of_load.d_equality = NULL;
+  duals = of_load;
+  duals.d_dual_eq = NULL;
+  conic_sensitivity_solve(workspace, &duals);
   fixed_point_take_shifts(s, s->four_duals, s->four_shift);
   fixed_point_matrix_solve(s, 1, 4, s->four_shift);
   subtract_slopes(s, program, s->four_shift, s->four_stationarity);
-  conic_sensitivity_solve(workspace, 4, s->four_stationarity, NULL, NULL, s->four_x, s->four_duals,
-                          s->four_dual_eq);
+  conic_sensitivity_solve(workspace, &of_load);
   fixed_point_add_slopes(s, s->four_shift, s->four_duals);
 }
 
 void fixed_point_sensitivity_solve(fixed_point *s, qd_cone_workspace *workspace,
-                                   const conic_program *program, int transposed, int count,
-                                   const double *d_stationarity, const double *d_slack,
-                                   const double *d_equality, double *dx, double *d_dual,
-                                   double *d_dual_eq) {
+                                   const conic_program *program, int transposed,
+                                   const conic_change *change) {
   const qd_cone_program *sizes = &program->program;
+  const int n = sizes->variable_count, m = sizes->row_count, p = sizes->equality_count;
+  const conic_change four = {4,         s->four_stationarity, s->four_rows,   s->four_equality,
+                             s->four_x, s->four_duals,        s->four_dual_eq};
   if (s->coupled_count == 0) {
-    conic_sensitivity_solve(workspace, count, d_stationarity, d_slack, d_equality, dx, d_dual,
-                            d_dual_eq);
+    conic_sensitivity_solve(workspace, change);
     return;
   }
-  for (int first = 0; first < count; first += 4) {
+  for (int first = 0, count = change->count; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
-    gather(s->four_stationarity, d_stationarity, sizes->variable_count, count, first, width);
-    gather(s->four_rows, d_slack, sizes->row_count, count, first, width);
-    gather(s->four_equality, d_equality, sizes->equality_count, count, first, width);
-    if (transposed) {
-      solve_transposed(s, workspace, program);
-    } else {
-      solve_forward(s, workspace, program);
-    }
-    scatter(dx, s->four_x, sizes->variable_count, count, first, width);
-    scatter(d_dual, s->four_duals, sizes->row_count, count, first, width);
-    scatter(d_dual_eq, s->four_dual_eq, sizes->equality_count, count, first, width);
+    gather(s->four_stationarity, change->d_stationarity, n, count, first, width);
+    gather(s->four_rows, change->d_slack, m, count, first, width);
+    gather(s->four_equality, change->d_equality, p, count, first, width);
+    (transposed ? solve_transposed : solve_forward)(s, workspace, program, &four);
+    scatter(change->dx, s->four_x, n, count, first, width);
+    scatter(change->d_dual, s->four_duals, m, count, first, width);
+    scatter(change->d_dual_eq, s->four_dual_eq, p, count, first, width);
   }
 }

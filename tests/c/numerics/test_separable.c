@@ -89,8 +89,8 @@ typedef struct answer {
 static qd_status solve(scene *s, qd_cone_workspace *workspace, int answer_only, answer *out) {
   double none = 0.0;
   s->program.answer_only = answer_only;
-  return conic_solve(workspace, NULL, &s->program, out->x, out->slack, out->dual, &none,
-                     &out->info);
+  const conic_answer into = {out->x, out->slack, out->dual, &none};
+  return conic_solve(workspace, NULL, &s->program, &into, &out->info);
 }
 
 /* The conditions of optimality, in numbers of order one. */

@@ -139,8 +139,8 @@ static void solve(const scene *s, const numbers *at, qd_cone_workspace *workspac
   program.Q = tile(&Q, s->Q, N);
   program.G = tile(&G, s->G, s->rows);
   program.C = tile(&C, s->C, P);
-  out->status = conic_solve(workspace, &OPTIONS, &program, out->x, out->slack, out->dual,
-                            out->dual_eq, &out->info);
+  const conic_answer into = {out->x, out->slack, out->dual, out->dual_eq};
+  out->status = conic_solve(workspace, &OPTIONS, &program, &into, &out->info);
 }
 
 static void solve_dense(const scene *s, answer *out) {
@@ -193,8 +193,9 @@ static void differentiate(const scene *s, const numbers *d, const answer *a,
     }
   }
   d_equality[0] = d->c[0] + d->R_eq[0] * a->dual_eq[0];
-  conic_sensitivity_solve(workspace, 1, d_stationarity, d_slack, d_equality, out->x, out->dual,
-                          out->dual_eq);
+  const conic_change change = {1,      d_stationarity, d_slack,     d_equality,
+                               out->x, out->dual,      out->dual_eq};
+  conic_sensitivity_solve(workspace, &change);
   for (int i = 0; i < s->rows; ++i) {
     out->dual[i] += e[i];
   }

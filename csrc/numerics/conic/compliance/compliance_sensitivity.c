@@ -27,56 +27,55 @@ static double *four_of(const compliant_row *row, double *rows, double *equalitie
   return (row->kind == COMPLIANT_EQUALITY ? equalities : rows) + 4 * row->row;
 }
 
-static void gather_all(compliant_program *soft, int count, int first, int width,
-                       const double *d_stationarity, const double *d_slack,
-                       const double *d_equality) {
+static void gather_all(compliant_program *soft, const conic_change *change, int first, int width) {
+  const int count = change->count;
   const qd_cone_program *rigid = &soft->written.rigid.program;
   memset(soft->four.stationarity, 0, 4 * (size_t)rigid->variable_count * sizeof(double));
   memset(soft->four.slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
   memset(soft->four.equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
   for (int j = 0; j < soft->variables; ++j) {
-    gather(d_stationarity + j * count, first, width, 1.0, soft->four.stationarity + 4 * j);
+    gather(change->d_stationarity + j * count, first, width, 1.0, soft->four.stationarity + 4 * j);
   }
-  for (int i = 0; d_slack && i < soft->rows; ++i) {
+  for (int i = 0; change->d_slack && i < soft->rows; ++i) {
     double *to = four_of(soft->row + i, soft->four.slack, soft->four.equality);
     if (to) {
-      gather(d_slack + i * count, first, width, soft->row[i].sign, to);
+      gather(change->d_slack + i * count, first, width, soft->row[i].sign, to);
     }
   }
-  for (int i = 0; d_equality && i < soft->equalities; ++i) {
-    gather(d_equality + i * count, first, width, 1.0, soft->four.equality + 4 * i);
+  for (int i = 0; change->d_equality && i < soft->equalities; ++i) {
+    gather(change->d_equality + i * count, first, width, 1.0, soft->four.equality + 4 * i);
   }
 }
 
-static void scatter_all(compliant_program *soft, int count, int first, int width, double *dx,
-                        double *d_dual, double *d_dual_eq) {
+static void scatter_all(compliant_program *soft, const conic_change *change, int first, int width) {
+  const int count = change->count;
   static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
   for (int j = 0; j < soft->variables; ++j) {
-    scatter(dx + j * count, first, width, 1.0, soft->four.x + 4 * j);
+    scatter(change->dx + j * count, first, width, 1.0, soft->four.x + 4 * j);
   }
-  for (int i = 0; d_dual && i < soft->rows; ++i) {
+  for (int i = 0; change->d_dual && i < soft->rows; ++i) {
     const double *from = four_of(soft->row + i, soft->four.dual, soft->four.dual_equality);
-    scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
+    scatter(change->d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
   }
-  for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
-    scatter(d_dual_eq + i * count, first, width, 1.0, soft->four.dual_equality + 4 * i);
+  for (int i = 0; change->d_dual_eq && i < soft->equalities; ++i) {
+    scatter(change->d_dual_eq + i * count, first, width, 1.0, soft->four.dual_equality + 4 * i);
   }
 }
 
-void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
-                             const double *d_slack, const double *d_equality, double *dx,
-                             double *d_dual, double *d_dual_eq) {
+void conic_sensitivity_solve(qd_cone_workspace *workspace, const conic_change *change) {
   compliant_program *soft = &workspace->soft;
+  const compliance_four *four = &soft->four;
+  const conic_change rigid = {4,       four->stationarity, four->slack,        four->equality,
+                              four->x, four->dual,         four->dual_equality};
   if (!soft->used || soft->as_it_is) {
-    conic_perturb(workspace, count, d_stationarity, d_slack, d_equality, dx, d_dual, d_dual_eq);
+    conic_perturb(workspace, change);
     return;
   }
-  for (int first = 0; first < count; first += 4) {
-    const int width = count - first < 4 ? count - first : 4;
-    gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
-    conic_perturb(workspace, 4, soft->four.stationarity, soft->four.slack, soft->four.equality,
-                  soft->four.x, soft->four.dual, soft->four.dual_equality);
-    scatter_all(soft, count, first, width, dx, d_dual, d_dual_eq);
+  for (int first = 0; first < change->count; first += 4) {
+    const int width = change->count - first < 4 ? change->count - first : 4;
+    gather_all(soft, change, first, width);
+    conic_perturb(workspace, &rigid);
+    scatter_all(soft, change, first, width);
   }
 }
 

@@ -412,9 +412,8 @@ static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int
   }
 }
 
-void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
-                   const double *d_slack, const double *d_equality, double *dx, double *d_dual,
-                   double *d_dual_eq) {
+void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
+  const int count = change->count;
   /* rows that are not stiff are never written, and stay zero */
   memset(workspace->sensitivity.row4, 0,
          4 * (size_t)workspace->program.slot_count * sizeof(double));
@@ -422,9 +421,10 @@ void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stat
          4 * (size_t)workspace->program.slot_count * sizeof(double));
   for (int first = 0; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
-    gather_columns(workspace, count, first, width, d_stationarity, workspace->sensitivity.rhs4);
-    if (d_slack || d_equality) {
-      gather_rows(workspace, count, first, width, d_slack, d_equality,
+    gather_columns(workspace, count, first, width, change->d_stationarity,
+                   workspace->sensitivity.rhs4);
+    if (change->d_slack || change->d_equality) {
+      gather_rows(workspace, count, first, width, change->d_slack, change->d_equality,
                   workspace->sensitivity.work_row4);
       apply4(workspace, &workspace->active.rows, workspace->sensitivity.work_row4,
              workspace->sensitivity.moved4);
@@ -433,21 +433,22 @@ void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stat
                workspace->sensitivity.x4, workspace->sensitivity.dual4);
     for (int i = 0; i < workspace->program.column_count; ++i) {
       if (workspace->program.column_of[i] >= 0) {
-        scale_few(dx + workspace->program.column_of[i] * count + first,
+        scale_few(change->dx + workspace->program.column_of[i] * count + first,
                   workspace->program.column_scale[i], workspace->sensitivity.x4 + 4 * i, width);
       }
     }
-    if (!d_dual && !d_dual_eq) {
+    if (!change->d_dual && !change->d_dual_eq) {
       continue;
     }
     apply4(workspace, &workspace->active.rows, workspace->sensitivity.dual4,
            workspace->sensitivity.row4);
-    if (d_dual) {
-      scatter_duals(workspace, 0, workspace->program.row_count, count, first, width, d_dual);
+    if (change->d_dual) {
+      scatter_duals(workspace, 0, workspace->program.row_count, count, first, width,
+                    change->d_dual);
     }
-    if (d_dual_eq) {
+    if (change->d_dual_eq) {
       scatter_duals(workspace, workspace->program.row_count, workspace->program.equality_count,
-                    count, first, width, d_dual_eq);
+                    count, first, width, change->d_dual_eq);
     }
   }
 }
