@@ -148,11 +148,6 @@
  * solved, 4 % more factors; ten times less, 21 fewer polished, 4 % more factors. */
 #define FORCE_SHARE 2.0
 
-/* ------------------------------------------------------------ the path: a start near by */
-
-/* Iterations: the first from a guess, which is no help if their steps are shorter than half. */
-#define WARM_WATCH 2
-
 /* ------------------------------------------------------------ the path: with more rows */
 
 /* Natural energies: product of each cone where an exact path begins at a guess that no polish has
@@ -227,13 +222,6 @@
  * of forty of b are lost to the path; less: a factor more. Measured: ten times more, 2 more
  * polished, 1 % fewer factors; ten times less, 2 % more factors. */
 #define SAME_FACTOR 1e-8
-
-/* Of the error before: a start that is slower gets fresh factors, and stiffer ones. */
-#define POLISH_SLOW 0.1
-
-/* Times the penalty of held rows before, for a start that is slow; once more than the stiffest row
- * is rounding. */
-#define STIFFER (STIFFEST_ROW / HARD_ROW_PENALTY)
 
 /* Error of the first step with softer rows, in large programs, that may be a rise: the set changes
  * once and is then right. More: in one of ten heaps steps that lead nowhere, five factors; less:

@@ -140,15 +140,6 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
              : natural;
 }
 
-/* Held rows no stiffer than what contacts that hardly slide have across (force over way) converge
- * slowly. Only from a start: multipliers of an infeasible program grow with the penalty, until what
- * they leave is small beside them; other origins have proofs of that to find. */
-static void stiffen(qd_cone_workspace *workspace) {
-  workspace->active.hard_penalty =
-      smaller(STIFFER * workspace->active.hard_penalty, STIFFER * STIFFEST_ROW);
-  conic_set_equalities(workspace);
-}
-
 /* Newton from a guess, while it runs. */
 typedef struct newton_run {
   const polish_guess *guess;
@@ -159,7 +150,7 @@ typedef struct newton_run {
   int settled;       /* steps change nothing any more, and the best counts as polished */
 } newton_run;
 
-/* The other way: held rows this stiff leave more rounding in the forces than counts as polished, in
+/* Held rows this stiff leave more rounding in the forces than counts as polished, in
  * the worst case enough to lose the set that was found. They get softer: 1, and more steps from the
  * best point. */
 static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
@@ -266,7 +257,7 @@ QD_MULTIVERSION
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
   newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0, 0};
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
-  double *projected = workspace->work.ddual_aim, penalty = workspace->active.hard_penalty;
+  double *projected = workspace->work.ddual_aim;
   int best_is_last = 0;
   set_splits(workspace, run.r);
   for (int iteration = 0;; ++iteration) {
@@ -279,7 +270,8 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       run.best = error;
       keep_best(workspace, projected);
     }
-    if (soften(workspace, error, &run)) {
+    const int softer = soften(workspace, error, &run);
+    if (softer) {
       error = evaluate(workspace, run.r, x, dual, w, projected);
       run.last = 2.0 * error;
     }
@@ -287,16 +279,10 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     if (ends_run(&run, iteration, error, changed) || conic_is_stopped(workspace)) {
       break;
     }
-    const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;
-    const int factor = iteration == 0 || error > SAME_FACTOR || changed || slow ||
-                       penalty != workspace->active.hard_penalty;
+    const int factor = iteration == 0 || error > SAME_FACTOR || changed || softer;
     run.last = error;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
-    penalty = workspace->active.hard_penalty;
-    if (slow && !changed) {
-      stiffen(workspace);
-    }
   }
   leave_best(workspace, run.best, best_is_last, projected);
   return run.best <= ACCEPTED || run.settled;

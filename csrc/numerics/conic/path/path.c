@@ -368,11 +368,6 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const int plain = !workspace->program.exact && run->stalled > PATIENCE;
   const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
   run->by_recurrence = !refine && workspace->program.definite && run->error * goal > SHOWS;
-  if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
-      alpha < 0.5) {
-    ++info->iterations;
-    return PATH_LEFT;
-  }
   const int stuck = is_stuck(run, alpha);
   if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
     const path_end proof = find_proof(workspace);
