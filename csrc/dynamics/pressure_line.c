@@ -1,5 +1,7 @@
 #include "dynamics/pressure_line.h"
 
+#include "base/lanes.h"
+
 /* A displacement along which the energy's slope comes back to this share of what it was. */
 #define SLOPE_LEFT 0.1
 #define SEARCHES 10
@@ -31,9 +33,9 @@ static double pair_curvature(const qd_workspace *w, const qd_model *model, const
   }
   pressure_line_numbers(d, w, model, pair, step);
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
-    sum += d[i] * pressure_line_dot(pair->hessian + PRESSURE_NUMBERS * i, d);
+    sum += d[i] * dot_product(pair->hessian + PRESSURE_NUMBERS * i, d, PRESSURE_NUMBERS);
   }
-  *along = pressure_line_dot(pair->load, d);
+  *along = dot_product(pair->load, d, PRESSURE_NUMBERS);
   return sum;
 }
 

@@ -20,14 +20,6 @@ static inline int pressure_takes_part(const qd_workspace *w, const soft_pair *pa
   return pair->contact >= 0 && w->problem.islands.of_contact[pair->contact] >= 0;
 }
 
-static inline double pressure_line_dot(const double *a, const double *b) {
-  double sum = 0.0;
-  for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
 /* How a change of the displacement changes the numbers of a pair's bodies. */
 void pressure_line_numbers(double numbers[PRESSURE_NUMBERS], const qd_workspace *w,
                            const qd_model *model, const soft_pair *pair, const double *change);

@@ -1,5 +1,6 @@
 #include "dynamics/pressure_newton.h"
 
+#include "base/lanes.h"
 #include "base/rounding.h"
 #include "dynamics/pressure_hold.h"
 #include "dynamics/pressure_line.h"
@@ -65,7 +66,8 @@ static void think(pressure_thought *out, const qd_workspace *w, const qd_model *
   pressure_line_numbers(d, w, model, pair, step);
   out->pressed = pair->pressed;
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
-    out->load[i] = pair->load[i] - pressure_line_dot(pair->hessian + PRESSURE_NUMBERS * i, d);
+    out->load[i] =
+        pair->load[i] - dot_product(pair->hessian + PRESSURE_NUMBERS * i, d, PRESSURE_NUMBERS);
   }
   out->presses = vec3_dot(force_in(pair, out->load), force_in(pair, pair->load)) > 0.0;
 }

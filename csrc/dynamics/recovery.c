@@ -17,11 +17,9 @@
 #define MUCH 1e4
 #define FINER 0.1
 #define SECOND_MOST 1e-5
-/* Passes, until violations change by less, in lengths. */
+/* Passes, until violations change by less, in lengths; in the last one by NEAR_LENGTH. */
 #define PASSES 12
 #define SETTLED 1e-6
-/* The same, of the last pass; and gaps that a barrier has between what contradicts itself. */
-#define NEAR_LENGTH 1e-3
 
 /* ---------------------------------------------------------------- what counts how much */
 

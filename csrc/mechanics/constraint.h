@@ -13,7 +13,7 @@
 #include "mechanics/tendon.h"
 
 #define CONSTRAINT_DATA 10
-#define CONSTRAINT_ROWS_MAX 6
+#define CONSTRAINT_ROWS_MAX QD_CONSTRAINT_FORCE
 #define CONSTRAINT_BODIES 3
 
 int constraint_row_count(int constraint_type);

@@ -8,10 +8,11 @@
 #ifndef QD_DYNAMICS_DIFFERENTIAL_H
 #define QD_DYNAMICS_DIFFERENTIAL_H
 
+#include "base/lanes.h"
 #include "dynamics/derivatives/step_point.h"
 #include "mechanics/inertia.h"
 
-#define DIRECTIONS 4 /* that the solver takes at once */
+#define DIRECTIONS LANE_COUNT /* that the solver takes at once */
 
 typedef struct differential {
   int *counts;                       /* (contacts) 1: the contact's rows count */

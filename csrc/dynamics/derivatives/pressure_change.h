@@ -18,9 +18,8 @@ typedef enum pressure_input {
   PRESSURE_INPUTS
 } pressure_input;
 
-#define PRESSURE_WRENCHES                                                                          \
-  12                    /* on the first body: moment about the world's origin, force; the second   \
-                         */
+/* On the first body: moment about the world's origin, force; the second. */
+#define PRESSURE_WRENCHES PRESSURE_NUMBERS
 #define PRESSURE_ROWS 4 /* of an element at most */
 
 typedef struct pressure_change {

@@ -11,7 +11,6 @@
 
 /* Of the smaller bounding sphere's radius. */
 #define SHALLOW 5e-2
-#define RELAXED_GAP 1e-3
 
 /* Rows of G over the list's tiles: map times motion. */
 QD_MULTIVERSION
@@ -103,7 +102,7 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
     return gives ? contact->dist : offset_in_time(p, model, o, contact, block);
   }
   ++p->relaxed_count;
-  return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);
+  return isinf(o->kappa) ? 0.0 : NEAR_LENGTH * contact_size(model, contact);
 }
 
 /* Whether any row is more than an offset. */

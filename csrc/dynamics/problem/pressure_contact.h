@@ -10,6 +10,7 @@
 #ifndef QD_DYNAMICS_PRESSURE_CONTACT_H
 #define QD_DYNAMICS_PRESSURE_CONTACT_H
 
+#include "geometry/pressure_fields/cell.h"
 #include "mechanics/pairs/collision.h"
 #include "mechanics/pairs/pressure_pairs.h"
 
@@ -19,7 +20,7 @@
 /* What says where both bodies of a pair have come: pressure_energy.h. */
 #define PRESSURE_NUMBERS 12
 /* Corners of a polygon at most. */
-#define PRESSURE_CORNERS 9
+#define PRESSURE_CORNERS POLYGON_MOST
 
 /* A body of a pair: where its frame was, and where the displacement brings it. */
 typedef struct pressure_body {

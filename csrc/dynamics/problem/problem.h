@@ -18,6 +18,10 @@
  * loops that have moved in long steps have no solution. */
 #define FILE_ROUNDING 1e-4
 
+/* Of the smallest thing's size: the gap that a barrier keeps between what penetrates or contradicts
+ * itself. */
+#define NEAR_LENGTH 1e-3
+
 /* Of the largest force or multiplier: less is none. */
 #define NO_FORCE 1e-7
 
@@ -376,14 +380,14 @@ void problem_actuator_forces(const problem *p, const qd_model *model,
                              const qd_step_options *options, const qd_step_input *input,
                              const double *delta, double *force);
 
-/* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
- */
-void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force);
-
 /* An island's part of the solution. */
 static inline conic_answer answer_of(const problem *p, const island *one) {
   return (conic_answer){p->x + one->variable, p->slack + one->row, p->dual + one->row,
                         p->dual_eq + one->equality};
 }
+
+/* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
+ */
+void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force);
 
 #endif

@@ -27,8 +27,8 @@
 #include "dynamics/problem/friction.h"
 #include "mechanics/model.h"
 
-#define YIELD_ROWS_MAX 20   /* of a contact */
-#define LEAST_FRICTION 1e-5 /* MuJoCo's bound of each coefficient */
+#define YIELD_ROWS_MAX ((MOTION_MAX - 1) * 4) /* of a contact: each tangent both ways, twice */
+#define LEAST_FRICTION 1e-5                   /* MuJoCo's bound of each coefficient */
 
 /* Of one kind of rows. */
 typedef struct yield_part {
