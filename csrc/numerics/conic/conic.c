@@ -70,42 +70,18 @@ static outcome run_free_minimum(conic_task *task) {
   return !inside ? NO_HELP : task->polish ? SOLVED : NEAR;
 }
 
-/* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
- * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of, or to
- * rounding of that far point. */
-static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
-  double *w = workspace->work.row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
-  tiles_multiply(&workspace->system, workspace->system.G, workspace->polished.x, w);
-  for (int row = 0; row < workspace->program.row_count; ++row) {
-    const int slot = workspace->program.slot_of[row];
-    if (slot < 0) {
-      continue;
-    }
-    w[slot] += workspace->program.g[slot];
-    offset = larger(offset, fabs(workspace->program.g[slot]));
-  }
-  for (int c = 0; c < workspace->program.lane_count; ++c) {
-    stretch = larger(stretch, workspace->program.compliance[c]);
-  }
-  stretch = sqrt(stretch);
-  const double moved = max_norm(workspace->polished.x, workspace->program.column_count);
-  const double scale = tolerance * (offset + stretch * moved);
-  return cones_violation(&workspace->product, w) <=
-         scale + SUM_ROUNDING * stretch * workspace->units.reach;
-}
-
 /* Polish from the guess. */
 static outcome polish_start(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
-  const double loosest = smaller(task->options->tolerance, DEFAULT_TOLERANCE);
   const int factored = task->info->factorizations;
   const polish_guess from = {ORIGIN_START, 0, 0, conic_start_limit(workspace),
-                             task->strict ? 0.0 : loosest};
+                             task->strict ? 0.0
+                                          : smaller(task->options->tolerance, DEFAULT_TOLERANCE)};
   workspace->origin = ORIGIN_START;
   conic_read_start(workspace, task->guess);
   const int polished =
       conic_polish(workspace, &from, task->info) && !(task->strict && conic_any_weak(workspace));
-  if ((polished || workspace->polish.error <= from.tolerance) && rest_holds(workspace, loosest)) {
+  if (polished || workspace->polish.error <= from.tolerance) {
     conic_copy_point(workspace, &workspace->iterate, &workspace->polished);
     return polished ? SOLVED : NEAR;
   }
@@ -154,8 +130,7 @@ static outcome run_rest(conic_task *task) {
   const polish_guess from = {ORIGIN_REST, 0, 0, 0.0, 0.0};
   qd_cone_workspace *workspace = task->workspace;
   workspace->origin = ORIGIN_REST;
-  if (conic_polish(workspace, &from, task->info) &&
-      rest_holds(workspace, smaller(task->options->tolerance, DEFAULT_TOLERANCE))) {
+  if (conic_polish(workspace, &from, task->info)) {
     return SOLVED;
   }
   if (conic_cuts_apply(workspace) != CUTS_NONE) {
