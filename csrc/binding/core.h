@@ -241,6 +241,9 @@ extern const char batch_failure_doc[];
 extern const char pair_distances_doc[];
 PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames);
+extern const char meetings_doc[];
+PyObject *meetings_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                            PyObject *kwnames);
 extern const char body_poses_doc[];
 PyObject *body_poses_function(PyObject *module, PyObject *args);
 extern const char view_create_doc[];

@@ -193,6 +193,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
     FAST_FUNCTION("_rollout_derivative", rollout_derivative_function, rollout_derivative_doc),
     FAST_FUNCTION("_pair_distances", pair_distances_function, pair_distances_doc),
+    FAST_FUNCTION("_meetings", meetings_function, meetings_doc),
     {"_field_create", field_create_function, METH_VARARGS, field_create_doc},
     {"_field_energy", field_energy_function, METH_VARARGS, field_energy_doc},
     {"_field_patch", field_patch_function, METH_VARARGS, field_patch_doc},

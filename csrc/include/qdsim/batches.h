@@ -278,6 +278,16 @@ qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_bat
                                   int64_t sample_count, const double *q, ptrdiff_t q_stride,
                                   double margin, double *distance, int32_t *status);
 
+/* How far configurations go along straight lines until pairs of geometries meet. Those of sample i
+ * are q + s rate, q and rate rows of (sample_count, nq), with rate zero where quaternions are.
+ * Strides of way[3 i] look for the first s, up to way[3 i + 1], at which a pair is nearer than its
+ * own gap (sample_count, pair_count); halvings then find it to within way[3 i + 2]. travel
+ * (sample_count): the last s at which none is. distance (sample_count, pair_count): just behind,
+ * of those that met, less than their gaps; else not. After many strides travel may end before. */
+qd_status qd_meetings_batch(qd_batch *batch, int64_t sample_count, const double *q,
+                            const double *rate, const double *way, const double *gap,
+                            double *travel, double *distance, int32_t *status);
+
 /* ---------------------------------------------------------------- derivatives of MuJoCo's step
  * Arrays of an mjModel and of its mjData after mj_forward, read in place; qdsim does not link
  * MuJoCo. Names, shapes and meanings are as documented for mjModel, mjOption, mjData and mjContact;

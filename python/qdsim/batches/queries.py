@@ -18,7 +18,7 @@ from qdsim.batches.inputs import (
     thread_count,
 )
 
-__all__ = ["body_poses", "checked_distances", "pair_distances"]
+__all__ = ["body_poses", "checked_distances", "meetings", "pair_distances"]
 
 _OK = STATUS_NAMES.index("solved")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
@@ -71,16 +71,45 @@ def checked_distances(
         ValueError, MemoryError: as it does; ``lead`` are the dimensions that name a sample.
     """
     found = _core._pair_distances(model, q, margin, threads)
+    _check(model, q, found["status"], (len(q),) if lead is None else lead)
     distance: Array = found["distance"]
-    status = found["status"]
-    if (status != _OK).any():
-        own = (len(q),) if lead is None else lead
-        check_quaternions(model, "q", q, status, own)
-        if (status == _OUT_OF_MEMORY).any():
-            raise MemoryError
-        bad = int(np.flatnonzero(status != _OK)[0])
-        raise ValueError(f"q: {sample_name(bad, own)}: too large for its poses")
     return distance
+
+
+def meetings(
+    model: _core.Model, q: Array, rate: Array, way: Array, gap: Array
+) -> tuple[Array, Array]:
+    """How far configurations go along straight lines until pairs of geometries meet; all doubles in C order.
+
+    Args:
+        model: the model.
+        q, rate: ``(n, nq)`` begin and direction of each line; quaternions do not move.
+        way: ``(n, 3)`` the longest stride between two looks, the end, and a tolerance.
+        gap: ``(n, pairs)`` m; pairs nearer than theirs have met, -inf: those that may.
+
+    Returns:
+        How far ``(n,)`` each goes without a meeting, less than its end after very many strides, too; and the distances
+        ``(n, pairs)`` just behind, less than the gap of those that meet there.
+
+    Raises:
+        ValueError, MemoryError: as ``pair_distances`` does.
+    """
+    found = _core._meetings(model, q, rate, way, gap)
+    _check(model, q, found["status"], (len(q),))
+    return found["travel"], found["distance"]
+
+
+def _check(
+    model: _core.Model, q: Array, status: npt.NDArray[np.int32], lead: tuple[int, ...]
+) -> None:
+    """Raises ValueError or MemoryError where distances of rows q failed."""
+    if (status == _OK).all():
+        return
+    check_quaternions(model, "q", q, status, lead)
+    if (status == _OUT_OF_MEMORY).any():
+        raise MemoryError
+    bad = int(np.flatnonzero(status != _OK)[0])
+    raise ValueError(f"q: {sample_name(bad, lead)}: too large for its poses")
 
 
 def body_poses(

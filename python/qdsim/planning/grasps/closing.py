@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
-from qdsim.batches.queries import checked_distances, pair_distances
+from qdsim.batches.queries import checked_distances, meetings, pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.drives import owners, robot_limits, robot_q, robot_v, shares, sharing
 from qdsim.planning.task.followers import with_followers
@@ -102,45 +102,23 @@ def close_grasps(
     """``close_grasp`` of configurations (n, nq) along directions (n, nu)."""
     hands = _Hands(model, q, direction, gap)
     everyone = np.arange(len(q))
-    hands.stop(everyone, hands.near(everyone, hands.q))
+    hands.stop(everyone, checked_distances(model, q, gap) < gap)
     fastest = np.maximum(np.abs(direction).max(axis=1, initial=0.0), 1e-300)
-    least = tolerance / fastest
     travelled, going = np.zeros(len(q)), hands.active.any(axis=1)
-    # hands that have met something bisect between their last free travel and that in contact, for these pairs
-    clear, met, halving = np.zeros(len(q)), np.zeros(len(q)), np.zeros(len(q), dtype=bool)
-    pairs = np.zeros((len(q), model.pair_count), dtype=bool)
     while True:
         rows = np.flatnonzero(going)
         if len(rows) == 0:
             return Closings(hands.q, hands.touching, *hands.stopped())
-        stride = 0.5 * (clear[rows] + met[rows])
-        ahead = np.flatnonzero(~halving[rows])
-        if len(ahead):
-            own = rows[ahead]
-            room = hands.room(own)
-            longest = np.minimum(resolution / fastest[own], reach - travelled[own])
-            stride[ahead] = np.minimum(longest, room.min(axis=1))
-        found = hands.near(rows, hands.moved(rows, stride))
-        hit = np.asarray(found.any(axis=1))
-        there = rows[hit]
-        halving[there], met[there], pairs[there] = True, stride[hit], found[hit]
-        clear[rows[~hit]] = stride[~hit]
-        if len(ahead):
-            free = ~hit[ahead]
-            own, step = own[free], stride[ahead[free]]
-            hands.q[own] = hands.moved(own, step)
-            clear[own] = 0.0
-            travelled[own] += step
-            hands.end_at_limits(own, room[free] <= step[:, None])
-            going[own] = hands.active[own].any(axis=1) & (travelled[own] < reach)
-        ends = rows[halving[rows] & (met[rows] - clear[rows] <= least[rows])]
-        if len(ends):
-            hands.q[ends] = hands.moved(ends, clear[ends])
-            travelled[ends] += clear[ends]
-            # hands whose moving joints did not cause the contact are stuck
-            going[ends] = hands.stop(ends, pairs[ends])
-            going[ends] &= hands.active[ends].any(axis=1) & (travelled[ends] < reach)
-            halving[ends], clear[ends], met[ends] = False, 0.0, 0.0
+        room = hands.room(rows)
+        end = np.minimum(reach - travelled[rows], room.min(axis=1))
+        way = np.stack((resolution / fastest[rows], end, tolerance / fastest[rows]), axis=1)
+        travel, pairs = hands.travel(rows, way)
+        travelled[rows] += travel
+        hit = pairs.any(axis=1)
+        hands.end_at_limits(rows, ~hit[:, None] & (room <= travel[:, None]))
+        # hands whose moving joints did not cause the contact are stuck
+        going[rows] = hands.stop(rows, pairs) | ~hit
+        going[rows] &= hands.active[rows].any(axis=1) & (travelled[rows] < reach)
 
 
 def meet(model: Model, q: Array) -> NDArray[np.bool_]:
@@ -179,15 +157,9 @@ class _Hands:
         apart = moves[:, a] != moves[:, b]
         self.apart = np.ascontiguousarray(apart.T)
         self.active = self.rate != 0.0
-        self.counts = np.asarray(self.active @ apart)
         self.touching = np.zeros((len(q), moves.shape[1]), dtype=bool)
         self.blocked, self.at_limit = np.zeros_like(self.active), np.zeros_like(self.active)
         self.lower, self.upper = robot_limits(model)
-
-    def near(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.bool_]:
-        """(n, pairs) which of them are too near in q (n, nq) and moved against each other by these hands' joints."""
-        close = checked_distances(self.model, q, self.gap) < self.gap
-        return np.asarray(close & self.counts[rows])
 
     def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Stop the joints that move one body of a pair (n, pairs) against the other. Returns which hands (n,) that
@@ -208,12 +180,18 @@ class _Hands:
             ahead = (ends - self.q[rows][:, self.rows]) / rate
         return np.where(self.active[rows], np.maximum(ahead, 0.0), np.inf)
 
-    def moved(self, rows: NDArray[np.intp], stride: Array) -> Array:
-        """(n, nq) after strides (n,)."""
-        found: Array = self.q[rows]
-        velocity = np.where(self.active[rows], self.rate[rows], 0.0)
-        found[:, self.rows] += stride[:, None] * velocity
-        return with_followers(self.model, found)
+    def travel(self, rows: NDArray[np.intp], way: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Move hands until something meets, by strides, ends and tolerances ``way`` (n, 3): how far (n,), and which
+        pairs met (n, pairs) of those that their joints move against each other."""
+        velocity = np.zeros((len(rows), self.model.nq))
+        velocity[:, self.rows] = np.where(self.active[rows], self.rate[rows], 0.0)
+        offsets = with_followers(self.model, np.zeros_like(velocity))
+        velocity = with_followers(self.model, velocity) - offsets
+        here = with_followers(self.model, self.q[rows])
+        gap = np.where(self.active[rows] @ self.apart.T, self.gap, -np.inf)
+        travel, distance = meetings(self.model, here, velocity, way, gap)
+        self.q[rows] = with_followers(self.model, here + travel[:, None] * velocity)
+        return travel, distance < gap
 
     def stopped(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """(n, nu) each: of which actuators a joint met something, and of which one came to its limit."""

@@ -1,0 +1,110 @@
+/* How far many configurations go along straight lines until pairs of geometries meet. */
+#include <math.h>
+
+#include "runtime/run.h"
+#include "runtime/sample.h"
+
+enum { MOST_STRIDES = 10000 };
+
+typedef struct meeting_job {
+  const double *q, *rate; /* (sample_count, nq) */
+  const double *way;      /* (sample_count, 3) a stride, the end, a tolerance */
+  const double *gap;      /* (sample_count, pair_count) */
+  double *travel;         /* (sample_count) */
+  double *distance;       /* (sample_count, pair_count) */
+  int32_t *status;
+} meeting_job;
+
+/* One sample, and what was found at the latest look. */
+typedef struct line {
+  const qd_model *model;
+  participant *p;
+  const double *q, *rate, *gap;
+  double margin;
+  double *distance;
+  qd_status status;
+} line;
+
+/* Whether pairs are nearer than their gaps at q + s rate; with a status that is not QD_OK they are.
+ */
+static int meets(line *l, double s) {
+  double *q = l->p->q;
+  int joint, needed = 0;
+  for (int i = 0; i < l->model->nq; ++i) {
+    q[i] = l->q[i] + s * l->rate[i];
+  }
+  l->status = qd_normalize(l->model, q, q, &joint);
+  if (l->status == QD_OK) {
+    do {
+      l->status = qd_pair_distances(l->model, l->p->workspace, q, l->margin, l->distance, &needed);
+    } while (l->status == QD_OUT_OF_CAPACITY &&
+             (l->status = qd_workspace_reserve(l->model, l->p->workspace, needed)) == QD_OK);
+  }
+  int near = l->status != QD_OK;
+  for (int pair = 0; !near && pair < l->model->pair_count; ++pair) {
+    near = l->distance[pair] < l->gap[pair];
+  }
+  return near;
+}
+
+/* Halves between a free s and one in contact; ends with the distances there. */
+static double halved(line *l, double clear, double met, double tolerance) {
+  int there = 1;
+  while (l->status == QD_OK && met - clear > tolerance) {
+    const double middle = clear + 0.5 * (met - clear);
+    if (middle <= clear || middle >= met) {
+      break; /* no number lies between */
+    }
+    there = meets(l, middle);
+    *(there ? &met : &clear) = middle;
+  }
+  if (!there) {
+    meets(l, met);
+  }
+  return clear;
+}
+
+static double travelled(line *l, double stride, double end, double tolerance) {
+  double clear = 0.0;
+  for (int k = 0; k < MOST_STRIDES; ++k) {
+    const double next = fmin(clear + stride, end);
+    if (meets(l, next)) {
+      return halved(l, clear, next, tolerance);
+    }
+    clear = next;
+    if (clear >= end) {
+      break;
+    }
+  }
+  return clear;
+}
+
+static void meeting_one(const run *r, int k, int64_t i) {
+  const meeting_job *job = r->job;
+  const qd_model *model = r->batch->model;
+  const double *way = job->way + 3 * i;
+  line l = {.model = model,
+            .p = r->batch->participants[k],
+            .q = job->q + i * model->nq,
+            .rate = job->rate + i * model->nq,
+            .gap = job->gap + i * model->pair_count,
+            .distance = job->distance + i * model->pair_count};
+  for (int pair = 0; pair < model->pair_count; ++pair) {
+    l.margin = fmax(l.margin, l.gap[pair]);
+  }
+  job->travel[i] = travelled(&l, way[0], way[1], way[2]);
+  if (l.status != QD_OK) {
+    job->travel[i] = NAN;
+    numbers_fill(l.distance, model->pair_count, NAN);
+  }
+  job->status[i] = (int32_t)l.status;
+}
+
+qd_status qd_meetings_batch(qd_batch *batch, int64_t sample_count, const double *q,
+                            const double *rate, const double *way, const double *gap,
+                            double *travel, double *distance, int32_t *status) {
+  const meeting_job job = {q, rate, way, gap, travel, distance, status};
+  run r = {.batch = batch, .sample_count = sample_count, .job = &job, .sample = meeting_one};
+  const qd_status ready = run_prepare(&r, 1);
+  return ready == QD_OK ? run_all(&r, NULL, 1) : ready;
+}
