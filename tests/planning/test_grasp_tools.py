@@ -9,6 +9,7 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning.grasps.closing import close_grasp, close_grasps, meet
+from qdsim.planning.grasps.samplers.kept import KeptGrasps
 
 PINCH = """
 <mujoco>
@@ -73,6 +74,36 @@ def test_closing_bends_outer_joints_on():
     links = {int(c["body_a"]) for c in contacts if c["body_b"] == ball}
     links |= {int(c["body_b"]) for c in contacts if c["body_a"] == ball}
     assert len(links) >= 3
+
+
+def test_kept_grasps_touch_with_the_same_shapes_where_the_object_is_now():
+    task = systems.load("planar_hand").tasks["half_turn"]
+    model, rng = task.grasping_model, np.random.default_rng(0)
+    kept = np.array([task.sampler(model, task.start, rng) for _ in range(8)])
+
+    def touched(q):
+        return np.flatnonzero(with_the_disc(model) & (qdsim.pair_distances(model, q) < 1e-3))
+
+    def none(*_):
+        return None
+
+    moved = task.with_object(task.start, [0.03, 0.02, 0.4])
+    sampler = KeptGrasps(none, "disc", kept)
+    found = [q for _ in range(10) if (q := sampler(model, moved, rng)) is not None]
+    assert found
+    before = {tuple(touched(q)) for q in kept}
+    for q in found:
+        np.testing.assert_array_equal(q[model.slice_q("disc")], moved[model.slice_q("disc")])
+        assert set(touched(q)) >= set(min(before, key=lambda own: len(set(own) - set(touched(q)))))
+        assert qdsim.pair_distances(model, q).min() >= 0.0
+    assert KeptGrasps(none, "disc", kept[:0])(model, moved, rng) is None
+
+
+def with_the_disc(model):
+    """Which pairs are of the disc and a finger."""
+    a, b = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)].T
+    disc = model.body_names.index("disc")
+    return (a == disc) ^ (b == disc)
 
 
 def test_inverse_kinematics_of_two_links_is_the_closed_form():

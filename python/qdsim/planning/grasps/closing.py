@@ -114,7 +114,7 @@ def close_grasps(
         way = np.stack((resolution / fastest[rows], end, tolerance / fastest[rows]), axis=1)
         travel, pairs = hands.travel(rows, way)
         travelled[rows] += travel
-        hit = pairs.any(axis=1)
+        hit = np.asarray(pairs.any(axis=1))
         hands.end_at_limits(rows, ~hit[:, None] & (room <= travel[:, None]))
         # hands whose moving joints did not cause the contact are stuck
         going[rows] = hands.stop(rows, pairs) | ~hit

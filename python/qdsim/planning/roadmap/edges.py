@@ -69,6 +69,11 @@ class Edges:
             )
         )
 
+    def grasps(self) -> Array:
+        """``(n, nq)`` where the robot begins to push in each segment."""
+        first = self._input[:-1] + np.arange(len(self.steps))
+        return np.asarray(self.configurations[first[self.steps > 0]])
+
     def _segment(self, k: int) -> Segment:
         a, b = int(self._input[k]), int(self._input[k + 1])
         return Segment(

@@ -10,6 +10,7 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import is_stable
+from qdsim.planning.grasps.samplers.kept import with_kept
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.poses import away
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
@@ -63,10 +64,12 @@ class Legs:
     Args:
         task: whose model, tolerances and sampler count; its goal does not.
         options: of the roadmap.
+        grasps: ``(n, nq)`` that searches are to try first.
     """
 
-    def __init__(self, task: Task, options: RoadmapOptions) -> None:
+    def __init__(self, task: Task, options: RoadmapOptions, grasps: Array | None = None) -> None:
         self.task, self.options = task, options
+        self._searched = task if grasps is None else with_kept(task, grasps)
         own = options.search or (task.planner or RRTOptions()).replace(
             max_nodes=200, max_steps=4000
         )
@@ -84,7 +87,7 @@ class Legs:
             seed: of the search.
             region: which poses around it count, too.
         """
-        task = self.task.towards(pose, start=q, start_tolerance=np.inf, goal_region=region)
+        task = self._searched.towards(pose, start=q, start_tolerance=np.inf, goal_region=region)
         tree = rrt(task, self.search, seed)
         if not tree.reached:
             return None

@@ -81,7 +81,7 @@ class Roadmap:
 
     def __init__(self, task: Task, options: RoadmapOptions, nodes: Array, edges: Edges) -> None:
         self.task, self.options, self.nodes, self.edges = task, options, nodes, edges
-        self._legs = Legs(task, options)
+        self._legs = Legs(task, options, edges.grasps())
         cost = -np.log(edges.success)
         self._ways: list[list[tuple[int, float, int]]] = [[] for _ in nodes]
         for k in range(edges.count):

@@ -20,6 +20,7 @@ from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.grasps.samplers.carrying import hangs
+from qdsim.planning.grasps.samplers.kept import KeptGrasps
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.search.guide import guide
 from qdsim.planning.search.path import EdgeKind, step_options
@@ -572,6 +573,10 @@ def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
     """The task with a sampler that knows whether the object has to be carried to its goal; if it has to, also the
     task with a sampler of grasps for pushes."""
     sampler = task.sampler
+    if isinstance(sampler, KeptGrasps):
+        plain, pushing = grasping_tasks(task.replace(sampler=sampler.fresh))
+        fresh = plain.sampler or sampler.fresh
+        return plain.replace(sampler=dataclasses.replace(sampler, fresh=fresh)), pushing
     if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
         return task, None
     plain = task.replace(sampler=dataclasses.replace(sampler, carry=False))

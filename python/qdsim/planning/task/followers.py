@@ -10,9 +10,9 @@ from qdsim.arguments import instance
 from qdsim.array_type import Array
 from qdsim.description import Actuator, Coupling
 from qdsim.model import Model
-from qdsim.planning.task.drives import check_joints_lead, coupled_joints
+from qdsim.planning.task.drives import check_joints_lead, coupled_joints, sharing
 
-__all__ = ["check_no_followers", "folded", "reduce_tendons", "with_followers"]
+__all__ = ["check_no_followers", "coupled", "folded", "reduce_tendons", "with_followers"]
 
 
 def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
@@ -57,6 +57,11 @@ def with_followers(model: Model, q: Array) -> Array:
         own, other = (model.slice_q(name).start for name in (joint, leader))
         q[..., own] = slope * q[..., other] + offset
     return q
+
+
+def coupled(model: Model) -> bool:
+    """Whether joints follow actuated ones or share a tendon."""
+    return sharing(model) or bool(_driven(model))
 
 
 def check_no_followers(model: Model, what: str) -> None:

@@ -17,6 +17,7 @@ from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies
 __all__ = [
     "add_contact",
     "bodies_touching",
+    "bring_to_touch",
     "meeting_geoms",
     "sides",
     "slopes",
@@ -58,26 +59,50 @@ def add_contact(
     Raises:
         ValueError: for an unknown object, and for joints that share a tendon.
     """
-    codes, contacts = _between(model, q, object, within)
-    touching = np.unique(codes[contacts["dist"] < near])
-    open_rows = np.flatnonzero(~np.isin(codes, touching))
+    contacts = _between(model, q, object, within)
+    touching = np.unique(contacts["pair"][contacts["dist"] < near])
     others: list[int] = []
-    for row in open_rows[np.argsort(contacts["dist"][open_rows], kind="stable")].tolist():
-        if codes[row] not in others:
-            others.append(int(codes[row]))
+    for pair in contacts["pair"][~np.isin(contacts["pair"], touching)].tolist():
+        if pair not in others:
+            others.append(pair)
         if len(others) == _NEAREST:
             break
     if not others:
         return None
     wanted = np.append(touching, others[int(rng.integers(len(others)))])
+    return bring_to_touch(model, q, object, wanted, gap=gap, near=near, within=within)
+
+
+def bring_to_touch(
+    model: Model,
+    q: Array,
+    object: str,
+    pairs: NDArray[np.integer],
+    *,
+    gap: float = 1e-4,
+    near: float = 1e-3,
+    within: float = 0.1,
+) -> Array | None:
+    """A configuration ``(nq,)`` near by in which pairs of shapes of robot and object touch, by Gauss-Newton steps of
+    the joints within their limits; None where there is none, or where something else penetrates.
+
+    Args:
+        model, q, object: as in ``add_contact``.
+        pairs: rows of ``model.pair_geom``.
+        gap, near: m, as there.
+        within: m; pairs further apart than this are not brought together.
+    """
     check_no_followers(model, "touching()")
     rows = model.actuated_q
     lower, upper = joint_limits(model)
     here = np.array(q)
     margin = within
     for _ in range(_ITERATIONS):
-        chosen = [int(np.flatnonzero(codes == pair)[0]) for pair in wanted if pair in codes]
-        if len(chosen) < len(wanted):
+        contacts = _between(model, here, object, margin)
+        chosen = [
+            int(np.flatnonzero(contacts["pair"] == p)[0]) for p in pairs if p in contacts["pair"]
+        ]
+        if len(chosen) < len(pairs):
             return None
         left = gap - contacts["dist"][chosen]
         if np.all(np.abs(left) <= 0.5 * gap):
@@ -85,23 +110,17 @@ def add_contact(
         slope = slopes(model, here, contacts[chosen])
         here[rows] += least_squares_in_box(slope, left, *room(here[rows], lower, upper))
         margin = max(near, float(np.abs(left).max()))
-        codes, contacts = _between(model, here, object, margin)
     return None
 
 
-def _between(
-    model: Model, q: Array, object: str, within: float
-) -> tuple[NDArray[np.int64], NDArray[np.void]]:
-    """Contacts of robot and object up to a distance, the deepest first, and a number for the pair of shapes
-    of each.
-    """
+def _between(model: Model, q: Array, object: str, within: float) -> NDArray[np.void]:
+    """Contacts of robot and object up to a distance, the deepest first."""
     own, robot = sides(model, object)
     contacts = model.collide(q, within)
     a, b = contacts["body_a"], contacts["body_b"]
     contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
-    contacts = contacts[np.argsort(contacts["dist"], kind="stable")]
-    shapes = len(model.geom_body)
-    return contacts["geom_a"].astype(np.int64) * shapes + contacts["geom_b"], contacts
+    found: NDArray[np.void] = contacts[np.argsort(contacts["dist"], kind="stable")]
+    return found
 
 
 def slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:

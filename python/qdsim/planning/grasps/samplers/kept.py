@@ -1,0 +1,85 @@
+"""Grasps that were of use before, brought to where the object is now."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.batches.queries import checked_distances
+from qdsim.model import Model
+from qdsim.planning.grasps.samplers.touching import bring_to_touch, sides
+from qdsim.planning.task.contact_sampler import ContactSampler
+from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.followers import coupled
+from qdsim.planning.task.task import Task
+
+__all__ = ["KeptGrasps", "with_kept"]
+
+_FRESH = 0.1
+"""Probability that a grasp is drawn anew: what is kept need not do for all goals."""
+_LOOKS = 4
+"""Grasps that are looked at for one that is brought to the object."""
+_TRIES = 2
+"""Of these, how many may fail before one is drawn anew."""
+_WITHIN, _NEAR = 0.1, 1e-3
+"""m, how far a kept grasp may be from the object, and up to which distance shapes touch in one."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KeptGrasps:
+    """Takes a grasp from a list, moves the robot's joints until the same shapes touch the object again, and draws a
+    new one where that fails.
+
+    Among some grasps drawn from the list it takes the one whose shapes are nearest to touching; so grasps of other
+    poses serve, and those of symmetric objects after any turn that changes nothing.
+
+    Attributes:
+        fresh: draws new grasps.
+        object: name of the object's body.
+        grasps: ``(n, nq)`` configurations in which the robot touches the object.
+    """
+
+    fresh: ContactSampler
+    object: str
+    grasps: Array
+
+    def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """A configuration ``(nq,)`` with the object unmoved, or None if no grasp was found."""
+        for _ in range(_TRIES):
+            if rng.random() < _FRESH or len(self.grasps) == 0:
+                break
+            found = self._kept(model, q, rng)
+            if found is not None:
+                return found
+        return self.fresh(model, q, rng)
+
+    def _kept(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """The nearest of some kept grasps, brought to the object."""
+        kept = self.grasps[rng.integers(len(self.grasps), size=_LOOKS)]
+        touching = self._between(model) & (checked_distances(model, kept, _NEAR) < _NEAR)
+        own = robot_q(model)
+        here = np.repeat(q[None], _LOOKS, axis=0)
+        here[:, own] = kept[:, own]
+        gaps = np.where(touching, np.abs(checked_distances(model, here, _WITHIN)), 0.0)
+        nearest = int(np.where(touching.any(axis=1), gaps.max(axis=1), np.inf).argmin())
+        pairs = np.flatnonzero(touching[nearest])
+        if len(pairs) == 0:
+            return None
+        return bring_to_touch(model, here[nearest], self.object, pairs, within=_WITHIN)
+
+    def _between(self, model: Model) -> NDArray[np.bool_]:
+        """``(pairs,)`` which pairs of shapes are of robot and object."""
+        own, robot = sides(model, self.object)
+        a, b = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)].T
+        return np.asarray((own[a] & robot[b]) | (own[b] & robot[a]))
+
+
+def with_kept(task: Task, grasps: Array) -> Task:
+    """A task whose sampler tries these grasps ``(n, nq)`` first; the task itself where it has no sampler, or a robot
+    whose joints follow others."""
+    if task.sampler is None or len(grasps) == 0 or coupled(task.model):
+        return task
+    return task.replace(sampler=KeptGrasps(task.sampler, task.object, grasps))
