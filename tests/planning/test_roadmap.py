@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 import qdsim
 from qdsim import planning, systems
+from qdsim.parallel import RayExecutor
 from qdsim.planning import NotCoveredError, Roadmap, RoadmapOptions, Task
 from qdsim.planning.roadmap import roadmap as module
 from qdsim.planning.roadmap.coverage import Coverage, wilson
@@ -80,14 +83,23 @@ def test_edges_lead_from_node_to_node(system: str, built: Roadmap, disc: Task) -
                 assert q.tobytes() == after.tobytes()
 
 
+@contextlib.contextmanager
+def on_ray() -> Iterator[Executor]:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        yield RayExecutor()
+    finally:
+        ray.shutdown()
+
+
 def executors() -> list[Any]:
     return [
         pytest.param(lambda: ThreadPoolExecutor(4), id="threads"),
         pytest.param(
-            lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
-            id="processes",
-            marks=pytest.mark.long,
+            lambda: ProcessPoolExecutor(4, mp_context=get_context("spawn")), id="processes"
         ),
+        pytest.param(on_ray, id="ray"),
     ]
 
 
