@@ -3,7 +3,8 @@
 
 The scenes and goals are those of ``arrival_scenes.py``; nothing was tuned for them. *Reached*: within 20 mm and 0.05 rad,
 and held for 2 s. Seconds are those of the simulated world; a plan may take 60 s of CPU and an execution 90. ``--only``
-names scenes; ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there.
+names scenes; ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the
+table of what the file has.
 """
 
 from __future__ import annotations
@@ -63,18 +64,35 @@ def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
     return told | {"cpu": time.process_time() - begin}
 
 
+def cell(runs: list[dict[str, Any]]) -> str:
+    """What became of the runs of a goal, their median times, and what the misses were."""
+    if not runs:
+        return "-"
+    good = [run for run in runs if run["reached"]]
+    words = f"{len(good)} of {len(runs)}"
+    if good:
+        seconds, search, cpu = (
+            float(np.median([run[k] for run in good])) for k in ("seconds", "plan", "cpu")
+        )
+        words += f"; {seconds:.0f}; {search:.1f}, {cpu:.0f}"
+    missed = [run["outcome"] for run in runs if not run["reached"]]
+    told = ", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed))
+    return words + f" ({told})" * bool(missed)
+
+
 def table(known: dict[str, Any]) -> None:
     print("# Arrivals\n")
-    print("| scene | goal | contacts | seed | outcome | mm | deg | s | s of CPU: plan, execution |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for key, run in known.items():
-        name, goal, contacts, seed = key.split("|")
-        shift, turn = run.get("error", (np.nan, np.nan))
-        print(
-            f"| {name} | {GOALS[name][1][int(goal)]} | {contacts} | {seed} | {run['outcome']} "
-            f"| {shift:.1f} | {turn:.1f} | {run.get('seconds', np.nan):.0f} "
-            f"| {run.get('plan', np.nan):.1f}, {run.get('cpu', np.nan):.1f} |"
-        )
+    print(
+        "Reached, of the seeds that were run; s of the world; s of CPU for the plan, to execute it:"
+    )
+    print("medians of the runs that reach their goals. -: not run.\n")
+    print("| scene | goal | " + " | ".join(CONTACTS) + " |")
+    print("| --- | --- |" + " --- |" * len(CONTACTS))
+    for name, (_, goals) in GOALS.items():
+        for k, goal in enumerate(goals):
+            starts = [f"{name}|{k}|{contacts}|" for contacts in CONTACTS]
+            cells = [cell([run for key, run in known.items() if key.startswith(s)]) for s in starts]
+            print(f"| {name} | `{goal}` | " + " | ".join(cells) + " |")
 
 
 def main() -> None:
@@ -82,12 +100,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(GOALS))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=None)
+    parser.add_argument("--cached", action="store_true", help="only what the cache has")
     arguments = parser.parse_args()
     known: dict[str, Any] = {}
     cache: Path | None = arguments.cache
     if cache is not None and cache.exists():
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    for name in arguments.only:
+    for name in [] if arguments.cached else arguments.only:
         goals = range(len(GOALS[name][1]))
         for goal, contacts, seed in product(goals, CONTACTS, range(arguments.seeds)):
             key = f"{name}|{goal}|{contacts}|{seed}"

@@ -42,7 +42,7 @@ SYSTEMS = {
 WORLDS: dict[str, dict[str, Any]] = {
     "ball": {"control_period": 0.02},
     "cube": {"force": 0.7},
-    "door": {"object_damping": 0.1},
+    "door": {"object_damping": 0.1, "force": 5.0},
 }
 CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120

@@ -7,6 +7,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.search.rrt import _Search
 
 
 def task_of(system: str, name: str) -> planning.Task:
@@ -28,7 +29,7 @@ def still(task: planning.Task) -> planning.Plan:
         ("planar_hand", "half_turn", "grip", "fingers", True),
         ("planar_hand", "shift_and_turn", "grip", "fingers", False),  # no sampler of grasps
         ("planar_pushing", "move_back", "mpc", "pushed", False),
-        ("allegro_door", "open", "mpc", "hinges", False),
+        ("allegro_door", "open", "planned", "pushed", False),
     ],
 )
 def test_the_choice_follows_fingers_hinges_and_samplers(
@@ -83,3 +84,37 @@ def test_a_paced_task_knows_its_origin() -> None:
     again, _ = planning.paced(slow, planning.TransferOptions(speed=0.5))
     assert again.unpaced == quick.options
     assert slow.without_pace().options == quick.options
+
+
+JAMMED = """<mujoco><option gravity="0 0 0"/><worldbody>
+  <body name="box"><joint name="box" type="slide" axis="1 0 0"/><geom type="box" size="0.05 0.05 0.05" mass="1"/></body>
+  <geom type="box" size="0.05 0.2 0.2" pos="0.1 0 0"/>
+  <body pos="-0.07 0 0"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+    <geom type="sphere" size="0.02" mass="0.1"/></body></worldbody>
+  <actuator><position name="x" joint="x" kp="100"/><position name="y" joint="y" kp="100"/></actuator></mujoco>"""
+
+
+def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
+    """A box is jammed between a finger and a wall, where a spring pulls with its stiffness times how far the command
+    goes: springs may be loaded up to each actuator's force, not more, or the box is shot away where it comes free."""
+    model = qdsim.load(JAMMED)
+    start = np.array(model.default_q)
+    task = planning.Task(
+        name="jam",
+        model=model,
+        options=qdsim.Options(h=0.05, margin=0.02),
+        start=start,
+        goal=start,
+        object="box",
+        lower=np.array([-0.1]),
+        upper=np.array([0.1]),
+    )
+    world = planning.TransferOptions(force=(2.05, 5.0), speed=0.1)
+    paced, planner = planning.paced(task, world)
+    assert planner.force == (2.05, 5.0)
+    search = _Search(paced, planner.replace(sub_steps=50), np.random.default_rng(0))
+    inputs, path = search._simulate(start, np.zeros(2), np.array([0.05, 0.04]))
+    pull = 100.0 * (inputs[-1] - model.command_from(path[-1]))
+    assert len(inputs) == 20 and pull[0] == pytest.approx(2.0, abs=1e-3)
+    with pytest.raises(ValueError, match="force"):
+        planning.rrt(task, planner.replace(force=(1.0, 1.0, 1.0)), rng=0)

@@ -113,8 +113,6 @@ class Controllers:
             return ("mpc", "grip", "planned", "sampling"), reason
         if holds:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
-        if self.task.space.rotation.all():
-            return ("mpc", "planned", "sampling"), "the object turns on hinges"
         if lies_on_a_plane(self.task.model, self.task.space):
             reason = "the object is pushed on a plane that is not part of the model"
             return ("mpc", "planned", "sampling"), reason

@@ -43,10 +43,11 @@ def paced(
 ) -> tuple[Task, RRTOptions]:
     """Prepare a task and planner settings for plans that are going to be executed.
 
-    Edges get as many steps as keep the command within ``options.speed``. If the object lies on a plane that is not part
-    of the model, or is damped, ``epsilon`` is chosen so that the step resists as the world does, at the mean speed of
-    the object in plans made for this purpose (friction does not depend on speed). If gravity acts on the object,
-    regrasps are allowed only where it rests without the robot.
+    Edges get as many steps as keep the command within ``options.speed``, and end where an actuator would pull harder
+    than ``options.force``: a plan may jam the robot until it slips, which outside of the model throws the object. If
+    the object lies on a plane that is not part of the model, or is damped, ``epsilon`` is chosen so that the step
+    resists as the world does, at the mean speed of the object in plans made for this purpose (friction does not depend
+    on speed). If gravity acts on the object, regrasps are allowed only where it rests without the robot.
 
     Args:
         task: the task.
@@ -68,7 +69,8 @@ def paced(
     base = planner or task.planner or RRTOptions()
     longest = base.step * float(strides(task.model, task.start).max())
     per_edge = math.ceil(longest / (given.speed * task.options.h) - 1e-9)
-    settings = base.replace(sub_steps=max(base.sub_steps, per_edge))
+    force = given.force if base.force is None else base.force
+    settings = base.replace(sub_steps=max(base.sub_steps, per_edge), force=force)
     if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
         settings = settings.replace(
             require_static_regrasps=True, max_nodes=max(settings.max_nodes, STATIC_NODES)

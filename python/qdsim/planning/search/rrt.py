@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
+from qdsim.arguments import flag, generator_of, instance, integer, number, path_of, spread
 from qdsim.array_type import Array
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
@@ -124,6 +124,8 @@ class _Search:
         self.exact = options.dynamics == "exact"
         self.step_options = step_options(task, options)
         self.lower, self.upper = task.command_bounds
+        force = options.force
+        self.strength = None if force is None else spread("force", force, task.model.nu)
         self.grasping, self.pushing = grasping_tasks(task)
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
@@ -380,12 +382,12 @@ class _Search:
         """
         inputs = np.minimum(np.maximum(command + self.ramp * du, self.lower), self.upper)
         edge = self._run(q, inputs)
-        if edge is None or self.options.force is None:
+        if edge is None or self.strength is None:
             return edge
         model = self.task.model
         robot = lengths(model, edge[1])
         pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - robot)
-        harder = np.any(np.abs(pull) > self.options.force, axis=1)
+        harder = np.any(np.abs(pull) > self.strength, axis=1)
         kept = int(harder.argmax()) if harder.any() else len(harder)
         return (edge[0][:kept], edge[1][:kept]) if kept else None
 

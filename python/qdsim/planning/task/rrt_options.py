@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from qdsim.arguments import fields, flag, former, integer, number, one_of
+from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.smoothing import Scheme
 
@@ -80,7 +80,8 @@ class RRTOptions:
             for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
             same for the same seed unless a search runs out of time. None: not asked (CQDC), and some regrasps
             of a plan may be shut in.
-        force: N or Nm, the hardest that an actuator may pull at the end of a step of an edge: there the edge ends.
+        force: N or Nm at the joint, the hardest that an actuator may pull at the end of a step of an edge, one number
+            or one per actuator: there the edge ends.
             The quasi-dynamic object bears any squeeze, others are shot out. None: any.
     """
 
@@ -100,7 +101,7 @@ class RRTOptions:
     grasp_probability: float = 0.3
     chain_length: int = 10
     squeeze: float = 0.5
-    force: float | None = None
+    force: float | tuple[float, ...] | None = None
     hold: bool = True
     require_static_regrasps: bool = True
     motion_seconds: float | None = None
@@ -119,7 +120,8 @@ class RRTOptions:
         fields(self, number, "goal_probability", "grasp_probability", least=0, most=1)
         fields(self, number, "gamma", "step", above=0)
         fields(self, number, "squeeze", least=0)
-        fields(self, number, "force", "motion_seconds", above=0, or_none=True)
+        fields(self, number, "motion_seconds", above=0, or_none=True)
+        fields(self, numbers, "force", per="actuator", above=0, or_none=True)
         fields(self, flag, "hold", "require_static_regrasps")
 
     @classmethod
