@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.execution.routes import nearer
 from qdsim.planning.search.rrt import _Search
 
 
@@ -94,12 +97,10 @@ JAMMED = """<mujoco><option gravity="0 0 0"/><worldbody>
   <actuator><position name="x" joint="x" kp="100"/><position name="y" joint="y" kp="100"/></actuator></mujoco>"""
 
 
-def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
-    """A box is jammed between a finger and a wall, where a spring pulls with its stiffness times how far the command
-    goes: springs may be loaded up to each actuator's force, not more, or the box is shot away where it comes free."""
+def beside_a_wall() -> planning.Task:
     model = qdsim.load(JAMMED)
     start = np.array(model.default_q)
-    task = planning.Task(
+    return planning.Task(
         name="jam",
         model=model,
         options=qdsim.Options(h=0.05, margin=0.02),
@@ -108,7 +109,30 @@ def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
         object="box",
         lower=np.array([-0.1]),
         upper=np.array([0.1]),
+        position_tolerance=0.01,
     )
+
+
+@pytest.mark.parametrize("depth", [-0.02, 0.003, 0.009])
+def test_new_plans_ask_for_no_more_than_a_wall_lets_through(depth: float) -> None:
+    """With its goal 9 mm inside of a wall and a tolerance of 10 an object may arrive, touching the wall: a new plan that
+    aims at six tenths of the tolerance is never found."""
+    task = beside_a_wall()
+    there = task.towards(task.with_object(task.start, [depth]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        near = nearer(there, there.start)
+    least = max(depth, 0.0)
+    assert near.position_tolerance == pytest.approx(least + 0.6 * (0.01 - least))
+    assert least < near.position_tolerance < there.position_tolerance
+    assert near.rotation_tolerance == pytest.approx(0.6 * there.rotation_tolerance)
+
+
+def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
+    """A box is jammed between a finger and a wall, where a spring pulls with its stiffness times how far the command
+    goes: springs may be loaded up to each actuator's force, not more, or the box is shot away where it comes free."""
+    task = beside_a_wall()
+    model, start = task.model, task.start
     world = planning.TransferOptions(force=(2.05, 5.0), speed=0.1)
     paced, planner = planning.paced(task, world)
     assert planner.force == (2.05, 5.0)

@@ -18,10 +18,11 @@ from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
+from qdsim.planning.task.oddities import depth_in_walls
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["Edge", "Routes"]
+__all__ = ["Edge", "Routes", "nearer"]
 
 LEAVE = 2.0
 """Tolerances, that an object may be off its plan where a segment begins."""
@@ -216,16 +217,27 @@ class Routes:
         return None
 
 
-def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) -> list[Segment]:
-    """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
-    here: Array = execution.measured()
-    near = task.towards(
+def nearer(task: Task, here: Array) -> Task:
+    """The task from ``here`` ``(nq,)``, with tolerances that leave room for what following a plan misses.
+
+    An object whose goal is inside of a wall, by less than the tolerance, comes no nearer than the wall lets it: a part
+    of what is left of the tolerance beyond that is asked for.
+    """
+    depth = 0.0
+    if task.goals.is_point:
+        depth = min(depth_in_walls(task.model, task.space, task.aim)[0], task.position_tolerance)
+    return task.towards(
         task.goal,
         start=here,
-        position_tolerance=WITHIN * task.position_tolerance,
+        position_tolerance=depth + WITHIN * (task.position_tolerance - depth),
         rotation_tolerance=WITHIN * task.rotation_tolerance,
         start_tolerance=np.inf,
     )
+
+
+def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) -> list[Segment]:
+    """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
+    near = nearer(task, execution.measured())
     if execution.missing_motions and planner.motion_seconds is None:
         planner = dataclasses.replace(planner, motion_seconds=SEARCH)
     try:

@@ -12,7 +12,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["LARGE_ANGLE", "warn_of_oddities", "warn_of_walls"]
+__all__ = ["LARGE_ANGLE", "depth_in_walls", "warn_of_oddities", "warn_of_walls"]
 
 LARGE_ANGLE = 4.0 * math.pi
 """rad; larger angles are more likely degrees."""
@@ -63,18 +63,24 @@ def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: floa
         goal: ``(nq,)`` the only one.
         tolerance: m.
     """
-    found = model.collide(goal, 0.0)
-    for contact in found[found["dist"] < -tolerance]:
+    depth, wall = depth_in_walls(model, space, goal)
+    if depth > tolerance:
+        _warn(
+            f"goal: {space.body!r} would be {depth:.3g} m inside of {wall!r} there, "
+            f"more than position_tolerance {tolerance:g}"
+        )
+
+
+def depth_in_walls(model: Model, space: ObjectSpace, q: Array) -> tuple[float, str]:
+    """How deep the object is in something that nothing moves in ``q`` ``(nq,)``, m, and in what; 0 outside of all."""
+    for contact in np.sort(model.collide(q, 0.0), order="dist"):
         pair = contact["body_a"], contact["body_b"]
-        moved = [np.any(model.jacobian(goal, int(b), np.zeros(3)), axis=0) for b in pair]
+        moved = [np.any(model.jacobian(q, int(b), np.zeros(3)), axis=0) for b in pair]
         still = [not m.any() for m in moved]
         if still[0] != still[1] and moved[still.index(False)][space.v].any():
-            wall = model.body_names[int(pair[still.index(True)])]
-            _warn(
-                f"goal: {space.body!r} would be {-float(contact['dist']):.3g} m inside of {wall!r} there, "
-                f"more than position_tolerance {tolerance:g}"
-            )
-            return
+            depth = max(-float(contact["dist"]), 0.0)
+            return depth, model.body_names[int(pair[still.index(True)])]
+    return 0.0, ""
 
 
 def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:
