@@ -288,6 +288,60 @@ def test_a_urdf_without_springs_is_shown_and_checked_with_them(
     assert "nq, nv, nu" in capsys.readouterr().out
 
 
+BLOCK = """<link name="block"><inertial><mass value=".3"/>
+<inertia ixx="5e-4" iyy="5e-4" izz="5e-4" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><box size=".1 .1 .1"/></geometry></collision></link>
+<joint name="float" type="floating"><parent link="world"/><child link="block"/><origin xyz=".3 0 0"/></joint></robot>"""
+GROUND = """<link name="world"><collision><origin xyz="0 0 -.1"/><geometry><box size="2 2 .1"/></geometry>
+</collision></link>"""
+
+
+def test_plans_of_a_urdf_are_replayed_with_its_springs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, plan, springs = tmp_path / "own robot.urdf", tmp_path / "plan", ["--stiffness", "100"]
+    scene = URDF.replace("</robot>", BLOCK).replace('<link name="world"/>', GROUND)
+    path.write_text(scene)
+    assert main(["check", str(path), *springs]) == 0
+    assert f"yes: qdsim plan '{path}' --stiffness 100 --goal" in capsys.readouterr().out
+    goal = ["--goal", ".4 - - -", "--max-nodes", "2", "-o", str(plan)]
+    main(["plan", str(path), *springs, *goal])
+    said = report(capsys, "replay", str(plan), "--model", str(path), *springs, status=1)
+    assert said["replay_error"] == 0.0
+    assert "--stiffness" in refusal(capsys, "replay", str(plan), "--model", str(path))
+    assert "--model" in refusal(capsys, "replay", str(plan), *springs)
+
+
+def test_what_falls_for_ever_is_not_ready(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "falling.urdf"
+    path.write_text(URDF.replace("</robot>", BLOCK))
+    said = report(capsys, "check", str(path), "--stiffness", "100")
+    assert not said["ready_to_plan"] and "'block' does not come to rest" in said["obstacle"]
+
+
+@pytest.mark.parametrize(
+    "flag, arguments",
+    [
+        *((flag, ["plan", "planar_hand", flag, "1"]) for flag in ("--h", "--margin", "--start")),
+        ("--stiffness", ["plan", "planar_hand", "--stiffness", "1"]),
+        ("--sampler", ["plan", "planar_hand", "--sampler", "none"]),
+        ("--model", ["view", "rope", "--model", "rope", "--html", "x.html"]),
+        ("--html", ["view", "rope", "--html", "x.pdf"]),
+        ("--leave-out", ["view", "rope", "--leave-out", "tendons", "--html", "x.html"]),
+        ("--model", ["render", "rope", "--model", "rope", "-o", "x.png"]),
+        ("--package-dir", ["bench", "rope", "--package-dir", "."]),
+        ("--collision", ["check", "robot.xml", "--collision"]),
+        ("--seed", ["demo", "--seed", "-1"]),
+    ],
+)
+def test_flags_without_meaning_are_refused(
+    flag: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refusal(capsys, *arguments).startswith(f"qdsim {arguments[0]}: {flag}: ")
+
+
 @pytest.mark.parametrize("system", ["rope", "allegro_pen", "two_spheres_1d", "cloud_grasp"])
 def test_any_system_is_drawn(system: str, tmp_path: Path) -> None:
     picture = tmp_path / "picture.png"

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         raise UnusableError(
             f"--seconds: must be positive and below 10000, got {arguments.seconds:g}"
         )
+    loading(arguments, *arguments.sources)
     report: dict[str, Any] = {}
     times = [("", "step", "with derivatives", "mj_step", "mj_step / step")]
     rates = [("", "steps/s", "simulated s/s", "mj_step/s", "simulated s/s")]

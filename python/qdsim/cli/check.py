@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,16 @@ from qdsim.cli.describing import (
     object_rows,
 )
 from qdsim.cli.outcome import Outcome, UnusableError, table
-from qdsim.cli.sources import add_json, add_loading, first_configuration, is_archive, loading
+from qdsim.cli.sources import (
+    add_json,
+    add_loading,
+    first_configuration,
+    is_archive,
+    loading,
+    refusal,
+    refuse,
+    said_loading,
+)
 from qdsim.whole_files import opened
 
 if TYPE_CHECKING:
@@ -53,6 +63,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     from qdsim.loading import load
 
     path = arguments.file
+    if arguments.picture is None:
+        refuse(arguments, ["--collision"], "says what --picture draws; give that, too")
     if is_archive(path):
         raise UnusableError(f"{path}: an archive of arrays, not a robot file; try 'qdsim replay'")
     with warnings.catch_warnings(record=True) as heard:
@@ -62,8 +74,9 @@ def run(arguments: argparse.Namespace) -> Outcome:
         except ValueError as error:
             if not _readable(path):
                 raise UnusableError(str(error)) from None
-            report = {"file": path, "loads": False, "reason": str(error)}
-            return Outcome(report, (f"{path} is refused:", f"  {error}"), good=False)
+            reason = refusal(path, error)
+            report = {"file": path, "loads": False, "reason": reason}
+            return Outcome(report, (f"{path} is refused:", f"  {reason}"), good=False)
     q = first_configuration(model)
     report, lines = _describe(path, model, q)
     report["warnings"] = [str(warning.message) for warning in heard]
@@ -74,7 +87,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     lines += [f"  without meaning here: {text}" for text in grouped(model.ignored)]
     report["step"], said, good = _first_step(model, q)
     lines.append(f"  {said}")
-    report["ready_to_plan"], report["obstacle"], said = _ready(path, model, q, good)
+    report["ready_to_plan"], report["obstacle"], said = _ready(arguments, model, q, good)
     lines.append(f"  ready to plan: {said}")
     if arguments.picture is not None:
         from qdsim.planning import pictures
@@ -145,14 +158,19 @@ def _object_row(item: dict[str, Any]) -> tuple[str, str, str, str]:
     return item["name"], f"{item['mass']:.3g} kg", measures, told
 
 
-def _ready(path: str, model: Model, q: Array, steps: bool) -> tuple[bool, str | None, str]:
+def _ready(
+    arguments: argparse.Namespace, model: Model, q: Array, steps: bool
+) -> tuple[bool, str | None, str]:
     """Whether plans can be made, what is in the way, and both in words."""
     from qdsim.cli.own_tasks import obstacle
 
-    reason = obstacle(model, q) if steps else "the first step fails"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tries: the verdict counts
+        reason = obstacle(model, q) if steps else "the first step fails"
     if reason is not None:
         return False, reason, f"no, because {reason}"
-    return True, None, f"yes: qdsim plan {path} --goal '...'"
+    words = ["qdsim plan", shlex.quote(arguments.file), said_loading(arguments), "--goal '...'"]
+    return True, None, f"yes: {' '.join(filter(None, words))}"
 
 
 def _first_step(model: Model, q: Array) -> tuple[dict[str, Any], str, bool]:

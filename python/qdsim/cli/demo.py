@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from qdsim.cli.outcome import Outcome, UnusableError
-from qdsim.cli.sources import load_system
+from qdsim.cli.sources import check_seed, load_system
 
 __all__ = ["add_arguments", "run"]
 
@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     """Run it; the demonstration talks for itself."""
     from qdsim import demo, systems
 
+    check_seed(arguments.seed)
     system = load_system(arguments.system)
     if not system.tasks:
         raise UnusableError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from qdsim.planning import ObjectSpace, RRTOptions, Task
     from qdsim.planning.task.goal_set import GoalSet
 
-__all__ = ["object_name", "obstacle", "own_task"]
+__all__ = ["object_name", "obstacle", "own_task", "unsupported"]
 
+_H = 0.1
+"""s, a step."""
 _STEP = 1.5
 """Lengths of the object that the robot's tips move on one edge of the tree at most."""
 _LEAST_STEP, _MOST_STEP = 0.02, 0.5
@@ -30,6 +33,10 @@ _START_TOLERANCE = 1e-3
 """m; what lies on soft contacts in its file begins so deep."""
 _TILT = 0.2
 """rad; how far subgoals tilt what gravity pulls, where the goal does not."""
+_SETTLING = 30
+"""Steps in which an object comes to rest, or falls on and on."""
+_AT_REST = 2e-3
+"""m a step."""
 
 
 def own_task(arguments: argparse.Namespace) -> Task:
@@ -61,7 +68,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
         task = Task(
             f"{name} of {os.path.basename(path)}",
             model,
-            Options(h=arguments.h, margin=margin),
+            Options(h=arguments.h or _H, margin=margin),
             start,
             goal,
             name,
@@ -71,6 +78,8 @@ def own_task(arguments: argparse.Namespace) -> Task:
             goal_region=region,
             **{key: value for key, value in asked.items() if value is not None},
         )
+        if (reason := unsupported(model, start, name)) is not None:
+            warnings.warn(reason, stacklevel=2)
         return task.replace(planner=_planner(task, reach))
     except (TypeError, ValueError) as error:
         raise UnusableError(str(error)) from None
@@ -100,11 +109,36 @@ def obstacle(model: Model, start: Array) -> str | None:
             box,
             start_tolerance=_START_TOLERANCE,
         )
+        if (reason := unsupported(model, start, found[0])) is not None:
+            return reason
         if SurfaceSampler(found[0])(model, task.start, np.random.default_rng(0)) is None:
             return f"no grasp of {found[0]!r} was found in 30 draws: is it within reach?"
     except ValueError as error:
         return str(error)
     return None
+
+
+def unsupported(model: Model, start: Array, name: str) -> str | None:
+    """Why an object does not come to rest while the robot holds still; None if it does, or if steps fail."""
+    from qdsim._core import SolverError
+    from qdsim.planning import ObjectSpace
+    from qdsim.step import Options, step
+
+    space, q, moved = ObjectSpace(model, name), start, 0.0
+    slides = space.v[~space.rotation]
+    try:
+        for _ in range(_SETTLING):
+            q_next = step(model, q, model.command_from(start), Options()).q_next
+            moved = float(np.abs(model.difference(q_next, q)[slides]).max(initial=0.0))
+            if moved <= _AT_REST:
+                return None
+            q = q_next
+    except SolverError:
+        return None
+    return (
+        f"{name!r} does not come to rest: it moves {moved:.2g} m a step while the robot holds still; is there a ground "
+        "or a table below it? (a URDF has none)"
+    )
 
 
 def object_name(model: Model, given: str | None) -> str:

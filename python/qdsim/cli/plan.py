@@ -6,16 +6,26 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from qdsim.cli.goals import goal_of
 from qdsim.cli.outcome import Outcome, UnusableError, table
 from qdsim.cli.own_tasks import own_task
 from qdsim.cli.replay import judged
-from qdsim.cli.sources import add_json, add_loading, is_archive, load_system
+from qdsim.cli.sources import (
+    add_json,
+    add_loading,
+    check_seed,
+    is_archive,
+    load_system,
+    loading,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from qdsim.planning import Plan, RRTOptions, Task, Tree
@@ -24,6 +34,9 @@ __all__ = ["add_arguments", "run"]
 
 _SAVED = 2.0
 """s between two times that a search keeps what it has."""
+
+_OWN = ("--start", "--h", "--margin", "--sampler")
+"""What published tasks have said for themselves."""
 
 _LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait")
 
@@ -47,15 +60,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goal.add_argument("--start", metavar="KEY", help="key frame to begin at; without it the first")
     goal.add_argument("--position-tolerance", type=float, metavar="M", help="0.02 in own files")
     goal.add_argument("--rotation-tolerance", type=float, metavar="RAD", help="0.05 in own files")
-    goal.add_argument("--h", type=float, metavar="S", default=0.1, help="step of own files")
+    goal.add_argument("--h", type=float, metavar="S", help="step of own files; 0.1")
     goal.add_argument(
         "--margin", type=float, metavar="M", help="contacts of own files up to this distance"
     )
     goal.add_argument(
         "--sampler",
         choices=("surface", "none"),
-        default="surface",
-        help="new grasps of own files: anywhere on the object's surface, or never",
+        help="new grasps of own files: anywhere on the object's surface, or never; surface",
     )
     search = parser.add_argument_group("the search")
     search.add_argument("--seed", type=int, default=0, help="seed of the planner")
@@ -91,15 +103,15 @@ def run(arguments: argparse.Namespace) -> Outcome:
     """Plan, judge, write, execute, film."""
     _check(arguments)
     with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
+        warnings.simplefilter("default")
         task = _task(arguments)
-    planner = _planner(task, arguments)
-    if arguments.execute is not None:
-        task, planner = _paced(task, planner, arguments.seed)
-    tree, interrupted = _search(task, planner, arguments)
+        planner = _planner(task, arguments)
+        if arguments.execute is not None:
+            task, planner = _paced(task, planner, arguments.seed)
+        tree, interrupted = _search(task, planner, arguments)
     report: dict[str, Any] = {"task": task.name, "seed": arguments.seed, "reached": tree.reached}
     report |= {"nodes": tree.count, "seconds": tree.seconds, "interrupted": interrupted}
-    report["warnings"] = [str(warning.message) for warning in heard]
+    report["warnings"] = _kinds(str(warning.message) for warning in heard)
     plan = tree.plan(None if tree.reached else tree.best_node)
     if arguments.motions:
         plan = _with_motions(plan, task, report)
@@ -126,8 +138,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 def _check(arguments: argparse.Namespace) -> None:
     """What can be said before anything is loaded."""
-    if arguments.seed < 0:
-        raise UnusableError(f"--seed: must not be negative, got {arguments.seed}")
+    check_seed(arguments.seed)
     for name in ("h", "margin", "step", "position_tolerance", "rotation_tolerance"):
         value = getattr(arguments, name)
         if value is not None and not 0.0 < value < float("inf"):
@@ -146,6 +157,12 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
+def _kinds(texts: Iterable[str]) -> list[str]:
+    """One text of each kind: those that differ by numbers alone are one."""
+    kinds = {re.sub(r"[\d.]+( contacts? (is|are))?", "", text): text for text in texts}
+    return list(kinds.values())
+
+
 # -------------------------------------------------------------------- what is planned
 
 
@@ -157,6 +174,8 @@ def _task(arguments: argparse.Namespace) -> Task:
         return own_task(arguments)
     system_name, _, task_name = name.partition("/")
     system = load_system(system_name, path=name)
+    refuse(arguments, _OWN, f"is for own robot files; {system_name} is a published system")
+    loading(arguments, name)
     known = list(system.tasks)
     if not known:
         raise UnusableError(f"{system_name}: this system has no task to plan")

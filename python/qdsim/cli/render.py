@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from qdsim.cli.outcome import Outcome, UnusableError
 from qdsim.cli.replay import add_model
@@ -12,11 +13,13 @@ from qdsim.cli.sources import (
     add_loading,
     first_configuration,
     is_archive,
-    load_model,
-    load_plan,
-    loading,
-    model_of_plan,
+    plan_and_model,
+    refuse,
 )
+
+if TYPE_CHECKING:
+    from qdsim.model import Model
+    from qdsim.planning import Plan
 
 __all__ = ["add_arguments", "run"]
 
@@ -37,38 +40,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Draw it."""
     output = arguments.output
+    endings = (".png", ".gif", ".mp4") if is_archive(arguments.source) else (".png",)
     ending = os.path.splitext(output)[1].lower()
+    if ending not in endings:
+        of = "a plan" if len(endings) > 1 else "a model"
+        raise UnusableError(f"--output: expected {' or '.join(endings)} for {of}, got {output!r}")
     if is_archive(arguments.source):
-        _render_plan(arguments.source, arguments.model, output, ending)
-    else:
-        _render_model(arguments, output, ending)
-    return Outcome({"written": output}, (f"written: {output}",))
-
-
-def _render_plan(path: str, model_name: str | None, output: str, ending: str) -> None:
-    if ending not in (".png", ".gif", ".mp4"):
-        raise UnusableError(f"--output: expected .png, .gif or .mp4, got {output!r}")
+        refuse(arguments, ["--collision"], "plans are drawn with what is there to be seen")
     from qdsim.planning import pictures
 
     pictures.check_installed(ending != ".png")
-    plan = load_plan(path)
-    model = model_of_plan(plan, model_name)
+    plan, model = plan_and_model(arguments, arguments.source, still=True)
+    if plan is not None:
+        _render_plan(plan, model, output)
+    else:
+        geometry = "collision" if arguments.collision else "visual"
+        pictures.draw_configuration(model, output, first_configuration(model), geometry=geometry)
+    return Outcome({"written": output}, (f"written: {output}",))
+
+
+def _render_plan(plan: Plan, model: Model, output: str) -> None:
+    """Key frames or a movie."""
+    from qdsim.planning import pictures
+
     try:
         replay = plan.replay(model)
-    except ValueError as error:
+    except ValueError as error:  # a plan of another model
         raise UnusableError(str(error)) from None
-    if ending == ".png":
+    if output.lower().endswith(".png"):
         pictures.draw_key_frames(plan, replay, model, output)
     else:
         pictures.write_movie(plan, replay, model, [output], progress=sys.stderr.isatty())
-
-
-def _render_model(arguments: argparse.Namespace, output: str, ending: str) -> None:
-    if ending != ".png":
-        raise UnusableError(f"--output: expected .png for a model, got {output!r}")
-    from qdsim.planning import pictures
-
-    source = arguments.source
-    model = load_model(source, **loading(arguments, source, still=True))
-    geometry = "collision" if arguments.collision else "visual"
-    pictures.draw_configuration(model, output, first_configuration(model), geometry=geometry)

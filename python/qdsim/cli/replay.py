@@ -7,7 +7,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from qdsim.cli.outcome import Outcome, UnusableError, table
-from qdsim.cli.sources import add_json, load_plan, model_of_plan
+from qdsim.cli.sources import add_json, add_loading, is_archive, load_plan, plan_and_model
 
 if TYPE_CHECKING:
     from qdsim.model import Model
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim replay``."""
     parser.add_argument("plan", metavar="PLAN", help="a plan's file")
     add_model(parser)
+    add_loading(parser)
     add_json(parser)
 
 
@@ -34,8 +35,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Outcome:
     """Replay and judge."""
-    plan = load_plan(arguments.plan)
-    model = model_of_plan(plan, arguments.model)
+    if not is_archive(arguments.plan):
+        load_plan(arguments.plan)  # it says what the file is instead
+    plan, model = plan_and_model(arguments, arguments.plan)
+    assert plan is not None, "an archive"
     try:
         report, rows = judged(plan, model)
     except ValueError as error:  # a plan of another model

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import warnings
 import zipfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,17 +25,24 @@ if TYPE_CHECKING:
 __all__ = [
     "add_json",
     "add_loading",
+    "check_seed",
     "first_configuration",
     "is_archive",
     "load_model",
     "load_plan",
     "load_system",
     "loading",
-    "model_of_plan",
+    "plan_and_model",
+    "refusal",
+    "refuse",
+    "said_loading",
 ]
 
 _ROBOT_FILES = (".xml", ".urdf", ".mjcf", ".npz")
 """Endings that names of systems do not have."""
+
+_LOADING = ("--stiffness", "--leave-out", "--package-dir")
+"""What says how a robot file is read."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -64,19 +73,44 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def loading(arguments: argparse.Namespace, source: str, *, still: bool = False) -> dict[str, Any]:
+def check_seed(seed: int) -> None:
+    """UnusableError for one that generators refuse."""
+    if seed < 0:
+        raise UnusableError(f"--seed: must not be negative, got {seed}")
+
+
+def refuse(arguments: argparse.Namespace, flags: Sequence[str], reason: str) -> None:
+    """UnusableError if one of these flags is given."""
+    for flag in flags:
+        if getattr(arguments, flag.lstrip("-").replace("-", "_")) not in (None, False, []):
+            raise UnusableError(f"{flag}: {reason}")
+
+
+def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -> dict[str, Any]:
     """Arguments of ``qdsim.load`` that the command line says.
 
+    ``sources``: what is loaded with them; flags that none of them can obey are refused.
     ``still``: no step is taken, so any stiffness will do where a URDF has none.
     """
+    if not any(map(os.path.exists, sources)):
+        others = f"; not a robot file: {', '.join(sources)}" if sources else ", which --model names"
+        refuse(arguments, _LOADING, f"says how a robot file is read{others}")
     result: dict[str, Any] = {
         "stiffness": arguments.stiffness,
         "leave_out": arguments.leave_out,
         "package_dirs": arguments.package_dir,
     }
-    if still and arguments.stiffness is None and _is_urdf(source):
+    if still and arguments.stiffness is None and any(map(_is_urdf, sources)):
         result["stiffness"] = 1.0
     return result
+
+
+def said_loading(arguments: argparse.Namespace) -> str:
+    """The same as a part of a command."""
+    words = [] if arguments.stiffness is None else [f"--stiffness {arguments.stiffness:g}"]
+    words += [f"--leave-out {shlex.quote(kind)}" for kind in arguments.leave_out]
+    words += [f"--package-dir {shlex.quote(folder)}" for folder in arguments.package_dir]
+    return " ".join(words)
 
 
 def _is_urdf(path: str) -> bool:
@@ -128,7 +162,15 @@ def load_model(name: str, **arguments: Any) -> Model:
         try:
             return load(name, **arguments)
         except ValueError as error:
-            raise UnusableError(str(error)) from None
+            raise UnusableError(refusal(name, error)) from None
+
+
+def refusal(path: str, error: ValueError) -> str:
+    """Why a file is refused, and the flag that helps where one does."""
+    said = str(error)
+    if _is_urdf(path) and "stiffness=" in said:
+        said += "; on the command line: --stiffness 100, say"
+    return said
 
 
 def first_configuration(model: Model) -> Array:
@@ -160,10 +202,29 @@ def _format_of(path: str) -> str | None:
         return None
 
 
-def model_of_plan(plan: Plan, name: str | None) -> Model:
-    """The model that a plan belongs to: the one named, else of the published system that has its task."""
-    if name is not None:
-        return load_model(name)
+def plan_and_model(
+    arguments: argparse.Namespace, source: str, *, still: bool = False
+) -> tuple[Plan | None, Model]:
+    """What a command is given: a plan and its model, or no plan and the model of a robot file or system.
+
+    ``still``: as in :func:`loading`, where there is no plan.
+    """
+    if not is_archive(source):
+        if os.path.exists(source):
+            reason = f"names the robot of a plan, and {source} is a robot file"
+        else:
+            reason = f"names the robot of a plan, and {source} is none"
+        refuse(arguments, ["--model"], reason)
+        return None, load_model(source, **loading(arguments, source, still=still))
+    plan, name = load_plan(source), arguments.model
+    if name is None:
+        loading(arguments)
+        return plan, _published_model(plan)
+    return plan, load_model(name, **loading(arguments, name))
+
+
+def _published_model(plan: Plan) -> Model:
+    """The model of the published system that has a plan's task."""
     from qdsim import systems
 
     for system in map(systems.load, systems.TASK_NAMES):

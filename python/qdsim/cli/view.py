@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from qdsim.cli.outcome import Outcome, UnusableError
 from qdsim.cli.replay import add_model
-from qdsim.cli.sources import (
-    add_loading,
-    first_configuration,
-    is_archive,
-    load_model,
-    load_plan,
-    loading,
-    model_of_plan,
-)
+from qdsim.cli.sources import add_loading, first_configuration, is_archive, plan_and_model
 
 if TYPE_CHECKING:
     from qdsim.array_type import Array
@@ -44,16 +36,12 @@ def run(arguments: argparse.Namespace) -> Outcome:
         raise UnusableError(
             f"{both} and --html: a page in a file has no steps and no port; give one of them"
         )
-    if is_archive(arguments.source):
-        if arguments.live:
-            raise UnusableError(
-                "--live: a plan has commands of its own; give its robot file or system"
-            )
-        plan = load_plan(arguments.source)
-        return _show(arguments, plan, model_of_plan(plan, arguments.model))
-    source = arguments.source
-    model = load_model(source, **loading(arguments, source, still=not arguments.live))
-    return _show(arguments, first_configuration(model), model)
+    if arguments.html is not None and not arguments.html.lower().endswith((".html", ".htm")):
+        raise UnusableError(f"--html: expected a name that ends with .html, got {arguments.html!r}")
+    if arguments.live and is_archive(arguments.source):
+        raise UnusableError("--live: a plan has commands of its own; give its robot file or system")
+    plan, model = plan_and_model(arguments, arguments.source, still=not arguments.live)
+    return _show(arguments, first_configuration(model) if plan is None else plan, model)
 
 
 def _show(arguments: argparse.Namespace, thing: Plan | Array, model: Model) -> Outcome:
