@@ -421,3 +421,19 @@ def test_every_shape_is_drawn_in_its_colour(names: list[str], tmp_path: Path) ->
         assert not [url for url in page.requests if url.startswith(("http", "ws"))]
         assert page.complaints == []
     assert all(count > 1000 for count in seen.values()), seen
+
+
+# ------------------------------------------------------------------------------------------------ ground
+
+
+def test_the_ground_lies_below_hills() -> None:
+    """A plane through hills would hide their valleys: it lies below their lowest point, which is 0.3 m down."""
+    heights = " ".join(str(height) for height in (0, 1, 0, 1, 0, 1, 0, 1, 1))
+    model = qdsim.load(
+        "<mujoco><asset><hfield name='hills' nrow='3' ncol='3' size='1 1 .4 .1' "
+        f"elevation='{heights}'/></asset><worldbody><geom type='hfield' hfield='hills' pos='0 0 -.3'/>"
+        "<body name='box' pos='0 0 .3'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"
+        "</worldbody></mujoco>"
+    )
+    roles = roles_of(model, None, model.default_q[None])
+    assert -0.6 < roles.floor[0, 2] < -0.3

@@ -76,7 +76,7 @@ def roles_of(
     centre, size = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 1e-3)
     towards, up = scene.view[2], np.array([0.0, 0.0, 1.0])
     normal, flat = model.planar_normal, None
-    below = np.array([centre[0], centre[1], low[2] - 0.02 * size])
+    below = np.array([centre[0], centre[1], _lowest(model, scene, low[2], size) - 0.02 * size])
     floor = _floor(model, up, below)
     if normal is not None:
         towards = np.abs(normal)
@@ -109,6 +109,17 @@ def _floor(model: Model, up: Array, otherwise: Array) -> Array:
         if geom.type == "plane" and rotation_matrix(geom.quat)[:, 2] @ up > 0.999
     ]
     return np.array([max(levels, key=lambda p: float(p @ up), default=otherwise), up])
+
+
+def _lowest(model: Model, scene: SpatialScene, low: float, size: float) -> float:
+    """m, height of the lowest point of what moves and of what stands still around it, hills and tables."""
+    pos, rot = model.body_poses(model.default_q)
+    still = [
+        float((pos[s.body] + s.corners @ rot[s.body].T)[:, 2].min())
+        for s in scene.solids
+        if scene.kind[s.body] == "world"
+    ]
+    return max(min([low, *still]), low - 2.0 * size)
 
 
 def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qdsim.description import Body, Geom
-from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT
+from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT, TERRAIN
 
 __all__ = ["channels", "colour_of", "is_shown", "is_visual", "says_colour"]
 
@@ -56,7 +56,7 @@ def colour_of(
     if says_colour(geom):
         red, green, blue, alpha = (min(max(float(c), 0.0), 1.0) for c in geom.rgba)
         return red, green, blue, alpha
-    colour = GROUND
+    colour = GROUND if geom.hfield is None else TERRAIN
     if kind[body] == "object":
         colour = OBJECT
     elif kind[body] == "robot":

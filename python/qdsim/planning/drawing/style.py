@@ -8,6 +8,8 @@ INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
 OBJECT, OBJECT_HALF, OBJECT_DARK = "#F4C96B", "#EDB644", "#B98520"
 LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
 FLOOR, GROUND, GRID, FRAME = "#EEF1F4", "#DDE2E6", "#E8ECEF", "#D5DBE0"
+TERRAIN = "#B9C3B1"
+"""Of height fields, whose slopes shades must show."""
 FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
 PRESSURES = ("#3B0F70", "#8C2981", "#DE4968", "#FE9F6D", "#FCFDBF")
 """From no pressure to the largest: violet, red, yellow."""
