@@ -93,7 +93,7 @@ def _commands_in_degrees(model: Model) -> str | None:
 
 
 def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
-    """Of each object that nothing drives: name, joints, mass (kg) and size (m, along the world's axes)."""
+    """Of each object that nothing drives: name, joints, mass (kg) and size (m, along its own axes)."""
     from qdsim.planning.task.objects import objects_of
 
     names = objects_of(model)
@@ -206,7 +206,7 @@ def _carried(model: Model, name: str) -> list[int]:
 
 
 def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
-    """m, of the box along the world's axes around some bodies; None where nothing of them has a shape."""
+    """m, of the box along the first body's axes around some bodies; None where nothing of them has a shape."""
     from qdsim.planning.drawing.solids import solids_of
 
     pos, rot = model.body_poses(q)
@@ -214,7 +214,7 @@ def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
     corners = [pos[s.body] + s.corners @ rot[s.body].T for s in solids if s.body in carried]
     if not corners:
         return None
-    points = np.concatenate(corners)
+    points = np.concatenate(corners) @ rot[carried[0]]
     return np.asarray(points.max(axis=0) - points.min(axis=0))
 
 
