@@ -139,12 +139,23 @@ def rollout(
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """q ⊞ v (..., nq): ``Model.integrate`` as a jax function of q (..., nq) and v (..., nv)."""
+    """``Model.integrate`` as a jax function: the configuration q ⊞ v, ``(..., nq)``.
+
+    Args:
+        model: whose manifold it is; static.
+        q: ``(..., nq)``.
+        v: ``(..., nv)``, a displacement in tangent coordinates.
+    """
     return layer_manifold.integrate(jnp, model, _array("q", q), _array("v", v))
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
-    """q1 ⊟ q0 (..., nv): ``Model.difference`` as a jax function, rotations at most pi."""
+    """``Model.difference`` as a jax function: the displacement q1 ⊟ q0, ``(..., nv)``, with rotations of at most pi.
+
+    Args:
+        model: whose manifold it is; static.
+        q1, q0: ``(..., nq)``.
+    """
     return layer_manifold.difference(jnp, model, _array("q1", q1), _array("q0", q0))
 
 

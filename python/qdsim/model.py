@@ -58,37 +58,28 @@ class Model(_core.Model):
     then rotation vector in world axes for free. A command ``u`` (nu) follows the actuators.
     Quaternions within 1e-3 of unit length are normalised, others are errors that name the joint.
 
-    Attributes
-    ----------
-    nq, nv, nu : int
-    body_names, joint_names, geom_names, actuator_names : tuple of str
-        Bodies begin with "world".
-    actuated_q, actuated_v : (nu) int arrays
-        Where the joints of the actuators lie in q and v, in the order of ``u``; -1 of one on a tendon.
-    actuated_tendons : (nu) int array
-        Indices of the actuators' tendons, -1 of one on a joint.
-    unactuated_q, unactuated_v : int arrays
-        The rest, ascending.
-    default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies, joints
-        moved into their limits
-    keyframes : mapping from names to ``KeyframeState(q, u)``
-    joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
-    mocap_names : tuple of str
-        Bodies whose pose is an input of a step (``step(..., mocap=)``).
-    mocap_poses : (mocap_count, 7) read-only array
-        Where they are by default: position m, quaternion w x y z.
-    tendon_names : tuple of str
-    tendon_range : (tendons, 2) read-only array, of their lengths, infinite where unlimited
-    u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
-    joints_without_command : tuple of str
-        Actuated joints on which no command pulls (dampers), so that none holds them.
-    parameters : Parameters
-    name : str
-    ignored : tuple of str
-        What the file said and quasi-dynamics has no use for.
-    ignored_by_dynamics : tuple of str
-        What of that has no use in the second-order step either (damping and armature have).
-    description : Description
+    Attributes:
+        nq, nv, nu: numbers of configuration, velocity and command.
+        name: of the model.
+        body_names: strings; the first is "world".
+        joint_names, geom_names, actuator_names, tendon_names: strings.
+        actuated_q, actuated_v: ``(nu,)`` indices in q and v of the joints of the actuators, in the order of ``u``; -1
+            for actuators of tendons.
+        actuated_tendons: ``(nu,)`` indices of the tendons of the actuators; -1 for actuators of joints.
+        unactuated_q, unactuated_v: the other indices, ascending.
+        default_q: ``(nq,)``, read-only: the key frame "home" if there is one, else the bodies as the file has them,
+            with joints moved into their limits.
+        keyframes: mapping from names to ``KeyframeState(q, u)``.
+        joint_range: ``(joints, 2)`` rad or m, read-only: lower and upper, infinite without limits.
+        tendon_range: ``(tendons, 2)``, read-only: of the tendons' lengths, infinite without limits.
+        u_lower, u_upper: ``(nu,)``, read-only, infinite without limits.
+        mocap_names: bodies whose pose is an input of a step (``step(..., mocap=)``).
+        mocap_poses: ``(mocap_count, 7)``, read-only: their default poses, position m and quaternion w x y z.
+        joints_without_command: names of actuated joints on which no command acts (dampers).
+        parameters: the ``Parameters``, numbers that a batch may vary.
+        description: the ``Description``.
+        ignored: strings, what the file says and quasi-dynamics does not use.
+        ignored_by_dynamics: the part of it that the second-order step does not use either.
     """
 
     description: Description
@@ -241,7 +232,11 @@ class Model(_core.Model):
         return self._slice(self._slices_v, name)
 
     def slice_u(self, name: str) -> slice:
-        """Where an actuator, or the first actuator of a joint, lies in u. Actuators go first."""
+        """Where an actuator, or the first actuator of a joint, lies in u. Actuators go first.
+
+        Raises:
+            UnknownNameError: if there is none, or the joint is not actuated.
+        """
         if not isinstance(name, str):
             raise TypeError(f"name must be a string, got {type(name).__name__}")
         if name in self._slices_u:
@@ -259,9 +254,10 @@ class Model(_core.Model):
         return _index("geom", geom, self.geom_names)
 
     def pair_index(self, geom_a: str | int, geom_b: str | int) -> int:
-        """Row of a candidate pair in ``parameters.pair_friction``, in either order of its geoms.
+        """Row of a candidate pair (names or indices, in either order) in ``parameters.pair_friction``.
 
-        Raises UnknownNameError if the two cannot touch.
+        Raises:
+            UnknownNameError: if the two cannot touch.
         """
         a, b = sorted((self.geom_index(geom_a), self.geom_index(geom_b)))
         rows = np.flatnonzero((self.pair_geom[:, 0] == a) & (self.pair_geom[:, 1] == b))
@@ -283,7 +279,12 @@ class Model(_core.Model):
     # ------------------------------------------------------------ queries
 
     def body_pose(self, q: npt.ArrayLike, body: str | int) -> tuple[Array, Array]:
-        """Position (3), m, and rotation matrix (3, 3) of a body frame in the world."""
+        """Position ``(3,)``, m, and rotation matrix ``(3, 3)`` of a body frame in the world.
+
+        Args:
+            q: ``(nq,)``.
+            body: name or index.
+        """
         index = self.body_index(body)
         pos, rot = self.body_poses(q)
         return pos[index], rot[index]
@@ -291,19 +292,27 @@ class Model(_core.Model):
     def jacobian(
         self, q: npt.ArrayLike, body: str | int, point: npt.ArrayLike = (0.0, 0.0, 0.0)
     ) -> Array:
-        """(6, nv) Jacobian of a body-fixed point, given in body coordinates (3), m.
+        """``(6, nv)`` Jacobian of a body-fixed point.
 
-        Three rows of its linear velocity, three of the body's angular velocity, world axes, with
-        respect to the tangent coordinates of v.
+        Rows: three of the point's linear, three of the body's angular velocity, in world axes.
+
+        Args:
+            q: ``(nq,)``.
+            body: name or index.
+            point: ``(3,)`` m, in the body frame.
         """
         return self.point_jacobian(q, self.body_index(body), point)
 
     def collide(self, q: npt.ArrayLike, margin: float | None = None) -> npt.NDArray[np.void]:
-        """Contacts at ``q`` nearer than ``margin`` (m, 0.1 by default) or the pair's own margin.
+        """Contacts nearer than a margin, or than the pair's own one.
 
-        One structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative in
-        penetration), pos (3, world, midway), frame (3, 3: rows normal from A into B and two
-        tangents), dim, friction (5), force (6, zero here).
+        Args:
+            q: ``(nq,)``.
+            margin: m; None: 0.1.
+
+        Returns:
+            A structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative in penetration), pos
+            (3, midway), frame (3, 3: rows normal from A into B and two tangents), dim, friction (5), force (6, zero).
         """
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
 
@@ -407,7 +416,10 @@ class Model(_core.Model):
     # ------------------------------------------------------------ MuJoCo's tangent vectors
 
     def to_mujoco_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-        """A displacement (..., nv) at q (..., nq) in MuJoCo's coordinates of ``qvel``.
+        """A displacement in MuJoCo's coordinates of ``qvel``, ``(..., nv)``.
+
+        Args:
+            q, v: ``(..., nq)`` and ``(..., nv)``, in the coordinates of this package.
 
         MuJoCo has the rotation of free and ball joints in the axes of the body; ours is in world
         axes (free) or those before the joint (ball). So with R the rotation of the quaternion in q,
@@ -416,7 +428,11 @@ class Model(_core.Model):
         return self._turn(q, v, "v", to_body=True)
 
     def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
-        """The inverse of ``to_mujoco_qvel``."""
+        """A displacement in the coordinates of this package, ``(..., nv)``: the inverse of ``to_mujoco_qvel``.
+
+        Args:
+            q, qvel: ``(..., nq)``, ``(..., nv)``.
+        """
         return self._turn(q, qvel, "qvel", to_body=False)
 
     def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> Array:
@@ -443,9 +459,12 @@ class Model(_core.Model):
     def with_parameters(self, parameters: Parameters | None = None, **changes: Any) -> Model:
         """A model of the same topology with other numbers.
 
-        ``changes`` are replacements in ``parameters`` (by default this model's), by name:
-        ``model.with_parameters(pair_friction=0.3)``. Raises like ``Parameters.replace``, and
-        ValueError where a number makes no sense (negative mass, zero stiffness).
+        Args:
+            parameters: the numbers; None: those of this model.
+            changes: replacements in them by name: ``model.with_parameters(pair_friction=0.3)``.
+
+        Raises:
+            TypeError, ValueError: as of ``Parameters.replace``; for a negative mass or zero stiffness, too.
         """
         if parameters is None:
             parameters = self.parameters

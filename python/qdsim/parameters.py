@@ -77,7 +77,12 @@ class Parameters:
 
         ``pair_friction`` may also be one number or one per pair: then only sliding changes.
 
-        Raises TypeError for unknown names, ValueError for wrong shapes or values not finite.
+        Args:
+            changes: arrays or numbers by the names of the attributes, in their units.
+
+        Raises:
+            TypeError: for unknown names.
+            ValueError: for wrong shapes, or values that are not finite.
         """
         for name in changes:
             if name not in PARAMETER_NAMES:

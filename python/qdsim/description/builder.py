@@ -86,7 +86,17 @@ class SceneBuilder:
         gravcomp: float = 0.0,
         mocap: bool = False,
     ) -> str:
-        """Adds a body; see ``Body``."""
+        """Adds a body.
+
+        Args:
+            name: unique among bodies.
+            parent: name of a body that is there.
+            pos, quat, mass, com, inertia, gravcomp, mocap: as of ``Body``; without inertia a mass is spread evenly over
+                the body's geometries.
+
+        Raises:
+            ValueError: if the name is taken, there is no such parent, or com is given without inertia.
+        """
         if name in self._bodies:
             raise ValueError(f"two bodies are named {name!r}")
         self._known(parent)
@@ -123,8 +133,17 @@ class SceneBuilder:
         armature: float = 0.0,
         friction: float = 0.0,
     ) -> str:
-        """Adds a joint between a body and its parent; see ``Joint``. The first joint is named like
-        its body if no name is given."""
+        """Adds a joint between a body and its parent.
+
+        Args:
+            body: its name.
+            type: "hinge", "slide", "ball" or "free".
+            name: None: the first joint is named like its body.
+            axis, pos, ref, range, stiffness, springref, damping, armature, friction: as of ``Joint``.
+
+        Raises:
+            ValueError: if there is no such body, or a field is wrong.
+        """
         owner = self._known(body)
         if name is None:
             name = body if not owner.joints else f"{body}_joint{len(owner.joints)}"
@@ -153,7 +172,18 @@ class SceneBuilder:
         name: str | None = None,
         **kw: Any,
     ) -> str:
-        """Adds a geometry to a body or to "world"; ``kw`` are the other fields of ``Geom``."""
+        """Adds a geometry to a body or to "world".
+
+        Args:
+            body: its name.
+            type: "sphere", "box" or another of ``Geom``.
+            size: m, as ``Geom`` says for the type.
+            name: None: made from the body's.
+            kw: the other fields of ``Geom``.
+
+        Raises:
+            ValueError: if there is no such body, or a field is wrong.
+        """
         owner = self._known(body)
         name = name or f"{body}_geom{len(owner.geoms)}"
         geom = Geom(name, type, size, **kw)
@@ -190,11 +220,20 @@ class SceneBuilder:
         return name
 
     def pair(self, geom_a: str, geom_b: str, **kw: Any) -> None:
-        """Adds an explicit contact pair; ``kw`` are the other fields of ``Pair``."""
+        """Adds an explicit contact pair.
+
+        Args:
+            geom_a, geom_b: names of its geometries.
+            kw: the other fields of ``Pair``.
+        """
         self._pairs.append(Pair(geom_a, geom_b, **kw))
 
     def exclude(self, body_a: str, body_b: str) -> None:
-        """Keeps two bodies from touching."""
+        """Keeps two bodies from touching.
+
+        Args:
+            body_a, body_b: their names.
+        """
         self._excludes.append(Exclude(body_a, body_b))
 
     def tendon(
@@ -217,7 +256,13 @@ class SceneBuilder:
         return name
 
     def keyframe(self, name: str, q: Any, u: Any = ()) -> str:
-        """Adds a named configuration and command."""
+        """Adds a named configuration and command.
+
+        Args:
+            name: of the key frame.
+            q: ``(nq,)``, in the order of the model.
+            u: ``(nu,)``; it may be left empty.
+        """
         self._keyframes.append(Keyframe(name, q, u))
         return name
 

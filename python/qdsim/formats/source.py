@@ -49,19 +49,17 @@ def load_description(
     leave_out: Kind | Iterable[Kind] = (),
     visuals: bool = True,
 ) -> Description:
-    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; arguments as in ``qdsim.load``.
+    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``.
 
-    Raises
-    ------
-    FileNotFoundError
-        The path does not exist.
-    ValueError
-        The source is cut, inconsistent, or holds something quasi-dynamics cannot honour; the
-        message names the source and the element.
-    TypeError
-        An argument has the wrong type.
-    ImportError
-        A package that a mesh file, or ``decompose``, needs is not installed.
+    Args:
+        source, stiffness, actuated, package_dirs, assets, decompose, clouds, leave_out, visuals: as of ``qdsim.load``.
+
+    Raises:
+        FileNotFoundError: The path does not exist.
+        ValueError: The source is cut, inconsistent, or holds something quasi-dynamics cannot
+            honour; the message names the source and the element.
+        TypeError: An argument has the wrong type.
+        ImportError: A package that a mesh file, or ``decompose``, needs is not installed.
     """
     wishes = Wishes(
         Actuation.parse(stiffness, actuated),

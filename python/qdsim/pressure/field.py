@@ -112,7 +112,16 @@ class PressureField(_Body):
 
     @classmethod
     def sphere(cls, radius: float, modulus: float, *, hint: float = 0.02) -> PressureField:
-        """A ball about the origin. ``hint``: longest edges on its surface, m."""
+        """A ball about the origin.
+
+        Args:
+            radius: m.
+            modulus: Pa, the pressure where it is deepest.
+            hint: m, longest edges on the surface.
+
+        Raises:
+            TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
+        """
         radius = number("radius", radius, above=0)
         return cls._of(
             tessellation.ellipsoid(np.full(3, radius), number("hint", hint, above=0)), modulus
@@ -122,20 +131,46 @@ class PressureField(_Body):
     def ellipsoid(
         cls, semi_axes: npt.ArrayLike, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """Semi-axes ``(3,)`` m along x, y, z; pressure ``modulus (1 - |x / semi_axes|)``."""
+        """An ellipsoid about the origin, with the pressure ``modulus (1 - |x / semi_axes|)``.
+
+        Args:
+            semi_axes: ``(3,)`` m along x, y, z.
+            modulus: Pa, the pressure where it is deepest.
+            hint: m, longest edges on the surface.
+
+        Raises:
+            TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
+        """
         axes = _sizes("semi_axes", semi_axes)
         return cls._of(tessellation.ellipsoid(axes, number("hint", hint, above=0)), modulus)
 
     @classmethod
     def box(cls, half_sizes: npt.ArrayLike, modulus: float) -> PressureField:
-        """Half lengths ``(3,)`` m along x, y, z."""
+        """A box about the origin.
+
+        Args:
+            half_sizes: ``(3,)`` m along x, y, z.
+            modulus: Pa, the pressure where it is deepest.
+
+        Raises:
+            TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
+        """
         return cls._of(tessellation.box(_sizes("half_sizes", half_sizes)), modulus)
 
     @classmethod
     def cylinder(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """About the z axis."""
+        """A cylinder about the z axis, its middle at the origin.
+
+        Args:
+            radius, half_length: m.
+            modulus: Pa, the pressure where it is deepest.
+            hint: m, longest edges on the surface.
+
+        Raises:
+            TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
+        """
         made = tessellation.cylinder(
             number("radius", radius, above=0),
             number("half_length", half_length, above=0),
@@ -147,7 +182,17 @@ class PressureField(_Body):
     def capsule(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """About the z axis; ``half_length`` is half the distance between the centres of its caps, m."""
+        """A capsule about the z axis, its middle at the origin.
+
+        Args:
+            radius: m.
+            half_length: m, half of the distance between the centres of its caps.
+            modulus: Pa, the pressure where it is deepest.
+            hint: m, longest edges on the surface.
+
+        Raises:
+            TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
+        """
         made = tessellation.capsule(
             number("radius", radius, above=0),
             number("half_length", half_length, above=0),
@@ -159,7 +204,16 @@ class PressureField(_Body):
     def convex_mesh(
         cls, vertices: npt.ArrayLike, triangles: npt.ArrayLike, modulus: float
     ) -> PressureField:
-        """A closed convex surface, triangles anticlockwise from outside; deepest at the centroid of its volume."""
+        """The inside of a closed convex surface; deepest at the centroid of its volume.
+
+        Args:
+            vertices: ``(n, 3)`` m.
+            triangles: ``(m, 3)`` indices of vertices, anticlockwise from outside.
+            modulus: Pa, the pressure where it is deepest.
+
+        Raises:
+            TypeError, ValueError: for wrong shapes, indices out of range, and surfaces that are not closed and convex.
+        """
         points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
         return cls._of(tessellation.hull(points, faces), modulus)
 

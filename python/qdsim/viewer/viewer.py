@@ -178,13 +178,25 @@ class Viewer:
     def add_plan(self, plan: Plan, rate: float = 20.0) -> None:
         """A plan with its goal, and a slider for its steps.
 
+        Args:
+            plan: of this model.
+            rate: frames per second.
+
         Raises:
             ValueError: if the plan belongs to another model.
         """
         self.record(film_of_plan(instance("plan", plan, Plan), self.model, _rate(rate)))
 
     def record(self, trajectory: Film | npt.ArrayLike, rate: float = 20.0) -> None:
-        """Frames with a slider: configurations ``(n, nq)`` at ``rate`` a second. Takes the place of earlier ones."""
+        """Frames with a slider, in place of earlier ones.
+
+        Args:
+            trajectory: configurations ``(n, nq)``.
+            rate: frames per second.
+
+        Raises:
+            TypeError, ValueError: for arrays of another shape, and rates that are not positive.
+        """
         if not isinstance(trajectory, Film):
             trajectory = film_of_path(self._rows("trajectory", trajectory), _rate(rate))
         if trajectory.steps:
@@ -237,7 +249,15 @@ class Viewer:
         return page_of(stage, dark=dark)
 
     def save_html(self, path: str | os.PathLike[str], *, dark: bool = False) -> None:
-        """Write the :meth:`page` to a file; what was there stays if that fails."""
+        """Write the :meth:`page` to a file; what was there stays if that fails.
+
+        Args:
+            path: of the file.
+            dark: whether the background is dark.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         place = path_of("path", path)
         page = self.page(dark=dark)
         with replacing(place) as file:
