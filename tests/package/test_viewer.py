@@ -423,7 +423,20 @@ def test_every_shape_is_drawn_in_its_colour(names: list[str], tmp_path: Path) ->
     assert all(count > 1000 for count in seen.values()), seen
 
 
-# ------------------------------------------------------------------------------------------------ ground
+# ------------------------------------------------------------------------------------------------ trees, ground
+
+
+@pytest.mark.long
+def test_a_click_on_a_node_of_a_tree_shows_its_pose() -> None:
+    task = systems.load("planar_hand").tasks["half_turn"]
+    tree = planning.rrt(task, planning.RRTOptions(max_nodes=4), rng=0)
+    with viewer.Viewer(task.model) as page:
+        page.add_tree(tree)
+        shown: list[np.ndarray] = []
+        page.update = shown.append  # type: ignore[method-assign]
+        page._chosen(tree, 2)
+        assert shown[0] == pytest.approx(tree.q[2])
+        assert page._said is not None and page._said.content
 
 
 def test_the_ground_lies_below_hills() -> None:
