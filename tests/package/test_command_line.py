@@ -538,6 +538,28 @@ def test_ctrl_c_leaves_the_nearest_plan(
     assert said["position_error"] == verdict.position_error
 
 
+@pytest.mark.parametrize("stage, flags", [("_draw", ["--film", "x.png"]), ("", ["--motions"])])
+def test_ctrl_c_after_the_search_keeps_the_plan(
+    stage: str,
+    flags: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import qdsim.cli.plan as command
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        *((command, stage) if stage else (planning, "connect_segments")), interrupted
+    )
+    plan = tmp_path / "plan.npz"
+    wanted = ["planar_hand", "--max-nodes", "3", "-o", str(plan)]
+    said = report(capsys, "plan", *wanted, *flags, status=130)
+    assert "film" not in said and planning.Plan.load(plan).task == said["task"]
+
+
 def test_systems_are_found_by_other_names(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("AllegroBall-v0", "qdsim/AllegroBall-v0", "allegro_ball", "Allegro-Sphere"):
         assert systems.load(name).name == "allegro_sphere"

@@ -114,7 +114,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     report["warnings"] = _kinds(str(warning.message) for warning in heard)
     plan = tree.plan(None if tree.reached else tree.best_node)
     if arguments.motions:
-        plan = _with_motions(plan, task, report)
+        plan, stopped = _with_motions(plan, task, report)
+        interrupted |= stopped
     verdict, rows = judged(plan, task.model) if plan.segments else ({"good": False}, [])
     report |= verdict
     rows = [("planning", f"{tree.seconds:.2f} s, {tree.count} nodes"), *rows]
@@ -130,9 +131,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     if arguments.execute is not None and tree.reached:
         good &= _executed(plan, task, arguments, report, lines)
     if arguments.film is not None and plan.segments:
-        _filmed(plan, task, arguments.film)
-        report["film"] = arguments.film
-        lines.append(f"  drawn in {arguments.film}")
+        interrupted |= _filmed(plan, task, arguments.film, report, lines)
     return Outcome(report, lines, good, interrupted)
 
 
@@ -249,12 +248,16 @@ def _short_of(tree: Tree, interrupted: bool) -> str:
     )
 
 
-def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> Plan:
+def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> tuple[Plan, bool]:
+    """The plan with motions, and whether Ctrl-C left it as it was."""
     from qdsim.planning import connect_segments
 
-    plan, reasons = connect_segments(plan, task)
+    try:
+        plan, reasons = connect_segments(plan, task)
+    except KeyboardInterrupt:
+        return plan, True
     report["missing_motions"] = [reason for reason in reasons if reason is not None]
-    return plan
+    return plan, False
 
 
 # -------------------------------------------------------------------- what becomes of the plan
@@ -292,8 +295,19 @@ def _executed(
     return told.reached
 
 
-def _filmed(plan: Plan, task: Task, path: str) -> None:
-    """Key frames, a movie or a page."""
+def _filmed(plan: Plan, task: Task, path: str, report: dict[str, Any], lines: list[str]) -> bool:
+    """Key frames, a movie or a page; True if Ctrl-C ended it."""
+    try:
+        _draw(plan, task, path)
+    except KeyboardInterrupt:
+        lines.append(f"  interrupted before {path} was drawn")
+        return True
+    report["film"] = path
+    lines.append(f"  drawn in {path}")
+    return False
+
+
+def _draw(plan: Plan, task: Task, path: str) -> None:
     if path.endswith(".html"):
         from qdsim import viewer
 
