@@ -5,6 +5,7 @@ reached or the plan is not good."""
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
 import sys
@@ -100,18 +101,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Plan, judge, write, execute, film."""
+    """Plan, judge, write, execute, film; what warned on the way is told at the end, once a kind."""
     _check(arguments)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("default")
-        task = _task(arguments)
-        planner = _planner(task, arguments)
-        if arguments.execute is not None:
-            task, planner = _paced(task, planner, arguments.seed)
-        tree, interrupted = _search(task, planner, arguments)
+        outcome = _planned(arguments)
+    kinds = _kinds(str(warning.message) for warning in heard)
+    lines = [*outcome.lines, *(f"  warning: {text}" for text in kinds)]
+    return dataclasses.replace(outcome, report={**outcome.report, "warnings": kinds}, lines=lines)
+
+
+def _planned(arguments: argparse.Namespace) -> Outcome:
+    task = _task(arguments)
+    planner = _planner(task, arguments)
+    if arguments.execute is not None:
+        task, planner = _paced(task, planner, arguments.seed)
+    tree, interrupted = _search(task, planner, arguments)
     report: dict[str, Any] = {"task": task.name, "seed": arguments.seed, "reached": tree.reached}
     report |= {"nodes": tree.count, "seconds": tree.seconds, "interrupted": interrupted}
-    report["warnings"] = _kinds(str(warning.message) for warning in heard)
     plan = tree.plan(None if tree.reached else tree.best_node)
     if arguments.motions:
         plan, stopped = _with_motions(plan, task, report)
@@ -120,7 +127,6 @@ def run(arguments: argparse.Namespace) -> Outcome:
     report |= verdict
     rows = [("planning", f"{tree.seconds:.2f} s, {tree.count} nodes"), *rows]
     lines = [task.name, *(f"  {line}" for line in table(rows))]
-    lines += [f"  warning: {text}" for text in report["warnings"]]
     if not tree.reached:
         lines.append(f"  {_short_of(tree, interrupted)}")
     if arguments.output is not None and plan.segments:
