@@ -430,9 +430,7 @@ class Model(_core.Model):
     def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
         """A displacement in the coordinates of this package, ``(..., nv)``: the inverse of ``to_mujoco_qvel``.
 
-        Args:
-            q, qvel: ``(..., nq)``, ``(..., nv)``.
-        """
+        ``q`` and ``qvel``: ``(..., nq)``, ``(..., nv)``."""
         return self._turn(q, qvel, "qvel", to_body=False)
 
     def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> Array:

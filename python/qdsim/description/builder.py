@@ -192,7 +192,16 @@ class SceneBuilder:
 
     def mesh(self, name: str, vertices: Any, faces: Any = None) -> str:
         """Adds a shape for geometries of type "mesh", which collide as its convex hull, and with soft geometries by
-        its own faces; see ``Mesh``."""
+        its own faces.
+
+        Args:
+            name: unique among meshes.
+            vertices: ``(n, 3)`` m.
+            faces: ``(m, 3)`` indices of vertices, anticlockwise from outside; None: those of the hull.
+
+        Raises:
+            ValueError: for wrong shapes and indices, as of ``Mesh``.
+        """
         self._meshes.append(Mesh(name, vertices, faces))
         return name
 
