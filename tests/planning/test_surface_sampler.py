@@ -9,7 +9,10 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.grasps.placing import shifted
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.motion.clearance import RobotSpace
+from qdsim.planning.motion.motion import motion_fault
 from qdsim.planning.task.robot import joint_limits, near_pairs
 
 # A ball that pushes a T in the plane, without limits.
@@ -333,3 +336,63 @@ def test_a_urdf_and_an_object_of_an_mjcf(tmp_path):
     task = task.replace(goal=task.with_object(q, [0.0, 0.12, 0.5]))
     tree = planning.rrt(task, planning.RRTOptions(step=0.2))
     assert tree.reached and tree.plan().check(model).good
+
+
+COUPLED = GRIPPER_AND_MESH.replace('<position joint="r" kp="300"/>', "").replace(
+    "</mujoco>",
+    '<equality><joint joint1="r" joint2="l" polycoef="0.004 0.5 0 0 0"/></equality></mujoco>',
+)
+
+
+def coupled_gripper() -> tuple[qdsim.Model, int, int]:
+    """One finger follows the other at half its speed; where the two are in a configuration."""
+    model = qdsim.load(COUPLED)
+    return model, model.slice_q("l").start, model.slice_q("r").start
+
+
+def test_fingers_that_follow_others_are_taken_along():
+    """By grasps, inverse kinematics and grasps made to fit: the coupling holds in each."""
+    model, leader, follower = coupled_gripper()
+    sampler = planning.SurfaceSampler("block", contacts=2)
+    start = model.default_q
+    found = [sampler(model, start, np.random.default_rng(seed)) for seed in range(6)]
+    grasps = np.array([q for q in found if q is not None])
+    assert len(grasps) >= 4
+    for q in grasps:
+        assert q[follower] == pytest.approx(0.004 + 0.5 * q[leader], abs=1e-12)
+        assert len(near_pairs(model, q, 0.0)) == 0
+        assert len(sampler.touching(model, q)) >= 2
+    target = model.body_pose(grasps[0], "right")[0]
+    reached = planning.reach_point(model, start, "right", np.zeros(3), target)
+    assert reached.success
+    assert reached.q[follower] == pytest.approx(0.004 + 0.5 * reached.q[leader], abs=1e-12)
+    here = grasps[0].copy()
+    here[model.slice_q("block").start] += 0.01
+    moved = shifted(model, "block", grasps[0], here)
+    assert moved[follower] == pytest.approx(0.004 + 0.5 * moved[leader], abs=1e-12)
+    before, after = (model.body_pose(q, "right")[0] for q in (grasps[0], moved))
+    np.testing.assert_allclose(after - before, [0.01, 0.0, 0.0], atol=1e-4)
+
+
+def test_motions_take_followers_along_and_keep_them_apart():
+    """Fingers that one drive moves against each other are a pair that a motion keeps apart: measured at a thousand
+    places of it; no motion leads through each other."""
+    model, leader, follower = coupled_gripper()
+    a = model.default_q.copy()
+    b = a.copy()
+    b[model.slice_q("gx").start] = 0.25
+    b[leader] = 0.05
+    for q in (a, b):
+        q[follower] = 0.004 + 0.5 * q[leader]
+    motion = planning.connect(model, a, b, rng=0)
+    for q in motion.at(np.linspace(0.0, motion.duration, 1000)):
+        assert q[follower] == pytest.approx(0.004 + 0.5 * q[leader], abs=1e-9)
+        assert model.collide(q, 0.0)["dist"].min(initial=0.0) > -1e-9
+    assert motion_fault(model, motion) is None
+    space = RobotSpace(model, a, b)
+    fingers = {model.body_index("left"), model.body_index("right")}
+    pairs = [set(model.geom_body[model.pair_geom[k]]) for k in space.pairs]
+    k = pairs.index(fingers)
+    # the distance between the fingers changes by 1 + 1/2 per metre of the drive
+    drive = list(model.actuated_q).index(leader)
+    assert space.reach[k, drive] == pytest.approx(1.5)

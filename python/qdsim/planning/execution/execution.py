@@ -26,6 +26,7 @@ from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.progress import Update, away
 
@@ -308,7 +309,7 @@ class Execution:
     def _gone(self, there: Array) -> Commands[bool]:
         """A robot without a hand moves to a configuration, and its springs come to rest there."""
         assert self.last_q is not None
-        target, rest = np.array(there), self.model.unactuated_q
+        target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
         try:
             motion = connect(self.model, self.last_q, target, MOTION, self.rng)

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qdsim.arguments import instance, integer, number, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.task.followers import check_no_followers
+from qdsim.planning.task.drives import check_joints_lead
+from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits
 
@@ -134,8 +135,9 @@ class _Aims(NamedTuple):
         turned = rot @ self.axis
         return _Miss(np.concatenate((e, self.length * (self.direction - turned))), turned)
 
-    def jacobian(self, q: Array, turned: Array, columns: NDArray[np.intp]) -> Array:
-        J = np.asarray(self.model.jacobian(q, self.body, self.point))[:, columns]
+    def jacobian(self, q: Array, turned: Array, chosen: list[int]) -> Array:
+        J = by_drives(self.model, np.asarray(self.model.jacobian(q, self.body, self.point)))
+        J = J[:, chosen]
         if self.direction is None:
             return J[:3]
         x, y, z = turned
@@ -168,11 +170,12 @@ class _Search:
 
     def __init__(self, aims: _Aims, q: Array, chosen: list[int]) -> None:
         model = aims.model
-        check_no_followers(model, "reach_point")
+        check_joints_lead(model, "reach_point")
         self.aims, self.q = aims, q
-        self.rows, self.columns = model.actuated_q[chosen], model.actuated_v[chosen]
+        self.chosen, self.rows = chosen, model.actuated_q[chosen]
         self.lower, self.upper = (limit[chosen] for limit in joint_limits(model))
         q[self.rows] = np.clip(q[self.rows], self.lower, self.upper)
+        with_followers(model, q)
         self.miss = aims.miss(q)
         self.damping = 1e-8
         self.costs = [self._cost(self.miss)]
@@ -183,7 +186,7 @@ class _Search:
 
     def advance(self) -> bool:
         """Go to the next point. Returns whether it is worth continuing from there."""
-        if not self._step(self.aims.jacobian(self.q, self.miss.turned, self.columns)):
+        if not self._step(self.aims.jacobian(self.q, self.miss.turned, self.chosen)):
             return False  # out of reach, or a local minimum
         self.damping = max(0.1 * self.damping, 1e-12)
         self.costs.append(self._cost(self.miss))
@@ -203,6 +206,7 @@ class _Search:
                 return False
             trial = self.q.copy()
             trial[self.rows] = np.clip(here + step, self.lower, self.upper)
+            with_followers(self.aims.model, trial)
             miss = self.aims.miss(trial)
             if self._cost(miss) < cost * (1.0 - 1e-12):
                 self.q, self.miss = trial, miss

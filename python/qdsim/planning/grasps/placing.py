@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from qdsim._core import SolverError
 from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
-from qdsim.planning.task.followers import check_no_followers
+from qdsim.planning.task.drives import check_joints_lead
+from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies
 from qdsim.planning.task.space import ObjectSpace
@@ -76,15 +77,15 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
     grasp[space.q] = now[space.q]
     if not points:
         return grasp
-    check_no_followers(model, "a grasp that is made to fit")
-    rows, columns = model.actuated_q, model.actuated_v
+    check_joints_lead(model, "a grasp that is made to fit")
+    rows = model.actuated_q
     lower, upper = joint_limits(model)
     for _ in range(STEPS):
         jacobians, errors = [], []
         for body, local, target in points:
             pos, rot = model.body_pose(grasp, body)
             errors.append(target - (pos + rot @ local))
-            jacobians.append(np.asarray(model.jacobian(grasp, body, local))[:3][:, columns])
+            jacobians.append(by_drives(model, np.asarray(model.jacobian(grasp, body, local))[:3]))
         error = np.concatenate(errors)
         move = least_squares_in_box(
             np.vstack(jacobians),
@@ -93,6 +94,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
             regularization=1e-6,
         )
         grasp[rows] += move
+        with_followers(model, grasp)
         if np.abs(move).max(initial=0.0) < ROUNDING:
             break
     return grasp

@@ -14,11 +14,12 @@ from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
+from qdsim.planning.task.followers import by_drives, folded, following, with_followers
 from qdsim.planning.task.least_squares import room
 from qdsim.planning.task.robot import (
     bounding_radii,
+    driven_bodies,
     joint_limits,
-    moved_bodies,
 )
 
 __all__ = ["RobotSpace"]
@@ -31,7 +32,8 @@ _BATCH = 4096
 
 
 class RobotSpace:
-    """The actuated joints of a model as a space to move in, with everything else held.
+    """The actuated joints of a model as a space to move in. Joints that follow them move with them, everything else is
+    held.
 
     Points are ``(nu,)`` positions of the actuated joints (rad, m), not commands.
 
@@ -52,18 +54,22 @@ class RobotSpace:
         self.model = model
         self.rows = model.actuated_q
         self.q = np.array(q_from)
-        moves = moved_bodies(model)
+        moves = driven_bodies(model)
         _check_constraints(model, moves)
         body = model.geom_body[model.pair_geom]
         against = moves[:, body[:, 0]] != moves[:, body[:, 1]]
         self.pairs = np.flatnonzero(against.any(axis=0))
         ends = np.array([q_from[self.rows], q_to[self.rows]])
         self.lower, self.upper = _bounds(model, q_from, ends)
-        reach = _reach(model, _travel(model, q_from, self.lower, self.upper))
+        travel = _travel(model, self.configurations(np.array([self.lower, self.upper])))
+        names = [joint.name for joint in robot_joints(model)] + following(model)
+        reach = _reach(model, names, travel)
         own = np.where(moves[:, model.geom_body], reach, 0.0)
         geoms = model.pair_geom[self.pairs]
         each = np.where(moves[:, body[self.pairs, 0]], own[:, geoms[:, 0]], own[:, geoms[:, 1]])
-        self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T)
+        dofs = [model.slice_v(name).start for name in names]
+        turns = np.abs(folded(model)[dofs][:, model.actuated_v])
+        self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T @ turns)
         most = self.reach.max(axis=0, initial=0.0)
         if np.isinf(most).any():
             k = int(np.argmax(np.isinf(most)))
@@ -76,7 +82,7 @@ class RobotSpace:
         """Configurations ``(..., nq)`` of points ``(..., nu)``."""
         q = np.broadcast_to(self.q, (*points.shape[:-1], self.model.nq)).copy()
         q[..., self.rows] = points
-        return np.asarray(q)
+        return with_followers(self.model, q)
 
     def distances(self, points: Array) -> Array:
         """Distances ``(..., pairs)`` at points ``(..., nu)``, m, up to ``DEFAULT_MARGIN``."""
@@ -178,7 +184,7 @@ class RobotSpace:
                 body = int(c[side])
                 point = c["pos"] + 0.5 * sign * c["dist"] * c["frame"][0]
                 velocity = model.jacobian(q, body, rot[body].T @ (point - pos[body]))[:3]
-                row += sign * (c["frame"][0] @ velocity)[model.actuated_v]
+                row += sign * by_drives(model, c["frame"][0] @ velocity)
         return np.asarray(contacts["dist"], dtype=np.float64), rows
 
     def _opening_step(self, x: Array, rows: Array, wanted: Array, longest: float) -> Array:
@@ -213,7 +219,7 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
     driven = {joint.name for joint in robot_joints(model)}
     for item in model.description.constraints:
         if isinstance(item, Coupling):
-            tied = bool(driven & {item.joint, item.follows})
+            tied = bool(driven & {item.joint, item.follows}) and item.joint not in following(model)
         elif isinstance(item, TendonCoupling):
             lengths = model.tendon_jacobians(model.default_q)
             which = [model.tendon_index(t) for t in (item.tendon, item.follows) if t is not None]
@@ -260,21 +266,18 @@ def _moving(model: Model) -> list[bool]:
     return moving
 
 
-def _travel(model: Model, q: Array, lower: Array, upper: Array) -> dict[str, float]:
-    """How far every slide may be from where its body's frame is without it, m."""
-    driven = {joint.name: k for k, joint in enumerate(robot_joints(model))}
-    travel = {}
-    for joint in model.description.joints:
-        if joint.type == "slide":
-            k = driven.get(joint.name)
-            at = float(q[model.slice_q(joint.name).start])
-            low, high = (at, at) if k is None else (float(lower[k]), float(upper[k]))
-            travel[joint.name] = max(abs(low - joint.ref), abs(high - joint.ref))
-    return travel
+def _travel(model: Model, ends: Array) -> dict[str, float]:
+    """How far every slide may be from where its body's frame is without it, m: at configurations ``(2, nq)`` with all
+    joints at one of their bounds."""
+    return {
+        joint.name: float(np.abs(ends[:, model.slice_q(joint.name).start] - joint.ref).max())
+        for joint in model.description.joints
+        if joint.type == "slide"
+    }
 
 
-def _reach(model: Model, travel: dict[str, float]) -> Array:
-    """``(nu, geoms)`` how far the points of a geometry may be from an actuated hinge's axis, m; 1 for slides.
+def _reach(model: Model, names: list[str], travel: dict[str, float]) -> Array:
+    """``(joints, geoms)`` how far the points of a geometry may be from a hinge's axis, m; 1 for slides.
 
     Links are rigid: from the axis to a geometry it is no further than along the bodies between them, each
     with the offset of its frame, the travel of its slides, and twice the offset of its hinges from the frame.
@@ -282,10 +285,10 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
     radii = bounding_radii(model)
-    driven = {joint.name: k for k, joint in enumerate(robot_joints(model))}
-    reach = np.zeros((model.nu, len(radii)))
+    driven = {name: k for k, name in enumerate(names)}
+    reach = np.zeros((len(names), len(radii)))
     # Walking from the world outwards: how far a body's frame may be from each axis above it.
-    frame: list[Array] = [np.zeros(model.nu)]
+    frame: list[Array] = [np.zeros(len(names))]
     for b, body in enumerate(description.bodies):
         if b > 0:
             far = frame[index[body.parent]] + float(np.linalg.norm(body.pos))
@@ -304,7 +307,5 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
         for i, geom in enumerate(description.geoms):
             if model.geom_body[i] == b:
                 reach[:, i] = frame[b] + float(np.linalg.norm(geom.pos)) + radii[i]
-    for k, joint in enumerate(robot_joints(model)):
-        if joint.type == "slide":
-            reach[k] = 1.0
+    reach[[k for name, k in driven.items() if name in travel]] = 1.0
     return reach

@@ -26,6 +26,7 @@ from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
+from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 
 _ROOM = (1.5, 5.0, 15.0)
@@ -127,7 +128,7 @@ def connect(
     instance("model", model, Model)
     given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()
     start, goal = (vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
-    rest = model.unactuated_q
+    rest = unmoved_q(model)
     if np.abs(start[rest] - goal[rest]).max(initial=0.0) > ROUNDING:
         raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")
     speed = _per_joint("speed", given.speed, model.nu)
@@ -156,7 +157,7 @@ def motion_fault(model: Model, motion: Motion) -> str | None:
     """The fault of a motion, in words, or None if it is free of collisions, moves the robot only and keeps the joint
     limits that its ends keep. Pairs that penetrate at an end may do so as much on the way."""
     q = motion.configurations
-    rest = model.unactuated_q
+    rest = unmoved_q(model)
     if np.any(q[:, rest] != q[0, rest]):
         return "it moves something else than the robot"
     if len(q) < 2 or len(motion.times) != len(q) or np.any(np.diff(motion.times) <= 0.0):

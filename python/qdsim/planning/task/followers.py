@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim.arguments import instance
 from qdsim.array_type import Array
 from qdsim.description import Actuator, Coupling
 from qdsim.model import Model
-from qdsim.planning.task.drives import check_joints_lead, coupled_joints, sharing
+from qdsim.planning.task.drives import coupled_joints, once
 
-__all__ = ["check_no_followers", "coupled", "folded", "reduce_tendons", "with_followers"]
+__all__ = ["by_drives", "folded", "following", "reduce_tendons", "unmoved_q", "with_followers"]
 
 
 def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
@@ -28,6 +29,7 @@ def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
     return {joint: lead for joint, lead in found.items() if lead[0] not in found}
 
 
+@once
 def _driven(model: Model) -> list[tuple[str, str, float, float]]:
     """Joints that follow an actuated one and are not actuated themselves: with that one, slope and offset."""
     if not any(isinstance(item, Coupling) for item in model.description.constraints):
@@ -40,6 +42,7 @@ def _driven(model: Model) -> list[tuple[str, str, float, float]]:
     ]
 
 
+@once
 def folded(model: Model) -> Array:
     """``(nv, nv)``: how all joints move with those that follow none: the identity but for joints that follow an
     actuated one, whose rows are in that one's column. Forces that they feel are felt there, by the transpose."""
@@ -59,16 +62,21 @@ def with_followers(model: Model, q: Array) -> Array:
     return q
 
 
-def coupled(model: Model) -> bool:
-    """Whether joints follow actuated ones or share a tendon."""
-    return sharing(model) or bool(_driven(model))
+def following(model: Model) -> list[str]:
+    """Joints that follow actuated ones, in the order of the bodies."""
+    names = {joint for joint, *_ in _driven(model)}
+    return [joint.name for joint in model.description.joints if joint.name in names]
 
 
-def check_no_followers(model: Model, what: str) -> None:
-    """Raises ValueError where joints follow actuated ones or share a tendon, of what moves actuated joints alone."""
-    check_joints_lead(model, what)
-    for joint, leader, *_ in _driven(model):
-        raise ValueError(f"model: joint {joint!r} follows {leader!r}; {what} moves no such robots")
+def unmoved_q(model: Model) -> NDArray[np.intp]:
+    """``(n,)`` indices of the configuration's numbers that neither actuators nor what follows them move."""
+    own = [model.slice_q(joint).start for joint in following(model)]
+    return np.setdiff1d(model.unactuated_q, own).astype(np.intp)
+
+
+def by_drives(model: Model, J: Array) -> Array:
+    """Columns ``(..., nu)`` of a Jacobian ``(..., nv)`` by actuated joints, which take those that follow them along."""
+    return np.asarray((J @ folded(model))[..., model.actuated_v])
 
 
 def reduce_tendons(model: Model) -> Model:

@@ -14,6 +14,7 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.motion.motion import Motion, MotionError, connect
+from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.step import Options
 
@@ -236,7 +237,7 @@ class Hand:
         """
         q = np.array(self.model.normalize(self.world.q))
         target = np.array(grasp)
-        rest = self.model.unactuated_q
+        rest = unmoved_q(self.model)
         target[rest] = q[rest]
         wanted = MotionOptions(
             clearance=_CLEARANCE,

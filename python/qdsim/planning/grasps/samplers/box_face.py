@@ -12,7 +12,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.touching import bodies_touching
-from qdsim.planning.task.followers import check_no_followers
+from qdsim.planning.task.drives import check_joints_lead
 from qdsim.planning.task.robot import near_pairs
 
 __all__ = ["BoxFaceSampler"]
@@ -73,7 +73,7 @@ class BoxFaceSampler:
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the tip at a face, or None if no draw was good."""
         pos, rot = model.body_pose(q, self.object)
-        check_no_followers(model, "BoxFaceSampler")
+        check_joints_lead(model, "BoxFaceSampler")
         begin = np.array(q)
         if len(self.posture) != model.nu:
             raise ValueError(f"posture: expected {model.nu} numbers, got {len(self.posture)}")

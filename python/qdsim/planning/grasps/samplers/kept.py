@@ -12,8 +12,7 @@ from qdsim.batches.queries import checked_distances
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers.touching import bring_to_touch, sides
 from qdsim.planning.task.contact_sampler import ContactSampler
-from qdsim.planning.task.drives import robot_q
-from qdsim.planning.task.followers import coupled
+from qdsim.planning.task.drives import robot_q, sharing
 from qdsim.planning.task.task import Task
 
 __all__ = ["KeptGrasps", "with_kept"]
@@ -79,7 +78,7 @@ class KeptGrasps:
 
 def with_kept(task: Task, grasps: Array) -> Task:
     """A task whose sampler tries these grasps ``(n, nq)`` first; the task itself where it has no sampler, or a robot
-    whose joints follow others."""
-    if task.sampler is None or len(grasps) == 0 or coupled(task.model):
+    whose joints share tendons."""
+    if task.sampler is None or len(grasps) == 0 or sharing(task.model):
         return task
     return task.replace(sampler=KeptGrasps(task.sampler, task.object, grasps))

@@ -22,8 +22,8 @@ from qdsim.planning.grasps.samplers.touching import (
     slopes,
     tip_bodies,
 )
-from qdsim.planning.task.drives import robot_joints
-from qdsim.planning.task.followers import check_no_followers
+from qdsim.planning.task.drives import check_joints_lead, robot_joints
+from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import (
     bounding_radii,
@@ -229,7 +229,7 @@ class SurfaceSampler:
 
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
         """Where the robot is, or half of the time somewhere within its joint limits."""
-        check_no_followers(model, "SurfaceSampler")
+        check_joints_lead(model, "SurfaceSampler")
         lower, upper = joint_limits(model)
         result = np.array(q)
         share = rng.random(model.nu)
@@ -238,7 +238,7 @@ class SurfaceSampler:
             anywhere = np.where(bounded, lower, 0.0) + share * np.where(bounded, upper - lower, 0.0)
             rows = model.actuated_q
             result[rows] = np.where(bounded, anywhere, result[rows])
-        return result
+        return with_followers(model, result)
 
     def _approach(
         self, model: Model, q: Array, tips: NDArray[np.intp], places: Array, margin: float
@@ -274,6 +274,7 @@ class SurfaceSampler:
             here[rows] += least_squares_in_box(
                 slopes(model, here, active), wanted, *room(here[rows], lower, upper)
             )
+            with_followers(model, here)
         return None
 
     def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
@@ -301,8 +302,9 @@ class SurfaceSampler:
                 break
             J = [model.jacobian(here, int(b), p)[:3] for b, p in zip(bodies, points)]
             within = room(here[rows], lower, upper)
-            columns = np.vstack(J)[:, model.actuated_v]
+            columns = by_drives(model, np.vstack(J))
             here[rows] += least_squares_in_box(columns, e, *within, regularization=1e-4)
+            with_followers(model, here)
         return best
 
     def _nearest(
@@ -339,7 +341,7 @@ class SurfaceSampler:
             inwards = sign * c["frame"][0]
             here = c["pos"] - 0.5 * sign * c["dist"] * c["frame"][0]
             J = np.asarray(model.jacobian(q, model.body_names[b], rot.T @ (here - pos)))
-            rate += np.where(free, inwards @ J[:3][:, model.actuated_v], 0.0)
+            rate += np.where(free, inwards @ by_drives(model, J[:3]), 0.0)
         # A hinge at most half a turn, a slide as far as the object may be away.
         turns = float((np.abs(rate) / np.where(_hinges(model), math.pi, margin)).max(initial=0.0))
         return close_grasp(model, q, rate / turns, resolution=0.1).q if turns > 0.0 else q

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from qdsim.array_type import Array
 from qdsim.batches.queries import pair_distances
 from qdsim.model import Model
-from qdsim.planning.task.followers import check_no_followers
+from qdsim.planning.task.drives import check_joints_lead
+from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies
 
@@ -92,7 +93,7 @@ def bring_to_touch(
         gap, near: m, as there.
         within: m; pairs further apart than this are not brought together.
     """
-    check_no_followers(model, "touching()")
+    check_joints_lead(model, "touching()")
     rows = model.actuated_q
     lower, upper = joint_limits(model)
     here = np.array(q)
@@ -109,6 +110,7 @@ def bring_to_touch(
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
         slope = slopes(model, here, contacts[chosen])
         here[rows] += least_squares_in_box(slope, left, *room(here[rows], lower, upper))
+        with_followers(model, here)
         margin = max(near, float(np.abs(left).max()))
     return None
 
@@ -136,7 +138,7 @@ def slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
             if moved[b]:
                 place = contact["pos"] + sign * half * normal
                 J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
-                found[k] += sign * (normal @ J[:3][:, model.actuated_v])
+                found[k] += sign * (normal @ by_drives(model, J[:3]))
     return found
 
 
