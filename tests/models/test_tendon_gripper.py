@@ -293,8 +293,10 @@ def test_a_hand_closes_with_the_joint_that_follows() -> None:
     assert found.blocked.tolist() == [False, True]
     np.testing.assert_allclose(found.q[1:3], 0.03, atol=2e-4)
     assert found.q[1] == found.q[2]
-    with pytest.raises(ValueError, match=r"joint 'finger1' follows 'finger2'; reach_point"):
-        planning.reach_point(joints, q, "left", [0, 0, 0], [0.0, 0.02, 0.1])
+    tip = joints.body_pose(found.q, "left")[0]
+    reached = planning.reach_point(joints, q, "left", [0, 0, 0], tip)
+    assert reached.success and reached.q[1] == reached.q[2]
+    np.testing.assert_allclose(reached.q[1:3], found.q[1:3], atol=2e-6)
 
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
