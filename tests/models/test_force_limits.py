@@ -439,15 +439,15 @@ def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
     assert any("actuators keep their limits" in note for note in verdict.notes)
 
 
-@pytest.mark.long
 def test_a_plan_with_two_arms_pulls_with_what_they_have() -> None:
-    """The bimanual box by arms with an iiwa's torques; the plan says so, and one made without limits is told off."""
+    """A box moved and turned by two arms with an iiwa's torques; the plan says so, and weaker arms are told off."""
     task = systems.load("iiwa_bimanual_box").tasks["turn"]
     torques = np.resize([320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0], task.model.nu)
     model = task.model.with_parameters(actuator_force_range=np.column_stack((-torques, torques)))
     limited = dataclasses.replace(task, model=model)
-    bounded = limited.planner.replace(max_steps=20000)
-    trees = (planning.rrt(limited, bounded, rng=seed) for seed in range(6))
+    change = np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.25])
+    near = limited.towards(limited.with_object(limited.start, change))
+    trees = [planning.rrt(near, rng=seed) for seed in range(2)]
     plan = next(tree.plan() for tree in trees if tree.reached)
     verdict = plan.check(model, require_static_regrasps=False)
     assert verdict.good

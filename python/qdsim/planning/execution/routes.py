@@ -28,6 +28,8 @@ LEAVE = 2.0
 """Tolerances, that an object may be off its plan where a segment begins."""
 WITHIN = 0.6
 """New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
+NODES = 1000
+"""Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
 SEARCH = 0.5
 """s, for a motion between two grasps of a new plan, where motions have been missing before."""
 GAINED = 0.5
@@ -238,6 +240,7 @@ def nearer(task: Task, here: Array) -> Task:
 def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) -> list[Segment]:
     """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
     near = nearer(task, execution.measured())
+    planner = dataclasses.replace(planner, max_nodes=min(planner.max_nodes, NODES))
     if execution.missing_motions and planner.motion_seconds is None:
         planner = dataclasses.replace(planner, motion_seconds=SEARCH)
     try:
