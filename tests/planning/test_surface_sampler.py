@@ -10,6 +10,7 @@ import pytest
 import qdsim
 from qdsim import planning
 from qdsim.planning.grasps.placing import shifted
+from qdsim.planning.grasps.samplers.kept import KeptGrasps
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.motion import motion_fault
@@ -362,6 +363,14 @@ def test_fingers_that_follow_others_are_taken_along():
         assert q[follower] == pytest.approx(0.004 + 0.5 * q[leader], abs=1e-12)
         assert len(near_pairs(model, q, 0.0)) == 0
         assert len(sampler.touching(model, q)) >= 2
+    alone = planning.SurfaceSampler("block", tips=["left"], close=False)  # the follower in the air
+    for seed in range(4):
+        q = alone(model, start, np.random.default_rng(seed))
+        assert q is not None
+        for _ in range(2):  # the second one is where it has to be
+            q = KeptGrasps(alone, "block", q[None])(model, start, np.random.default_rng(seed))
+            assert q is not None
+            assert q[follower] == pytest.approx(0.004 + 0.5 * q[leader], abs=1e-12)
     target = model.body_pose(grasps[0], "right")[0]
     reached = planning.reach_point(model, start, "right", np.zeros(3), target)
     assert reached.success

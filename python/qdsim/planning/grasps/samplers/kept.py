@@ -13,6 +13,7 @@ from qdsim.model import Model
 from qdsim.planning.grasps.samplers.touching import bring_to_touch, sides
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.drives import robot_q, sharing
+from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.task import Task
 
 __all__ = ["KeptGrasps", "with_kept"]
@@ -62,6 +63,7 @@ class KeptGrasps:
         own = robot_q(model)
         here = np.repeat(q[None], _LOOKS, axis=0)
         here[:, own] = kept[:, own]
+        with_followers(model, here)
         gaps = np.where(touching, np.abs(checked_distances(model, here, _WITHIN)), 0.0)
         nearest = int(np.where(touching.any(axis=1), gaps.max(axis=1), np.inf).argmin())
         pairs = np.flatnonzero(touching[nearest])
@@ -72,7 +74,7 @@ class KeptGrasps:
     def _between(self, model: Model) -> NDArray[np.bool_]:
         """``(pairs,)`` which pairs of shapes are of robot and object."""
         own, robot = sides(model, self.object)
-        a, b = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)].T
+        a, b = model.geom_body[model.pair_geom].T
         return np.asarray((own[a] & robot[b]) | (own[b] & robot[a]))
 
 
