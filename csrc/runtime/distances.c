@@ -17,14 +17,8 @@ static void distances_one(const run *r, int k, int64_t i) {
   const qd_model *model = r->batch->model;
   participant *p = r->batch->participants[k];
   double *distance = job->distance + i * model->pair_count;
-  int joint, needed = 0;
-  qd_status status = qd_normalize(model, job->q + i * job->q_stride, p->q, &joint);
-  if (status == QD_OK) {
-    do {
-      status = qd_pair_distances(model, p->workspace, p->q, job->margin, distance, &needed);
-    } while (status == QD_OUT_OF_CAPACITY &&
-             (status = qd_workspace_reserve(model, p->workspace, needed)) == QD_OK);
-  }
+  const qd_status status =
+      sample_distances(p, model, job->q + i * job->q_stride, job->margin, distance);
   if (status != QD_OK) {
     numbers_fill(distance, model->pair_count, NAN);
   }

@@ -29,17 +29,10 @@ typedef struct line {
  */
 static int meets(line *l, double s) {
   double *q = l->p->q;
-  int joint, needed = 0;
   for (int i = 0; i < l->model->nq; ++i) {
     q[i] = l->q[i] + s * l->rate[i];
   }
-  l->status = qd_normalize(l->model, q, q, &joint);
-  if (l->status == QD_OK) {
-    do {
-      l->status = qd_pair_distances(l->model, l->p->workspace, q, l->margin, l->distance, &needed);
-    } while (l->status == QD_OUT_OF_CAPACITY &&
-             (l->status = qd_workspace_reserve(l->model, l->p->workspace, needed)) == QD_OK);
-  }
+  l->status = sample_distances(l->p, l->model, q, l->margin, l->distance);
   int near = l->status != QD_OK;
   for (int pair = 0; !near && pair < l->model->pair_count; ++pair) {
     near = l->distance[pair] < l->gap[pair];

@@ -79,6 +79,20 @@ void numbers_fill(double *numbers, int64_t count, double value) {
   }
 }
 
+qd_status sample_distances(participant *p, const qd_model *model, const double *q, double margin,
+                           double *distance) {
+  int joint, needed = 0;
+  qd_status status = qd_normalize(model, q, p->q, &joint);
+  if (status != QD_OK) {
+    return status;
+  }
+  do {
+    status = qd_pair_distances(model, p->workspace, p->q, margin, distance, &needed);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = qd_workspace_reserve(model, p->workspace, needed)) == QD_OK);
+  return status;
+}
+
 int derivative_size(const qd_model *model, int argument) {
   return model->nv * qd_argument_size(model, argument);
 }

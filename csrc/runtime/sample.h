@@ -41,6 +41,10 @@ void sample_leave_failed(const qd_model *model, const participant *p, qd_step_re
 void sample_note_failure(participant *p, int64_t i, int64_t step, qd_status status,
                          const qd_step_result *result);
 
+/* Distances of all pairs, up to a margin, at q, which goes normalised into the participant's copy;
+ * grows the workspace as needed. */
+qd_status sample_distances(participant *p, const qd_model *model, const double *q, double margin,
+                           double *distance);
 /* Numbers of the derivative by an argument. */
 int derivative_size(const qd_model *model, int argument);
 void numbers_fill(double *numbers, int64_t count, double value);
