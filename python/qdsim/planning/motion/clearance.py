@@ -14,7 +14,7 @@ from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
-from qdsim.planning.task.followers import by_drives, folded, following, with_followers
+from qdsim.planning.task.followers import by_drives, driven_joints, following, with_followers
 from qdsim.planning.task.least_squares import room
 from qdsim.planning.task.robot import (
     bounding_radii,
@@ -62,14 +62,14 @@ class RobotSpace:
         ends = np.array([q_from[self.rows], q_to[self.rows]])
         self.lower, self.upper = _bounds(model, q_from, ends)
         travel = _travel(model, self.configurations(np.array([self.lower, self.upper])))
-        names = [joint.name for joint in robot_joints(model)] + following(model)
+        names = driven_joints(model)
         reach = _reach(model, names, travel)
         own = np.where(moves[:, model.geom_body], reach, 0.0)
         geoms = model.pair_geom[self.pairs]
         each = np.where(moves[:, body[self.pairs, 0]], own[:, geoms[:, 0]], own[:, geoms[:, 1]])
-        dofs = [model.slice_v(name).start for name in names]
-        turns = np.abs(folded(model)[dofs][:, model.actuated_v])
-        self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T @ turns)
+        rates = np.abs(by_drives(model, np.eye(model.nv)))  # of all joints
+        rates = rates[[model.slice_v(name).start for name in names]]
+        self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T @ rates)
         most = self.reach.max(axis=0, initial=0.0)
         if np.isinf(most).any():
             k = int(np.argmax(np.isinf(most)))

@@ -11,9 +11,17 @@ from qdsim.arguments import instance
 from qdsim.array_type import Array
 from qdsim.description import Actuator, Coupling
 from qdsim.model import Model
-from qdsim.planning.task.drives import coupled_joints, once
+from qdsim.planning.task.drives import coupled_joints, once, robot_joints
 
-__all__ = ["by_drives", "folded", "following", "reduce_tendons", "unmoved_q", "with_followers"]
+__all__ = [
+    "by_drives",
+    "driven_joints",
+    "folded",
+    "following",
+    "reduce_tendons",
+    "unmoved_q",
+    "with_followers",
+]
 
 
 def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
@@ -68,15 +76,27 @@ def following(model: Model) -> list[str]:
     return [joint.name for joint in model.description.joints if joint.name in names]
 
 
+def driven_joints(model: Model) -> list[str]:
+    """Joints that actuators move, in the order of :func:`~qdsim.planning.task.drives.robot_joints`, then those that
+    follow them."""
+    return [joint.name for joint in robot_joints(model)] + following(model)
+
+
 def unmoved_q(model: Model) -> NDArray[np.intp]:
     """``(n,)`` indices of the configuration's numbers that neither actuators nor what follows them move."""
     own = [model.slice_q(joint).start for joint in following(model)]
     return np.setdiff1d(model.unactuated_q, own).astype(np.intp)
 
 
+@once
+def _columns(model: Model) -> Array:
+    """``(nv, nu)`` of :func:`folded`, those of the actuated joints."""
+    return np.ascontiguousarray(folded(model)[:, model.actuated_v])
+
+
 def by_drives(model: Model, J: Array) -> Array:
     """Columns ``(..., nu)`` of a Jacobian ``(..., nv)`` by actuated joints, which take those that follow them along."""
-    return np.asarray((J @ folded(model))[..., model.actuated_v])
+    return np.asarray(J @ _columns(model))
 
 
 def reduce_tendons(model: Model) -> Model:

@@ -25,7 +25,7 @@ from qdsim.planning.task.drives import (
     sharing,
     slopes,
 )
-from qdsim.planning.task.followers import folded
+from qdsim.planning.task.followers import driven_joints, folded
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
@@ -166,16 +166,12 @@ def moved_bodies(model: Model) -> NDArray[np.bool_]:
 
 @once
 def driven_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(joints, bodies)`` whether a joint moves a body, of those that actuators move in the order of
-    :func:`~qdsim.planning.task.drives.robot_joints`, then of those that follow them."""
-    fold = folded(model)
-    followers = np.flatnonzero(~np.any(fold, axis=0))
-    dofs = np.concatenate((robot_v(model), followers)).tolist()
-    owned = np.zeros((len(dofs), len(model.body_names)), dtype=bool)
+    """``(joints, bodies)`` whether a joint moves a body, of :func:`~qdsim.planning.task.followers.driven_joints`."""
+    names = driven_joints(model)
+    owned = np.zeros((len(names), len(model.body_names)), dtype=bool)
     for b, body in enumerate(model.description.bodies):
         for joint in body.joints:
-            own = model.slice_v(joint.name)
-            owned[:, b] |= [own.start <= dof < own.stop for dof in dofs]
+            owned[:, b] |= [name == joint.name for name in names]
     return _with_what_is_below(model, owned)
 
 
