@@ -125,10 +125,10 @@ def unsupported(model: Model, start: Array, name: str) -> str | None:
     from qdsim.step import Options, step
 
     space, q, moved = ObjectSpace(model, name), start, 0.0
-    slides = space.v[~space.rotation]
+    slides, u, options = space.v[~space.rotation], model.command_from(start), Options()
     try:
         for _ in range(_SETTLING):
-            q_next = step(model, q, model.command_from(start), Options()).q_next
+            q_next = step(model, q, u, options).q_next
             moved = float(np.abs(model.difference(q_next, q)[slides]).max(initial=0.0))
             if moved <= _AT_REST:
                 return None
