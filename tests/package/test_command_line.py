@@ -493,6 +493,38 @@ def test_what_a_goal_leaves_free() -> None:
             goals(text)
 
 
+@pytest.mark.parametrize(
+    "shapes, round_about",
+    [
+        ("<geom type='cylinder' size='.1 .2' quat='.70710678 .70710678 0 0'/>", "y"),
+        ("<geom type='capsule' size='.1 .2'/><geom size='.12' pos='0 0 .2'/>", "z"),
+        ("<geom type='ellipsoid' size='.1 .2 .2'/>", "x"),
+        ("<geom size='.1'/>", "xyz"),
+        ("<geom type='cylinder' size='.1 .2'/><geom type='box' size='.1 .01 .1'/>", ""),
+        ("<geom type='cylinder' size='.1 .2' pos='.1 0 0'/>", ""),
+        ("<geom type='cylinder' size='.1 .2'/><geom size='.1' pos='.1 0 .1'/>", ""),
+    ],
+)
+def test_turns_of_round_objects_count_only_if_asked_for(shapes: str, round_about: str) -> None:
+    """A can on its side, a pill of two shapes, a disc, a ball; then a mug and two that turn beside their axis."""
+    from qdsim.cli.goals import goal_of
+
+    model = qdsim.load(
+        f"<mujoco><worldbody><body name='it'><freejoint name='it'/>{shapes}</body>"
+        "<body pos='0 2 0'><joint name='x' type='slide'/><geom size='.1'/></body></worldbody>"
+        "<actuator><position joint='x' kp='10'/></actuator></mujoco>"
+    )
+    space = planning.ObjectSpace(model, "it")
+    for axis, name in zip(np.eye(3), "xyz"):
+        v = np.zeros(model.nv)
+        v[space.v[3:]] = 0.7 * axis
+        turned = model.integrate(model.default_q, v)
+        for text, counts in (("- - -", False), ("- - - -", False), ("- - - 1 0 0 0", True)):
+            goals = GoalSet(model, space, *goal_of(model, space, model.default_q, text))
+            free = name in round_about and not counts
+            assert goals.errors(turned)[1] == pytest.approx(0.0 if free else 0.7, abs=1e-7)
+
+
 def test_goals_that_are_none(pusher: str, capsys: pytest.CaptureFixture[str]) -> None:
     def said(goal: str) -> str:
         return refusal(capsys, "plan", pusher, "--goal", goal)

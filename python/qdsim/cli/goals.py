@@ -30,10 +30,13 @@ def goal_of(
         start: ``(nq,)``.
         text: numbers as :func:`goal_words` says them, separated by blanks or commas; angles in radians, or as in
             ``90deg``; ``-`` keeps the start's, ``free`` leaves a number open, ``0.1..0.2`` asks for anything between.
+            Turns that leave a round object as it is count where a number asks for its orientation.
 
     Raises:
         UnusableError: for anything else.
     """
+    from qdsim.planning.task.roundness import turn_axes
+
     words = text.replace(",", " ").split()
     now, goal = start[space.q], np.array(start)
     if _is_free(model, space):
@@ -42,9 +45,11 @@ def goal_of(
         bounds = [_bounds(word, old, False) for word, old in zip(words[:3], now)]
         words[:3] = [repr(middle) for middle, _, _ in bounds]
         goal[space.q] = _pose(space.body, now, words)
+        kept = not turn and all(word == "-" for word in words[3:])
+        axes = turn_axes(model, space.body) if kept else None
         if turn == _UPRIGHT:
             goal[space.q[3:]] = _upright(model, goal[space.q[3:]])
-        return goal, _region(bounds, turn)
+        return goal, _region(bounds, turn, axes)
     if len(words) != len(now):
         raise _refusal(model, space, text)
     at = np.searchsorted(space.q, space.scalars[0]).tolist()
@@ -72,17 +77,21 @@ def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
     return middle, low - middle, high - middle
 
 
-def _region(bounds: list[tuple[float, float, float]], turn: str) -> GoalRegion | None:
-    """What counts beside the goal; None for nothing."""
+def _region(
+    bounds: list[tuple[float, float, float]], turn: str, axes: Array | None = None
+) -> GoalRegion | None:
+    """What counts beside the goal, any turn about each of the axes ``(n, 3)`` too; None for nothing."""
     from qdsim.planning import GoalRegion
 
-    if not turn and all(low == high for _, low, high in bounds):
+    count = 0 if axes is None else len(axes)
+    if not turn and not count and all(low == high for _, low, high in bounds):
         return None
+    own = tuple(axes[0].tolist()) if axes is not None and count == 1 else None
     return GoalRegion(
         tuple(low for _, low, _ in bounds),
         tuple(high for _, _, high in bounds),
-        rotation="any" if turn == _FREE else "goal",
-        axis="up" if turn == _UPRIGHT else None,
+        rotation="any" if turn == _FREE or count == 3 else "goal",
+        axis="up" if turn == _UPRIGHT else own,
     )
 
 

@@ -65,8 +65,10 @@ def own_task(arguments: argparse.Namespace) -> Task:
             "position_tolerance": arguments.position_tolerance,
             "rotation_tolerance": arguments.rotation_tolerance,
         }
+        is_round = region is not None and isinstance(region.axis, tuple)
         task = Task(
-            f"{name} of {os.path.basename(path)}",
+            f"{name} of {os.path.basename(path)}"
+            + ", round: turns about its axis do not count" * is_round,
             model,
             Options(h=arguments.h or _H, margin=margin),
             start,

@@ -1,0 +1,66 @@
+"""Objects that look the same after turns: balls, cans and bottles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.description import Geom
+from qdsim.description.arrays import rotation_matrix
+from qdsim.model import Model
+
+__all__ = ["turn_axes"]
+
+_SAME = 1e-6
+"""Relative differences of lengths and directions that count as none."""
+
+
+def turn_axes(model: Model, body: str) -> Array:
+    """Find the axes through a body's origin about which every turn leaves its colliding shapes as they are.
+
+    Args:
+        model: the model.
+        body: name of a body that carries no others.
+
+    Returns:
+        ``(n, 3)`` unit vectors in the body's own frame: three for spheres around its origin, one for coaxial
+        cylinders, capsules, spheres and ellipsoids, none for all others (meshes among them).
+    """
+    index = model.body_index(body)
+    none = np.empty((0, 3))
+    if any(other.parent == body for other in model.description.bodies):
+        return none
+    colliding = np.unique(model.pair_geom)
+    geoms = [model.description.geoms[i] for i in colliding if model.geom_body[i] == index]
+    axes = []
+    for geom in geoms:
+        own = _own_axes(geom)
+        if len(own) == 0:
+            return none
+        place = np.asarray(geom.pos, np.float64)
+        if (away := float(np.linalg.norm(place))) > _SAME * max(geom.size):
+            axes.append(place / away)
+        if len(own) == 1:
+            axes.append(own[0])
+    if not geoms:
+        return none
+    if not axes:
+        return np.eye(3)
+    along = all(np.linalg.norm(np.cross(axes[0], axis)) <= _SAME for axis in axes)
+    return axes[0][None] if along else none
+
+
+def _own_axes(geom: Geom) -> Array:
+    """Axes ``(n, 3)`` through the shape's own centre, in the body's frame."""
+    frame: Array = rotation_matrix(geom.quat).T
+    if geom.type == "sphere":
+        return frame
+    if geom.type in ("cylinder", "capsule"):
+        return np.asarray(frame[2:])
+    if geom.type == "ellipsoid":
+        a = np.asarray(geom.size)
+        equal = np.abs(a - np.roll(a, -1)) <= _SAME * a.max()  # (x, y), (y, z), (z, x)
+        if equal.all():
+            return frame
+        return np.asarray(np.roll(frame, -2, axis=0)[equal])
+    return np.empty((0, 3))
