@@ -30,6 +30,7 @@ from qdsim.planning.task.robot import (
     joint_limits,
     moved_bodies,
     too_near,
+    turning,
 )
 
 __all__ = ["SurfaceSampler"]
@@ -228,16 +229,19 @@ class SurfaceSampler:
         return _units(np.where(np.arange(count)[:, None] == 0, line, -line) + aside)
 
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
-        """Where the robot is, or half of the time somewhere within its joint limits."""
+        """Where the robot is, or half of the time somewhere within its joint limits, each hinge within half a turn:
+        motions to whole turns more are long, and often barred."""
         check_joints_lead(model, "SurfaceSampler")
-        lower, upper = joint_limits(model)
-        result = np.array(q)
+        result, rows = np.array(q), model.actuated_q
         share = rng.random(model.nu)
         if rng.random() < 0.5:
+            here = result[rows]
+            half = np.where(turning(model), np.pi, np.inf)
+            lower, upper = joint_limits(model)
+            lower, upper = np.maximum(lower, here - half), np.minimum(upper, here + half)
             bounded = np.isfinite(lower) & np.isfinite(upper)
             anywhere = np.where(bounded, lower, 0.0) + share * np.where(bounded, upper - lower, 0.0)
-            rows = model.actuated_q
-            result[rows] = np.where(bounded, anywhere, result[rows])
+            result[rows] = np.where(bounded, anywhere, here)
         return with_followers(model, result)
 
     def _approach(
