@@ -180,7 +180,7 @@ def checked_rollout(
     parameters: Mapping[str, npt.ArrayLike] | None,
     *,
     threads: int,
-) -> tuple[Array, Array | None, npt.NDArray[np.bool_]]:
+) -> tuple[Array, Array | None, npt.NDArray[np.int64]]:
     """``rollout``, or ``rollout_dynamic`` where v0 is given, of what is known to be right: for many short calls, of which
     checks would be a large part.
 
@@ -193,13 +193,12 @@ def checked_rollout(
         parameters: (samples, ...) each, which ``check_parameters`` has seen.
 
     Returns:
-        Last configurations (samples, nq) and velocities (samples, nv) or None, and which samples (samples,) had no failed
-        step; the others stay where it failed.
+        Configurations (samples, T + 1, nq) and velocities (samples, T + 1, nv) or None, and how many steps were done
+        (samples,) before the first one that failed; what comes after repeats the last state.
     """
     own = parameter_rows(parameters_of(model, parameters)) if parameters else None
     found = _rolled(model, q0, v0, u, options, own, None, threads)
-    v = None if v0 is None else found["v"][:, -1]
-    return found["q"][:, -1], v, found["status"] == _OK
+    return found["q"], None if v0 is None else found["v"], found["steps_done"]
 
 
 def _rolled(

@@ -251,14 +251,10 @@ def _rolled_by(
     law: Law, q: Array, v: Array, u: Array, parameters: Mapping[str, Array], threads: int
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """The same by one law."""
-    if isinstance(law.options, Options):
-        q, _, good = checked_rollout(
-            law.model, q, None, u, law.options, parameters, threads=threads
-        )
-        return q, v, good
-    held = np.repeat(u, law.steps, axis=1)
-    after, speed, good = checked_rollout(
-        law.model, q, v, held, law.options, parameters, threads=threads
+    second = not isinstance(law.options, Options)
+    held = np.repeat(u, law.steps, axis=1) if second else u
+    after, speed, done = checked_rollout(
+        law.model, q, v if second else None, held, law.options, parameters, threads=threads
     )
-    assert speed is not None
-    return after, speed, good
+    good = done == held.shape[1]
+    return after[:, -1], v if speed is None else speed[:, -1], good

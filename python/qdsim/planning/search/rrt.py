@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, integer, number, path_of, spread
 from qdsim.array_type import Array
+from qdsim.batches.inputs import thread_count
+from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers import SurfaceSampler
@@ -35,7 +38,6 @@ from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import away, progress_bar
-from qdsim.step import step
 
 __all__ = ["rrt"]
 
@@ -113,6 +115,12 @@ class _Grasp(NamedTuple):
     local: LocalModel
 
 
+def _before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
+    """The steps before the first one that is out; None if that is the first."""
+    kept = int(out.argmax()) if out.any() else len(out)
+    return (inputs[:kept], trajectory[:kept]) if kept else None
+
+
 class _Search:
     """One run: a tree, its random numbers and the rules by which it grows."""
 
@@ -137,6 +145,7 @@ class _Search:
             guide(task, np.random.default_rng(0)) if self.chained and not self.falls else None
         )
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
+        self.threads = thread_count(None)
 
     def _landing(self) -> Array | None:
         """Where the object would come to rest if it fell from a goal in the air: the last grasp may have to be taken
@@ -223,7 +232,7 @@ class _Search:
             return
         local = self.tree.local(node)
         q = self.tree.q[node]
-        edge = self._simulate(q, local.command, self._steer(q, local, subgoal))
+        (edge,) = self._simulate(q, local.command, self._steer(q, local, subgoal)[None])
         if edge is not None:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
@@ -278,7 +287,7 @@ class _Search:
             wanted = (1.0 - _PROGRESS) * distance
             local = tree.local(node)
             du = self._steer(tree.q[node], local, subgoal)
-            edge = self._simulate(tree.q[node], local.command, du)
+            (edge,) = self._simulate(tree.q[node], local.command, du[None])
             if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
                 edge = self._shoot(node, du, subgoal, wanted)
             if edge is None:
@@ -297,12 +306,10 @@ class _Search:
         within = room(local.command, self.lower, self.upper)
         noise = self.rng.standard_normal((_DRAWS, len(du))) / np.sqrt(len(du))
         reach = self.rng.uniform(0.1, 1.0, _DRAWS) * self.options.step
+        direction = noise if aim is None else aim + noise
+        direction *= (reach / np.linalg.norm(direction, axis=1))[:, None]
         best: tuple[Array, Array] | None = None
-        for z, r in zip(noise, reach):
-            direction = z if aim is None else aim + z
-            direction *= r / np.sqrt(direction @ direction)
-            du = np.clip(direction, *within)
-            edge = self._simulate(tree.q[node], local.command, du)
+        for edge in self._simulate(tree.q[node], local.command, np.clip(direction, *within)):
             if edge is None:
                 continue
             distance = tree.object_distance(edge[1][-1], subgoal)
@@ -349,7 +356,7 @@ class _Search:
             return q
         if self.rng.random() < 0.5:
             return local.q_next
-        edge = self._run(q, local.command[None])
+        (edge,) = self._run(q, local.command[None, None])
         return local.q_next if edge is None else edge[1][0]
 
     def _steer(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
@@ -373,42 +380,42 @@ class _Search:
         length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
 
-    def _simulate(self, q: Array, command: Array, du: Array) -> tuple[Array, Array] | None:
-        """Move a command by ``du`` along a ramp.
+    def _simulate(self, q: Array, command: Array, ways: Array) -> list[tuple[Array, Array] | None]:
+        """Move a command by each of some ways ``(n, nu)`` along a ramp.
 
         Returns:
-            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
+            For each, commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
             would pull harder than it may, None if that is the first step or the solver failed.
         """
-        inputs = np.minimum(np.maximum(command + self.ramp * du, self.lower), self.upper)
-        edge = self._run(q, inputs)
-        if edge is None or self.strength is None:
-            return edge
+        inputs = np.clip(command + self.ramp * ways[:, None], self.lower, self.upper)
+        return [None if edge is None else self._bearable(*edge) for edge in self._run(q, inputs)]
+
+    def _bearable(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
+        """The steps before the first one in which an actuator pulls harder than it may; None if that is the first."""
+        if self.strength is None:
+            return inputs, trajectory
         model = self.task.model
-        robot = lengths(model, edge[1])
-        pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - robot)
-        harder = np.any(np.abs(pull) > self.strength, axis=1)
-        kept = int(harder.argmax()) if harder.any() else len(harder)
-        return (edge[0][:kept], edge[1][:kept]) if kept else None
+        robot = lengths(model, trajectory)
+        pull = model.parameters.actuator_stiffness * (inputs / model.actuator_gear - robot)
+        return _before(np.any(np.abs(pull) > self.strength, axis=1), inputs, trajectory)
 
-    def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
-        model, options, tree = self.task.model, self.step_options, self.tree
-        trajectory = np.empty((len(inputs), model.nq))
-        try:
-            for k, u in enumerate(inputs):
-                tree.steps += 1
-                q = trajectory[k] = step(model, q, u, options).q_next
-        except SolverError:
-            tree.failures += 1
-            return None
-        return self._within_limits(inputs, trajectory)
-
-    def _within_limits(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-        """The steps before the first one that takes a joint of the robot beyond its limits; None if that is the
-        first. Contacts can push joints there where steps have no joint limits."""
-        outside = np.flatnonzero(beyond_limits(self.task.model, trajectory).any(axis=1))
-        kept = int(outside[0]) if len(outside) else len(inputs)
-        return (inputs[:kept], trajectory[:kept]) if kept else None
+    def _run(self, q: Array, inputs: Array) -> list[tuple[Array, Array] | None]:
+        """Steps with each of some rows of commands ``(n, steps, nu)`` before the first one that takes a joint of the
+        robot beyond its limits; None if that is the first, or a step fails. Contacts can push joints there where steps
+        have no joint limits."""
+        model, tree, count = self.task.model, self.tree, inputs.shape[1]
+        start = np.repeat(q[None], len(inputs), axis=0)
+        paths, _, done = checked_rollout(
+            model, start, None, inputs, self.step_options, None, threads=self.threads
+        )
+        good = done == count
+        tree.steps += int(np.where(good, count, done + 1).sum())
+        tree.failures += int(np.count_nonzero(~good))
+        outside = np.asarray(beyond_limits(model, paths[:, 1:]).any(axis=2))
+        return [
+            _before(beyond, u, path[1:]) if fine else None
+            for fine, beyond, u, path in zip(good, outside, inputs, paths)
+        ]
 
     def _regrasp(self, node: int, subgoal: Target | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
@@ -472,7 +479,7 @@ class _Search:
         best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
         for grasp in self._grasps(q, hanging):
             du = self._steer(grasp.q, grasp.local, subgoal)
-            edge = self._simulate(grasp.q, grasp.local.command, du)
+            (edge,) = self._simulate(grasp.q, grasp.local.command, du[None])
             distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
             if (best is None or distance < least) and self._gets_to(q, grasp.q):
                 best, least = (grasp, edge), distance
@@ -560,7 +567,8 @@ class _Search:
         held = tree.local(node).command if self.options.hold and not self._is_stable(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
-            edge = self._run(q, (self.task.hold(q) if held is None else held)[None])
+            command = self.task.hold(q) if held is None else held
+            (edge,) = self._run(q, command[None, None])
             if edge is None:
                 return None
             inputs.append(edge[0][0])
