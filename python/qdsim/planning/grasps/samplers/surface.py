@@ -53,6 +53,9 @@ _FINGERS = 4
 _ASIDE = 0.4
 """rad, standard deviation of the directions of several fingers around the opposite of the first."""
 
+_FURTHER = 4.0
+"""Times its distance up to which a tip is looked for after a step towards the surface."""
+
 _PATIENCE = 4
 """Steps in a row that may bring no progress: avoiding one obstacle may meet another."""
 
@@ -267,12 +270,14 @@ class SurfaceSampler:
             depth = -float(contacts["dist"][others].min(initial=0.0))
             if np.all((distances >= 0.0) & (distances <= 2.0 * self.gap)) and depth <= 0.0:
                 return here
-            left = max(float(np.abs(distances - self.gap).max()), depth)
+            away = float(np.abs(distances - self.gap).max())
+            left = max(away, depth)
             if left < 0.9 * least:
                 least, patience = left, _PATIENCE
             patience -= 1
             if patience < 0:
                 return None  # out of reach, or in its own way
+            margin = min(margin, _FURTHER * away + self.gap)
             active = contacts[np.append(others, nearest)]
             wanted = self.gap - active["dist"]
             here[rows] += least_squares_in_box(
@@ -330,6 +335,8 @@ class SurfaceSampler:
         moves = moved_bodies(model)
         own, _ = sides(model, self.object)
         free = ~moves[:, model.geom_body[tips]].any(axis=1)
+        if not free.any():
+            return q
         rate = np.zeros(model.nu)
         contacts = model.collide(q, margin)
         best: dict[int, tuple[float, int, float]] = {}
