@@ -290,6 +290,30 @@ def test_more_contacts_keep_those_that_are_there():
     assert added >= 3
 
 
+@pytest.mark.parametrize("limits", ["range='-12.5 12.5'", "limited='false'"])
+def test_hinges_that_turn_round_and_round_stay_near_where_they_are(limits):
+    """Whole turns change no grasp, but motions to them are long and often barred. Joints without limits vary too."""
+    links = "".join(
+        f"<body pos='{0.2 * (k > 0)} 0 {0.1 * (k == 0)}'><joint name='j{k}' axis='0 0 1' {limits}/>"
+        "<geom type='capsule' fromto='0 0 0 .2 0 0' size='.02' mass='.1'/>"
+        for k in range(3)
+    )
+    model = qdsim.load(
+        "<mujoco><compiler angle='radian'/><option gravity='0 0 0'/><worldbody><body name='disc' pos='.3 .2 .1'>"
+        "<joint name='x' type='slide'/><joint name='y' type='slide' axis='0 1 0'/>"
+        f"<geom type='cylinder' size='.05 .05'/></body>{links}{'</body>' * 3}</worldbody><actuator>"
+        + "".join(f"<position joint='j{k}' kp='10'/>" for k in range(3))
+        + "</actuator></mujoco>"
+    )
+    q, rng = np.array(model.default_q), np.random.default_rng(0)
+    q[model.actuated_q] = 5.0, -4.0, 3.0
+    sampler = planning.SurfaceSampler("disc")
+    drawn = np.array([sampler(model, q, rng) for _ in range(20)])[:, model.actuated_q]
+    moved = np.abs(drawn - q[model.actuated_q])
+    assert moved.max() < np.pi + 1e-9
+    assert moved.max(axis=0).min() > 0.5 * np.pi  # every joint is drawn in all its room
+
+
 def test_long_fingers_get_to_the_object_in_most_draws():
     """Capsules that turn while they approach meet the object with another of their points."""
     task = mug()

@@ -174,6 +174,7 @@ class SurfaceSampler:
             return None
         if self.close:
             found = self._close(model, found, chosen, 4.0 * radius + reach)
+        found = _unwound(model, q, found)
         return found if len(self.touching(model, found)) >= self.contacts else None
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
@@ -232,8 +233,7 @@ class SurfaceSampler:
         return _units(np.where(np.arange(count)[:, None] == 0, line, -line) + aside)
 
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
-        """Where the robot is, or half of the time somewhere within its joint limits, each hinge within half a turn:
-        motions to whole turns more are long, and often barred."""
+        """Where the robot is, or half of the time somewhere within its joint limits, each hinge within half a turn."""
         check_joints_lead(model, "SurfaceSampler")
         result, rows = np.array(q), model.actuated_q
         share = rng.random(model.nu)
@@ -356,6 +356,18 @@ class SurfaceSampler:
         # A hinge at most half a turn, a slide as far as the object may be away.
         turns = float((np.abs(rate) / np.where(_hinges(model), math.pi, margin)).max(initial=0.0))
         return close_grasp(model, q, rate / turns, resolution=0.1).q if turns > 0.0 else q
+
+
+def _unwound(model: Model, q: Array, found: Array) -> Array:
+    """The same pose ``(nq,)`` with each hinge within half a turn of where it is in ``q``, where its limits allow that:
+    motions over whole turns are long, and often barred."""
+    rows, lower, upper = model.actuated_q, *joint_limits(model)
+    alone = np.count_nonzero(by_drives(model, np.eye(model.nv)), axis=0) == 1
+    turns = math.tau * np.round((found[rows] - q[rows]) / math.tau) * (turning(model) & alone)
+    wound = found[rows] - turns
+    result = np.array(found)
+    result[rows] = np.where((lower <= wound) & (wound <= upper), wound, found[rows])
+    return result
 
 
 def _units(vectors: Array) -> Array:
