@@ -421,3 +421,24 @@ def test_a_plan_is_taken_up_where_the_object_is() -> None:
     report = planning.Executor(task, plan, reader, options=BRIEF).run()
     assert report.reached, str(report)
     assert [edge.edge for edge in report.edges] == ["segment 2 of 2"]
+
+
+def test_a_slow_joint_comes_to_touch_without_a_push() -> None:
+    """Its spring is so soft for its mass that it trails by 0.2 s; where it slows down at once it swings on by 15 mm."""
+    text = PUSHER.replace('mass="0.1"', 'mass="2"').replace('range="-0.3', 'range="-0.6')
+    model = qdsim.load(text.replace('pos="-0.1 0 0"', 'pos="-0.0701 0 0"'))
+    task = push_task().replace(model=model)
+    start = np.array(task.start)
+    start[model.slice_q("t")] = -0.4
+    waits = planning.Segment(np.zeros((0, 1)), start[None], np.zeros(0, dtype=np.int64))
+    push = push_plan(task)
+    plan = dataclasses.replace(push, segments=(waits, *push.segments))
+    left: list[float] = []
+    planning.Executor(
+        task.replace(start=start),
+        plan,
+        world=WORLD,
+        options=dataclasses.replace(BRIEF, seconds=5.0),
+        watch=lambda state: left.append(state.error[0]) if state.doing == "move" else None,
+    ).run()
+    assert left[0] == pytest.approx(0.1, abs=5e-4)

@@ -39,7 +39,12 @@ next grasp."""
 SHIFT = 0.2
 """rad or m, furthest that grasps are moved with the object: commands go along in the joints, which is right for
 small moves only."""
+FASTEST = 5.0
+"""rad/s^2 or m/s^2, of a joint between grasps."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
+SWINGS = 3e-3
+"""rad or m, that joints are off what they are commanded to while they speed up or slow down: critically damped ones by
+their acceleration times the square of half their lag."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -311,8 +316,11 @@ class Execution:
         assert self.last_q is not None
         target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
+        half = np.maximum(0.5 * self.plant.lag, 1e-6)
+        limits = np.minimum(SWINGS / half**2, FASTEST)
+        options = dataclasses.replace(MOTION, acceleration=tuple(limits.tolist()))
         try:
-            motion = connect(self.model, self.last_q, target, MOTION, self.rng)
+            motion = connect(self.model, self.last_q, target, options, self.rng)
         except MotionError:
             return False
         yield from self._along(motion)
@@ -320,12 +328,13 @@ class Execution:
         return True
 
     def _along(self, motion: Motion) -> Commands[None]:
-        """The commands of a motion, ahead by what the joints' damping holds back."""
+        """The commands of a motion, ahead by what the joints' damping and inertia hold back."""
         h = self.options.timestep
         times = np.arange(int(np.ceil(motion.duration / h)) + 1) * h
         commands = np.asarray(self.model.command_from(motion.at(times)))
-        for u, rate in zip(commands, np.diff(commands, axis=0) / h):
-            yield u + self.plant.lag * rate
+        rates = np.diff(commands, axis=0, append=commands[-1:]) / h
+        lag, changes = self.plant.lag, np.diff(rates, axis=0, append=rates[-1:]) / h
+        yield from commands + lag * rates + (0.5 * lag) ** 2 * changes
 
     def _move_to(self, u: Array) -> Commands[None]:
         """Ramp from the command that acts to another."""
