@@ -116,7 +116,9 @@ class Controllers:
         if lies_on_a_plane(self.task.model, self.task.space):
             reason = "the object is pushed on a plane that is not part of the model"
             return ("mpc", "planned", "sampling"), reason
-        return ("planned", "mpc", "sampling"), "the object is pushed, not held"
+        if in_space(self.task):
+            return ("planned",), "the object is pushed, not held, and can be thrown"
+        return ("planned", "mpc"), "the object is pushed, not held"
 
     def touches(self) -> bool:
         """Whether enough fingers touch the object to hold it."""

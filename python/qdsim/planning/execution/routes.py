@@ -28,7 +28,7 @@ LEAVE = 2.0
 """Tolerances, that an object may be off its plan where a segment begins."""
 WITHIN = 0.6
 """New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
-NODES = 1000
+NODES = 250
 """Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
 SEARCH = 0.5
 """s, for a motion between two grasps of a new plan, where motions have been missing before."""
