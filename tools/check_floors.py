@@ -51,6 +51,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"formats"},
     {"commands"},
     {"parameters"},
+    {"model_checks"},
     {"model"},
     {"overlaps"},
     {"loading"},

@@ -101,7 +101,14 @@ class Differential:
         return self._gradients(rows, wrt, single=single)
 
     def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
-        """dq_next by arguments, (nv, *shape) each: what ``linearize(..., wrt=wrt).derivatives`` holds."""
+        """Derivatives of q_next: what ``linearize(..., wrt=wrt).derivatives`` holds, ``(nv, *shape)`` each.
+
+        Args:
+            wrt: names of arguments and parameters.
+
+        Raises:
+            TypeError, ValueError: for a name that is none of an argument.
+        """
         return self._gradients(None, wrt, single=False)
 
     def _gradients(self, rows: Array | None, wrt: Iterable[str], single: bool) -> dict[str, Array]:

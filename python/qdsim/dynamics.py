@@ -246,7 +246,14 @@ class DynamicDifferential:
     def jacobians(
         self, wrt: Iterable[str] = ("q", "v", "u")
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """dq_next and dv_next by arguments, (nv, *shape) each."""
+        """Derivatives of q_next and of v_next, ``(nv, *shape)`` each.
+
+        Args:
+            wrt: names of arguments and parameters.
+
+        Raises:
+            TypeError, ValueError: for a name that is none of an argument.
+        """
         names, wanted = wanted_bits(wrt)
         of_q, of_v = self._native.jacobians(wanted)
         return by_name(names, of_q, False), by_name(names, of_v, False)

@@ -1,13 +1,8 @@
-"""Models: a description laid out flat for the C core, with its names.
-
-A model never changes. It computes poses, Jacobians, mass matrices and contacts of a configuration;
-``qdsim.step`` moves it.
-"""
+"""Models: a description laid out flat for the C core, with its names; they never change."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +20,13 @@ from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import JOINT_NQ, JOINT_NV
 from qdsim.description.references import unknown_name
-from qdsim.description.shapes import GEOM_TYPES, SUPPORTED_PAIRS
+from qdsim.model_checks import (
+    UnknownNameError,
+    check_shape_pairs,
+    finite_rows,
+    index_of,
+    with_mesh_name,
+)
 from qdsim.parameters import Parameters, frozen, with_parameters
 from qdsim.pressure.geometries import field_arrays
 
@@ -33,13 +34,6 @@ IntArray = npt.NDArray[np.int64]
 
 DEFAULT_MARGIN = 0.1
 """Margin of ``Model.collide`` in m, as in ``qdsim.Options``."""
-
-
-class UnknownNameError(KeyError):
-    """No element of the model has this name; the message lists the nearest ones."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class KeyframeState(NamedTuple):
@@ -114,12 +108,13 @@ class Model(_core.Model):
             raise TypeError(
                 f"description must be a qdsim.Description, got {type(description).__name__}"
             )
-        arrays = _arrays(description)
-        _check_shape_pairs(description, arrays)
+        arrays = model_arrays(description)
+        arrays |= field_arrays(description, arrays["pair_geom"])
+        check_shape_pairs(description, arrays)
         try:
             super().__init__(arrays)
         except ValueError as error:
-            raise _with_mesh_name(error, description, arrays) from None
+            raise with_mesh_name(error, description, arrays) from None
         set_now = object.__setattr__.__get__(self)
         set_now("description", description)
         set_now("ignored", description.ignored)
@@ -221,18 +216,32 @@ class Model(_core.Model):
         return self.description.name
 
     def slice_q(self, name: str) -> slice:
-        """Where a joint, or all joints of a body, lie in q. Joints go first if both have the name.
+        """Where a joint, or all joints of a body, lie in q.
 
-        Raises UnknownNameError (a KeyError).
+        Args:
+            name: of a joint or body; a joint goes first if both have the name.
+
+        Raises:
+            UnknownNameError: a KeyError, if there is none of that name.
         """
         return self._slice(self._slices_q, name)
 
     def slice_v(self, name: str) -> slice:
-        """Where a joint, or all joints of a body, lie in v; see ``slice_q``."""
+        """Where a joint, or all joints of a body, lie in v.
+
+        Args:
+            name: of a joint or body, as of ``slice_q``.
+
+        Raises:
+            UnknownNameError: a KeyError, if there is none of that name.
+        """
         return self._slice(self._slices_v, name)
 
     def slice_u(self, name: str) -> slice:
-        """Where an actuator, or the first actuator of a joint, lies in u. Actuators go first.
+        """Where an actuator, or the first actuator of a joint, lies in u.
+
+        Args:
+            name: of an actuator or joint; an actuator goes first.
 
         Raises:
             UnknownNameError: if there is none, or the joint is not actuated.
@@ -246,15 +255,32 @@ class Model(_core.Model):
         raise UnknownNameError(unknown_name("actuator", name, self.actuator_names))
 
     def body_index(self, body: str | int) -> int:
-        """Index of a body in ``body_names``; an index is checked and returned."""
-        return _index("body", body, self.body_names)
+        """Index of a body in ``body_names``.
+
+        Args:
+            body: name, or an index, which is checked and returned.
+
+        Raises:
+            UnknownNameError, IndexError: if there is none.
+        """
+        return index_of("body", body, self.body_names)
 
     def geom_index(self, geom: str | int) -> int:
-        """Index of a geometry in ``geom_names``; an index is checked and returned."""
-        return _index("geom", geom, self.geom_names)
+        """Index of a geometry in ``geom_names``.
+
+        Args:
+            geom: name, or an index, which is checked and returned.
+
+        Raises:
+            UnknownNameError, IndexError: if there is none.
+        """
+        return index_of("geom", geom, self.geom_names)
 
     def pair_index(self, geom_a: str | int, geom_b: str | int) -> int:
-        """Row of a candidate pair (names or indices, in either order) in ``parameters.pair_friction``.
+        """Row of a candidate pair in ``parameters.pair_friction``.
+
+        Args:
+            geom_a, geom_b: names or indices, in either order.
 
         Raises:
             UnknownNameError: if the two cannot touch.
@@ -317,15 +343,30 @@ class Model(_core.Model):
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
 
     def tendon_index(self, tendon: str | int) -> int:
-        """Index of a tendon in ``tendon_names``; an index is checked and returned."""
-        return _index("tendon", tendon, self.tendon_names)
+        """Index of a tendon in ``tendon_names``.
+
+        Args:
+            tendon: name, or an index, which is checked and returned.
+
+        Raises:
+            UnknownNameError, IndexError: if there is none.
+        """
+        return index_of("tendon", tendon, self.tendon_names)
 
     def tendon_lengths(self, q: npt.ArrayLike) -> Array:
-        """(..., tendons) lengths of the tendons at q (..., nq), in the order of ``tendon_names``."""
+        """Lengths ``(..., tendons)``, m, of the tendons in the order of ``tendon_names``.
+
+        Args:
+            q: ``(..., nq)``.
+        """
         return self._tendon_query(q)[0]
 
     def tendon_jacobians(self, q: npt.ArrayLike) -> Array:
-        """(..., tendons, nv) derivatives of the tendons' lengths by the tangent coordinates of v."""
+        """Derivatives ``(..., tendons, nv)`` of the tendons' lengths by the tangent coordinates of v.
+
+        Args:
+            q: ``(..., nq)``.
+        """
         return self._tendon_query(q, jacobians=True)[1]
 
     def _tendon_query(
@@ -333,7 +374,7 @@ class Model(_core.Model):
     ) -> tuple[Array, Array]:
         """Lengths, and their derivatives or what unit forces along the tendons do (reaches that turn tell them
         apart)."""
-        array = _finite("q", q, self.nq)
+        array = finite_rows("q", q, self.nq)
         lead = array.shape[:-1]
         rows = np.ascontiguousarray(array.reshape(-1, self.nq))
         lengths, slopes = self._tendons(rows, jacobians, moments)
@@ -342,12 +383,14 @@ class Model(_core.Model):
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
     def clamp_to_limits(self, q: npt.ArrayLike) -> Array:
-        """q (..., nq) with every hinge and slide joint moved into its ``joint_range``.
+        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its ``joint_range``.
 
-        Poses of files and papers lie outside now and then, where a step has to push every joint back
-        at once. Free and ball joints have no limits and stay as they are.
+        Files sometimes begin outside; a step then pushes all joints back at once. Free and ball joints have no limits.
+
+        Args:
+            q: ``(..., nq)``.
         """
-        result = np.array(_finite("q", q, self.nq))
+        result = np.array(finite_rows("q", q, self.nq))
         for joint, limits in zip(self.description.joints, self.joint_range):
             if joint.scalar:
                 at = self._slices_q[joint.name].start
@@ -355,15 +398,18 @@ class Model(_core.Model):
         return result
 
     def command_from(self, q: npt.ArrayLike) -> Array:
-        """The command u (..., nu) that holds the actuated joints at q (..., nq), touching nothing.
+        """The command u ``(..., nu)`` that holds the actuated joints at q without contact.
 
-        Of springs gear times q, and what springs of the joints, biases and (where no spring of an
-        actuator holds the joint, so that a step has gravity act on it) gravity ask for. Of several
-        actuators on a joint the springs share that, or, where there is none, all of them in equal
-        parts. Actuators of tendons pull with what comes nearest to holding the joints that have no other.
-        ``joints_without_command`` names the joints whose actuators no command moves; theirs is 0.
+        It is the gear times q for an actuator with a spring, plus what balances the joints' springs, the actuators'
+        biases and gravity (only where no actuator's spring holds the joint, so that a step applies gravity to it).
+        Several actuators on a joint share this in proportion to their springs, or equally if none has a spring. Actuators
+        of tendons balance the joints that have no other actuator as well as they can. The command of an actuator
+        whose joint no command moves (``joints_without_command``) is 0.
+
+        Args:
+            q: ``(..., nq)``.
         """
-        return self._command_at(_finite("q", q, self.nq))
+        return self._command_at(finite_rows("q", q, self.nq))
 
     def _command_at(self, array: Array) -> Array:
         """The same, unchecked."""
@@ -388,9 +434,14 @@ class Model(_core.Model):
         return self._tendon_laws.commanding(self.tendon_lengths(q)[which], pull)
 
     def passive_force(self, q: npt.ArrayLike) -> Array:
-        """(nv) N or Nm at q (nq) of the joints' springs, and of gravity where no actuator's spring holds a joint; zero
-        on joints without actuators, unless there are tendons with some."""
-        here = _finite("q", q, self.nq)
+        """Generalised force ``(nv,)`` of the joints' springs, and of gravity where no actuator's spring holds a joint.
+
+        Zero on joints without actuators, unless there are tendons with actuators; N or Nm.
+
+        Args:
+            q: ``(nq,)``.
+        """
+        here = finite_rows("q", q, self.nq)
         result = np.zeros(self.nv)
         weight = self.gravity_force(here) if self._falling_v.size else result
         result[self._falling_v] = weight[self._falling_v]
@@ -404,7 +455,11 @@ class Model(_core.Model):
         return result
 
     def gravity_force(self, q: npt.ArrayLike) -> Array:
-        """(nv) generalised force of gravity on all joints at q (nq), N or Nm."""
+        """Generalised force ``(nv,)``, N or Nm, of gravity on all joints.
+
+        Args:
+            q: ``(nq,)``.
+        """
         p = self.parameters
         result = np.zeros(self.nv)
         for b, body in enumerate(self.description.bodies):
@@ -428,14 +483,17 @@ class Model(_core.Model):
         return self._turn(q, v, "v", to_body=True)
 
     def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
-        """A displacement in the coordinates of this package, ``(..., nv)``: the inverse of ``to_mujoco_qvel``.
+        """A displacement ``(..., nv)`` in the coordinates of this package: the inverse of ``to_mujoco_qvel``.
 
-        ``q`` and ``qvel``: ``(..., nq)``, ``(..., nv)``."""
+        Args:
+            q: ``(..., nq)``.
+            qvel: ``(..., nv)`` in MuJoCo's coordinates.
+        """
         return self._turn(q, qvel, "qvel", to_body=False)
 
     def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> Array:
-        configuration = _finite("q", q, self.nq)
-        vector = _finite(name, v, self.nv)
+        configuration = finite_rows("q", q, self.nq)
+        vector = finite_rows(name, v, self.nv)
         shape = np.broadcast_shapes(configuration.shape[:-1], vector.shape[:-1])
         result = np.array(np.broadcast_to(vector, (*shape, self.nv)))
         for joint in self.description.joints:
@@ -478,8 +536,13 @@ class Model(_core.Model):
     def with_mocap(self, mocap: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> Model:
         """A model whose mocap bodies stand elsewhere by default, for queries such as ``collide``.
 
-        ``mocap``: (mocap_count, 7), or a mapping from names of mocap bodies to (7): position m,
-        quaternion w x y z. Raises ValueError for names that do not exist and wrong shapes.
+        Args:
+            mocap: ``(mocap_count, 7)``, or a mapping from names of mocap bodies to ``(7,)``: position, m, and
+                quaternion w x y z.
+
+        Raises:
+            UnknownNameError: for a name that no mocap body has.
+            ValueError: for other shapes.
         """
         if isinstance(mocap, Mapping):
             for name in mocap:
@@ -528,72 +591,6 @@ class Model(_core.Model):
     _on_joint: IntArray
     _falling_v: IntArray
     _plain_commands: bool
-
-
-def _arrays(description: Description) -> dict[str, npt.NDArray[Any]]:
-    """The fields of qd_model_spec."""
-    arrays = model_arrays(description)
-    arrays.update(field_arrays(description, arrays["pair_geom"]))
-    return arrays
-
-
-def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """A shape that is not supported is an error only where a pair that can collide needs it."""
-    geoms = description.geoms
-    kind = np.array([GEOM_TYPES.index(geom.type) for geom in geoms], dtype=np.int64)
-    supported = np.array([[(a, b) in SUPPORTED_PAIRS for b in GEOM_TYPES] for a in GEOM_TYPES])
-    pairs = arrays["pair_geom"]
-    a, b = kind[pairs[:, 0]], kind[pairs[:, 1]]
-    bad = [(geoms[first], geoms[second]) for first, second in pairs[~supported[a, b]].tolist()]
-    clouds = pairs[(a == b) & (a == GEOM_TYPES.index("cloud"))]
-    for first, second in clouds.tolist():
-        if geoms[first].size[0] + geoms[second].size[0] == 0.0:
-            raise ValueError(
-                f"geoms {geoms[first].name!r} and {geoms[second].name!r} can collide, but two "
-                "clouds of points without radius never touch; give one of them a radius, or "
-                "exclude the pair"
-            )
-    if not bad:
-        return
-    one, other = bad[0]
-    more = f" (and {len(bad) - 1} more pairs of such shapes)" if len(bad) > 1 else ""
-    raise ValueError(
-        f"geoms {one.name!r} ({one.type}) and {other.name!r} ({other.type}) can collide, but "
-        f"contacts between these shapes are not supported yet{more}; exclude their bodies, set contype and "
-        "conaffinity to 0, or use spheres, capsules and boxes instead"
-    )
-
-
-def _with_mesh_name(
-    error: ValueError, description: Description, arrays: Mapping[str, npt.NDArray[Any]]
-) -> ValueError:
-    """What the core says about a mesh by index, said by name."""
-    found = re.match(r"mesh\[(\d+)\]: (.*)", str(error), re.DOTALL)
-    if not found:
-        return error
-    geom = int(np.flatnonzero(arrays["geom_mesh"] == int(found.group(1)))[0])
-    return ValueError(f"mesh {description.geoms[geom].mesh!r}: its hull: {found.group(2)}")
-
-
-def _index(kind: str, name: str | int, names: tuple[str, ...]) -> int:
-    if isinstance(name, str):
-        if name not in names:
-            raise UnknownNameError(unknown_name(kind, name, names))
-        return names.index(name)
-    if isinstance(name, bool) or not isinstance(name, (int, np.integer)):
-        raise TypeError(f"{kind} must be a name or an index, got {name!r}")
-    if not 0 <= name < len(names):
-        raise IndexError(f"{kind} index {name} is not in 0..{len(names) - 1}")
-    return int(name)
-
-
-def _finite(name: str, value: npt.ArrayLike, size: int) -> Array:
-    array = reals(name, value)
-    if array.ndim < 1 or array.shape[-1] != size:
-        raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must be finite")
-    return array
 
 
 def _indices(values: Any) -> IntArray:

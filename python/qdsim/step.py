@@ -225,6 +225,9 @@ class CommonOptions:
     def replace(self: _Common, **changes: Any) -> _Common:
         """Copy with some fields changed, e.g. `options.replace(h=0.05)`.
 
+        Args:
+            **changes: fields and their new values.
+
         Raises:
             TypeError, ValueError: as the constructor.
         """
@@ -318,6 +321,9 @@ class Options(CommonOptions):
         """Copy with some fields changed, e.g. `options.replace(kappa=100.0)`.
 
         Of `epsilon` and `mass_ratio` the one given here takes the place of the other.
+
+        Args:
+            **changes: fields and their new values.
 
         Raises:
             TypeError, ValueError: as the constructor.

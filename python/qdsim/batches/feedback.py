@@ -49,6 +49,9 @@ class Feedback:
     def arrays(self, model: _core.Model) -> dict[str, Array]:
         """All of them that there are, checked.
 
+        Args:
+            model: the model that the rollout steps; its nq, nv and nu are the expected sizes.
+
         Raises:
             TypeError, ValueError: naming the field and what was wrong with it.
         """

@@ -93,6 +93,9 @@ class BatchSteps(BatchMarks):
     def contacts_of(self, *index: int) -> npt.NDArray[np.void]:
         """Contacts of the sample at this index, e.g. ``contacts_of(3)`` or ``contacts_of(1, 2)``.
 
+        Args:
+            *index: index of the sample, one integer an axis of the batch.
+
         Raises:
             ValueError: if the batch was made with contacts=False.
             IndexError: if there is no such sample.

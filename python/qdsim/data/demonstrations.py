@@ -52,7 +52,11 @@ class Demonstrations:
         return np.repeat(np.arange(len(self.success), dtype=np.int64), np.diff(self.start))
 
     def of_problems(self, count: int) -> Demonstrations:
-        """Those of the problems before ``count``."""
+        """The demonstrations of the first ``count`` problems.
+
+        Args:
+            count: how many problems, by their number in ``problem``.
+        """
         episodes = int(np.searchsorted(self.problem, count))
         actions = int(self.start[episodes])
         cut = {"start": episodes + 1, **dict.fromkeys(_BY_ACTION, actions)}
@@ -63,7 +67,11 @@ class Demonstrations:
 
     @classmethod
     def joined(cls, parts: list[Demonstrations]) -> Demonstrations:
-        """One after the other."""
+        """Several collections, one after the other.
+
+        Args:
+            parts: the collections, of the same task; at least one.
+        """
         columns = {
             f.name: np.concatenate([getattr(part, f.name) for part in parts])
             for f in dataclasses.fields(cls)
@@ -73,12 +81,22 @@ class Demonstrations:
         return cls(start=np.append(0, np.cumsum(lengths)).astype(np.int64), **columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays under their names, as NPZ with a header: whole or not at all."""
+        """Write the arrays under their names, as NPZ with a header: whole or not at all.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         write(path, self, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Demonstrations:
         """What ``save``, or ``demonstrations`` with a ``path``, wrote.
+
+        Args:
+            path: of the file.
 
         Raises:
             OSError: if the file cannot be opened.

@@ -216,8 +216,20 @@ class SceneBuilder:
         tendon: str | None = None,
         **kw: Any,
     ) -> str:
-        """Adds an actuator to a hinge or slide, or (``joint`` None) to a tendon; ``kw`` are the other fields of
-        ``Actuator``. Named like its joint or tendon if no name is given."""
+        """Adds an actuator to a hinge or slide joint, or to a tendon; returns its name.
+
+        Args:
+            joint: name of the joint; None: the actuator pulls a tendon.
+            stiffness: proportional gain of its spring, N/m or Nm/rad; 0: the command is a force.
+            name: None: that of its joint or tendon.
+            gear: length of the actuator per m or rad of the joint.
+            range: (lower, upper) bounds of the command; None: none.
+            tendon: name of the tendon, with ``joint`` None.
+            **kw: other fields of ``Actuator``.
+
+        Raises:
+            ValueError: if it can exert no force, or a field is wrong; the message names it.
+        """
         name = name or joint or tendon or ""
         actuator = Actuator(name, joint, stiffness, gear, range, tendon=tendon, **kw)
         if actuator.idle:
@@ -257,8 +269,22 @@ class SceneBuilder:
         frictionloss: float = 0.0,
         damping: float = 0.0,
     ) -> str:
-        """Adds a tendon along ``joints``, a mapping from their names to coefficients, or through ``points``, pairs
-        of the name of a body and a point in its frame, with a ``Wrap`` or ``Pulley`` between some; see ``Tendon``."""
+        """Adds a tendon along joints or through points; returns its name. See ``Tendon``.
+
+        Args:
+            name: of the tendon.
+            joints: mapping from names of joints to coefficients, m/rad or 1.
+            points: pairs of a body's name and a point ``(3,)``, m, in its frame; a ``Wrap`` or ``Pulley`` may stand
+                between two.
+            range: (least, largest) length, m; None: none.
+            stiffness: N/m.
+            springrange: (lower, upper) lengths, m, between which the spring is slack.
+            frictionloss: dry friction, N.
+            damping: Ns/m.
+
+        Raises:
+            TypeError, ValueError: naming the field and what is wrong with it, e.g. both joints and points.
+        """
         self._tendons.append(
             Tendon(name, joints, points, range, stiffness, springrange, frictionloss, damping)
         )
@@ -276,7 +302,11 @@ class SceneBuilder:
         return name
 
     def sensor(self, sensor: Sensor) -> str:
-        """Adds a sensor, one of those of ``qdsim.sensors``."""
+        """Adds a sensor; returns its name.
+
+        Args:
+            sensor: one of the classes of ``qdsim.sensors``.
+        """
         self._sensors.append(sensor)
         return sensor.name
 

@@ -64,8 +64,19 @@ class PointCloud:
         radius: float = 0.0,
         contacts: int = 5,
     ) -> PointCloud:
-        """Points on the triangles ``faces`` (k, 3) of ``vertices`` (n, 3), convex or not; see
-        ``sample_surface``."""
+        """Points that are spread over the triangles of a mesh, convex or not; see ``sample_surface``.
+
+        Args:
+            vertices: ``(n, 3)``, m.
+            faces: ``(k, 3)`` indices of vertices.
+            count: how many points.
+            seed: of the points' places.
+            radius: of a sphere round each point, m.
+            contacts: the most contacts with another geometry.
+
+        Raises:
+            TypeError, ValueError: naming the argument and what is wrong with it.
+        """
         points = sample_surface(vertices, faces, count, seed=seed)
         return cls(points, radius=radius, contacts=contacts)
 

@@ -72,7 +72,17 @@ class Softness:
 
     @classmethod
     def of(cls, owner: str, type: str, value: Any) -> Softness | None:
-        """What was given for a geometry of that type: a number is a modulus. Errors name the owner."""
+        """The softness of a geometry, checked; a number is a modulus.
+
+        Args:
+            owner: name in error messages.
+            type: of the geometry, e.g. ``"box"``.
+            value: a modulus, Pa, arrays of a pressure field, a ``Softness`` or None.
+
+        Raises:
+            TypeError, ValueError: beginning with ``owner``: the value is none, or geometries of that type cannot be
+                soft.
+        """
         if value is None:
             return None
         try:

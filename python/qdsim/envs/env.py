@@ -86,8 +86,18 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         return self.rules.shown(self._players.seen[0]), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Acts; `info` has success, failed, lost, refused, the errors shift (m) and turn (rad), and how many actions
-        the episode has."""
+        """Take one action; returns observation, reward, terminated, truncated and info.
+
+        ``info`` has success, failed, lost, refused, the errors shift (m) and turn (rad), and how many actions the episode
+        has had.
+
+        Args:
+            action: ``(actions,)`` of the action space; clipped to [-1, 1].
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first ``reset``.
+            TypeError, ValueError: for an action that is no array of this shape, or not finite.
+        """
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         given = checked(action, (self.rules.action_size,))
@@ -125,7 +135,11 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         return copy.deepcopy((self._seed, self._episode, self._players))
 
     def set_state(self, state: Any) -> None:
-        """Go on from a state of `get_state`, of this environment or of another one with the same rules."""
+        """Continue from a state of ``get_state``.
+
+        Args:
+            state: of this environment, or of another one with the same rules.
+        """
         self._seed, self._episode, self._players = copy.deepcopy(state)
 
     @property
@@ -177,9 +191,21 @@ class GoalTaskEnv(TaskEnv):
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end there: at the goal, or because the object was lost or a step failed."""
+        """Whether episodes end there: at the goal, or because the object was lost or a step failed.
+
+        Args:
+            achieved_goal: object's poses ``(..., k)`` as observed.
+            desired_goal: goals ``(..., k)``.
+            info: of the steps, one mapping or an array of them.
+        """
         return self.rules.compute_terminated(achieved_goal, desired_goal, info)
 
     def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end by their length, which goals do not change."""
+        """Whether episodes end by their length, which goals do not change.
+
+        Args:
+            achieved_goal: object's poses ``(..., k)`` as observed.
+            desired_goal: goals ``(..., k)``.
+            info: of the steps, one mapping or an array of them.
+        """
         return self.rules.compute_truncated(achieved_goal, desired_goal, info)

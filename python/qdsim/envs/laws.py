@@ -55,7 +55,11 @@ class MujocoContacts:
         return {name: value for name, value in given.items() if value is not None}
 
     def model(self, model: Model) -> Model:
-        """The model with these contacts."""
+        """The model with these contacts.
+
+        Args:
+            model: whose geometries and pairs get this ``solref`` and ``solimp``.
+        """
         own: dict[str, Any] = {"solref": self.solref, "solimp": self.solimp}
         changes = {name: value for name, value in own.items() if value is not None}
         description = model.description

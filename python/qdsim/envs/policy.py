@@ -81,7 +81,15 @@ class Policy:
         return np.asarray(np.clip(x, -1.0, 1.0), np.float64)
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> None:
-        """Write it, with more arrays beside, as NPZ: whole or not at all."""
+        """Write the policy as one NPZ file: whole or not at all.
+
+        Args:
+            path: of the file.
+            **more: more arrays, kept beside the policy's own.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
         arrays: dict[str, Any] = {"id": np.array(self.id), "mean": self.mean, "spread": self.spread}
         arrays["choices"] = np.array(self.choices)
         arrays["options"] = np.array(json.dumps(self.options, default=_plain))
@@ -93,6 +101,9 @@ class Policy:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """What `save` wrote.
+
+        Args:
+            path: of the file.
 
         Raises:
             ValueError: for a file that is none, naming it.

@@ -81,8 +81,17 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """New episodes, of all or of those in ``options["reset_mask"]``; "q" and "goal" (num_envs, nq), or (nq,) for
-        all, and "v" likewise, as of `TaskEnv.reset`."""
+        """Begin new episodes, in all environments or in some of them; returns observations and infos.
+
+        Args:
+            seed: an integer for the first environment, one more for each that follows; or a list with one each, where
+                None keeps the random stream there is.
+            options: as of ``TaskEnv.reset``, with shapes (num_envs, nq) or (nq,) for "q" and "goal" and likewise for
+                "v"; "reset_mask" (num_envs,): which environments begin anew.
+
+        Raises:
+            TypeError, ValueError: naming the option and what is wrong with it.
+        """
         placed = self.rules.placed(options, self.num_envs)
         mask = np.ones(self.num_envs, dtype=bool)
         if options and "reset_mask" in options:
@@ -100,7 +109,15 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
     def step(
         self, actions: Any
     ) -> tuple[Any, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Acts in all environments (num_envs, action); infos are arrays, with their masks."""
+        """Take one action in every environment; infos are arrays with their masks.
+
+        Args:
+            actions: ``(num_envs, actions)``; clipped to [-1, 1].
+
+        Raises:
+            ValueError: before the first ``reset``, for another shape, or if environments have ended that are not reset
+                by themselves.
+        """
         if self._players is None:
             raise ValueError("step: reset the environments before the first step")
         given = checked(actions, (self.num_envs, self.rules.action_size))
@@ -137,7 +154,13 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         }
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """As of `GoalTaskEnv.compute_reward`."""
+        """As of `GoalTaskEnv.compute_reward`.
+
+        Args:
+            achieved_goal: object's poses ``(..., k)`` as observed.
+            desired_goal: goals ``(..., k)``.
+            info: of the steps, one mapping or an array of them.
+        """
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def get_state(self) -> Any:
@@ -145,7 +168,11 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         return copy.deepcopy((self._seeds, self._episodes, self._ended, self._players))
 
     def set_state(self, state: Any) -> None:
-        """Go on from a state of `get_state`, of these environments or of as many others with the same rules."""
+        """Continue from a state of ``get_state``.
+
+        Args:
+            state: of these environments, or of as many others with the same rules.
+        """
         self._seeds, self._episodes, self._ended, self._players = copy.deepcopy(state)
 
     @property

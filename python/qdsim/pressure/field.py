@@ -296,7 +296,14 @@ class RigidSurface(_Body):
 
     @classmethod
     def of(cls, field: PressureField) -> RigidSurface:
-        """The surface of a soft body, as if it were rigid."""
+        """The surface of a soft body, as if it were rigid.
+
+        Args:
+            field: the soft body's pressure field.
+
+        Raises:
+            TypeError: if it is none.
+        """
         instance("field", field, PressureField)
         return cls(field.vertices, tessellation.surface_of(field.tetrahedra))
 

@@ -39,7 +39,20 @@ class Scheme(Protocol):
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u); see ``Exact.linearize``."""
+        """The local model at every (q, u).
+
+        Args:
+            model: the model.
+            q: ``(..., nq)``.
+            u: ``(..., nu)``.
+            options: of the step; None: the default.
+            tau: ``(..., nv)`` generalised forces, N or Nm.
+            wrench: forces on bodies, N and Nm.
+            parameters: by name, for every sample.
+            wrt: names of further derivatives.
+            rng: seed of random samples, where there are any.
+            threads: None: as many as there are cores.
+        """
         ...
 
 
@@ -113,7 +126,20 @@ class Analytic:
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u); arguments as in ``Exact.linearize``."""
+        """The local model at every (q, u), of steps smoothed by the log barrier (CQDC §IV-B).
+
+        Args:
+            model: the model.
+            q: ``(..., nq)``.
+            u: ``(..., nu)``.
+            options: of the step; None: the default.
+            tau: ``(..., nv)`` generalised forces, N or Nm.
+            wrench: forces on bodies, N and Nm.
+            parameters: by name, for every sample.
+            wrt: names of further derivatives.
+            rng: seed of random samples, where there are any.
+            threads: None: as many as there are cores.
+        """
         key_of(rng)
         return _at_points(
             model, q, u, _with_kappa(options, self.kappa), tau, wrench, parameters, wrt, threads

@@ -46,8 +46,16 @@ class DynamicSystem:
     def simulate(
         self, duration: float | None = None, options: DynamicOptions | None = None, **more: Any
     ) -> Simulation:
-        """Its motion by ``qdsim.simulate``; what is not given is the system's own, ``more`` are
-        keywords of that function."""
+        """Its motion by ``qdsim.simulate``, from the system's own start.
+
+        Args:
+            duration: s; None: the system's own.
+            options: None: the system's own.
+            **more: other keywords of ``qdsim.simulate``.
+
+        Raises:
+            SolverError: if a step cannot be solved.
+        """
         return simulate(
             self.model,
             self.q,

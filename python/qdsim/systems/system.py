@@ -13,7 +13,8 @@ from qdsim.array_type import Array
 from qdsim.description import PointCloud
 from qdsim.formats import load_description
 from qdsim.loading import build
-from qdsim.model import KeyframeState, Model, UnknownNameError
+from qdsim.model import KeyframeState, Model
+from qdsim.model_checks import UnknownNameError
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
 

@@ -147,12 +147,22 @@ class Viewer:
             self._scene.draw_patches(pressure_surface(self.model, q))
 
     def add_goal(self, q: npt.ArrayLike) -> None:
-        """Outlines of the objects where a configuration ``(nq,)`` has them."""
+        """Draw outlines of the objects at a goal.
+
+        Args:
+            q: ``(nq,)`` configuration with the objects at the goal.
+
+        Raises:
+            ValueError: for another shape.
+        """
         self._goal = self._one("q", q)
         self._scene.draw_goal(self._goal)
 
     def add_tree(self, tree: Tree) -> None:
-        """The object's ways along a tree's edges, the way to the goal in red with its changes of grasp.
+        """Draw the object's paths along a tree's edges; the path to the goal is red, with its changes of grasp.
+
+        Args:
+            tree: of ``planning.rrt``.
 
         Raises:
             ValueError: if the tree belongs to another model.
@@ -240,8 +250,12 @@ class Viewer:
     # ------------------------------------------------------------------------------------------ pages and ends
 
     def page(self, *, dark: bool = False) -> str:
-        """What is shown as one page that needs neither network nor Python, with what :meth:`record` or
-        :meth:`add_plan` was given as its time bar.
+        """The offline page as HTML text: it needs neither network nor Python.
+
+        Its time bar holds what :meth:`record` or :meth:`add_plan` was given.
+
+        Args:
+            dark: whether the page is dark.
         """
         with self._lock:
             film = self._film or Film([self._frame], title=self.model.name)
@@ -264,7 +278,14 @@ class Viewer:
             file.write(page.encode("utf-8"))
 
     def open(self, height: int = 520) -> None:
-        """In a notebook an inline page that stays in the saved notebook; else a tab of the browser."""
+        """Show the page inline in a notebook, where it stays when the notebook is saved; elsewhere open a browser tab.
+
+        Args:
+            height: of the inline page, pixels.
+
+        Raises:
+            TypeError, ValueError: if the height is no positive integer.
+        """
         height = integer("height", height, least=1)
         display = notebook_display()
         if display is None:

@@ -73,14 +73,20 @@ class Motion:
         return float(self.times[-1])
 
     def at(self, seconds: ArrayLike) -> Array:
-        """Configurations ``(..., nq)`` at times ``(...)``, s; before the start and after the end it rests."""
+        """Configurations ``(..., nq)`` at some times; before the start and after the end the robot rests.
+
+        Args:
+            seconds: ``(...)``, s from the start.
+        """
         k, done, _ = self._pieces(seconds)
         before, after = self.configurations[k], self.configurations[k + 1]
         return np.asarray(before + done[..., None] * (after - before))
 
     def rates(self, seconds: ArrayLike) -> Array:
-        """Rates of the configurations ``(..., nq)``, rad/s or m/s, at times ``(...)``, s; zeros before the start and
-        after the end.
+        """Rates ``(..., nq)`` of the configurations, rad/s or m/s; zero before the start and after the end.
+
+        Args:
+            seconds: ``(...)``, s from the start.
         """
         t = np.asarray(seconds, dtype=np.float64)
         k, _, rate = self._pieces(t)

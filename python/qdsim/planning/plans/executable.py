@@ -1,10 +1,10 @@
-"""Reasons why the execution of a plan is likely to fail: objects that nothing supports, and pushes that do not end as
-planned."""
+"""Reasons why the execution of a plan is likely to fail: objects that nothing supports, pushes that do not end as
+planned, actuators that would have to pull with more than they can."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -25,9 +25,9 @@ from qdsim.planning.task.robot import (
     strides,
 )
 from qdsim.planning.task.space import ObjectSpace
-from qdsim.step import Options
+from qdsim.step import Options, Step
 
-__all__ = ["obstacles"]
+__all__ = ["judged_forces", "obstacles"]
 
 OFF = 0.3
 """Relative error of friction coefficients and of the object's mass that a plan should tolerate."""
@@ -167,3 +167,30 @@ def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
         rubbing = p.joint_friction + per_joint(model, weight)
         values["joint_friction"] = (friction * mass)[:, None] * rubbing
     return values
+
+
+def judged_forces(model: Model, steps: Iterable[Step]) -> tuple[Array, tuple[list[str], list[str]]]:
+    """What every actuator ``(nu,)`` pulls with at most, and faults and notes about their limits."""
+    pulls = [step.actuator_force for step in steps]
+    if not pulls:
+        return np.zeros(model.nu), ([], [])
+    forces = np.array(pulls)
+    low, high = np.asarray(model.parameters.actuator_force_range).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.maximum(
+            np.where(forces > 0, forces / high, 0), np.where(forces < 0, forces / low, 0)
+        )
+    share = np.nan_to_num(share, nan=0.0).max(axis=0)
+    largest: Array = np.abs(forces).max(axis=0)
+    if not np.any(np.isfinite(low) | np.isfinite(high)):
+        return largest, ([], [])
+    i = int(share.argmax())
+    name = repr(model.actuator_names[i])
+    if share[i] > 1.0 + 1e-6:
+        return largest, (
+            [
+                f"actuator {name} pulls with {largest[i]:.3g}, which is {share[i]:.3g} times what it can"
+            ],
+            [],
+        )
+    return largest, ([], [f"actuators keep their limits, {name} uses {share[i]:.0%} of its own"])

@@ -66,8 +66,16 @@ class JointTrajectory:
         return float(self.times[-1])
 
     def at(self, seconds: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations, ``(n, joints)`` each, at times ``(n,)``, s, by the cubic through
-        the points before and after; at rest before the first and after the last."""
+        """Positions, velocities and accelerations, ``(n, joints)`` each, by the cubic through the points before and after.
+
+        Before the first point and after the last the joints are at rest.
+
+        Args:
+            seconds: ``(n,)`` times, s.
+
+        Raises:
+            ValueError: for another shape.
+        """
         given = reals("seconds", seconds, (-1,))
         t = np.clip(given, self.times[0], self.times[-1])
         k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2)
@@ -83,8 +91,14 @@ class JointTrajectory:
         return p + (m + (b + c * s) * s) * s, rates, turns
 
     def sampled(self, period: float) -> JointTrajectory:
-        """The trajectory at every period (s) and at its end, with accelerations: for controllers that take one point
-        a period."""
+        """The trajectory at every period and at its end, with accelerations: for controllers that take a point a period.
+
+        Args:
+            period: s, positive.
+
+        Raises:
+            TypeError, ValueError: if the period is not positive.
+        """
         period = number("period", period, above=0)
         whole = np.arange(int(np.ceil(self.duration / period - ROUNDING))) * period
         times = np.append(whole, self.duration)
@@ -148,6 +162,9 @@ class JointTrajectory:
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`to_dict` as YAML, which ``ros2 topic pub`` and ``ros2 action send_goal`` take.
 
+        Args:
+            path: of the file.
+
         Raises:
             OSError: if the file cannot be written.
         """
@@ -157,8 +174,13 @@ class JointTrajectory:
         path_of("path", path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with a row a point: ``time``, then ``<joint>.position`` of all joints, ``.velocity``, and
-        ``.acceleration`` where they are given.
+        """Write a table with one row a point.
+
+        Its columns are ``time``, then ``<joint>.position`` of all joints, ``.velocity``, and ``.acceleration`` where they
+        are given.
+
+        Args:
+            path: of the file.
 
         Raises:
             OSError: if the file cannot be written.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from qdsim.model import Model
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.plans.archive import read_archive, write_archive
-from qdsim.planning.plans.executable import obstacles
+from qdsim.planning.plans.executable import judged_forces, obstacles
 from qdsim.planning.plans.joint_trajectory import JointTrajectory, limits_of, timed
 from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
@@ -184,11 +184,18 @@ class Plan:
         return sum(segment.steps for segment in self.segments)
 
     def goals(self, model: Model) -> GoalSet:
-        """The poses of the object in its model that count as the goal."""
+        """The poses of the object that count as the goal.
+
+        Args:
+            model: the plan's model.
+        """
         return GoalSet(model, ObjectSpace(model, self.object), self.goal, self.goal_region)
 
     def with_forces(self, model: Model | Task) -> Plan:
         """The plan with the contact forces of every step, computed again from its configurations.
+
+        Args:
+            model: the model or task of the plan.
 
         Raises:
             ValueError: if the plan does not belong to this model.
@@ -212,6 +219,9 @@ class Plan:
 
     def replay(self, model: Model | Task) -> ReplayResult:
         """Take every segment's steps again, from the segment's start.
+
+        Args:
+            model: the model or task of the plan.
 
         Raises:
             ValueError: if the plan does not belong to this model.
@@ -270,7 +280,7 @@ class Plan:
         if result.identical and not self._forces_match(result):
             faults.append("its contact forces are not those of the replay")
         faults += self._check_bounds(model)
-        forces, said_of_forces = _judge_forces(model, result)
+        forces, said_of_forces = judged_forces(model, chain.from_iterable(result.steps))
         faults += said_of_forces[0]
         notes += said_of_forces[1]
         deepest, more = self._check_regrasps(model)
@@ -297,7 +307,11 @@ class Plan:
         )
 
     def bounds(self, model: Model) -> tuple[Array, Array]:
-        """``(nu,)`` bounds of the commands: the plan's own, else the joint limits and actuators' ranges of a model."""
+        """Lower and upper bounds ``(nu,)`` of the commands: the plan's own, else the joint limits and actuators' ranges.
+
+        Args:
+            model: the plan's model.
+        """
         if self.command_bounds is None:
             return command_range(model)
         lower, upper = self.command_bounds
@@ -444,6 +458,12 @@ class Plan:
         points - 1, since version 3).
 
         The file is written beside its place and moved there when it is whole: what was there stays if that fails.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            OSError: if the file cannot be written.
         """
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         write_archive(path_of("path", path), FORMAT, *entries_of(fields), compressed=True)
@@ -451,6 +471,9 @@ class Plan:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Read a plan that :meth:`save` wrote, of this version or an earlier one.
+
+        Args:
+            path: of the file.
 
         Raises:
             OSError: if the file cannot be read.
@@ -558,30 +581,3 @@ def _keep_efforts(
         raise ValueError(
             f"effort: joint {names[j]!r} needs {pulls[k, j]:.3g} at {when[k]:.3g} s, its limit is {limit:.3g}"
         )
-
-
-def _judge_forces(model: Model, result: ReplayResult) -> tuple[Array, tuple[list[str], list[str]]]:
-    """What every actuator ``(nu,)`` pulls with at most, and faults and notes about their limits."""
-    pulls = [step.actuator_force for steps in result.steps for step in steps]
-    if not pulls:
-        return np.zeros(model.nu), ([], [])
-    forces = np.array(pulls)
-    low, high = np.asarray(model.parameters.actuator_force_range).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.maximum(
-            np.where(forces > 0, forces / high, 0), np.where(forces < 0, forces / low, 0)
-        )
-    share = np.nan_to_num(share, nan=0.0).max(axis=0)
-    largest: Array = np.abs(forces).max(axis=0)
-    if not np.any(np.isfinite(low) | np.isfinite(high)):
-        return largest, ([], [])
-    i = int(share.argmax())
-    name = repr(model.actuator_names[i])
-    if share[i] > 1.0 + 1e-6:
-        return largest, (
-            [
-                f"actuator {name} pulls with {largest[i]:.3g}, which is {share[i]:.3g} times what it can"
-            ],
-            [],
-        )
-    return largest, ([], [f"actuators keep their limits, {name} uses {share[i]:.0%} of its own"])

@@ -64,6 +64,9 @@ class Segment:
     def contacts_of(self, step: int) -> NDArray[np.void]:
         """The contacts with a force of one step, as in ``Step.contacts``.
 
+        Args:
+            step: its index, from 0.
+
         Raises:
             IndexError: if there is no such step.
             ValueError: if the contacts are not known; ``plan.with_forces(model)`` computes them.
@@ -75,7 +78,11 @@ class Segment:
         return self.contacts[self.contact_start[step] : self.contact_start[step + 1]]
 
     def cut(self, count: int) -> Segment:
-        """The segment's first ``count`` steps."""
+        """The segment's first ``count`` steps.
+
+        Args:
+            count: how many steps, 1 to ``steps``.
+        """
         knots = np.append(self.knots[self.knots < count], count)
         start = None if self.contact_start is None else self.contact_start[: count + 1]
         own = None if self.contacts is None or start is None else self.contacts[: start[-1]]

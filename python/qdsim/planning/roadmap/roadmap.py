@@ -213,6 +213,12 @@ class Roadmap:
         ``options``; ``nodes`` (n, nq); one row an edge in ``source``, ``target``, ``tries``, ``arrived``, ``radius``
         and ``segments``; ``steps`` of each segment, and its commands in ``inputs`` (sum of steps, nu) and
         ``configurations`` (sum of steps + 1, nq).
+
+        Args:
+            path: of the file.
+
+        Raises:
+            OSError: if the file cannot be written.
         """
         options = dataclasses.asdict(self.options)
         if self.options.search is not None:

@@ -39,5 +39,9 @@ class RoadmapOptions:
         instance("search", self.search, RRTOptions, or_none=True)
 
     def replace(self, **changes: Any) -> RoadmapOptions:
-        """The same options with some changed."""
+        """The same options with some changed.
+
+        Args:
+            **changes: fields and their new values.
+        """
         return dataclasses.replace(self, **changes)

@@ -61,6 +61,10 @@ class TrackingCost:
 
     @classmethod
     def for_task(cls, task: HasObject) -> TrackingCost:
-        """A cost for which the object's size and a radian count alike."""
+        """A cost for which the object's size and a radian count alike.
+
+        Args:
+            task: whose object and characteristic ``length`` (m) set the weights.
+        """
         scale = task.space.scale(task.length) / task.length
         return cls(object=tuple(10.0 * scale**2))

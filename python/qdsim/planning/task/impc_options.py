@@ -138,7 +138,11 @@ class ImpcOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> ImpcOptions:
-        """CQDC Alg. 1 as the authors' scripts run it: trust region around the robot, constant start."""
+        """CQDC Alg. 1 as the authors' scripts run it: trust region around the robot, constant start.
+
+        Args:
+            **changes: fields that differ from the published settings.
+        """
         settings: dict[str, Any] = {
             "method": "published",
             "radii": (0.2,),
@@ -149,7 +153,11 @@ class ImpcOptions:
         return cls(**(settings | changes))
 
     def replace(self, **changes: Any) -> ImpcOptions:
-        """The same options with some changed."""
+        """The same options with some changed.
+
+        Args:
+            **changes: fields and their new values.
+        """
         return dataclasses.replace(self, **changes)
 
     @property
@@ -163,7 +171,14 @@ class ImpcOptions:
         return self.kappa if isinstance(self.kappa, tuple) else (self.kappa, self.kappa)
 
     def scheme(self, iteration: int) -> Scheme:
-        """The smoothing of an iteration, from 0."""
+        """The smoothing of one iteration.
+
+        Args:
+            iteration: its index, from 0.
+
+        Raises:
+            TypeError: if the function ``smoothing`` returns no scheme.
+        """
         if self.smoothing is None:
             first, last = self.kappas
             share = iteration / max(1, self.iterations)
@@ -179,5 +194,12 @@ class ImpcOptions:
         return scheme
 
     def boxes(self, nu: int) -> list[Array]:
-        """The radii as arrays ``(nu,)``."""
+        """The radii of the trust regions as arrays ``(nu,)``, m and rad.
+
+        Args:
+            nu: number of commands.
+
+        Raises:
+            ValueError: if a radius is neither one number nor nu of them.
+        """
         return [spread("radii", radius, nu) for radius in self.radii]

@@ -126,7 +126,11 @@ class RRTOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> RRTOptions:
-        """One step an iteration and a grasp probability (CQDC Alg. 2 and 3)."""
+        """One step an iteration and a grasp probability (CQDC Alg. 2 and 3).
+
+        Args:
+            **changes: fields that differ from the published settings.
+        """
         settings: dict[str, Any] = {
             "strategy": "published",
             "step": 0.35,
@@ -151,5 +155,9 @@ class RRTOptions:
         return MotionOptions(time_limit=self.motion_seconds, shortcuts=0)
 
     def replace(self, **changes: Any) -> RRTOptions:
-        """The same options with some changed."""
+        """The same options with some changed.
+
+        Args:
+            **changes: fields and their new values.
+        """
         return dataclasses.replace(self, **changes)

@@ -100,7 +100,11 @@ class ObjectSpace:
         return self._scalar_q, self._scalar_v
 
     def q_of_scalars(self, coordinates: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Indices in ``q`` of coordinates that are slides, hinges or places."""
+        """Indices in ``q`` of coordinates that belong to slides, hinges or positions.
+
+        Args:
+            coordinates: ``(k,)`` indices in ``v``.
+        """
         return self._scalar_q[np.searchsorted(self._scalar_v, coordinates)]
 
     def difference(self, q1: Array, q0: Array) -> Array:
@@ -128,7 +132,11 @@ class ObjectSpace:
         return result[:, 0] if flat else result
 
     def log_slopes(self, e: Array) -> Array:
-        """Derivatives ``(N, size, size)`` of differences ``(size, N)`` by displacements of their first configurations."""
+        """Derivatives ``(N, size, size)`` of pose differences by displacements of their first configurations.
+
+        Args:
+            e: ``(size, N)`` differences, m and rad.
+        """
         J = np.broadcast_to(np.eye(self.size), (e.shape[1], self.size, self.size))
         if self._quaternion:
             J = J.copy()
@@ -138,7 +146,15 @@ class ObjectSpace:
         return J
 
     def check_quaternions(self, name: str, q: Array) -> None:
-        """That the object's quaternions in ``q`` are unit ones: a ValueError that begins with ``name`` otherwise."""
+        """Check that the object's quaternions have length 1.
+
+        Args:
+            name: begins the error message.
+            q: ``(nq,)`` configuration.
+
+        Raises:
+            ValueError: if one has another length.
+        """
         for i, _ in self._quaternion:
             length = float(np.linalg.norm(q[i : i + 4]))
             if not abs(length - 1.0) <= 1e-6:
@@ -147,16 +163,21 @@ class ObjectSpace:
                 )
 
     def errors(self, q: Array, goal: Array) -> tuple[float, float]:
-        """Distance (m) and angle (rad) between the object's poses in two configurations
-        ``(nq,)``.
+        """Distance (m) and angle (rad) between the object's poses in two configurations.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            goal: ``(nq,)`` configuration.
         """
         e = self.difference(goal, q)
         shift, turn = (self._kinds @ (e * e)).tolist()
         return math.sqrt(shift), math.sqrt(turn)
 
     def scale(self, length: float) -> Array:
-        """``(size,)`` factors that turn displacements into metres: 1 for shifts, ``length`` for
-        turns.
+        """Factors ``(size,)`` that turn displacements into metres: 1 for shifts, ``length`` for turns.
+
+        Args:
+            length: m per rad.
         """
         return np.where(self.rotation, length, 1.0)
 

@@ -146,7 +146,14 @@ class Task:
             )
 
     def replace(self, **changes: Any) -> Task:
-        """The same task with some fields changed, e.g. another goal."""
+        """The same task with some fields changed, e.g. another goal.
+
+        Args:
+            **changes: fields and their new values, e.g. another goal.
+
+        Raises:
+            TypeError, ValueError: as of the constructor.
+        """
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         return Task(**(fields | changes))
 
@@ -160,7 +167,15 @@ class Task:
         return self.replace(options=options, unpaced=None)
 
     def towards(self, goal: Array, **changes: Any) -> Task:
-        """The same task with another goal ``(nq,)`` and other changes, and with a box that has room for the goal."""
+        """The same task with another goal, and with limits of the object's displacement that include it.
+
+        Args:
+            goal: ``(nq,)`` configuration with the object at its goal.
+            **changes: other fields and their values.
+
+        Raises:
+            TypeError, ValueError: as of the constructor.
+        """
         start = np.asarray(changes.get("start", self.start))
         region = changes.get("goal_region", self.goal_region)
         v = GoalSet(self.model, self.space, np.asarray(goal), region).difference(start)
@@ -168,7 +183,12 @@ class Task:
         return self.replace(goal=goal, **(room | changes))
 
     def with_object(self, q: ArrayLike, displacement: ArrayLike) -> Array:
-        """``q`` with the object displaced by a tangent vector ``(space.size,)``, m and rad."""
+        """A configuration ``(nq,)`` with the object displaced.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            displacement: ``(space.size,)`` tangent vector, m and rad.
+        """
         v = np.zeros(self.model.nv)
         v[self.space.v] = displacement
         return self.model.integrate(q, v)
@@ -203,13 +223,19 @@ class Task:
         return narrowed(self.model, *self.command_bounds)
 
     def hold(self, q: Array) -> Array:
-        """The command ``(nu,)`` that holds the robot where it is in ``q`` ``(nq,)``, or the one within the bounds
-        that is nearest to that.
+        """The command ``(nu,)`` that holds the robot where it is, clipped to the command bounds.
+
+        Args:
+            q: ``(nq,)`` configuration.
         """
         return np.clip(self.model.command_from(q), *self.command_bounds)
 
     def grasp(self, q: Array, rng: np.random.Generator) -> Array | None:
-        """A contact sample ``(nq,)`` of the task's sampler that its commands can hold, None if it finds none.
+        """A contact sample ``(nq,)`` of the task's sampler that its commands can hold, or None.
+
+        Args:
+            q: ``(nq,)`` configuration with the object in its pose.
+            rng: generator for the sampler.
 
         Raises:
             TypeError, ValueError: if there is no sampler, or what it returns is no configuration or moves the object.
@@ -241,21 +267,35 @@ class Task:
         )
 
     def reached(self, q: Array) -> bool:
-        """Whether the object's pose in ``q`` is within the tolerances of the goal."""
+        """Whether the object's pose in ``q`` is within the tolerances of the goal.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return self.off(q) <= 1.0
 
     def errors(self, q: Array) -> tuple[float, float]:
-        """Distance (m) and angle (rad) of the object in ``q`` ``(nq,)`` from the goal, or the nearest pose that counts as
-        it.
+        """Distance (m) and angle (rad) of the object from the goal, or from the nearest pose that counts as the goal.
+
+        Args:
+            q: ``(nq,)`` configuration.
         """
         return self.goals.errors(q)
 
     def off(self, q: Array) -> float:
-        """The same in tolerances: the larger share."""
+        """The errors of ``errors`` divided by the tolerances, the larger of the two; at most 1 at the goal.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return self.in_tolerances(self.errors(q))
 
     def in_tolerances(self, errors: tuple[float, float]) -> float:
-        """The larger share that errors, m and rad, are of the tolerances."""
+        """The larger of two errors, each divided by its tolerance.
+
+        Args:
+            errors: distance, m, and angle, rad.
+        """
         return max(errors[0] / self.position_tolerance, errors[1] / self.rotation_tolerance)
 
 

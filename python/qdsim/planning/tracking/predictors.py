@@ -64,7 +64,16 @@ class QuasiDynamicModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """As :meth:`Predictor.roll` says."""
+        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
+
+        Args:
+            q: ``(nq,)`` configuration where the prediction begins.
+            v: ``(nv,)`` velocities, m/s and rad/s.
+            before: ``(nu,)`` command that acts now.
+            u: ``(samples, T, nu)`` commands at the ends of the periods.
+            period: s.
+            threads: None: as many as there are cores.
+        """
         options = self.options if self.options.h == period else self.options.replace(h=period)
         found = rollout(self.model, q, u, options, threads=threads, errors="mark", warm_start=True)
         return found.q, np.asarray(found.steps_done == u.shape[1])
@@ -88,7 +97,16 @@ class SecondOrderModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """As :meth:`Predictor.roll` says."""
+        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
+
+        Args:
+            q: ``(nq,)`` configuration where the prediction begins.
+            v: ``(nv,)`` velocities, m/s and rad/s.
+            before: ``(nu,)`` command that acts now.
+            u: ``(samples, T, nu)`` commands at the ends of the periods.
+            period: s.
+            threads: None: as many as there are cores.
+        """
         count = max(1, round(period / self.options.h))
         found = rollout_dynamic(
             self.model,
@@ -131,7 +149,16 @@ class MujocoModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """As :meth:`Predictor.roll` says."""
+        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
+
+        Args:
+            q: ``(nq,)`` configuration where the prediction begins.
+            v: ``(nv,)`` velocities, m/s and rad/s.
+            before: ``(nu,)`` command that acts now.
+            u: ``(samples, T, nu)`` commands at the ends of the periods.
+            period: s.
+            threads: None: as many as there are cores.
+        """
         mujoco, mj = self._mujoco, self.mj
         wanted = min(thread_count(threads), len(u))
         while len(self._workers) < wanted:

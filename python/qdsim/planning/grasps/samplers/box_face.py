@@ -123,5 +123,10 @@ class BoxFaceSampler:
         return found.q if found.success else None
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
-        """Indices of the robot's bodies that touch the object."""
+        """Indices of the robot's bodies that touch the object.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration.
+        """
         return bodies_touching(model, q, self.object, 5e-3)

@@ -111,14 +111,26 @@ class ClosingSampler:
         return None
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The grasp ``(nq,)`` with the weights ``mean + spread x / 2``, ``x`` (k,) in [-1, 1], or None if too few
-        fingers touch. What else a random call draws (the wrist's place) is drawn with the same seed every time.
+        """The grasp ``(nq,)`` with given weights of the motions, or None if too few fingers touch.
+
+        What else a random call draws (the wrist's place) is drawn with the same seed every time.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+            x: ``(k,)`` in [-1, 1]; the weights are ``mean + spread x / 2``.
         """
         found, good = self.place_batch(model, q[None], np.asarray(x)[None])
         return found[0] if good[0] else None
 
     def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """The same for configurations (n, nq) and numbers (n, k): configurations, and which are grasps."""
+        """Several grasps at once: configurations ``(n, nq)``, and which of them are grasps ``(n,)``.
+
+        Args:
+            model: the model.
+            q: ``(n, nq)`` configurations with the object in its poses.
+            x: ``(n, k)``, as of :meth:`place`.
+        """
         drawn = self.wrist is not None or self.extra > 0
         rngs = [np.random.default_rng(0) for _ in q] if drawn else []
         begin, extra = self._open(model, q, rngs)
@@ -166,5 +178,10 @@ class ClosingSampler:
         return q
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
-        """Indices of the robot's bodies that touch the object."""
+        """Indices of the robot's bodies that touch the object.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration.
+        """
         return bodies_touching(model, q, self.object, self.near)

@@ -73,14 +73,25 @@ class PlanarHandSampler:
     """Of ``place``: where the left and the right fingertip are on their parts of the disc's outline."""
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The pinch ``(nq,)`` at the object's pose whose tips are a share (1 + x) / 2 of the way along what they can
-        reach, ``x`` (2,) in [-1, 1], or as near to that as the fingers get, of ``draws`` places; None if nowhere.
+        """The pinch ``(nq,)`` whose tips are at given places of the object's outline, or None if there is none near them.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+            x: ``(2,)`` in [-1, 1]: each tip is a share (1 + x) / 2 of the way along what it can reach, or at the
+                nearest of ``draws`` places where a pinch exists.
         """
         found, good = self.place_batch(model, q[None], np.asarray(x)[None])
         return found[0] if good[0] else None
 
     def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """The same for configurations (n, nq) and numbers (n, 2): configurations, and which are pinches."""
+        """Several pinches at once: configurations ``(n, nq)``, and which of them are pinches ``(n,)``.
+
+        Args:
+            model: the model.
+            q: ``(n, nq)`` configurations with the object in its poses.
+            x: ``(n, 2)``, as of :meth:`place`.
+        """
         wanted = 0.5 * (1.0 + x)
         grid = np.linspace(0.0, 1.0, self.draws)
 
@@ -101,7 +112,12 @@ class PlanarHandSampler:
         return self.envelop(model, q)
 
     def envelop(self, model: Model, q: Array) -> Array | None:
-        """The enveloping grasp at the object's pose, or None. Deterministic."""
+        """The grasp ``(nq,)`` that envelops the object in its pose, or None; it is deterministic.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+        """
         _, left, right = self._scene(model, np.asarray(q)[None])
         result = np.array(q)
         for finger in (left, right):  # out of the way: pointing down
@@ -117,7 +133,13 @@ class PlanarHandSampler:
         return result if _free(model, result[None])[0] else None
 
     def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A random pinch at the object's pose, or None."""
+        """A random pinch ``(nq,)`` of the object in its pose, or None.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+            rng: generator of the tips' places.
+        """
         shares = rng.random((2, self.draws))
 
         def later(rows: NDArray[np.intp], side: int) -> Array:

@@ -50,12 +50,27 @@ class BoxSideSampler:
         return self.place(model, q, np.array([along, away] if side < 2 else [away, along]))
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The pusher ``(nq,)`` at the box's outline in the direction ``x`` (2,), or None where that penetrates."""
+        """A configuration ``(nq,)`` with the pusher at the box's outline, or None where it would penetrate.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the box in its pose.
+            x: ``(2,)`` direction from the box's centre, in its own axes.
+        """
         found, good = self.place_batch(model, q[None], np.asarray(x)[None])
         return found[0] if good[0] else None
 
     def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """The same for configurations (n, nq) and directions (n, 2): configurations, and which do not penetrate."""
+        """Several at once: configurations ``(n, nq)``, and which of them do not penetrate ``(n,)``.
+
+        Args:
+            model: the model.
+            q: ``(n, nq)`` configurations with the object in its poses.
+            x: ``(n, 2)`` directions, as of :meth:`place`.
+
+        Raises:
+            ValueError: if the pusher does not have two joints.
+        """
         body, own = model.body_index(self.object), model.slice_q(self.pusher)
         if own.stop - own.start != 2:
             raise ValueError(f"pusher: {self.pusher!r} has {own.stop - own.start} joints, not two")
@@ -71,8 +86,14 @@ class BoxSideSampler:
         return result, np.asarray(clear)
 
     def stroke(self, model: Model, q: Array, x: Array, y: Array) -> Array:
-        """Changes ``(n, 2)`` of the pusher's command: into the side that it is at, by ``0.02 * 100 ** ((1 + y0) / 2)``
-        m (so from 2 cm to 2 m), slanted by ``y1`` times 45 degrees.
+        """Changes ``(n, 2)``, m, of the pusher's command that push into the side at which it is.
+
+        Args:
+            model: the model.
+            q: ``(n, nq)`` configurations with the object in its poses.
+            x: ``(n, 2)`` directions, as of :meth:`place`.
+            y: ``(n, 2)`` in [-1, 1]: the length is ``0.02 * 100 ** ((1 + y0) / 2)`` m (2 cm to 2 m), the slant ``y1``
+                times 45 degrees.
         """
         flat = np.abs(x[:, 0]) >= np.abs(x[:, 1])
         inwards = np.where(

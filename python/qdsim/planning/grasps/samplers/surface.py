@@ -178,7 +178,12 @@ class SurfaceSampler:
         return found if len(self.touching(model, found)) >= self.contacts else None
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
-        """Indices of the robot's bodies that touch the object."""
+        """Indices of the robot's bodies that touch the object.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration.
+        """
         return bodies_touching(model, q, self.object, self.near)
 
     def _tip_geoms(self, model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
