@@ -88,8 +88,8 @@ def load(
 
     Raises:
         FileNotFoundError, IsADirectoryError: The path is not a file.
-        ValueError: The source cannot be read, or holds what quasi-dynamics cannot honour; the
-            message names the source and every such element.
+        ValueError: The source cannot be read, or holds elements that a step cannot simulate; the message names the
+            source and every such element.
         TypeError: An argument has the wrong type.
         ImportError: A mesh file needs trimesh (.ply, .glb, text .stl, ...) or pycollada (.dae), or
             ``decompose`` needs coacd, and it is not installed: ``pip install 'qdsim[meshes]'``.

@@ -185,7 +185,5 @@ def _first_step(model: Model, q: Array) -> tuple[dict[str, Any], str, bool]:
     touching = taken.contacts
     moved = float(abs(model.difference(taken.q_next, q)).max(initial=0.0))
     report = {"solved": True, "contacts": len(touching), "largest_motion": moved}
-    said = (
-        f"a step is solved: {len(touching)} contacts within {_NEAR} m, largest motion {moved:.2g}"
-    )
+    said = f"a step is solved: {len(touching)} contacts within {_NEAR} m, largest change of a coordinate {moved:.2g} m or rad"
     return report, said, True

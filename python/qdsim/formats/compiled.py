@@ -89,7 +89,7 @@ def describe(
         if not reader.refusals.errors:
             raise ValueError(f"source: {origin.label}: {error}") from None
     if reader.refusals.errors:
-        raise ValueError(reader.refusals.message(f"source: {origin.label} cannot be honoured"))
+        raise ValueError(reader.refusals.message(f"source: {origin.label} cannot be loaded"))
     return description, reader.warnings()
 
 

@@ -56,8 +56,8 @@ def load_description(
 
     Raises:
         FileNotFoundError: The path does not exist.
-        ValueError: The source is cut, inconsistent, or holds something quasi-dynamics cannot
-            honour; the message names the source and the element.
+        ValueError: The source is cut, inconsistent, or holds an element that a step cannot simulate; the message names
+            the source and the element.
         TypeError: An argument has the wrong type.
         ImportError: A package that a mesh file, or ``decompose``, needs is not installed.
     """
