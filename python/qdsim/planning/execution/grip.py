@@ -93,7 +93,11 @@ class GripOptions:
     fingers: int | None = None
 
     def asked_every(self, seconds: float) -> GripOptions:
-        """These, of a control that can be asked no more often than that."""
+        """The same options for a control loop that asks at most once in so many seconds.
+
+        Args:
+            seconds: shortest time between two commands, s.
+        """
         return dataclasses.replace(self, period=max(self.period, seconds))
 
     def __post_init__(self) -> None:
@@ -183,7 +187,12 @@ class Grip:
         return f"Grip({self.space.body!r}, weight={self.weight:.3g} N)"
 
     def contacts(self, q: Array, near: float) -> NDArray[np.void]:
-        """The object's contacts: all that touch, and of every finger what is nearest to it."""
+        """The object's contacts: all that touch, and the nearest one of every finger.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            near: largest distance that counts, m.
+        """
         found = self.model.collide(q, near)
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
@@ -196,13 +205,22 @@ class Grip:
         return kept
 
     def touching(self, q: Array) -> int:
-        """How many fingers touch the object."""
+        """How many fingers touch the object.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         found = self.contacts(q, self.options.touch)
         finger = self._fingers_of(found)
         return len(np.unique(finger[finger >= 0]))
 
     def fingers_within(self, q: Array, distance: float) -> bool:
-        """Whether some finger is nearer to the object than a distance, m."""
+        """Whether some finger is nearer to the object than a distance.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            distance: m.
+        """
         found = self.model.collide(q, distance)
         return bool(
             np.any(self._own[found["body_a"]] & self._robot[found["body_b"]])
@@ -293,25 +311,46 @@ class Grip:
         return e
 
     def upwards(self, q: Array, height: float) -> Array | None:
-        """The displacement ``(size,)`` that lifts the object against gravity, m; None where it cannot rise."""
+        """The displacement ``(size,)``, m and rad, that lifts the object against gravity; None where it cannot rise.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            height: m.
+        """
         gravity = np.asarray(self.model.parameters.gravity)
         pull = float(np.linalg.norm(gravity))
         return None if pull == 0.0 else self._shift(q, -height / pull * gravity)
 
     def downwards(self, q: Array) -> Array:
-        """The displacement ``(size,)`` that closes the gap to what surrounds the object, zeros without one."""
+        """The displacement ``(size,)``, m and rad, that closes the gap between object and surroundings; zero without a gap.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return self._to_surroundings(q, 1.0)
 
     def outwards(self, q: Array) -> Array:
-        """The displacement ``(size,)`` that takes the object out of what it has sunk into, zeros where it has not."""
+        """The displacement ``(size,)``, m and rad, that ends a penetration of object and surroundings; zero without one.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return self._to_surroundings(q, -1.0)
 
     def leans(self, q: Array) -> bool:
-        """Whether the object touches what could carry it, or nothing is near that could."""
+        """Whether the object touches what could carry it, or nothing is near that could.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return float(np.abs(self.downwards(q)).max(initial=0.0)) < self.options.touch
 
     def is_carried(self, q: Array) -> bool:
-        """Whether something that is no robot touches the object."""
+        """Whether something other than the robot touches the object.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         return bool(np.any(self._surroundings(q)["dist"] < self.options.touch))
 
     def _surroundings(self, q: Array) -> NDArray[np.void]:

@@ -138,7 +138,12 @@ class StrokePlanner:
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
-        """m, of the object to its goal, turns times the task's length."""
+        """Distance, m, of the object to a goal; turns count times the task's length.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            goal: ``(nq,)``; None: the task's goal.
+        """
         task = self.task
         way = task.goals.difference(q) if goal is None else task.space.difference(goal, q)
         return float(np.linalg.norm(way * task.space.scale(task.length)))
@@ -159,7 +164,11 @@ class StrokePlanner:
         return sorted(found, key=lambda stroke: -stroke.score)
 
     def best(self, q: Array) -> Stroke | None:
-        """The better one of a stroke that lifts the object and one that does not; None without a grip."""
+        """The better of a stroke that lifts the object and one that does not; None without a grip.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
         first = self.grip.command(q, np.zeros(self.task.space.size))
         if first.fingers < self.grip.fingers or not self._holds(first.residual):
             return None
@@ -222,9 +231,12 @@ class StrokePlanner:
         return Stroke(segment, gain, gain * (1.0 if up is None else _LIFTING))
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
-        """As much of a stroke as has an end from which the fingers get to another grasp; None for nothing of it.
+        """The longest part of a stroke from whose end the fingers can reach another grasp; None if there is none.
 
         Fingers at the limits of their joints may have the object in their way. At the task's goal they may stay.
+
+        Args:
+            stroke: the stroke.
         """
         path, inputs = stroke.segment.configurations, stroke.segment.inputs
         good, bad = 0, len(inputs) + 1

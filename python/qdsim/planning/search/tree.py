@@ -163,7 +163,12 @@ class Tree:
         return i
 
     def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
-        """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
+        """The smoothed linear model at a configuration.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            inputs: ``(steps, nu)`` commands that led to it; None: the robot holds its joints.
+        """
         gamma = self.options.gamma
         robot = lengths(self.task.model, q) if self._sharing else q[self._actuated]
         command = self._bounded(robot * self._gear)
@@ -204,8 +209,11 @@ class Tree:
         return found.B, found.q_next, penetration(model, q)
 
     def distances(self, subgoal: Target) -> Array:
-        """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (CQDC
-        eq. 47), or those of ``options.metric``.
+        """Distances ``(count,)`` of all nodes to a subgoal: Mahalanobis distances of the local models (CQDC eq. 47), or those
+        of ``options.metric``.
+
+        Args:
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
         """
         return self._distances(subgoal, 0)
 
@@ -220,8 +228,10 @@ class Tree:
         return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Target) -> int:
-        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (CQDC eq. 50), of the tree
-        that grows now.
+        """Index of the node nearest to a subgoal in the local metric (CQDC eq. 50), of the tree that grows now.
+
+        Args:
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
         """
         return self._nearest(self._distances(subgoal, self.first))
 
@@ -243,19 +253,30 @@ class Tree:
         return self.first + int((distances * (1 + self._stuck[self.first : self.count])).argmin())
 
     def mark_stuck(self, *nodes: int) -> None:
-        """Record that no push helped at a node and that the robot cannot let go of the object there."""
+        """Record that no push helped at a node and that the robot cannot let go of the object there.
+
+        Args:
+            *nodes: indices of nodes.
+        """
         for node in set(nodes):
             self._stuck[node] += 1
 
     def object_distance(self, q: Array, subgoal: Target) -> float:
-        """Distance (m, rotations times ``length``) between the object's poses in two
-        configurations.
+        """Distance, m, of the object to a subgoal; rotations count times ``length``.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
         """
         e = self.target(q, subgoal)
         return math.sqrt(e @ e)
 
     def object_distances(self, subgoal: Target) -> Array:
-        """:meth:`object_distance` of the nodes of the tree that grows now ``(count - first,)``."""
+        """Distances ``(count - first,)``, m, of :meth:`object_distance`, of the nodes of the tree that grows now.
+
+        Args:
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
+        """
         e = way_to(self.task.space, subgoal, self._q[self.first : self.count].T)
         return np.asarray(np.linalg.norm(e * self._scale_column, axis=0))
 
@@ -267,11 +288,19 @@ class Tree:
         return np.asarray(begun + self._stuck[own], dtype=np.float64)
 
     def stuck(self, node: int) -> int:
-        """How often :meth:`mark_stuck` named a node."""
+        """How often :meth:`mark_stuck` named a node.
+
+        Args:
+            node: index of the node, from 0.
+        """
         return int(self._stuck[node])
 
     def local(self, node: int) -> LocalModel:
-        """The local model of a node."""
+        """The local model of a node.
+
+        Args:
+            node: index of the node, from 0.
+        """
         return LocalModel(
             self._command[node],
             self._B[node],
@@ -282,12 +311,24 @@ class Tree:
         )
 
     def target(self, q: Array, subgoal: Target) -> Array:
-        """Displacement ``(n,)`` of the object from a configuration to a subgoal, m, rotations scaled."""
+        """Displacement ``(n,)`` of the object to a subgoal, m; rotations are scaled by ``length``.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
+        """
         return np.asarray(way_to(self.task.space, subgoal, q) * self.scale)
 
     def steering(self, q: Array, local: LocalModel, subgoal: Target) -> tuple[Array, Array]:
-        """``B`` and its ``inverse`` for the coordinates that count at a configuration: if the goal leaves the
-        rotation about an axis free, that rotation is left out."""
+        """``B`` and its inverse for the coordinates that count at a configuration.
+
+        If the goal leaves the rotation about an axis free, that rotation is left out.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            local: the local model there.
+            subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
+        """
         if not isinstance(subgoal, GoalSet) or subgoal.is_point:
             return local.B, local.inverse
         counts = subgoal.slopes(q[:, None], -subgoal.difference(q)[:, None])[0]
@@ -339,22 +380,46 @@ class Tree:
         return int(np.count_nonzero(self.kind == EdgeKind.REGRASP))
 
     def inputs(self, node: int) -> Array | None:
-        """Commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps."""
+        """Commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps.
+
+        Args:
+            node: index of the node, from 0.
+
+        Raises:
+            ValueError: if there is no such node.
+        """
         return self._inputs[self._checked(node)]
 
     def trajectory(self, node: int) -> Array | None:
-        """Configurations ``(steps, nq)`` along the edge to a node, after each command."""
+        """Configurations ``(steps, nq)`` along the edge to a node, after each command.
+
+        Args:
+            node: index of the node, from 0.
+
+        Raises:
+            ValueError: if there is no such node.
+        """
         return self._trajectory[self._checked(node)]
 
     def path(self, node: int) -> list[int]:
-        """Indices of the nodes from the root of its tree to ``node``, both included."""
+        """Indices of the nodes from the root of a node's tree to the node, both included.
+
+        Args:
+            node: index of the node, from 0.
+
+        Raises:
+            ValueError: if there is no such node.
+        """
         result = [self._checked(node)]
         while (above := int(self._parent[result[-1]])) >= 0:
             result.append(above)
         return result[::-1]
 
     def plan(self, node: int | None = None) -> Plan:
-        """The plan from the start to ``node``, by default to the goal.
+        """The plan from the start to a node.
+
+        Args:
+            node: its index; None: the goal's.
 
         Raises:
             ValueError: if the goal was not reached and no node is given.
@@ -382,11 +447,22 @@ class Tree:
         ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``, ``distance``,
         ``stuck``, and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
         inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            OSError: if the file cannot be written.
         """
         self.keep(path_of("path", path))
 
     def keep(self, path: str | os.PathLike[str], **state: Any) -> None:
-        """:meth:`save` with what else a search has to know to go on."""
+        """:meth:`save` with what else a search has to know to go on.
+
+        Args:
+            path: of the file.
+            **state: what else a search has to know to go on.
+        """
         content = TreeContent(
             {name: self._rows(name, self.count) for name in NODES + COLUMNS},
             self._inputs,
@@ -422,7 +498,13 @@ class Tree:
     def kept(
         cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None
     ) -> tuple[Tree, dict[str, Any]]:
-        """A tree that :meth:`keep` wrote, and the state it was given; errors as of :meth:`load`."""
+        """A tree that :meth:`keep` wrote, and the state it was given; errors as of :meth:`load`.
+
+        Args:
+            path: of the file.
+            task: of the search.
+            options: of the search; None: those of the file.
+        """
 
         def made(archive: Archive) -> tuple[Tree, dict[str, Any]]:
             found, content, state = content_of(archive, path, task, options)
