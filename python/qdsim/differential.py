@@ -38,10 +38,9 @@ class Differential:
     tells whether it is certain). Held constant: the contacts in the list, the epsilon that
     ``Options.mass_ratio`` sets, the inertias that joints at their force limits move by, and what else
     a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a
-    coefficient of friction is
-    zero, its component has no rows in a cone: the derivative by it is zero there. Of the two
-    sliding (and the two rolling) coefficients, which are equal, each stands for its own tangent in
-    cones; pyramids use the first.
+    coefficient of friction is zero, its component has no rows in a cone: the derivative by it is zero
+    there. Of the two sliding (and the two rolling) coefficients, which are equal, each stands for its
+    own tangent in cones; pyramids use the first.
 
     Attributes:
         step: The Step.

@@ -47,6 +47,13 @@ class SceneBuilder:
     body given a ``mass`` but no ``inertia`` gets that of its geometries, filled evenly. Joints and
     geometries may be added to a body at any time before ``build``, which sorts the bodies depth
     first (children in the order in which they were added).
+
+    Args:
+        gravity: ``(3,)``, m/s^2, in world axes.
+        friction_combination: of two geometries: "max" (as MJCF) or "harmonic" (2ab / (a + b), as URDF).
+        parent_filter: whether bodies joined by a joint never touch; the world does.
+        name: of the model.
+        contact_solver: MuJoCo's parameters of contacts, for ``contacts="mujoco"``; None: its defaults.
     """
 
     def __init__(
