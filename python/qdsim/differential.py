@@ -133,7 +133,7 @@ def differentiate(
     mocap: _Mocap | None = None,
     warm_start: Step | _core.Linearization | None = None,
 ) -> Differential:
-    """Step once, and keep what products of its derivatives with vectors need.
+    """Take a step and keep its factorisations, for products of its derivatives with vectors.
 
     Args:
         model: The model.

@@ -278,7 +278,7 @@ def differentiate_dynamic(
     mocap: _Mocap | None = None,
     warm_start: _WarmStart | None = None,
 ) -> DynamicDifferential:
-    """Step once, and keep what products of its derivatives with vectors need.
+    """Take a step and keep its factorisations, for products of its derivatives with vectors.
 
     Args:
         model: The model.

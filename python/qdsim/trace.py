@@ -9,7 +9,7 @@ __all__ = ["Trace", "TraceRow"]
 
 
 class TraceRow(NamedTuple):
-    """One stage of a step, and what came of it.
+    """One stage of a step, and its result.
 
     Attributes:
         stage: "attempt 1" (a form of the step's program), "round 1" (its working set of contacts), "island 1", or a

@@ -37,7 +37,7 @@ WORLD = "world"
 
 
 class ModelWarning(UserWarning):
-    """Something in a file changes the answer but was left out, or was repaired while loading."""
+    """Part of a file that changes the results was left out, or was repaired while loading."""
 
 
 @dataclass(frozen=True)

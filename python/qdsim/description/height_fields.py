@@ -16,11 +16,11 @@ POINTS_MAX = 1 << 22
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class HeightField:
-    """A solid under a surface over a grid, as MuJoCo's ``hfield``: of a geometry of type "hfield".
+    """A solid below a surface of heights on a grid: the shape of a geometry of type "hfield", as MuJoCo's.
 
-    The surface consists of two triangles a cell, on either side of the diagonal from its corner of least x and y
-    to that of largest. The solid reaches down to a flat bottom and has upright sides. Other shapes touch its faces,
-    edges and corners; where the surface is flat or hollow, inner edges are none.
+    Each cell of the grid has two triangles, on either side of the diagonal from its corner of least x and y to that of
+    largest. The solid has a flat bottom and vertical sides. Other shapes touch its faces, edges and corners; inner
+    edges count only where the surface is convex.
 
     Attributes:
         heights: (rows, columns) z of the surface in the geometry's frame, m: rows along y, columns along x, first

@@ -87,7 +87,7 @@ class TorqueSensor(_AtSite):
 
 @dataclass(frozen=True)
 class ContactSensor:
-    """What contacts between two sides do (MuJoCo's ``contact``).
+    """Data of the contacts between two sides (MuJoCo's ``contact``).
 
     ``name``: unique among sensors. ``first``, ``second``: which contacts count, by what touches: None (anything), or a
     kind and a name, ("geom", ...), ("body", ...) or ("subtree", ...), the body with all that hangs on it. ``site``:

@@ -50,7 +50,7 @@ _Item: TypeAlias = "tuple[str, Vector] | Wrap | Pulley"
 
 @dataclass(frozen=True)
 class Tendon:
-    """A length that a step knows, in m (or rad, where it is one of hinges).
+    """A length that actuators, limits and springs can act on, in m (or rad, where it is one of hinges).
 
     ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a
     coefficient: its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or

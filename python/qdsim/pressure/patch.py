@@ -40,7 +40,7 @@ anticlockwise about the normal."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patch:
-    """Where two bodies press on each other; all in world axes.
+    """The surface on which two bodies press on each other, in world axes.
 
     Attributes:
         force: ``(3,)`` N on b; on a it is the opposite.

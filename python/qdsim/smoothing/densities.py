@@ -16,7 +16,7 @@ __all__ = ["DENSITIES", "Density", "barrier_scale"]
 
 @dataclass(frozen=True)
 class Density:
-    """A density rho on the real line, symmetric about 0, for every coordinate on its own.
+    """A density rho on the real line, symmetric about 0, of every coordinate independently.
 
     Attributes:
         name: What it is called in messages.

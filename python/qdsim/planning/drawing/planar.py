@@ -65,9 +65,7 @@ def need(module: str) -> Any:
 
 
 def check_installed(movie: bool) -> None:
-    """Raise the error of a missing package now, before work is done whose pictures it would
-    spoil.
-    """
+    """Raise an error if a package that pictures need is missing, before any work is done."""
     for module in ["matplotlib.figure", "imageio.v2"] if movie else ["matplotlib.figure"]:
         need(module)
 

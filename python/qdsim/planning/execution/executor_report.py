@@ -12,7 +12,7 @@ __all__ = ["EdgeReport", "ExecutorReport", "ExecutorState"]
 
 @dataclasses.dataclass(frozen=True)
 class ExecutorState:
-    """Where an executor is.
+    """State of an executor.
 
     Attributes:
         doing: ``"approach"``, ``"close"``, ``"move"``, ``"set down"`` (and let go), ``"let go"``, ``"next"`` (it decides),
@@ -71,7 +71,7 @@ class EdgeReport:
 
 @dataclasses.dataclass(frozen=True)
 class ExecutorReport:
-    """What became of an execution.
+    """Result of an execution.
 
     Attributes:
         outcome: ``"reached"``: the object was at its goal and stayed there; ``"missed"``: nothing brought it nearer;

@@ -113,7 +113,7 @@ class GripOptions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GripStep:
-    """A command, and how good the grip is that it keeps.
+    """A command of a grip, and the quality of the grip.
 
     Attributes:
         u: ``(nu,)`` command.
@@ -129,7 +129,7 @@ class GripStep:
 
 
 class Grip:
-    """The control law for one object.
+    """The control law of fingers that hold one object.
 
     Args:
         model: the model.

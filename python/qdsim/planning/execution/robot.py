@@ -26,7 +26,7 @@ MOVED = 0.05
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Robot:
-    """A robot, or a simulator, of a user's own, told by two functions; see :class:`Executor`.
+    """Your own robot or simulator, described by two functions; see :class:`Executor`.
 
     They are called in turn, ``read`` first, once every ``period``. Whatever paces the robot waits in one of them:
     ``send`` returns when the next period begins, or ``read`` does.

@@ -111,14 +111,14 @@ class Transfer:
 
 
 def gentle(options: RRTOptions) -> RRTOptions:
-    """Settings for plans that a second-order world can follow: a quarter of the step, four times the chain, no
-    pressure kept from push to push.
+    """Change planner settings so that a second-order simulation can follow the plans.
 
-    An edge commands the robot's springs as far from where it is as the object yields. In the quasi-dynamic
-    model an object between two fingers bears any squeeze; outside of it hundreds of newtons shoot it out.
+    Steps are a quarter as long, edges have correspondingly more of them, and no squeeze is kept from one edge to the
+    next. Otherwise an edge may command the robot's springs far into the object: in the quasi-dynamic model an object
+    between two fingers bears any squeeze, in a simulation with velocities such forces shoot it out.
 
     Args:
-        options: the settings to start from, ``task.planner`` say; the others stay as they are.
+        options: the settings to start from, for example ``task.planner``; all others are kept.
     """
     instance("options", options, RRTOptions)
     return options.replace(
@@ -259,7 +259,7 @@ def _way_in_words(options: TransferOptions, outcome: str, controller: object, wh
 
 
 def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
-    """What became of an execution along the plan's segments."""
+    """Result of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = errors = execution.goals.errors(last)

@@ -29,7 +29,7 @@ FAR = 2.0
 
 
 class PlantError(RuntimeError):
-    """A plant does not answer, or answers with what is no state of its model; the message says which."""
+    """A plant does not answer, or its answer is not a state of its model; the message says which."""
 
 
 class World(abc.ABC):

@@ -24,7 +24,7 @@ class HasObject(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class TrackingCost:
-    """Weights of CQDC eq. (43b), with moves of the command in place of the command itself.
+    """Weights of CQDC eq. (43b), with changes of the command in place of the command itself.
 
         cost = |e_T|^2_final + sum_{t<T} |e_t|^2_running + |u_t - u_{t-1}|^2_command
 

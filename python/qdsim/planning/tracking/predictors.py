@@ -80,7 +80,7 @@ class QuasiDynamicModel:
 
 
 class SecondOrderModel:
-    """The package's second-order step, several a period.
+    """Predicts with several second-order steps per period.
 
     Args:
         model: the model, with the damping that its joints have in the world.
@@ -122,7 +122,7 @@ class SecondOrderModel:
 
 
 class MujocoModel:
-    """A model of MuJoCo, by ``mujoco.rollout``.
+    """Predicts with MuJoCo's steps (``mujoco.rollout``).
 
     Args:
         mj: the model, of the task's layout; it is copied.

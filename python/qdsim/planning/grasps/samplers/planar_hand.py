@@ -35,7 +35,7 @@ class _Finger(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlanarHandSampler:
-    """The two published grasps of the planar hand, and the coin between them.
+    """The two published grasps of the planar hand, chosen at random.
 
     *Pinch*: each fingertip at a random place on its side of the disc, one millimetre away from it.
     *Enveloping*: both fingers folded inwards joint by joint until the next bit would touch, right
