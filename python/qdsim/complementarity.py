@@ -44,7 +44,7 @@ class LcpInfo:
         pivots: Of all tries.
         refactorizations: Fresh inverses of a basis.
         tries: Runs, with other covering vectors or with a fresh inverse at each pivot.
-        ended_on_ray: Whether the last run did. Where M is copositive plus (positive semidefinite, say), that
+        ended_on_ray: Whether the last run did. Where M is copositive plus (for example positive semidefinite), that
             means that there is no solution.
         residual: The largest |min(z_i, w_i)|, z beside its largest entry and w beside the numbers that it is
             a sum of; equalities likewise.

@@ -106,7 +106,7 @@ class Differential:
             wrt: names of arguments and parameters.
 
         Raises:
-            TypeError, ValueError: for a name that is none of an argument.
+            TypeError, ValueError: for a name that no argument has.
         """
         return self._gradients(None, wrt, single=False)
 

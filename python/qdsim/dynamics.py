@@ -252,7 +252,7 @@ class DynamicDifferential:
             wrt: names of arguments and parameters.
 
         Raises:
-            TypeError, ValueError: for a name that is none of an argument.
+            TypeError, ValueError: for a name that no argument has.
         """
         names, wanted = wanted_bits(wrt)
         of_q, of_v = self._native.jacobians(wanted)

@@ -186,7 +186,7 @@ def mujoco_step(
         (..., nstate).
 
     Raises:
-        TypeError, ValueError: while tracing, naming the argument and what was wrong, also what of the model has no
+        TypeError, ValueError: while tracing, naming the argument and what was wrong, or the part of the model without
             derivative (``qdsim.mujoco.refusals``).
         jax.errors.JaxRuntimeError: when run and waited for: numbers that are not finite, states that MuJoCo gives up,
             and, where derivatives are asked for, contacts whose change is not known.

@@ -89,7 +89,7 @@ def run(
 
     Raises:
         WorkError: if items failed; the others are finished first.
-        TypeError: if the executor is none.
+        TypeError: if it is not an executor.
         ValueError: if the folder holds results of something else, or a file in it is damaged.
         KeyboardInterrupt: at Ctrl-C; waiting items are cancelled, and what was finished is in the folder.
     """

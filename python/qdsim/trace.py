@@ -18,7 +18,7 @@ class TraceRow(NamedTuple):
         iterations: Interior-point iterations, those of its parts included.
         factorizations: Matrices factored, likewise.
         residual: Largest residual that the stage left, nan where it was not measured. Of methods it is relative.
-        verdict: What came of it.
+        verdict: Its result.
         level: 0 for attempts. Rows that follow with a higher level are parts of the stage.
     """
 

@@ -67,8 +67,8 @@ def demonstrations(
         progress: show a bar.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong; for a file that is none, or one of other
-            demonstrations.
+        TypeError, ValueError: naming the argument and what was wrong; for a file that has no demonstrations, or
+            other ones.
         OSError: if the file cannot be read or written.
         WorkError: if a worker failed; what the others did is in the folder.
     """

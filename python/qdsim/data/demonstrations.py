@@ -100,7 +100,7 @@ class Demonstrations:
 
         Raises:
             OSError: if the file cannot be opened.
-            ValueError: if it is none or damaged, naming it.
+            ValueError: if it has no demonstrations or is damaged; the message names it.
         """
         return read_archive(path, FORMAT, read)
 
@@ -116,7 +116,7 @@ class Demonstrations:
 
         Raises:
             ImportError: if Minari is not installed.
-            ValueError: if there are no episodes, or of Minari: for an id that is none, or is taken.
+            ValueError: if there are no episodes, or of Minari: for an invalid id, or one that is taken.
         """
         try:
             import minari

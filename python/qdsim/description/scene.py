@@ -20,7 +20,7 @@ class Description(Elements):
     ``actuators``, in the order of u; ``pairs``, ``excludes``: what may touch besides the filters;
     ``constraints``, ``tendons``, ``keyframes``, ``meshes``, ``sensors``: found by their names. ``name``: of the
     model. ``contact_solver``: a ``ContactSolver``, MuJoCo's options of contacts. ``ignored``: what the source said and quasi-dynamics has no use for, in words;
-    ``dynamic_only``: what of that counts in the second-order step.
+    ``dynamic_only``: the part of it that the second-order step uses.
     """
 
     def __post_init__(self) -> None:

@@ -80,7 +80,7 @@ class Softness:
             value: a modulus, Pa, arrays of a pressure field, a ``Softness`` or None.
 
         Raises:
-            TypeError, ValueError: beginning with ``owner``: the value is none, or geometries of that type cannot be
+            TypeError, ValueError: beginning with ``owner``: not a softness, or geometries of that type cannot be
                 soft.
         """
         if value is None:

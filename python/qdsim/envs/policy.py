@@ -106,7 +106,7 @@ class Policy:
             path: of the file.
 
         Raises:
-            ValueError: for a file that is none, naming it.
+            ValueError: if the file is not a policy; the message names it.
         """
         try:
             with opened(path) as file, np.load(file, allow_pickle=False) as found:

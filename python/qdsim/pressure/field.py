@@ -302,7 +302,7 @@ class RigidSurface(_Body):
             field: the soft body's pressure field.
 
         Raises:
-            TypeError: if it is none.
+            TypeError: if it is not a ``PressureField``.
         """
         instance("field", field, PressureField)
         return cls(field.vertices, tessellation.surface_of(field.tetrahedra))

@@ -22,7 +22,7 @@ __all__ = ["System", "Tasks", "files", "published_system", "ramp", "read_model"]
 
 
 class Tasks(Mapping[str, Task]):
-    """Tasks by name, in an order that stays; a name that is none of theirs is an error that lists them."""
+    """Tasks by name, in an order that stays; an unknown name is an error that lists them."""
 
     __slots__ = ("_tasks",)
 

@@ -84,7 +84,7 @@ def write_motion(
         backend: what draws views in space, as for :func:`scene_of`.
 
     Raises:
-        TypeError, ValueError: for arguments that are none of these, or if there is no such body.
+        TypeError, ValueError: for other arguments, or if there is no such body.
         ImportError: without Matplotlib or imageio.
     """
     instance("model", model, Model)

@@ -175,7 +175,7 @@ class Executor:
         keyboard leaves it so too.
 
         Returns:
-            What became of it.
+            Its result.
         """
         outcome, reason = "missed", ""
         commands = self._commands()

@@ -52,7 +52,7 @@ class Transfer:
 
     Attributes:
         segments: one entry for each segment, also for those that could not be begun, or for each try of an
-            :class:`Executor`; each says what became of it.
+            :class:`Executor`; each with its result.
         position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad; where
             it was lost, when that was noticed.
         reached: whether an execution from start to end brought both within the plan's tolerances.

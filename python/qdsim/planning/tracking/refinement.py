@@ -97,7 +97,7 @@ def refine(
             already the refinement goes on from it, with the bits of one that was never interrupted.
 
     Returns:
-        The refined plan, which replays bit by bit with its own options and has no motions, and what became of
+        The refined plan, which replays bit by bit with its own options and has no motions, and the result of
         each segment. Where the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
 
     Raises:
