@@ -417,6 +417,23 @@ def test_plans_of_own_files_are_executed(
 
 
 @pytest.mark.long
+def test_what_was_planned_is_told_before_it_is_executed(
+    pusher: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An execution may take minutes, or fail."""
+    told: list[str] = []
+
+    def failing(*_: object, **__: object) -> None:
+        told.append(capsys.readouterr().out)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planning, "transfer", failing)
+    assert main(["plan", pusher, "--goal", "0.03 0 -", "--execute"]) == 1
+    assert "distance to goal" in told[0] and "verdict" in told[0]
+    assert capsys.readouterr().out.split("\n")[0] == "  the execution was interrupted"
+
+
+@pytest.mark.long
 def test_a_hand_of_two_fingers_is_executed_by_strokes(capsys: pytest.CaptureFixture[str]) -> None:
     """Strokes belong to the task as it is, not to the paced one, whose object resists: they missed by 156 degrees."""
     said = report(capsys, "plan", "planar_hand", "--execute")

@@ -135,10 +135,18 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
         lines.append(f"  written in {arguments.output}")
     good = bool(verdict["good"])
     if arguments.execute is not None and tree.reached:
+        _tell(lines, arguments)
         good &= _executed(plan, task, arguments, report, lines)
     if arguments.film is not None and plan.segments:
         interrupted |= _filmed(plan, task, arguments.film, report, lines)
     return Outcome(report, lines, good, interrupted)
+
+
+def _tell(lines: list[str], arguments: argparse.Namespace) -> None:
+    """Print what there is to say before a long part begins; the rest follows at the end."""
+    if not arguments.json:
+        print("\n".join(lines), flush=True)
+        lines.clear()
 
 
 def _check(arguments: argparse.Namespace) -> None:
