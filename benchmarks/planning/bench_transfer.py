@@ -315,7 +315,7 @@ def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None
     rows = (("published", "plan"), ("plane", "plan"), ("plane", "paced"))
     titles = ("CQDC's world, plans", "on a plane, plans", "on a plane, paced plans")
     colours = ("#2F6F9F", "#B5483A", "#3E8E5A")
-    figure, axes = plt.subplots(len(rows), 4, figsize=(13, 9), layout="constrained")
+    figure, axes = plt.subplots(len(rows), 4, figsize=(13, 2.9 * len(rows)))
     for line, (world, kind), title in zip(axes, rows, titles):
         ratios: tuple[list[Array], list[Array]] = ([], [])
         for name, colour in zip(PLANAR, colours):
@@ -324,21 +324,19 @@ def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None
             length = np.concatenate([np.zeros((0, 2)), *(r["length"] for r in runs)])
             error = np.concatenate([np.zeros((0, 2)), *(r["delta"] for r in runs)])
             for k in range(2):
+                line[k].scatter(length[:, k], error[:, k], s=14, color=colour, label=name)
                 moves = length[:, k] > 1e-3
-                label = name.replace("_", " ")
-                line[k].scatter(length[moves, k], error[moves, k], s=8, color=colour, label=label)
                 ratios[k].append(error[moves, k] / length[moves, k])
         for k, unit in enumerate(("m", "rad")):
             line[k].set(xlabel=f"L ({unit})", ylabel=f"$\\Delta$ ({unit})", title=title)
-            line[k].set(xscale="log", yscale="log")
-            line[k].axline((1.0, 1.0), slope=1.0, color="0.6", ls="--", lw=1, label="$\\Delta$ = L")
             line[k + 2].boxplot(ratios[k], tick_labels=["PP", "PH", "IB"], showfliers=False)
             part = ("position", "rotation")[k]
             line[k + 2].set(title=f"$\\bar\\Delta$, {part}", ylim=(0.0, None))
         for axis in line:
             axis.grid(color="#E8ECEF")
             axis.set_axisbelow(True)
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
     save(figure, path)
 
 
