@@ -217,7 +217,7 @@ def linearize_batch(
     out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
     warm_start: WarmStart | None = None,
 ) -> BatchLinearizations:
-    """Linearize the step at every sample of a batch: ``linearize`` over the leading dimensions.
+    """Linearize the step at every sample of a batch: ``linearize`` over the leading dimensions (CQDC §III-C).
 
     Args:
         q: Configurations (..., nq).

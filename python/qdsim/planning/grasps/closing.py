@@ -46,7 +46,7 @@ def close_grasp(
     tolerance: float = 1e-4,
     gap: float = 0.0,
 ) -> Closing:
-    """Move the actuated joints along ``direction`` until each meets an object or its limit.
+    """Move the actuated joints along ``direction`` until each meets an object or its limit (as in CQDC §VII-C).
 
     All joints move together. If two bodies meet, the joints that move one of them against the other stop, and the rest
     continue: a finger whose first link touches bends its outer links around the object, and other fingers keep closing.

@@ -274,7 +274,7 @@ def roadmap(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> Roadmap:
-    """Build a roadmap between resting poses of a task's object.
+    """Build a roadmap between resting poses of a task's object, after Kavraki et al. 1996 (probabilistic roadmaps).
 
     Seeds belong to nodes: the roadmap has the same bits on one thread, on processes and on a cluster.
 
