@@ -115,6 +115,23 @@ def test_walls_before_what_moves_are_not_drawn():
 
 
 @pytest.mark.long
+def test_frames_without_shapes_hide_no_walls():
+    """A frame in the middle of a block is not behind it; one that carries a link makes its mount part of the robot."""
+    model = qdsim.load("""<mujoco><worldbody>
+      <body name="mount"><geom type="box" size=".1 .1 .1"/>
+        <body name="frame"><body name="arm" pos="0 .2 0"><joint name="a"/><geom size=".03" mass="1"/></body></body></body>
+      <body name="block" pos="0 .5 0"><geom type="box" size=".1 .1 .1"/><body name="empty"/></body>
+      <body name="thing" pos="0 -.2 0"><freejoint/><geom size=".05" mass="1"/></body></worldbody>
+      <actuator><position joint="a" kp="1"/></actuator></mujoco>""")
+    scene = RenderedScene(model, "thing", azimuth=0.0, elevation=30.0)
+    kinds = dict(zip(model.body_names, scene.kind))
+    assert kinds["mount"] == kinds["frame"] == "robot"
+    assert kinds["block"] == kinds["empty"] == "world"
+    axes_of(scene)
+    np.testing.assert_array_equal(scene._screen.model.geom_rgba[:, 3] > 0.0, True)
+
+
+@pytest.mark.long
 def test_floors_are_drawn_below_what_moves():
     model = qdsim.load(
         SCENE.replace("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>').replace(

@@ -126,8 +126,9 @@ class RenderedScene(SpatialScene):
         mujoco.mj_kinematics(screen.model, screen.data)
         still = np.arange(6) == _GROUPS["world"]
         towards, hit = np.array(self.view[2]), np.array([-1], dtype=np.int32)
-        for b, place in enumerate(pos):
-            while self.kind[b] != "world":
+        shown = {solid.body for solid in self.solids if self.kind[solid.body] != "world"}
+        for place in pos[sorted(shown)]:
+            while True:
                 mujoco.mj_ray(
                     screen.model, screen.data, place, towards, still.astype(np.uint8), 1, -1, hit
                 )

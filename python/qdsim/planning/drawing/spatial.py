@@ -324,10 +324,13 @@ def _kinds(model: Model, parents: list[int]) -> list[str]:
     kinds = [
         "robot" if moved[b] else "world" if b in still else "object" for b in range(len(parents))
     ]
-    # Bodies of a robot that no joint carries (a palm, a base) have the robot's colour too.
-    for b, above in enumerate(parents):
-        if moved[b] and above and kinds[above] == "world":
-            kinds[above] = "robot"
+    # Bodies of a robot that no joint carries (a palm, a base) have the robot's colour too; frames without shapes, on
+    # which links are mounted, pass it on.
+    bodies = model.description.bodies
+    for b in reversed(range(len(parents))):
+        carried = moved[b] or (kinds[b] == "robot" and not bodies[b].geoms)
+        if carried and parents[b] and kinds[parents[b]] == "world":
+            kinds[parents[b]] = "robot"
     return kinds
 
 
