@@ -6,9 +6,9 @@ const char linearize_doc[] =
     "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
     "mocap=None, wrt=('q', 'u'), warm_start=None)\n--\n\n"
     "A step and its derivatives in tangent coordinates, exact (formulation 4).\n\n"
-    "Where an exact step sits at a kink the derivative of the barrier's path stands in, and\n"
-    "step.info.derivative_exact is False. The step is that of step(), but for the last bits of\n"
-    "what no contact and no joint couples: step() answers that in closed form.\n\n"
+    "At a kink of the exact step, which has no derivative there, that of the barrier's path is\n"
+    "returned, and step.info.derivative_exact is False. The step equals that of step() but for\n"
+    "the last bits of coordinates that nothing couples; step() has a closed form for them.\n\n"
     "Args:\n" DOC_CONFIGURATION DOC_COMMANDS
     "    options: qdsim.Options, None for the defaults.\n" DOC_FORCES
     "    wrt: which derivatives: 'q' (A), 'u' (B), 'tau', 'wrench', 'mocap' and names of\n"
