@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define HALF_TURN 3.141592653589793
+
 /* x, or the nearer end of [-half, half] */
 static inline double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
 

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#define WRENCH_SIZE 6
-#define POSE_SIZE 7
-
 /* What is read: rows of `size` numbers for the bodies that the model's attribute names. */
 typedef struct body_rows {
   const char *argument, *kind;
@@ -84,19 +81,19 @@ static int array_copy_rows(const body_rows *rows, PyObject *object, double *out)
 
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out) {
-  body_rows rows = {"wrench", "body", model->body_count, WRENCH_SIZE, NULL};
+  body_rows rows = {"wrench", "body", model->body_count, QD_WRENCH, NULL};
   if (!is_mapping(wrench)) {
     return array_copy_rows(&rows, wrench, out);
   }
   rows.names = PyObject_GetAttr(model_argument, state->text_body_names);
-  memset(out, 0, (size_t)(WRENCH_SIZE * model->body_count) * sizeof(double));
+  memset(out, 0, (size_t)(QD_WRENCH * model->body_count) * sizeof(double));
   int result = mapping_read(&rows, wrench, out);
   Py_XDECREF(rows.names);
   return result;
 }
 
 int mocap_read(const model_object *model, PyObject *model_argument, PyObject *mocap, double *out) {
-  body_rows rows = {"mocap", "mocap body", model->mocap_count, POSE_SIZE, NULL};
+  body_rows rows = {"mocap", "mocap body", model->mocap_count, QD_POSE, NULL};
   rows.names = PyObject_GetAttrString(model_argument, "mocap_names");
   int result = rows.names ? 0 : -1;
   if (result == 0 && is_mapping(mocap)) {

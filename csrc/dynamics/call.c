@@ -13,9 +13,9 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
   return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
          (in->v == NULL || all_finite(in->v, model->nv)) &&
          (in->tau == NULL || all_finite(in->tau, model->nv)) &&
-         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
+         (in->wrench == NULL || all_finite(in->wrench, QD_WRENCH * model->body_count)) &&
          (in->bristle == NULL || all_finite(in->bristle, QD_BRISTLES * model->soft_pair_count)) &&
-         (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
+         (in->mocap == NULL || all_finite(in->mocap, QD_POSE * model->mocap_count));
 }
 
 /* Nothing moved: what a caller sees of a step that failed. */

@@ -86,9 +86,9 @@ void qd_inertial_wrenches(const qd_model *model, qd_workspace *workspace, const 
                           const double *v, const double *a, double *out) {
   const body_motion *m = &workspace->problem.motion_in_time;
   move(model, workspace, q, v, a);
-  memset(out, 0, APPLIED_WRENCH * sizeof(double));
+  memset(out, 0, QD_WRENCH * sizeof(double));
   for (int b = 1; b < model->body_count; ++b) {
-    double *force = out + APPLIED_WRENCH * b, com[3], arm[3];
+    double *force = out + QD_WRENCH * b, com[3], arm[3];
     wrench F;
     inertial_wrench(&F, workspace->inertia.body + b, m->velocity.body + b,
                     m->acceleration.body + b);

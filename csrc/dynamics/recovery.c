@@ -17,9 +17,8 @@
 #define MUCH 1e4
 #define FINER 0.1
 #define SECOND_MOST 1e-5
-/* Passes, until violations change by less, in lengths; in the last one by NEAR_LENGTH. */
+/* Passes, until violations change by next to nothing; in the last one by NEAR_LENGTH. */
 #define PASSES 12
-#define SETTLED 1e-6
 
 /* ---------------------------------------------------------------- what counts how much */
 
@@ -308,7 +307,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
     } else {
       break;
     }
-    if (found && change <= SETTLED * one->length) {
+    if (found && change <= SLIGHT * one->length) {
       return QD_OK;
     }
     compliance = fmax(found ? FINER * compliance : least, least);
@@ -339,7 +338,7 @@ static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *
                            const conic_program *program, double scale) {
   const qd_status status = find_give(w, one, options, program, scale, GIVES_ALL);
   fill_compliance(w, one, &program->program, GIVES_ALL, scale);
-  const int gone = largest_give(&w->problem, one, scale) <= SETTLED * one->length;
+  const int gone = largest_give(&w->problem, one, scale) <= SLIGHT * one->length;
   if (status == QD_OK && gone) {
     clear_give(&w->problem, one);
     return QD_OK;

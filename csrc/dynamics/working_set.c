@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
@@ -12,8 +13,6 @@
 #define SHARE_OF_SIZE 1e-3
 /* A limit, if its gap is at most so many times the commanded motion of its DOF. */
 #define LIMIT_REACH 2.0
-/* What is left of a gap, relative to the numbers that it is made of, that counts as near. */
-#define NEAR 1e-6
 /* The same of contacts where delta is not the solution. Of shaken and settling spheres, 0.05 leaves
  * more of them for another round, 0.2 brings in more that carry nothing: a twentieth to an eighth
  * longer. */
@@ -166,7 +165,7 @@ static int extend_limits(working_set *s, const qd_model *model, const qd_step_op
   for (int dof = 0; dof < model->nv; ++dof) {
     for (int upper = 0; upper < 2 && has_limits(model, o, dof); ++upper) {
       const double gap = limit_gap(model, q, dof, upper), moved = upper ? -delta[dof] : delta[dof];
-      if (!s->limit[2 * dof + upper] && !(gap + moved > NEAR * fabs(delta[dof]))) {
+      if (!s->limit[2 * dof + upper] && !(gap + moved > SLIGHT * fabs(delta[dof]))) {
         s->limit[2 * dof + upper] = 1;
         ++added;
       }
@@ -186,8 +185,8 @@ static int pulls_within(const qd_model *model, const qd_step_options *o, const q
   const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator], damping_rate(o)};
   const actuator_force found = actuator_force_at(model, actuator, &at);
   const double force = found.at_rest - found.stiffness * d;
-  return found.stiffness > 0.0 && force - range[0] > NEAR * fabs(range[0]) &&
-         range[1] - force > NEAR * fabs(range[1]);
+  return found.stiffness > 0.0 && force - range[0] > SLIGHT * fabs(range[0]) &&
+         range[1] - force > SLIGHT * fabs(range[1]);
 }
 
 static void choose_forces(working_set *s, const qd_model *model, const qd_step_options *o,
@@ -333,7 +332,7 @@ int working_set_extend(working_set *s, const qd_model *model, const qd_step_opti
     return forces;
   }
   fill_twists(s, model, k, delta);
-  const double near = rough ? ROUGHLY_NEAR : NEAR;
+  const double near = rough ? ROUGHLY_NEAR : SLIGHT;
   const int added =
       extend_limits(s, model, options, input->q, delta) + extend_contacts(s, options, c, near);
   s->left_out -= added;

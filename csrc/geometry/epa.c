@@ -12,7 +12,6 @@
 enum { EPA_EDGES = 3 * EPA_VERTICES };
 
 /* Offsets hold this rounding, relative to the shapes; faces see points this far out. */
-static const double ROUNDING = 1e-13, SEEN = 1e-15;
 /* Facets whose normals are nearer to each other than this lead to the same way out. */
 static const double LEAN = 1e-3;
 
@@ -306,7 +305,7 @@ int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double d
       least = p->face[f].offset < p->face[least].offset ? f : least;
     }
     const facet nearest = p->face[least];
-    if (nearest.offset >= depth - ROUNDING * pair->size && best < INFINITY) {
+    if (nearest.offset >= depth - CANCELLED * pair->size && best < INFINITY) {
       return 0;
     }
     const double height = add_vertex(p, pair, nearest.m);
@@ -319,7 +318,7 @@ int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double d
     if (height - nearest.offset <= tolerance || p->vertex_count >= EPA_VERTICES) {
       break;
     }
-    p->whole = expand(p, least, SEEN * pair->size);
+    p->whole = expand(p, least, LAST_DIGITS * pair->size);
     if (!p->whole) {
       break;
     }
@@ -351,7 +350,7 @@ int epa_other(polytope *p, const convex_pair *pair, const double n[3], double de
     }
     const facet nearest = p->face[least];
     const double height = add_vertex(p, pair, nearest.m);
-    p->whole = expand(p, least, SEEN * pair->size);
+    p->whole = expand(p, least, LAST_DIGITS * pair->size);
     if (height < depth) {
       out->gap = -height;
       vec3_scale(out->n, nearest.m, -1.0);

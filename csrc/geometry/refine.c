@@ -14,12 +14,6 @@
 #include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
-/* What will do where the conditions meet in the border of two features, or sizes are very unequal:
- * the distance is in error by the square of it. */
-static const double ENOUGH = 1e-8;
-/* Lines and faces that are hardly not parallel: the pivots of closest.c let them turn no further,
- * and the distance is in error by this tilt over their lengths. */
-static const double TILTED = 1e-10;
 /* Less progress than this in a step on the same features is none. The first steps of very unequal
  * shapes may show none. */
 static const double STUCK = 0.9;
@@ -205,8 +199,12 @@ static int certified(const refinement *r, double tolerance) {
   return fabs(bound - current_gap(r)) <= tolerance * r->pair->size + slack;
 }
 
+/* Where the conditions meet in the border of two features, or sizes are very unequal, the distance
+ * is in error by the square. Lines and faces that are hardly not parallel: the pivots of closest.c
+ * let them turn no further, and the distance is in error by that tilt over their lengths. */
 static int enough(const refinement *r, double error) {
-  return error <= ENOUGH && certified(r, error <= TILTED ? 2.0 * error + CANCELLED : CANCELLED);
+  const double tilt = error <= WORKED_OUT ? 2.0 * error : 0.0;
+  return error <= HALF_DIGITS && certified(r, tilt + CANCELLED);
 }
 
 /* Both points over to their features' neighbours, where they have left them. */
@@ -237,7 +235,7 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
       to_world(&r);
       continue;
     }
-    if (error <= ENOUGH && error < best_error) {
+    if (error <= HALF_DIGITS && error < best_error) {
       best = r;
       best_error = error;
     }
@@ -260,7 +258,7 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
     }
     to_world(&r);
   }
-  if (best_error <= ENOUGH && enough(&best, best_error)) { /* to and fro over a border */
+  if (best_error <= HALF_DIGITS && enough(&best, best_error)) { /* to and fro over a border */
     take(&best, contact, feature);
     return 1;
   }

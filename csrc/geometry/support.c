@@ -1,12 +1,10 @@
 /* Support points: the farthest point of a core along a direction. Ties go to the positive side. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 #include "qdsim.h"
-
-/* Where roughly found points stand: relative to the shapes. */
-static const double BESIDE = 1e-6;
 
 /* In the frame of the shape. n need not be a unit vector. */
 static void core_support(double x[3], const placed_shape *shape, const double n[3]) {
@@ -69,5 +67,5 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
   }
   out->size = shape_extent(a) + shape_extent(b);
   out->roughness = shape_roughness(a) + shape_roughness(b);
-  out->beside = BESIDE;
+  out->beside = SLIGHT; /* where roughly found points stand */
 }

@@ -26,7 +26,6 @@
 #include "base/vec3.h"
 
 static const double TINY = 1e-15; /* as MuJoCo: lengths and squares of lengths that are none */
-static const double QUARTER = 1.5707963267948966;
 enum { ITERATIONS = 100 };
 
 /* ---------------------------------------------------------------- in the plane */
@@ -103,7 +102,7 @@ static int turn_around(double touch[2][2], double *angle, const double p[2][2], 
     memcpy(touch, other, sizeof other);
   }
   *angle = atan2(turn * cross2(touch[0], touch[1]), dot2(touch[0], touch[1]));
-  *angle += *angle < -CALLERS_ROUNDING ? 4.0 * QUARTER : 0.0;
+  *angle += *angle < -CALLERS_ROUNDING ? 2.0 * HALF_TURN : 0.0;
   *angle = fmax(0.0, *angle);
   return turn;
 }
@@ -120,7 +119,7 @@ static int touch_inside(double touch[2], const double p[2][2], double radius) {
   }
   const double A = radius / l[0], B = radius / l[1], cross = cross2(p[0], p[1]);
   const double between = atan2(fabs(cross), dot2(p[0], p[1]));
-  double a = QUARTER;
+  double a = 0.5 * HALF_TURN;
   for (int i = 0; i < ITERATIONS; ++i) {
     const double s = sin(a), c = cos(a);
     const double F = 2.0 * a - asin(A * s) - asin(B * s) - between;

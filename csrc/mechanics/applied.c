@@ -17,7 +17,7 @@ void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int b
 void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                        const double *applied) {
   for (int b = 0; b < model->body_count; ++b) {
-    applied_wrench(scratch + b, model, k, b, applied + APPLIED_WRENCH * b);
+    applied_wrench(scratch + b, model, k, b, applied + QD_WRENCH * b);
   }
   for (int b = model->body_count - 1; b > 0; --b) {
     wrench_axpy(scratch + model->body_parent[b], 1.0, scratch + b);
@@ -30,7 +30,7 @@ void applied_add_force(double *force, wrench *scratch, const qd_model *model, co
 void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const double *applied) {
   for (int b = 1; b < model->body_count; ++b) {
-    const double *force = applied + APPLIED_WRENCH * b;
+    const double *force = applied + QD_WRENCH * b;
     double com[3];
     int count;
     const int *chain = body_chain(model, b, &count);

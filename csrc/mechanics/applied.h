@@ -5,8 +5,6 @@
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
-#define APPLIED_WRENCH 6 /* numbers per body: force N, moment Nm */
-
 /* com = a body's centre of mass in the world */
 void body_com(double com[3], const qd_model *model, const kinematics *k, int body);
 

@@ -125,7 +125,7 @@ void kinematics_compute(const qd_model *model, const double *q, const double *mo
   for (int b = 1; b < model->body_count; ++b) {
     moving_pose X;
     if (mocap != NULL && model->body_mocap[b] >= 0) {
-      pose_take(&X, mocap + MOCAP_POSE * model->body_mocap[b]);
+      pose_take(&X, mocap + QD_POSE * model->body_mocap[b]);
     } else {
       pose_attach(&X, model, k, b);
     }

@@ -16,8 +16,6 @@ typedef struct screw {
   double v[3];
 } screw;
 
-#define MOCAP_POSE 7 /* numbers of a mocap body's pose: position m, quaternion */
-
 typedef struct kinematics {
   double *body_pos;  /* (nb, 3) world */
   double *body_quat; /* (nb, 4) world */

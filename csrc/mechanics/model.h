@@ -3,14 +3,13 @@
 #define QD_MECHANICS_MODEL_H
 
 #include "base/arena.h"
+#include "base/vec3.h"
 #include "geometry/clouds/cloud.h"
 #include "geometry/height_fields/height_field.h"
 #include "geometry/meshes/mesh.h"
 #include "geometry/pressure_fields/field.h"
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
-
-#define HALF_TURN 3.141592653589793
 
 /* What may vary between two robots of one topology: all doubles, one contiguous block. */
 typedef struct model_parameters {

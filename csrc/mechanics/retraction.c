@@ -52,18 +52,18 @@ qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *j
 
 void qd_mocap_default(const qd_model *m, double *mocap) {
   for (int i = 0; i < m->mocap_count; ++i) {
-    vec3_copy(mocap + MOCAP_POSE * i, m->body_pos + 3 * m->mocap_body[i]);
-    memcpy(mocap + MOCAP_POSE * i + 3, m->body_quat + 4 * m->mocap_body[i], 4 * sizeof(double));
+    vec3_copy(mocap + QD_POSE * i, m->body_pos + 3 * m->mocap_body[i]);
+    memcpy(mocap + QD_POSE * i + 3, m->body_quat + 4 * m->mocap_body[i], 4 * sizeof(double));
   }
 }
 
 qd_status qd_mocap_normalize(const qd_model *m, const double *mocap, double *mocap_out,
                              int *index) {
   for (int i = 0; i < m->mocap_count; ++i) {
-    const double *from = mocap + MOCAP_POSE * i;
-    double *to = mocap_out + MOCAP_POSE * i;
+    const double *from = mocap + QD_POSE * i;
+    double *to = mocap_out + QD_POSE * i;
     *index = i;
-    for (int k = 0; k < MOCAP_POSE; ++k) {
+    for (int k = 0; k < QD_POSE; ++k) {
       if (!isfinite(from[k])) {
         return QD_NOT_FINITE;
       }

@@ -9,8 +9,8 @@
 participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
-  const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
+  const size_t nw = QD_WRENCH * (size_t)model->body_count;
+  const size_t nt = (size_t)model->tendon_count, nm = QD_POSE * (size_t)model->mocap_count;
   const size_t nb = QD_BRISTLES * (size_t)model->soft_pair_count;
   participant *p =
       calloc(1, sizeof *p + (nq + nu + 6 * nv + nw + nm + nb + 2 * (nf + nt)) * sizeof(double));

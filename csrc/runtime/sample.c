@@ -29,7 +29,7 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
                       const double *v) {
   const qd_model *model = job->model;
   const qd_batch_input *in = job->input;
-  const size_t nv = (size_t)model->nv, nw = APPLIED_WRENCH * (size_t)model->body_count;
+  const size_t nv = (size_t)model->nv, nw = QD_WRENCH * (size_t)model->body_count;
   if (v != NULL) {
     memcpy(p->v, v, nv * sizeof(double));
   }
@@ -199,10 +199,10 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
     memcpy(s->tau, p->tau, (size_t)model->nv * sizeof(double));
   }
   if (in->wrench != NULL) {
-    memcpy(s->wrench, p->wrench, APPLIED_WRENCH * (size_t)model->body_count * sizeof(double));
+    memcpy(s->wrench, p->wrench, QD_WRENCH * (size_t)model->body_count * sizeof(double));
   }
   if (in->mocap != NULL) {
-    memcpy(s->mocap, p->mocap, MOCAP_POSE * (size_t)model->mocap_count * sizeof(double));
+    memcpy(s->mocap, p->mocap, QD_POSE * (size_t)model->mocap_count * sizeof(double));
   }
   s->input = (qd_step_input){.q = s->q,
                              .v = options->dynamic ? s->v : NULL,

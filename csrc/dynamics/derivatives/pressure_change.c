@@ -507,9 +507,6 @@ static void sum_wrenches(direction *d, pressure_change *out) {
   }
 }
 
-/* Polygons that carry so little of the pressure may have no derivative. */
-#define CARRIES 1e-6
-
 /* How each polygon changes by relative motions and moduli. */
 static int change_polygons(const pressure_changes *c, const solved_step *s, direction *d) {
   const pressure_contact *soft = &s->w->problem.soft;
@@ -529,7 +526,7 @@ static int change_polygons(const pressure_changes *c, const solved_step *s, dire
     double *by = c->polygon + (size_t)i * POLYGON_NUMBERS * POLYGON_BY;
     const int is_regular = field_polygon_change(by, at, soft->vertex + 3 * (size_t)at->vertex_start,
                                                 side, d->pair->centre);
-    regular &= is_regular || at->area * at->pressure < CARRIES * d->pair->pressed;
+    regular &= is_regular || at->area * at->pressure < SLIGHT * d->pair->pressed;
     for (int k = 0; k < POLYGON_BY; ++k) {
       d->pressed_by[k] += by[POLYGON_BY * 6 + k];
     }

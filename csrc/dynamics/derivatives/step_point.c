@@ -60,7 +60,7 @@ static void compute_forces(wrench *forces, const solved_step *s) {
   }
   for (int b = 1; s->input->wrench != NULL && b < s->model->body_count; ++b) {
     wrench W;
-    applied_wrench(&W, s->model, &w->kinematics, b, s->input->wrench + APPLIED_WRENCH * b);
+    applied_wrench(&W, s->model, &w->kinematics, b, s->input->wrench + QD_WRENCH * b);
     wrench_axpy(forces + b, 1.0, &W);
   }
   pressure_derivative_forces(forces, s);

@@ -194,7 +194,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   const int yields = contact_yields(model, o, contact->pair);
   if (!(yields && o->dynamic) &&
       squared[0] <=
-          fmax(NEGLIGIBLE * NEGLIGIBLE, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
+          fmax(NEGLIGIBLE * NEGLIGIBLE, HALF_DIGITS * HALF_DIGITS * (squared[1] + squared[2])) &&
       contact_never_parts(model, p->variable_of_dof, k, c, index)) {
     return;
   }

@@ -65,5 +65,5 @@ int contact_never_parts(const qd_model *model, const int *variable_of_dof, const
       }
     }
   }
-  return change <= fmax(NEGLIGIBLE * NEGLIGIBLE, NORMAL_ZERO * NORMAL_ZERO * sliding);
+  return change <= fmax(NEGLIGIBLE * NEGLIGIBLE, HALF_DIGITS * HALF_DIGITS * sliding);
 }

@@ -1,12 +1,8 @@
 #include "dynamics/problem/pressure_friction.h"
 
 #include "base/quat.h"
+#include "base/rounding.h"
 #include "base/symmetric.h"
-
-/* Ways in which bristles may be stretched count as none where all of a patch resists them by less
- * than this share of the stiffest: along the normal of a flat one. Tenfold or a tenth: no test
- * knows. */
-#define RESISTS 1e-8
 
 double pressure_friction_part(const qd_step_options *o) {
   return o->patch_law == QD_PATCH_BRISTLE ? o->h / (o->h + o->bristle_time) : 0.0;
@@ -146,7 +142,7 @@ static void stretch_of(double x[6], double K[36], const double load[6]) {
     for (int i = 0; i < 6; ++i) {
       along += V[6 * i + k] * load[i];
     }
-    for (int i = 0; i < 6 && values[k] > RESISTS * most; ++i) {
+    for (int i = 0; i < 6 && values[k] > HALF_DIGITS * most; ++i) {
       x[i] += along / values[k] * V[6 * i + k];
     }
   }

@@ -25,10 +25,6 @@
 /* Of the largest force or multiplier: less is none. */
 #define NO_FORCE 1e-7
 
-/* A normal motion that is such a part of the sliding is less than what shapes are known to
- * (meshes come in single precision). */
-#define NORMAL_ZERO 1e-8
-
 /* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
  * dropped because nothing free moves it, or because it never parts. */
 typedef enum offset_kind {

@@ -13,7 +13,7 @@ enum {
 };
 
 /* A polyhedron. The frame is the geometry's, moved to the centroid. Triangles that lie in one plane
- * (to FLAT of the radius, mesh_build.c) are one polygon; edges are where two polygons meet,
+ * (to SLIGHT of the radius, mesh_build.c) are one polygon; edges are where two polygons meet,
  * straight from corner to corner. Polygons are counterclockwise seen from outside. */
 typedef struct convex_mesh {
   double center[3]; /* of the frame, in the given frame: the centroid */

@@ -3,7 +3,7 @@
  * Files hold coordinates in single precision, so what was drawn as one plane is a set of triangles
  * whose normals differ, and small triangles have planes that vertices far away stand out of. They
  * are put together: from large triangles to small ones, neighbours join
- * that lie in the plane of the first to FLAT. What comes out must be a polyhedron again, polygons
+ * that lie in the plane of the first to SLIGHT. What comes out must be a polyhedron again, polygons
  * with three neighbours at least, each met along one edge; sets that are none fall apart into their
  * triangles. */
 #include <math.h>
@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/block.h"
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/meshes/mesh.h"
 #include "geometry/meshes/mesh_braces.h"
@@ -19,7 +20,7 @@
 
 /* Relative to the radius: what counts as one plane; how far a vertex may stand out of a face that
  * was said to be of the hull; the least thickness of a solid. */
-static const double FLAT = 1e-6, CONVEX = 1e-3, THICK = 1e-5;
+static const double CONVEX = 1e-3, THICK = 1e-5;
 /* So many products of vertices and faces are all looked at. */
 static const double CHECK_ALL_MOST = 1e6;
 
@@ -100,14 +101,14 @@ static int is_sliver(const builder *b, int f) {
              b->t.vertex + 3 * half_edge_from(&b->t, 3 * f + k));
     longest = fmax(longest, vec3_dot(side, side));
   }
-  return !(2.0 * b->area[f] > FLAT * b->radius * sqrt(longest));
+  return !(2.0 * b->area[f] > SLIGHT * b->radius * sqrt(longest));
 }
 
 /* 1 if the triangle lies in the plane of another one. */
 static int in_plane(const builder *b, int f, int seed) {
   const double *normal = b->normal + 3 * seed;
   const double level = vec3_dot(normal, b->t.vertex + 3 * b->t.face[3 * seed]);
-  const double tolerance = FLAT * b->radius;
+  const double tolerance = SLIGHT * b->radius;
   for (int k = 0; k < 3; ++k) {
     const double height = vec3_dot(normal, b->t.vertex + 3 * b->t.face[3 * f + k]) - level;
     if (!(fabs(height) <= tolerance)) {

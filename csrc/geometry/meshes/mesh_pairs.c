@@ -5,15 +5,13 @@
  * not among them. A centre inside a mesh leaves by the nearest face, of equals the first. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 #include "geometry/meshes/mesh_surface.h"
 #include "geometry/pairs/face_manifold.h"
 #include "geometry/pairs/pairs.h"
 #include "qdsim.h"
-
-/* Of the distance; GJK ends on polyhedra. */
-static const double GJK_TOLERANCE = 1e-10;
 
 int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double margin,
                        contact_point *out) {
@@ -56,7 +54,7 @@ int mesh_sphere_collide(const placed_shape *a, const placed_shape *b, double mar
   int feature[2];
   vec3_copy(ball.pos, b->pos);
   convex_pair_init(&pair, a, &ball);
-  if (!gjk_closest(&pair, GJK_TOLERANCE, margin + b->size[0], &witness)) {
+  if (!gjk_closest(&pair, WORKED_OUT, margin + b->size[0], &witness)) {
     leave_by_face(out, a, &ball, feature);
   } else if (witness.gap - b->size[0] > margin) {
     return 0;

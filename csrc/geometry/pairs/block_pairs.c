@@ -17,12 +17,6 @@
 #include "geometry/surface.h"
 #include "qdsim.h"
 
-/* Edges closer to parallel than this have no product. */
-static const double EDGE_SINE = 1e-8;
-/* An edge must beat the faces by this, relative to the shapes. */
-static const double EDGE_GAIN = 1e-13;
-static const double COVERED = 1e-10;
-
 static const int PLACE[3] = {1, 3, 9};
 
 typedef struct core_block {
@@ -91,7 +85,7 @@ static int largest_bound(bound *out, bound *faces, const block_pair *pair, doubl
     if (gap > range) {
       return 0;
     }
-    if (gap > out->gap + (out->gap > -INFINITY ? EDGE_GAIN * pair->size : 0.0)) {
+    if (gap > out->gap + (out->gap > -INFINITY ? CANCELLED * pair->size : 0.0)) {
       out->gap = gap;
       vec3_copy(out->n, n);
       out->face = k;
@@ -104,7 +98,7 @@ static int largest_bound(bound *out, bound *faces, const block_pair *pair, doubl
         continue;
       }
       vec3_cross(n, pair->block[0].axis[i], pair->block[1].axis[j]);
-      if (vec3_normalize(n) < EDGE_SINE) {
+      if (vec3_normalize(n) < HALF_DIGITS) {
         continue;
       }
       vec3_normalize(n);
@@ -112,7 +106,7 @@ static int largest_bound(bound *out, bound *faces, const block_pair *pair, doubl
       if (gap > range) {
         return 0;
       }
-      if (gap > out->gap + EDGE_GAIN * pair->size) {
+      if (gap > out->gap + CANCELLED * pair->size) {
         out->gap = gap;
         vec3_copy(out->n, n);
         out->face = -1;
@@ -208,7 +202,7 @@ static void nearest_vertices(core_contact *out, const block_pair *pair) {
         vertex_feature += side * PLACE[i];
       }
       const double gap = vertex_distance(face, vertex, n, foot, &feature);
-      if (gap < out->gap - EDGE_GAIN * pair->size) {
+      if (gap < out->gap - CANCELLED * pair->size) {
         out->gap = gap;
         vec3_scale(out->n, n, k == 0 ? 1.0 : -1.0);
         vec3_set(arm, 0.0, 0.0, 0.0);
@@ -250,7 +244,7 @@ static int face_realises(const block_pair *pair, const bound *best) {
   const int face = 2 * axis + ((k == 0 ? along : -along) > 0.0);
   const int count = face_manifold(owner->shape, face, other->shape, contacts);
   for (int i = 0; i < count; ++i) {
-    if (contacts[i].dist + other->skin <= best->gap + COVERED * pair->size) {
+    if (contacts[i].dist + other->skin <= best->gap + WORKED_OUT * pair->size) {
       return 1;
     }
   }

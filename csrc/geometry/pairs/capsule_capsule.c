@@ -15,14 +15,12 @@
  * The normal then turns with the capsule it meets. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/pairs/line_manifold.h"
 #include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
 #include "geometry/surface.h"
-
-/* Closest points count besides the ends of the overlap if closer by this, relative to the sizes. */
-static const double CLOSER_LEAST = 1e-10;
 
 typedef struct segment_pair {
   const placed_shape *a, *b;
@@ -165,7 +163,7 @@ static int overlap_contacts(contact_point out[2], const segment_pair *pair) {
   }
   const double middle = vec3_dot(pair->d, pair->u), reach = half_b * fabs(pair->cosine);
   const double low = fmax(-half_a, middle - reach), high = fmin(half_a, middle + reach);
-  if (!(high - low > OVERLAP_LEAST * pair->size)) {
+  if (!(high - low > SLIGHT * pair->size)) {
     return 0;
   }
   const int same_way = pair->cosine > 0.0 ? 1 : -1;
@@ -203,7 +201,7 @@ int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double
   }
   ++candidate_count;
   if (candidate_count == 3 &&
-      !(closest->dist < fmin(candidate[0].dist, candidate[1].dist) - CLOSER_LEAST * pair.size)) {
+      !(closest->dist < fmin(candidate[0].dist, candidate[1].dist) - WORKED_OUT * pair.size)) {
     candidate_count = 2;
   }
   for (int k = 0; k < candidate_count; ++k) {

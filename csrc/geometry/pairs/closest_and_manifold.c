@@ -8,6 +8,7 @@
  * out. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/pairs/face_manifold.h"
 #include "geometry/pairs/line_manifold.h"
@@ -23,11 +24,9 @@ static const double MANIFOLD_COSINE = 0.995;
 static const double ALIGNED = 5e-11;
 /* The same for caps, whose hexagons are as coarse as that anyway: some 1e-3 rad (CAP_COVERED). */
 static const double CAP_ALIGNED = 5e-7;
-/* What closest points are known to, relative to the shapes. */
-static const double KNOWN = 1e-10;
 
 static double known_to(const placed_shape *a, const placed_shape *b) {
-  return KNOWN * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
+  return WORKED_OUT * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
 }
 
 int contacts_reduce(contact_point *contacts, int count, int limit, int nearest) {

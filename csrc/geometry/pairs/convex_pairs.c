@@ -10,6 +10,7 @@
  * the manifold's vertices at its ends. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 #include "geometry/pairs/face_manifold.h"
@@ -32,8 +33,6 @@ static const double SLOPE = 8.0;
 /* Of the overlap: points this close to a bound are on it where it is looked at closely. */
 static const double FINE = 1e-2;
 enum { OTHERS_MOST = 4 };
-/* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
-static const double DEEPER = 1e-12;
 
 /* Face i of those that are tried: its normal, from A into B. Returns 0 beyond the last one. Meshes
  * of many faces leave them to the polytope. */
@@ -124,7 +123,7 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
   vec3_copy(best.x[owner], best.x[1 - owner]);
   vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
   face = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
-  *in_face = is_in_face(pair, owner, best.x[owner], face, DEEPER);
+  *in_face = is_in_face(pair, owner, best.x[owner], face, NEGLIGIBLE);
   if (!*in_face && !is_in_face(pair, owner, best.x[owner], face, pair->beside)) {
     move_opposite(pair, &best);
   }
@@ -137,7 +136,7 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
  * part the cores along the witness's n, find closest points, move back. Returns 0 if they still
  * overlap. */
 static int parted_start(const convex_pair *pair, const convex_witness *from, convex_witness *out) {
-  const double shift = PARTED * fmax(-from->gap, DEEPER * pair->size);
+  const double shift = PARTED * fmax(-from->gap, NEGLIGIBLE * pair->size);
   double x_a[3], x_b[3];
   convex_pair parted = *pair;
   vec3_axpy(parted.d, shift, from->n);
@@ -203,7 +202,7 @@ static int refine_overlap(const convex_pair *pair, const convex_witness *witness
                           contact_point *refined, int feature[2]) {
   convex_witness parted;
   convex_pair fine = *pair;
-  fine.beside = fmin(pair->beside, FINE * fmax(-witness->gap / pair->size, DEEPER));
+  fine.beside = fmin(pair->beside, FINE * fmax(-witness->gap / pair->size, NEGLIGIBLE));
   return (closest_refine(pair, witness, refined, feature) && refined->dist >= least) ||
          (parted_start(pair, witness, &parted) && closest_refine(pair, &parted, refined, feature) &&
           refined->dist >= least) ||
@@ -243,7 +242,7 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
   contact_point refined;
   int refined_feature[2], found = 0, in_face;
   const double skin = pair->skin[0] + pair->skin[1];
-  const double rough = SLOPE * pair->roughness, rounding = DEEPER * pair->size + rough;
+  const double rough = SLOPE * pair->roughness, rounding = NEGLIGIBLE * pair->size + rough;
   const double face_gap = face_closest(pair, closest, feature, &in_face);
   const double side_gap = side_closest(pair, &side), known = fmax(face_gap, side_gap);
   witness.gap = -INFINITY;
@@ -262,7 +261,7 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
   }
   if (found) {
     /* beside a face's edge the distances are the same to the square of what is beside it */
-    const double better = in_face ? 1e-2 * DEEPER * pair->size + rough : -rounding;
+    const double better = in_face ? 1e-2 * NEGLIGIBLE * pair->size + rough : -rounding;
     if (refined.dist > face_gap - skin + better) {
       *closest = refined;
       memcpy(feature, refined_feature, sizeof refined_feature);
@@ -289,7 +288,7 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
       return 0;
     }
     if (apart && closest_refine(pair, &witness, closest, feature) &&
-        closest->dist >= witness.gap - skin - DEEPER * pair->size - rough) {
+        closest->dist >= witness.gap - skin - NEGLIGIBLE * pair->size - rough) {
       return 1;
     }
   }

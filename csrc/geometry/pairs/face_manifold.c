@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/surface.h"
 #include "qdsim.h"
@@ -28,10 +29,6 @@ enum { LABEL_BRACE = LABEL_EDGE + MESH_OUTLINE_MAX }; /* vertices about the part
 enum { LABEL_BITS = 6, PART_AT = 2 * LABEL_BITS, INDEX_BITS = 23, FACE_AT = PART_AT + INDEX_BITS };
 enum { CYLINDER_LOWEST_LINE = 2 }; /* of the other; 0 and 1 are the caps, as for owners */
 
-static const double PI = 3.14159265358979323846;
-/* Vertices this far outside a side, relative to the shapes, count as inside: boxes of equal size in
- * a stack keep their own vertices. */
-static const double SIDE_TOLERANCE = 1e-9;
 /* A cylinder closer to standing than to lying on a face shows it a cap. */
 static const double CAP_COSINE = 0.70710678118654752;
 
@@ -167,7 +164,7 @@ static double face_side(double normal[3], double vertex[3], const placed_shape *
     vec3_axpy(vertex, cv * shape->size[j], v);
     return shape->size[c != 0 ? i : j];
   }
-  const double r = shape->size[0], middle = PI / CAP_SIDES, angle = 2.0 * k * middle;
+  const double r = shape->size[0], middle = HALF_TURN / CAP_SIDES, angle = 2.0 * k * middle;
   mat3_column(u, shape->rot, 0);
   mat3_column(v, shape->rot, 1);
   vec3_scale(vertex, u, r * cos(angle));
@@ -357,7 +354,7 @@ int face_manifold(const placed_shape *owner, int face, const placed_shape *other
   if (part < 0) {
     return 0;
   }
-  const double tolerance = SIDE_TOLERANCE * (shape_extent(owner) + shape_extent(other));
+  const double tolerance = CALLERS_ROUNDING * (shape_extent(owner) + shape_extent(other));
   int count = part_polygon(vertices, other, part, normal), kept = 0;
   count = clip(vertices, count, owner, face, tolerance);
   if (other->type == QD_MESH) {

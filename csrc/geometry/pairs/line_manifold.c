@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 #include "geometry/meshes/mesh_surface.h"
@@ -136,7 +137,7 @@ int line_manifold(const placed_shape *a, const placed_shape *b, const contact_po
   const double cosine = vec3_dot(la.axis, lb.axis), same_way = cosine > 0.0 ? 1.0 : -1.0;
   const double middle = vec3_dot(d, la.axis), reach = lb.half * fabs(cosine);
   const double low = fmax(-la.half, middle - reach), high = fmin(la.half, middle + reach);
-  if (!(high - low > OVERLAP_LEAST * pair.size)) {
+  if (!(high - low > SLIGHT * pair.size)) {
     return 0;
   }
   for (int k = 0; k < 2; ++k) {

@@ -8,8 +8,6 @@
 /* Lines closer to parallel than this (half a degree), and as close to normal to the contact's
  * normal, lie side by side. */
 #define PARALLEL_SINE 1e-2
-/* Shorter overlaps, relative to the shapes, count as none. */
-#define OVERLAP_LEAST 1e-6
 
 /* Contacts at both ends of the overlap, each the end of one line against the other line, features
  * as of closest points: 2, or 0 where the shapes have no lines here, or these are not parallel (to

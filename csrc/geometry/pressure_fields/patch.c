@@ -13,9 +13,6 @@
 #include "base/rounding.h"
 #include "base/vec3.h"
 
-/* Gradients that differ by less than this share have no plane between them. */
-#define PARALLEL 1e-8
-
 typedef struct query {
   field_pair pair;
   double filter; /* cosine of the largest angle between normal and gradient; -3: none */
@@ -241,8 +238,8 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_moved
   const double steepest = larger(steepness, scale[1] * second->steepness);
   const double room = steepest * q->near;
   by->stiffness = vec3_norm(normal);
-  if (!(by->stiffness > PARALLEL * steepest)) {
-    q->ties += fabs(offset) <= PARALLEL * scale[0] * first->most;
+  if (!(by->stiffness > HALF_DIGITS * steepest)) {
+    q->ties += fabs(offset) <= HALF_DIGITS * scale[0] * first->most;
     return;
   }
   if ((second->plane_count == 4 && passes_by(second->corner, normal, offset, room, heights)) ||

@@ -10,8 +10,6 @@
 
 /* Relative motions of the first body, and what its modulus does. */
 #define DIRECTIONS 7
-/* A face in the plane of the polygon: sine of the angle between them. */
-#define IN_PLANE 1e-8
 /* Beside a polygon's size: edges that are shorter hardly count. */
 #define SHORT 1e-4
 
@@ -202,7 +200,7 @@ static int add_edge(state *s, const double *a, const double *b, double turn) {
   vec3_scale(nu, nu, turn);
   vec3_normalize(nu);
   const face *on = face_of(s, a, b, &both);
-  if (on == NULL || !(fabs(vec3_dot(on->normal, nu)) > IN_PLANE)) {
+  if (on == NULL || !(fabs(vec3_dot(on->normal, nu)) > HALF_DIGITS)) {
     return !counts;
   }
   add_edge_on(s, on, a, b, nu, length);

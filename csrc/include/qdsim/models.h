@@ -58,6 +58,8 @@ typedef enum qd_tendon_part {
   QD_TENDON_PULLEY     /* lengths and force are divided from here to the next pulley */
 } qd_tendon_part;
 
+#define QD_WRENCH 6           /* numbers of a wrench: force N, moment Nm */
+#define QD_POSE 7             /* numbers of a pose: position m, quaternion */
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in constraint_force */
 
 /* How the second-order step uses MuJoCo's K and B. */

@@ -3,12 +3,6 @@
 
 #include <math.h>
 
-/* Below this, a contact normal counts as parallel to a planar model's normal: use the general axes.
- */
-#define PARALLEL 1e-6
-/* Cosine. Of axes that make other tangents it is at least a half where no plane is the model's. */
-#define OTHER_AXIS 1e-6
-
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
   c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
@@ -71,7 +65,7 @@ int collision_out_of_range(const collision *c, const qd_model *model, int a, int
 }
 
 void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]) {
-  if (model->planar && 1.0 - fabs(vec3_dot(n, model->planar_normal)) > PARALLEL) {
+  if (model->planar && 1.0 - fabs(vec3_dot(n, model->planar_normal)) > SLIGHT) {
     vec3_copy(axis, model->planar_normal);
     return;
   }
@@ -120,7 +114,7 @@ static int has_mujoco_tangents(tangent_axis *out, const collision *c, const qd_m
   mujoco_tangent_axis(out, c, model, contact);
   contact_tangent_axis(own, model, contact->frame);
   vec3_cross(t1, out->axis, contact->frame);
-  return out->side >= 0 || fabs(vec3_dot(own, t1)) > OTHER_AXIS * vec3_norm(t1);
+  return out->side >= 0 || fabs(vec3_dot(own, t1)) > SLIGHT * vec3_norm(t1);
 }
 
 void contact_frame_axis(tangent_axis *out, const collision *c, const qd_model *model,

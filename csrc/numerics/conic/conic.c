@@ -158,7 +158,7 @@ static outcome run_cuts(conic_task *task) {
                    (!task->strict && conic_shares_are_known(workspace)))) {
     return SOLVED;
   }
-  if (from.is_vertex || !(workspace->polish.error <= CLOSE) || !conic_resume_cuts(workspace)) {
+  if (from.is_vertex || !(workspace->polish.error <= SLIGHT) || !conic_resume_cuts(workspace)) {
     return UNPROVEN;
   }
   from.is_vertex = 1; /* more cuts show how the load spreads */

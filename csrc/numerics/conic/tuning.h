@@ -29,21 +29,9 @@
  * fail; less: iterations that a polish would save. */
 #define SHOWS 0.1
 
-/* Relative error of a point that is all but the solution: what a polish misses there is how
- * redundant rows share the load, and what Newton's next step leaves is rounding. More: cuts from
- * points that have diverged; less: the path for sets that cuts would have found. */
-#define CLOSE 1e-6
-
 /* Relative error that counts as arrived where rounding has ended the path. More: answers that the
  * certificate refuses; less: programs without an answer. */
 #define ACCEPTABLE 1e-7
-
-/* Share that is next to nothing: of a full step, of a row's curvature beside others, of a direction
- * that is left, of the tolerance where rounding is to end a path, of a barrier's g'z beside what it
- * is a sum of, of natural sizes between cones that touch. More: paths are given up on that recover,
- * derivatives are called exact that depend on a choice of forces; less: iterations and refinements
- * that change nothing, derivatives at a kink that nobody is told of. */
-#define SLIGHT 1e-6
 
 /* Share that is small: of a ray's largest force, in what is no part of a proof; of what is allowed,
  * for a residual that nobody looked at before; of an error, below which no progress means rounding;
@@ -98,8 +86,8 @@
 #define STIFFEST_ROW 1e10
 
 /* Of unit diagonals: a proximal term where Q alone does not hold x, and what a cost may lack of
- * being semidefinite. More bends steps, which then
- * take more repetitions; less leaves pivots of rounding. */
+ * being semidefinite. More bends steps, which then take more repetitions; less leaves pivots of
+ * rounding. */
 #define PROXIMAL_SHIFT 1e-10
 
 /* ------------------------------------------------------------ the order of methods */
@@ -218,11 +206,6 @@
  * times more and less the same. */
 #define REST_FORCE 0.1
 
-/* Error below which the last factor serves again, if no state changed. 1e-6 or 1e-5: four programs
- * of forty of b are lost to the path; less: a factor more. Measured: ten times more, 2 more
- * polished, 1 % fewer factors; ten times less, 2 % more factors. */
-#define SAME_FACTOR 1e-8
-
 /* Error of the first step with softer rows, in large programs, that may be a rise: the set changes
  * once and is then right. More: in one of ten heaps steps that lead nowhere, five factors; less:
  * polishes that are given up, and three more iterations of the path. */
@@ -234,10 +217,6 @@
 /* Relative error of the natural map of an answer that counts as polished. Less: sets that are right
  * go on to the next method; more: derivatives of sets that are not quite right. */
 #define ACCEPTED 1e-11
-
-/* The same where steps leave set and error as they are: what rows miss that contradict each other
- * by rounding. More and less: as ACCEPTED. */
-#define SETTLED 1e-10
 
 /* Of such an error: what it may still change by. */
 #define SETTLED_SHARE 0.01

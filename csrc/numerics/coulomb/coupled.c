@@ -109,7 +109,10 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
     }
     s->miss[i] = s->slip[i] - s->shift[i];
     error = larger(fabs(s->miss[i]), error);
-    if (s->slip[i] > UNDECIDED * length) {
+    /* A box that settles on four corners slides at some of them by 1e-12 to 1e-9 of its size, since
+     * no motion has them all at rest. Derivatives through the least of these slips, ratios of
+     * roundings, were wrong by up to 5 %; without all of them 0.4 % would be missing. */
+    if (s->slip[i] > WORKED_OUT * length) {
       set_slope(block, own, s->slip[i], s->slope + block->row);
       s->coupled[s->coupled_count++] = i;
     }

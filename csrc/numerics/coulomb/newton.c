@@ -20,8 +20,6 @@
 #define RISES 3
 /* of W's diagonal */
 #define NEWTON_PROXIMAL 1e-11
-/* A pivot beside its tile below which forces are not unique. */
-#define WEAKEST_PIVOT 1e-8
 
 /* Adds a cone's rows: -residual into rhs, A and B of A dlambda + B dw. Returns |residual|^2. */
 static double set_tail(qd_coulomb_workspace *work, const coulomb_contact *contact,
@@ -35,7 +33,7 @@ static double set_tail(qd_coulomb_workspace *work, const coulomb_contact *contac
   }
   size = sqrt(size);
   const int slides = size > radius;
-  work->strict &= cone->tails == 0 || fabs(size - radius) > UNDECIDED * work->force_unit;
+  work->strict &= cone->tails == 0 || fabs(size - radius) > WORKED_OUT * work->force_unit;
   const double ratio = slides ? radius / size : 1.0;
   for (int a = 0; a < cone->tails; ++a) {
     const double residual = force[a] - ratio * aim[a], along = aim[a] / size;
@@ -66,7 +64,7 @@ static double set_contact(qd_coulomb_workspace *work, int i) {
   const int is_open = contact->cones > 0 && radius <= 0.0;
   const int alone = is_open || contact->cones == 0 ? contact->dim : 1;
   double sum = 0.0;
-  work->strict &= contact->cones == 0 || fabs(radius) > UNDECIDED * work->force_unit;
+  work->strict &= contact->cones == 0 || fabs(radius) > WORKED_OUT * work->force_unit;
   for (int k = 0; k < alone; ++k) {
     const double residual = is_open ? force[k] : rho * w[k];
     *(is_open ? A + (CONE_ROWS + 1) * k : B + (CONE_ROWS + 1) * k) = is_open ? 1.0 : rho;
@@ -119,7 +117,7 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     last = error;
     coulomb_set_newton(work, 0.0, NULL);
     if (better || step == 0) {
-      *regular = work->strict && step > 0 && work->lu.weakest > WEAKEST_PIVOT && work->lu.sign > 0;
+      *regular = work->strict && step > 0 && work->lu.weakest > HALF_DIGITS && work->lu.sign > 0;
     }
     if (error <= LAST_DIGITS || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS ||
         work->stopped) {

@@ -18,11 +18,6 @@
 #include "qdsim/solvers.h"
 
 #define CONE_ROWS QD_COULOMB_DIM
-/* Of the unit of lengths or forces: a contact that is nearer to another state is in none. A box
- * that settles on four corners slides at some of them by 1e-12 to 1e-9 of its size, since no motion
- * has them all at rest. Derivatives through the least of these slips, ratios of roundings, were
- * wrong by up to 5 %; without all of them 0.4 % would be missing. */
-#define UNDECIDED 1e-10
 
 typedef struct coulomb_contact {
   int at;    /* its normal's place in vectors: four times its first tile */
@@ -81,7 +76,8 @@ struct qd_coulomb_workspace {
   void *stop_context;
   int stopped;
   double proximal; /* of W's diagonal, that a method adds to it */
-  int strict;      /* 1: in Newton's rows every contact is clearly open, sticks or slides */
+  int strict;      /* 1: in Newton's rows every contact is clearly open, sticks or slides: farther
+                      from another state than WORKED_OUT of the unit of lengths or forces */
   int multiplies;  /* 1: rows of W count multiplied by `factor` */
 };
 

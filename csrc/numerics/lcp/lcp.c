@@ -6,6 +6,7 @@
 
 #include "base/block.h"
 #include "base/lanes.h"
+#include "base/rounding.h"
 #include "numerics/lcp/lemke.h"
 #include "numerics/tiles/blas.h"
 #include "qdsim/solvers.h"
@@ -178,7 +179,7 @@ static int excludes(const qd_lcp_workspace *work, const double *M, const double 
   for (size_t i = 0; i < n; ++i) {
     wide_add(&product, q[i], u[i]);
   }
-  if (!(relative(&product) < -PIVOT_ROUNDING)) {
+  if (!(relative(&product) < -WORKED_OUT)) {
     return 0;
   }
   for (size_t j = 0; j < n; ++j) {
@@ -186,7 +187,7 @@ static int excludes(const qd_lcp_workspace *work, const double *M, const double 
     for (size_t i = 0; i < n; ++i) {
       wide_add(&sum, M[i * n + j], u[i]);
     }
-    if (!(relative(&sum) <= PIVOT_ROUNDING)) {
+    if (!(relative(&sum) <= WORKED_OUT)) {
       return 0;
     }
   }

@@ -219,7 +219,7 @@ static int flip_negative(lemke *work) {
   const double size = larger(1.0, max_norm(work->value, work->n));
   int flipped = 0;
   for (int i = 0; i < work->n; ++i) {
-    if (work->value[i] < -PIVOT_ROUNDING * size) {
+    if (work->value[i] < -WORKED_OUT * size) {
       work->basic[i] += work->basic[i] < work->n ? work->n : -work->n;
       ++flipped;
     }

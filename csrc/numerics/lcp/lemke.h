@@ -6,8 +6,6 @@
 
 /* Sweeps that bring the largest entry of every row and column to one. */
 #define SCALING_SWEEPS 6
-/* Beside the numbers that it is a sum of: less is rounding of zero. */
-#define PIVOT_ROUNDING 1e-10
 
 typedef enum lemke_end {
   LEMKE_SOLVED,

@@ -127,10 +127,9 @@ void push_body(const pushforward *p, int b) {
   const qd_model *model = p->s->model;
   differential *d = p->d;
   const double *g = model->parameters.gravity;
-  const double *applied =
-      p->s->input->wrench != NULL ? p->s->input->wrench + APPLIED_WRENCH * b : none;
+  const double *applied = p->s->input->wrench != NULL ? p->s->input->wrench + QD_WRENCH * b : none;
   const double *d_applied =
-      p->tangent[QD_BY_WRENCH] != NULL ? p->tangent[QD_BY_WRENCH] + APPLIED_WRENCH * b : none;
+      p->tangent[QD_BY_WRENCH] != NULL ? p->tangent[QD_BY_WRENCH] + QD_WRENCH * b : none;
   double com[3], d_com[3], moved[3], part[3], force[3], d_gravity[3];
   wrench W;
   body_com(com, model, &p->s->w->kinematics, b);

@@ -56,13 +56,12 @@ void pull_body(const pullback *p, int b) {
   const qd_model *model = p->s->model;
   const qd_workspace *w = p->s->w;
   differential *d = p->d;
-  const double *applied =
-      p->s->input->wrench != NULL ? p->s->input->wrench + APPLIED_WRENCH * b : NULL;
+  const double *applied = p->s->input->wrench != NULL ? p->s->input->wrench + QD_WRENCH * b : NULL;
   double com[3], force[3];
   body_com(com, model, &w->kinematics, b);
   pull_body_parameters(p, b, com, applied);
   if (p->gradient[QD_BY_WRENCH] != NULL) {
-    double *out = p->gradient[QD_BY_WRENCH] + APPLIED_WRENCH * b;
+    double *out = p->gradient[QD_BY_WRENCH] + QD_WRENCH * b;
     screw_point_velocity(out, d->by_z.body + b, com);
     vec3_copy(out + 3, d->by_z.body[b].w);
   }

@@ -389,7 +389,7 @@ static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_progra
 
 int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
                        double tolerance, const cone_point *at, const qd_cone_info *info) {
-  const double share = larger(CERTIFIED, 10.0 * tolerance);
+  const double share = larger(SLIGHT, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
   const double zero = workspace->units.resolution;
   double asked = s.b_scaled, b = s.b;

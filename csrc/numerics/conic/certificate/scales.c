@@ -79,7 +79,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
   if (!workspace->program.exact) {
     s.reach = larger(s.reach, s.free);
   } else if (offsets_are_none(s.offset, s.free)) {
-    s.reach = FREE_SHARE * s.free;
+    s.reach = HALF_DIGITS * s.free;
   }
   s.b = with_push ? workspace->ends.largest_push : max_norm(program->b, program->variable_count);
   return s;

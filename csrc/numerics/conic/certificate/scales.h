@@ -8,8 +8,6 @@
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
 #define MOTION_SHARE 1e-3 /* of x, in R */
 #define MEANT 1e-40       /* of that: offsets below are no rounding either, unless zero */
-#define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
-#define CERTIFIED 1e-6    /* of terms: what an answer may miss, at least */
 /* Of proofs: */
 #define EXCLUDED 1e3 /* distances to offsets that a proof of infeasibility covers */
 

@@ -386,7 +386,7 @@ int compliance_measure(compliant_program *soft, const conic_program *source, dou
                        int thoroughly, const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
-  const double share = (thoroughly ? THOROUGH : 1.0) * larger(CERTIFIED, 10.0 * tolerance);
+  const double share = (thoroughly ? THOROUGH : 1.0) * larger(SLIGHT, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->largest;
   if (soft->as_it_is && !thoroughly && stationarity_holds(soft, source, share, out->dual, info) &&

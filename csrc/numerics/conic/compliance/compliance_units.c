@@ -66,7 +66,7 @@ compliance_scales compliance_find_units(const conic_program *source, double *uni
   if (!compliance_is_exact(program)) {
     found.reach = larger(found.reach, found.free);
   } else if (offsets_are_none(found.offset, found.free)) {
-    found.reach = FREE_SHARE * found.free;
+    found.reach = HALF_DIGITS * found.free;
   }
   return found;
 }

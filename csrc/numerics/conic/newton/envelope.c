@@ -145,7 +145,7 @@ static void look(qd_cone_workspace *workspace, envelope_run *run) {
   run->error = gradient <= larger(POLISH_ROUNDING * size, rounding)
                    ? 0.0
                    : gradient / larger(size, force * DBL_EPSILON);
-  run->is_known = rounding <= SAME_FACTOR * size;
+  run->is_known = rounding <= HALF_DIGITS * size;
 }
 
 /* Of a cost with flat columns, what the shift of the diagonal alone holds counts as not held. */
@@ -190,7 +190,7 @@ QD_MULTIVERSION
 static void step(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count;
   double *dx = workspace->work.dx;
-  if (run->changed || run->idle > 0 || run->error > SAME_FACTOR) {
+  if (run->changed || run->idle > 0 || run->error > HALF_DIGITS) {
     factor(workspace, run);
   }
   negate(dx, workspace->work.residual_x, columns);
@@ -201,7 +201,7 @@ static void step(qd_cone_workspace *workspace, envelope_run *run) {
   move(workspace, 1.0);
   look(workspace, run);
   const double last = dot_product(workspace->work.residual_x, dx, columns);
-  if (before > SAME_FACTOR && !(fabs(last) <= -WELL_LESS * first)) {
+  if (before > HALF_DIGITS && !(fabs(last) <= -WELL_LESS * first)) {
     move(workspace, search(workspace, first, last));
     look(workspace, run);
   }
@@ -226,7 +226,7 @@ static void descend(qd_cone_workspace *workspace, const qd_cone_options *options
          (run->held || run->flat) && !conic_is_stopped(workspace)) {
     run->idle = run->error < 0.5 * run->best ? 0 : run->idle + 1;
     run->best = smaller(run->best, run->error);
-    if (run->error > 0.0 && (run->idle < 2 || run->error > SAME_FACTOR)) {
+    if (run->error > 0.0 && (run->idle < 2 || run->error > HALF_DIGITS)) {
       step(workspace, run);
     } else if (!renewed || (run->moved && renewed < FEW_TIMES)) {
       renew(workspace, run);
@@ -352,7 +352,7 @@ envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options 
   if (run.flat && run.changed) {
     factor(workspace, &run);
   }
-  if (!run.held || run.moved || !run.is_known || !(run.error <= SAME_FACTOR)) {
+  if (!run.held || run.moved || !run.is_known || !(run.error <= HALF_DIGITS)) {
     return ENVELOPE_NO_HELP;
   }
   hand_out(workspace, &source->program, out, info);

@@ -154,7 +154,7 @@ typedef struct newton_run {
  * the worst case enough to lose the set that was found. They get softer: 1, and more steps from the
  * best point. */
 static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
-  if (run->guess->origin != ORIGIN_PATH || !(error >= run->last) || run->best > CLOSE ||
+  if (run->guess->origin != ORIGIN_PATH || !(error >= run->last) || run->best > SLIGHT ||
       run->best <= ACCEPTED || workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
     return 0;
   }
@@ -200,7 +200,7 @@ static int ends_run(newton_run *run, int iteration, double error, int changed) {
   if (started && ends_start(run, iteration, error)) {
     return 1;
   }
-  run->settled = !changed && run->best <= larger(SETTLED, run->guess->tolerance) &&
+  run->settled = !changed && run->best <= larger(WORKED_OUT, run->guess->tolerance) &&
                  fabs(error - run->last) < SETTLED_SHARE * error;
   if (run->settled) {
     return 1;
@@ -279,7 +279,7 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     if (ends_run(&run, iteration, error, changed) || conic_is_stopped(workspace)) {
       break;
     }
-    const int factor = iteration == 0 || error > SAME_FACTOR || changed || softer;
+    const int factor = iteration == 0 || error > HALF_DIGITS || changed || softer;
     run.last = error;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;

@@ -287,7 +287,7 @@ static double one_end(double p, double r, double product) {
 static double two_ends(double p, double r, double product, double width) {
   double a = smaller(one_end(p + 2.0 * product / width, r, product), 0.5 * width);
   double change = HUGE_VAL;
-  for (int k = 0; k < FEW_TIMES && change > CLOSE * a; ++k) {
+  for (int k = 0; k < FEW_TIMES && change > SLIGHT * a; ++k) {
     const double b = width - a, above = product / a, below = product / b;
     const double step = (p + r * a - above + below) / (r + above / a + below / b);
     change = fabs(step);

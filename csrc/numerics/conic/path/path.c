@@ -192,12 +192,12 @@ QD_MULTIVERSION
 static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;
-  double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, CLOSE);
+  double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, SLIGHT);
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int i = 0; i < group->dim && group_is_cone(group); ++i) {
       const int at = group->slot + i * group->padded;
       for (int c = 0; c < group->count; ++c) {
-        worst = larger(worst, fabs(residual[at + c]) / (CLOSE * slack[group->slot + c]));
+        worst = larger(worst, fabs(residual[at + c]) / (SLIGHT * slack[group->slot + c]));
       }
     }
   }
@@ -364,7 +364,7 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const double goal = run->request->goal;
   const int cones = workspace->product.cone_count;
   const double mu = cones > 0 ? run->gap / cones : 0.0;
-  const int refine = mu < SAME_FACTOR * workspace->units.energy || run->stalled > 1;
+  const int refine = mu < HALF_DIGITS * workspace->units.energy || run->stalled > 1;
   const int plain = !workspace->program.exact && run->stalled > PATIENCE;
   const double alpha = conic_take_step(workspace, mu, run->target, refine, plain, info);
   run->by_recurrence = !refine && workspace->program.definite && run->error * goal > SHOWS;
