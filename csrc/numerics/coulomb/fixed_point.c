@@ -7,24 +7,13 @@
 #include "base/trace.h"
 #include "numerics/conic/tuning.h"
 
-/* Beside the tolerance: an error that more programs are not worth. */
-#define ENOUGH 1e-5
-/* Programs that may fail on the way. */
-#define SHIFT_PATIENCE 2
-/* Factors that the path of the law itself may take. */
+/* Factors that the path of the law itself may take from each start; of 29 programs of heaps one of
+ * those that got there at all took more, 369. */
 #define PATH_FACTORS 250
-/* While more contacts may come in, from one start and no other way; of 29 programs two of those
- * that got there at all took more, 195 and 369. */
-#define HURRIED_FACTORS 180
 /* The same where the program without shifts has no point, and there may be no end. */
 #define OPEN_FACTORS 60
 /* Where the caller wants no more than some programs: as many factors as they take. */
 #define PROGRAM_FACTORS 20
-/* Behind the law's own polish programs begin with its solution, which they find again: so near, as
- * a part of the tolerance, is enough. The polish itself: within so many factors, from the path's
- * end or from the solution with fewer contacts. */
-#define POLISHED 1e-2
-#define POLISH_FACTORS 12
 /* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
  * where it does not. */
 #define SHARE_FALLS 0.7
@@ -52,8 +41,8 @@ typedef struct fixed_point_run {
   qd_cone_info *info;
   double tolerance; /* on the error */
   int path_factors; /* that the law's own path may take */
-  int path_starts;
-  int polishes; /* 1: programs begin with the active set of the last solution */
+  int from_one;     /* 1: that path, from one start alone */
+  int polishes;     /* 1: programs begin with the active set of the last solution */
   int programs, iterations, factorizations, tries; /* of all programs */
   double error, best, last;
   int at_best; /* 1: the solution at hand is the best one */
@@ -198,10 +187,11 @@ static void judge(fixed_point_run *run) {
   }
 }
 
-/* 1 if no more programs are worth it. */
+/* 1 if no more programs are worth it. Behind the law's own polish they begin with its solution,
+ * which they find again. */
 static int is_enough(const fixed_point_run *run, const fixed_point_options *law) {
   return (law->stop_after > 0 && run->programs >= law->stop_after) ||
-         run->error <= (run->polishes ? POLISHED : ENOUGH) * law->tolerance ||
+         run->error <= (run->polishes ? SMALL : SLIGHT) * law->tolerance ||
          (run->best <= law->tolerance && run->error > WELL_LESS * run->last);
 }
 
@@ -229,8 +219,8 @@ static int polish_law(fixed_point_run *run) {
   }
   const int factored = run->factorizations;
   const int row = trace_open(run->options->trace, "law's Newton", 0, "from the point at hand");
-  const int found = primal_polish(path, run->program, SMALL * run->tolerance, POLISH_FACTORS,
-                                  &run->factorizations);
+  const int found =
+      primal_polish(path, run->program, SMALL * run->tolerance, NEWTON_LIMIT, &run->factorizations);
   trace_effort(run->options->trace, 0, run->factorizations - factored);
   trace_close(run->options->trace, row, NAN, found ? "solved" : "no answer");
   if (!found) {
@@ -251,15 +241,6 @@ static void start_guessed(fixed_point_run *run) {
   use_slips(run);
 }
 
-/* Halfway back to the best. */
-static void step_back(fixed_point_run *run) {
-  fixed_point *s = run->s;
-  for (int i = 0; i < s->block_count; ++i) {
-    s->next[i] = 0.5 * (s->shift[i] + s->best_shift[i]);
-  }
-  use_shifts(run, s->next);
-}
-
 /* The path's end: its shifts, from its point. 0 if it has none. */
 static int start_on_path(fixed_point_run *run) {
   fixed_point *s = run->s;
@@ -273,7 +254,7 @@ static int start_on_path(fixed_point_run *run) {
   const int factored = run->factorizations;
   const int row = trace_open(run->options->trace, "law's path", 0, "no slips led on");
   const int found = primal_path_follow(&s->path, run->program, ACCEPTED * run->program->length,
-                                       run->path_starts, run->path_factors, &run->factorizations);
+                                       run->from_one, run->path_factors, &run->factorizations);
   trace_effort(run->options->trace, 0, run->factorizations - factored);
   trace_close(run->options->trace, row, NAN, found ? "end found" : "no answer");
   if (!found) {
@@ -309,31 +290,6 @@ static void go_on(fixed_point_run *run) {
   use_shifts(run, run->s->next);
 }
 
-/* What comes of a program that was not solved. */
-typedef enum failure { GIVES_UP, WITHOUT_GUESS, BACK_AT_BEST, NO_FAILURE } failure;
-
-/* Nothing was solved so far: once more without the guess, if there was one. */
-static failure fail_at_first(fixed_point_run *run, const fixed_point_options *law,
-                             qd_status status) {
-  use_no_shifts(run); /* as if nothing had been tried */
-  return status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1 ? GIVES_UP
-                                                                            : WITHOUT_GUESS;
-}
-
-/* Counts the failures of a way: a few lead back to its best shifts. */
-static failure look_at(fixed_point_run *run, const fixed_point_options *law, qd_status status,
-                       int *failures) {
-  if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
-    return fail_at_first(run, law, status);
-  }
-  if (status != QD_OK && ++*failures <= SHIFT_PATIENCE) {
-    step_back(run);
-    run->slips = 0;
-    return BACK_AT_BEST;
-  }
-  return NO_FAILURE;
-}
-
 /* A program without a point may have one under Coulomb's law, which wants no room of what slides:
  * at the end of the law's own path, the last way then. 0 if that leads nowhere. */
 static int open_up(fixed_point_run *run) {
@@ -358,16 +314,22 @@ static qd_status close_again(fixed_point_run *run) {
   return status == QD_OK ? QD_LAW_NOT_MET : status;
 }
 
+/* Nothing was solved so far: 1 if it is tried once more, without the guess if there was one. */
+static int begin_anew(fixed_point_run *run, const fixed_point_options *law, qd_status status) {
+  use_no_shifts(run); /* as if nothing had been tried */
+  run->cold = status != QD_OUT_OF_CAPACITY && law->guessed && run->programs == 1;
+  return run->cold || (status == QD_INFEASIBLE && !run->opened && open_up(run));
+}
+
 static qd_status find_shifts(fixed_point_run *run, const fixed_point_options *law) {
   run->way_ends = is_large(run) ? 1 : PROGRAMS[BY_NEWTON];
-  for (int failures = 0;;) {
+  for (;;) {
     const qd_status status = solve_program(run);
-    const failure now = look_at(run, law, status, &failures);
-    run->cold = now == WITHOUT_GUESS;
-    if (now == GIVES_UP && (status != QD_INFEASIBLE || run->opened || !open_up(run))) {
-      return status;
-    }
-    if (now != NO_FAILURE) {
+    run->cold = 0;
+    if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
+      if (!begin_anew(run, law, status)) {
+        return status;
+      }
       continue;
     }
     if (status == QD_OK) {
@@ -381,7 +343,6 @@ static qd_status find_shifts(fixed_point_run *run, const fixed_point_options *la
       go_on(run);
       continue;
     }
-    failures = 0;
     begin_way(run, run->way + 1);
     if (law->hurried && is_large(run) && !run->polishes) {
       return QD_LAW_NOT_MET;
@@ -426,7 +387,6 @@ qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
                          .info = info,
                          .tolerance = law->tolerance,
                          .path_factors = PATH_FACTORS,
-                         .path_starts = PRIMAL_STARTS,
                          .error = HUGE_VAL,
                          .best = HUGE_VAL,
                          .newton_below = HUGE_VAL,
@@ -435,10 +395,7 @@ qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
   if (law->stop_after > 0 && law->stop_after < PATH_FACTORS / PROGRAM_FACTORS) {
     run.path_factors = PROGRAM_FACTORS * law->stop_after;
   }
-  if (law->hurried && is_large(&run)) {
-    run.path_starts = 1;
-    run.path_factors = run.path_factors < HURRIED_FACTORS ? run.path_factors : HURRIED_FACTORS;
-  }
+  run.from_one = law->hurried && is_large(&run);
   fixed_point_begin(s, g);
   fixed_point_tell_pairs(s, program->program.row_count);
   s->path.dual = out->dual;

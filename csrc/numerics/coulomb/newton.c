@@ -11,15 +11,11 @@
 
 #include "base/lanes.h"
 #include "base/rounding.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/coulomb/work.h"
 #include "numerics/vectors.h"
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
-/* Steps of a run, and rises of the error that end it. */
-#define STEPS 15
-#define RISES 3
-/* of W's diagonal */
-#define NEWTON_PROXIMAL 1e-11
 
 /* Adds a cone's rows: -residual into rhs, A and B of A dlambda + B dw. Returns |residual|^2. */
 static double set_tail(qd_coulomb_workspace *work, const coulomb_contact *contact,
@@ -104,7 +100,6 @@ double coulomb_set_newton(qd_coulomb_workspace *work, double weight, const doubl
 void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
   const size_t bytes = 4 * (size_t)work->tile_count * sizeof(double);
   double last = HUGE_VAL;
-  int rises = 0;
   *regular = 0;
   memcpy(work->force, work->best_force, bytes);
   for (int step = 0;; ++step) {
@@ -112,18 +107,17 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     const double error = coulomb_error(work, work->force, work->w);
     const int better = error < work->best_error;
     coulomb_keep_best(work, error);
-    rises += !(error < last);
     const int settled = error <= NEGLIGIBLE && error > 0.1 * last; /* redundant forces move on */
     last = error;
     coulomb_set_newton(work, 0.0, NULL);
     if (better || step == 0) {
       *regular = work->strict && step > 0 && work->lu.weakest > HALF_DIGITS && work->lu.sign > 0;
     }
-    if (error <= LAST_DIGITS || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS ||
+    if (error <= LAST_DIGITS || settled || !(error < HUGE_VAL) || step == NEWTON_LIMIT ||
         work->stopped) {
       return;
     }
-    work->proximal = NEWTON_PROXIMAL;
+    work->proximal = PROXIMAL_SHIFT;
     coulomb_factor(work);
     ++run->factorizations;
     memcpy(work->step, work->rhs, bytes);

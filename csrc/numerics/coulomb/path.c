@@ -23,11 +23,7 @@
 #include "numerics/coulomb/work.h"
 #include "numerics/vectors.h"
 
-/* Steps that stay below it are tried with less of the law's slope. */
-#define TOO_SHORT 0.15
-/* Iterations without a smaller error that end the path. */
-#define PATH_PATIENCE 25
-
+/* Shares of the law's slope: where one leads to no step that is worth it, the next one may. */
 static const double SHARES[] = {1.0, 0.5, 0.0};
 #define SHARE_COUNT ((int)(sizeof SHARES / sizeof *SHARES))
 
@@ -218,7 +214,7 @@ static int iterate(qd_coulomb_workspace *work, double mu, coulomb_run *run) {
       best = length;
       best_share = SHARES[k];
     }
-    if (length >= TOO_SHORT) {
+    if (length >= WORTH) {
       break;
     }
   }
@@ -247,7 +243,7 @@ void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run) {
     coulomb_keep_best(work, error);
     since_best = work->best_error < before ? 0 : since_best + 1;
     if (error <= run->goal || run->iterations >= run->iteration_limit ||
-        since_best > PATH_PATIENCE || work->stopped || !(mu > 0.0) || !find_scalings(work) ||
+        since_best > STALLED_COUNT || work->stopped || !(mu > 0.0) || !find_scalings(work) ||
         !iterate(work, mu, run)) {
       break;
     }

@@ -8,17 +8,14 @@
 #include "numerics/vectors.h"
 
 /* What a step that looks ahead aims at where it does not get far, and a flow behind a turn, beside
- * mu (of the flow with 0.3, 0.1: transients that end somewhere else, if at all); what of mu is gone
- * behind a step that is worth taking; and behind one that is better than a turn of the path. */
+ * mu (of the flow with 0.3, 0.1: transients that end somewhere else, if at all); and what of mu is
+ * gone behind a step that is better than a turn of the path. */
 #define AHEAD 0.6
-#define WORTH 0.15
 #define TURNS 0.1
 /* Smallest eigenvalue of a product beside mu below which a step to the middle is worth more. */
 #define OFF_CENTRE 0.2
-/* 1 / dt of a flow, 1 at first: a short step multiplies it, a long one divides it, and below the
- * least it is none. */
+/* 1 / dt of a flow, 1 at first: a short step multiplies it, a long one divides it. */
 #define HOLD_RISES 4.0
-#define HOLD_LEAST 1e-2
 #define HOLD_MOST 1e4
 #define NO_STEP 0.05
 #define LONG 0.8
@@ -27,7 +24,7 @@
 /* A flow that has not come to rest after so many steps goes on from farther back. */
 #define FLOW_STEPS 40
 /* Starts that are tried in turn: slacks beside the largest free one. */
-static const double STARTS[PRIMAL_STARTS] = {1.0, 100.0};
+static const double STARTS[] = {1.0, 100.0};
 
 typedef struct primal_run {
   primal_path *path;
@@ -213,7 +210,7 @@ static void step_flow(primal_run *run) {
   if (length > LONG) {
     p->hold /= HOLD_RISES;
   }
-  if (p->hold < HOLD_LEAST) {
+  if (p->hold < ROUGHLY) { /* next to none */
     p->hold = 0.0;
   }
   take(p, length);
@@ -264,10 +261,11 @@ static int follow(primal_run *run, double accuracy, int most_factors) {
   return arrives && all_finite(run->path->x, run->path->variables);
 }
 
-int primal_path_follow(primal_path *p, const conic_program *program, double accuracy, int starts,
+int primal_path_follow(primal_path *p, const conic_program *program, double accuracy, int from_one,
                        int most_factors, int *factorizations) {
   int arrives = primal_system_begin(p, program);
-  for (int k = 0, goes = arrives; k < starts && goes && (k == 0 || !arrives); ++k) {
+  const size_t starts = from_one ? 1 : sizeof STARTS / sizeof *STARTS;
+  for (size_t k = 0, goes = (size_t)arrives; k < starts && goes && (k == 0 || !arrives); ++k) {
     primal_run run = {.path = p, .program = program, .reach = STARTS[k]};
     memset(p->x, 0, 4 * (size_t)p->tiles * sizeof(double));
     arrives = follow(&run, accuracy, most_factors);

@@ -67,12 +67,10 @@ typedef struct primal_path {
 
 void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a);
 
-#define PRIMAL_STARTS 2
-
 /* Follows the path until mu is at most `accuracy` times the largest force; 1 if it gets there
- * within so many factors from one of so many starts: then p->x and the cones have the point. 0 also
- * where the program has rows that the path does not know, or no room. */
-int primal_path_follow(primal_path *p, const conic_program *program, double accuracy, int starts,
+ * within so many factors from some start, or the first alone: then p->x and the cones have the
+ * point. 0 also where the program has rows that the path does not know, or no room. */
+int primal_path_follow(primal_path *p, const conic_program *program, double accuracy, int from_one,
                        int most_factors, int *factorizations);
 
 /* ---- primal_polish.c */

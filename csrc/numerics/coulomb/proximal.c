@@ -18,12 +18,9 @@
 /* Share of W's diagonal, at first. It falls where Newton is quick, half as much where it is slow,
  * and rises where it fails. At rounding of the caller's numbers all that is to be had is had: a
  * solution, or forces that grow without end. */
-#define WEIGHT_FIRST 1e-2
 #define WEIGHT_FALLS 0.4
 #define WEIGHT_RISES 3.0
-#define QUICK 3
 /* Newton's steps in one, until the residual has fallen so far; by half counts as well as done. */
-#define INNER_STEPS 6
 #define INNER_FALLS 0.05
 #define HALVINGS 5
 /* How far the centre goes of what a whole step moves: more than all of it, as over-relaxed proximal
@@ -67,7 +64,7 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
   const double first = coulomb_set_newton(work, weight, work->path_force);
   double residual = first, now = first;
   int steps = 0;
-  while (!work->stopped && steps < INNER_STEPS && residual > INNER_FALLS * first && now >= 0.0) {
+  while (!work->stopped && steps < FEW_TIMES && residual > INNER_FALLS * first && now >= 0.0) {
     now = step_newton(work, weight, residual, run);
     residual = now >= 0.0 ? now : residual;
     ++steps;
@@ -80,13 +77,14 @@ static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_r
   if (!whole) {
     return smaller(WEIGHT_RISES * weight, TENFOLD);
   }
-  return larger((steps <= QUICK ? WEIGHT_FALLS : 2.0 * WEIGHT_FALLS) * weight, CALLERS_ROUNDING);
+  return larger((2 * steps <= FEW_TIMES ? WEIGHT_FALLS : 2.0 * WEIGHT_FALLS) * weight,
+                CALLERS_ROUNDING);
 }
 
 void coulomb_flow(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
   const int room = FACTORS_TIMES_CONTACTS / work->contact_count;
   const int last = run->factorizations + (room < FACTORS ? room : FACTORS);
-  double weight = WEIGHT_FIRST, polished = work->best_error;
+  double weight = ROUGHLY, polished = work->best_error;
   *regular = 0;
   memcpy(work->path_force, work->best_force, 4 * (size_t)work->tile_count * sizeof(double));
   while (!work->stopped && run->factorizations < last && work->best_error > run->goal &&

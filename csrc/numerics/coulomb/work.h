@@ -126,6 +126,8 @@ double coulomb_mean_product(const coulomb_cone *cone, int count);
  * BACK_OFF 0.95: three in 4000 random problems of torsion and rolling turn back on the way, none at
  * 0.9, which takes an iteration more. */
 #define BACK_OFF 0.9
+/* Of a step, or of mu behind it: less is not worth the step. */
+#define WORTH 0.15
 /* How far an error has to fall, by plain slips or proximal steps, before Newton is tried again. */
 #define AGAIN 0.1
 double coulomb_reach(const coulomb_cone *cone, int count, double share);
