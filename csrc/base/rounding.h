@@ -20,6 +20,10 @@
  * again. */
 #define NEGLIGIBLE 1e-12
 
+/* Of entries of size one, behind pivots: less is zero, and ties. More: what differs counts as the
+ * same; less: rounding decides between equals. */
+#define PIVOTED 1e-11
+
 /* Of what an iteration, a chain of products or a factor with weak pivots has led to: as much as
  * that is known to. More: neighbours count as the same; less: what rounding has left decides. */
 #define WORKED_OUT 1e-10

@@ -11,7 +11,7 @@
 
 /* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
  * most as many as those that are in it already. */
-#define ROUNDS 2
+#define ROUNDS_FEW 2
 #define ROUNDS_MOST 6
 /* Rough rounds at most; one more only where such a part of all contacts has come in. */
 #define ROUGH_ROUNDS 4
@@ -359,7 +359,7 @@ static int is_last(const qd_workspace *w, qd_status status) {
 /* Rounds before all contacts come in. */
 static int most_rounds(const qd_workspace *w, int large) {
   const int few = 2 * w->set.left_out <= w->collision.count;
-  return large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
+  return large ? ROUNDS_LARGE : few ? ROUNDS_FEW : ROUNDS_MOST;
 }
 
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is

@@ -15,17 +15,15 @@
  * determined there then stays as it is. */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/surface.h"
 
-/* Pivots below count as zero; entries are of size one. */
-static const double PIVOT_LEAST = 1e-11;
-
-/* The largest entry beyond PIVOT_LEAST among rows and columns that are left; *row -1 without one.
+/* The largest entry beyond PIVOTED among rows and columns that are left; *row -1 without one.
  */
 static void find_pivot(const double matrix[16], const int row_used[4], const int column_used[4],
                        int *row, int *column) {
-  double largest = PIVOT_LEAST;
+  double largest = PIVOTED;
   *row = *column = -1;
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {

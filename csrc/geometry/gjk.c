@@ -3,12 +3,11 @@
  * corner that came in: 7 small systems at most. What it lacks in digits Newton adds (refine.c). */
 #include <math.h>
 
+#include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/convex.h"
 
 enum { GJK_ITERATIONS = 64 };
-/* Cores closer than this, relative to the shapes, count as overlapping: v has no direction left. */
-static const double APART = 1e-11;
 
 typedef struct simplex {
   int count;
@@ -123,7 +122,7 @@ int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_
   simplex s = {.count = 0};
   double v[3], best = -INFINITY;
   vec3_copy(v, pair->d);
-  if (!(vec3_norm(v) > APART * pair->size)) {
+  if (!(vec3_norm(v) > PIVOTED * pair->size)) {
     return 0;
   }
   for (int iteration = 0; iteration < GJK_ITERATIONS; ++iteration) {
@@ -146,7 +145,7 @@ int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_
       break;
     }
     simplex_reduce(&s, v);
-    if (s.count == 4 || !(vec3_norm(v) > APART * pair->size)) {
+    if (s.count == 4 || !(vec3_norm(v) > PIVOTED * pair->size)) {
       return 0;
     }
     if (iteration > 0 && !(vec3_norm(v) < distance)) {

@@ -24,9 +24,6 @@
 #include "geometry/relative.h"
 #include "geometry/surface.h"
 
-/* Relative to the cloud: differences of distance that count as none, and room for rounding. */
-static const double TIE = 1e-11;
-
 enum { DEPTH_MAX = 64 }; /* of the tree, which halves 2^31 points at most */
 
 /* ---------------------------------------------------------------- the k nearest so far */
@@ -50,7 +47,7 @@ static void nearest_init(nearest *n, int wanted, double range, double extent) {
   const double size = fmax(extent, 1e-100);
   n->count = 0;
   n->wanted = wanted < CONTACTS_PER_PAIR_MAX ? wanted : CONTACTS_PER_PAIR_MAX;
-  n->per_tie = 1.0 / (TIE * size);
+  n->per_tie = 1.0 / (PIVOTED * size);
   n->rounding = SUM_ROUNDING * size;
   n->range = range + n->rounding;
 }

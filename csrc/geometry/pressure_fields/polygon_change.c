@@ -9,9 +9,9 @@
 #include "base/vec3.h"
 
 /* Relative motions of the first body, and what its modulus does. */
-#define DIRECTIONS 7
+#define MOTIONS 7
 /* Beside a polygon's size: edges that are shorter hardly count. */
-#define SHORT 1e-4
+#define SHORT_EDGE 1e-4
 
 typedef struct face {
   double normal[3], offset;
@@ -29,7 +29,7 @@ typedef struct state {
   double size, most;
   face face[8];
   int faces;
-  double d_force[DIRECTIONS], d_first[DIRECTIONS][3]; /* about the centre of pressure */
+  double d_force[MOTIONS], d_first[MOTIONS][3]; /* about the centre of pressure */
 } state;
 
 static double pressure_at(const state *s, const double x[3]) {
@@ -136,7 +136,7 @@ static void add_moment(state *s, int k, double weight, double force, const doubl
 
 static void add_point(state *s, const double x[3], double weight) {
   const double *n = s->polygon->normal, p = pressure_at(s, x), steep = vec3_dot(n, s->slope);
-  for (int k = 0; k < DIRECTIONS; ++k) {
+  for (int k = 0; k < MOTIONS; ++k) {
     double v[3];
     velocity_at(v, s, k, x);
     const double u = surface_speed(s, k, v, p);
@@ -176,7 +176,7 @@ static void add_edge_on(state *s, const face *on, const double *a, const double 
       x[j] = a[j] + 0.5 * i * (b[j] - a[j]);
     }
     const double p = pressure_at(s, x);
-    for (int k = 0; k < DIRECTIONS; ++k) {
+    for (int k = 0; k < MOTIONS; ++k) {
       double v[3];
       velocity_at(v, s, k, x);
       const double u = surface_speed(s, k, v, p);
@@ -195,7 +195,7 @@ static int add_edge(state *s, const double *a, const double *b, double turn) {
   if (!(length > 0.0) || p <= NEGLIGIBLE * s->most) {
     return 1;
   }
-  const int counts = length > SHORT * s->size;
+  const int counts = length > SHORT_EDGE * s->size;
   vec3_cross(nu, edge, s->polygon->normal);
   vec3_scale(nu, nu, turn);
   vec3_normalize(nu);
@@ -288,7 +288,7 @@ int field_polygon_change(double by[POLYGON_NUMBERS * POLYGON_BY], const qd_patch
     const int next = i + 1 < polygon->vertex_count ? i + 1 : 0;
     regular &= add_edge(&s, vertex + 3 * i, vertex + 3 * next, turn);
   }
-  for (int k = 0; k < DIRECTIONS; ++k) {
+  for (int k = 0; k < MOTIONS; ++k) {
     double numbers[POLYGON_NUMBERS];
     vec3_scale(numbers, s.d_first[k], 1.0 / force);
     normal_change(numbers + 3, &s, k);

@@ -239,7 +239,7 @@ static outcome run_path(conic_task *task) {
   }
   if (task->guess && task->workspace->program.exact) {
     conic_read_start(task->workspace, task->guess);
-    conic_enter_path(task->workspace, task->midway ? 1.0 : ENTRY_PRODUCT);
+    conic_enter_path(task->workspace, task->midway ? 1.0 : TENFOLD);
     found = follow_path(task, task->midway ? PATH_RESUMED : PATH_ENTERED);
   }
   return found == NO_HELP ? follow_path(task, PATH_COLD) : found;

@@ -40,7 +40,9 @@
 
 /* Relative error of a point that shows where the way leads: a caller may stop there for more rows,
  * a guess may be polished, and a polish that gets softer may rise so far. From 0.3 to 1e-3 as good
- * for the first (1001 spheres within a tenth). */
+ * for the first (1001 spheres within a tenth). Also the share of an error by which one that is
+ * settled still changes, and of what the free motion violates a cone by: an offset that is less
+ * touches already. */
 #define ROUGHLY 1e-2
 
 /* Of an error or a slope: what a good step leaves at most. More: factors for guesses that are
@@ -49,7 +51,9 @@
 
 /* Times a size: where a step that hardly moves aims, beside mu; natural force over length where
  * cuts end (from 30 to 100 within 10 %, from 1000 on slower); the penalty before, while that helps;
- * what another way to an answer may find beside its error. */
+ * what another way to an answer may find beside its error; natural energies, the product of each
+ * cone where an exact path begins at a guess that no polish has led on from (more: iterations on
+ * the way back; less: steps that are short). */
 #define TENFOLD 10.0
 
 /* Times that something small is repeated: Newton steps to where a multiplier begins between two
@@ -136,13 +140,6 @@
  * solved, 4 % more factors; ten times less, 21 fewer polished, 4 % more factors. */
 #define FORCE_SHARE 2.0
 
-/* ------------------------------------------------------------ the path: with more rows */
-
-/* Natural energies: product of each cone where an exact path begins at a guess that no polish has
- * led on from, as the active set is another one. More: iterations on the way back; less: steps that
- * are short. */
-#define ENTRY_PRODUCT 20.0
-
 /* ------------------------------------------------------------ the path: its end */
 
 /* Iterations without progress that end a path whose error is below SMALL. */
@@ -162,11 +159,6 @@
  * unbounded programs take longer; less: products with all rows in vain. */
 #define FAR_OUT 1e4
 
-/* Of a barrier's products, and of lengths: what a direction along which it falls for ever may rise
- * or leave of a cone, up to CERTIFICATE_SCALE natural sizes. More: far solutions are called none;
- * less: the path goes on to the limit of iterations, since the direction is not clean. */
-#define FLAT_FALL 0.1
-
 /* ------------------------------------------------------------ its steps */
 
 /* Of the way to the boundary. Nearer to 1: points from which the next step is short; less: a factor
@@ -179,21 +171,15 @@
  * that are shorter than they could be. */
 #define PATIENCE 5
 
-/* Share of sqrt(mu): change of the second-order term from which on it is solved for again: one
- * back-solve, and a fifth fewer iterations. Measured: ten times more, 1 % more factors; ten times
- * less, 1 program more solved, 1 % more factors. */
-#define WORTH_CORRECTING 0.03
-
-/* Such corrections at most. Shaken heaps of 270 spheres take 8 % fewer products of tiles with 2, 13
- * to 15 % with 3, one of 1001 at rest 30 and 27 %; with 5 or 8 the back-solves cost what the
- * factors save. */
+/* Such corrections at most, while steps get longer. Shaken heaps of 270 spheres take 8 % fewer
+ * products of tiles with 2, 13 to 15 % with 3, one of 1001 at rest 30 and 27 %; with 5 or 8 the
+ * back-solves cost what the factors save. */
 #define CORRECTIONS 3
 
-/* Times the step before: a correction that gains less is the last. 1.05: half as much is saved. */
-#define CORRECTION_GAIN 1.01
-
-/* Share of a full step. Below, up the path without feasibility, where proofs are. More: feasible
- * programs are driven outwards; less: infeasible ones creep. */
+/* Share of a full step, below which the path goes up without feasibility, where proofs are; and of
+ * sqrt(mu), a change of the second-order term beyond which it is solved for again (one back-solve,
+ * and a fifth fewer iterations). More: feasible programs are driven outwards; less: infeasible ones
+ * creep. */
 #define TINY_STEP 0.03
 
 /* ------------------------------------------------------------ the polish */
@@ -206,20 +192,9 @@
  * times more and less the same. */
 #define REST_FORCE 0.1
 
-/* Error of the first step with softer rows, in large programs, that may be a rise: the set changes
- * once and is then right. More: in one of ten heaps steps that lead nowhere, five factors; less:
- * polishes that are given up, and three more iterations of the path. */
-#define SOFTER_RISE 1e-2
-
-/* Relative error with nothing left to gain. Less is never reached and costs a step. */
-#define POLISH_ROUNDING 5e-14
-
 /* Relative error of the natural map of an answer that counts as polished. Less: sets that are right
  * go on to the next method; more: derivatives of sets that are not quite right. */
 #define ACCEPTED 1e-11
-
-/* Of such an error: what it may still change by. */
-#define SETTLED_SHARE 0.01
 
 /* ------------------------------------------------------------ cuts */
 
@@ -240,11 +215,6 @@
 
 /* ------------------------------------------------------------ path or cuts */
 
-/* Offset of a cone beside what the free motion violates it by: less touches already. More:
- * approaching contacts count as dragged, and go along the path that cuts would solve sooner; less:
- * a power grasp at rest goes through cuts, a third slower. */
-#define TOUCHES 1e-2
-
 /* Rows of the program over rows that are dragged: with fewer, the path may be the way. */
 #define IDLE_SHARE 2.0
 
@@ -257,8 +227,6 @@
  * 1 % more factors: guesses that are wrong. */
 #define CROWD 4.0
 
-/* ------------------------------------------------------------ starts */
-
 /* ------------------------------------------------------------ the method of multipliers */
 
 /* Newton steps of one inner problem. */
@@ -266,16 +234,6 @@
 
 /* Penalty over the compliance it works against, at first. */
 #define FIRST_STIFFNESS 1e3
-
-/* The largest penalty of programs that converge, over the compliance. More: rounding of the inner
- * problem, which is 1e-9 at 1e7 in NESpheres_30_1; less: repetitions. */
-#define LAST_STIFFNESS 1e7
-
-/* The largest where even that hardly moves: nearly infeasible programs. */
-#define HIGHEST_STIFFNESS 1e9
-
-/* Rate of the repetitions that counts as none. */
-#define MULTIPLIERS_SLOW 0.7
 
 /* Points on one line. */
 #define SEARCH_LIMIT 20
@@ -285,7 +243,5 @@
 /* Weakest pivot of a factor whose solves need no refinement. More: refinements that change nothing;
  * less: derivatives lose as many digits. */
 #define WELL_CONDITIONED 1e-4
-
-/* ------------------------------------------------------------ free directions */
 
 #endif

@@ -14,8 +14,6 @@
 #include "base/rounding.h"
 #include "numerics/tiles/blas.h"
 
-/* What may be left of a value, beside the larger of it and one, when a row that ties leaves. */
-#define TIE 1e-11
 /* A value this far below zero, beside the largest and one, has no place in a basis. */
 #define REPAIRS 12
 
@@ -73,7 +71,7 @@ static int lexicographic(const lemke *work, int i, double weight_i, int k, doubl
   const double *row_i = work->inverse + (size_t)i * n, *row_k = work->inverse + (size_t)k * n;
   for (size_t j = 0; j < n; ++j) {
     const double a = row_i[j] / weight_i, b = row_k[j] / weight_k;
-    if (fabs(a - b) > TIE * larger(1.0, larger(fabs(a), fabs(b)))) {
+    if (fabs(a - b) > PIVOTED * larger(1.0, larger(fabs(a), fabs(b)))) {
       return a < b ? -1 : 1;
     }
   }
@@ -111,7 +109,7 @@ static int ratio_test(lemke *work) {
   }
   for (int i = 0; i < work->n; ++i) {
     const double value = larger(work->value[i], 0.0);
-    if (column[i] > zero && value - least * column[i] <= TIE * larger(1.0, value)) {
+    if (column[i] > zero && value - least * column[i] <= PIVOTED * larger(1.0, value)) {
       work->tied[count++] = i;
     }
   }
@@ -126,7 +124,7 @@ static int first_row(lemke *work) {
     least = smaller(work->value[i] / work->cover[i], least);
   }
   for (int i = 0; i < work->n; ++i) {
-    if (work->value[i] - least * work->cover[i] <= TIE * larger(1.0, fabs(work->value[i]))) {
+    if (work->value[i] - least * work->cover[i] <= PIVOTED * larger(1.0, fabs(work->value[i]))) {
       work->tied[count++] = i;
     }
   }

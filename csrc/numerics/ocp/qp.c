@@ -84,7 +84,7 @@ size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace) { return worksp
 enum { KEEP_GOING = -1 };
 
 /* Bounds this many times farther away than the nearest and the data are tried without. */
-#define FAR 1e3
+#define FAR_AWAY 1e3
 
 /* Of the last iterate's values and forces, what residuals count beside at least: where all of them
  * tend to zero, nothing else has a size. */
@@ -230,7 +230,7 @@ static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd
 /* Bounds that are much farther away than anything else are tried without: beside them, everything
  * else is rounding. Those that the answer breaks come in, with all that are as near. */
 static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
-  double reach = FAR * ocp_bounds_nearest(w);
+  double reach = FAR_AWAY * ocp_bounds_nearest(w);
   for (;;) {
     const size_t left_out = ocp_bounds_select(w, reach);
     qd_status status = iterate(w, options, info);
@@ -245,7 +245,7 @@ static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_c
         (status == QD_OK && ocp_bounds_hold(w))) {
       return status;
     }
-    reach = status == QD_OK ? FAR * ocp_bounds_values(w) : HUGE_VAL;
+    reach = status == QD_OK ? FAR_AWAY * ocp_bounds_values(w) : HUGE_VAL;
   }
 }
 

@@ -142,7 +142,7 @@ static void look(qd_cone_workspace *workspace, envelope_run *run) {
   const double size = larger(workspace->units.b_size, max_norm(workspace->work.Qx, columns));
   const double gradient = max_norm_or_infinity(workspace->work.residual_x, columns);
   const double rounding = columns * DBL_EPSILON * force;
-  run->error = gradient <= larger(POLISH_ROUNDING * size, rounding)
+  run->error = gradient <= larger(CANCELLED * size, rounding)
                    ? 0.0
                    : gradient / larger(size, force * DBL_EPSILON);
   run->is_known = rounding <= HALF_DIGITS * size;

@@ -271,7 +271,7 @@ int envelope_move_centres(qd_cone_workspace *workspace, const double *dual, doub
       if (e->rigid[cone] > 0.0) {
         const double size = sqrt(workspace->program.compliance[cone]) * far;
         const double missed = e->normal[cone] * fabs(dual[at] - e->centre[cone]);
-        moved |= missed > POLISH_ROUNDING * larger(size, fabs(workspace->program.g[at]));
+        moved |= missed > CANCELLED * larger(size, fabs(workspace->program.g[at]));
         e->centre[cone] = dual[at];
       }
     }

@@ -272,7 +272,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
       break;
     }
     if (error < best) {
-      idle = error < MULTIPLIERS_SLOW * best ? 0 : idle + 1;
+      idle = error < HARDLY_LESS * best ? 0 : idle + 1;
       best = error;
       keep(workspace);
     } else {
@@ -282,8 +282,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
     if (is_enough(best, error, gradient)) {
       break;
     }
-    const int slow = error > MULTIPLIERS_SLOW * last && gradient < 0.1 * error;
-    if (stiffness < (slow ? HIGHEST_STIFFNESS : LAST_STIFFNESS)) {
+    if (stiffness < HARD_ROW_PENALTY) {
       idle = 0;
       if (error > 0.1 * last || outer > 1) {
         stiffness *= TENFOLD;

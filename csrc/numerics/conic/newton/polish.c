@@ -201,16 +201,16 @@ static int ends_run(newton_run *run, int iteration, double error, int changed) {
     return 1;
   }
   run->settled = !changed && run->best <= larger(WORKED_OUT, run->guess->tolerance) &&
-                 fabs(error - run->last) < SETTLED_SHARE * error;
+                 fabs(error - run->last) < ROUGHLY * error;
   if (run->settled) {
     return 1;
   }
-  if (error >= run->last && run->excused && error <= SOFTER_RISE) {
+  if (error >= run->last && run->excused && error <= ROUGHLY) {
     run->excused = 0;
   } else if (error >= run->last) {
     ++run->rises;
   }
-  if (run->best <= POLISH_ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT) {
+  if (run->best <= CANCELLED || run->rises >= patience(origin) || iteration == NEWTON_LIMIT) {
     return 1;
   }
   return run->best <= ACCEPTED && run->rises > 0;

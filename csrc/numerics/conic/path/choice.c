@@ -22,7 +22,7 @@ static int is_dragged(const qd_cone_workspace *workspace, const cone_group *grou
     directions += w[i * n] != 0.0;
   }
   const double size = sqrt(across), out = size - w[0];
-  return directions > 1 && out > 0.0 && -w[0] < size && offset < TOUCHES * TOUCHES * out * out;
+  return directions > 1 && out > 0.0 && -w[0] < size && offset < ROUGHLY * ROUGHLY * out * out;
 }
 
 int conic_wants_path(const qd_cone_workspace *workspace) {

@@ -142,7 +142,7 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
   double *aim = workspace->work.row;
   correct(workspace, shift, workspace->work.dslack, workspace->work.ddual, aim);
   if (!(difference(aim, workspace->work.aim, workspace->program.slot_count) >
-        WORTH_CORRECTING * sqrt(mu))) {
+        TINY_STEP * sqrt(mu))) {
     return alpha;
   }
   conic_copy_columns(workspace, workspace->newton.x, workspace->work.dx);
@@ -165,7 +165,7 @@ static double correct_repeatedly(qd_cone_workspace *workspace, double mu, double
       workspace->program.variable_count >= LARGE_PROGRAM && workspace->program.definite;
   const int times = is_large ? CORRECTIONS : 1;
   double before = 0.0;
-  for (int k = 0; k < times && alpha > CORRECTION_GAIN * before; ++k) {
+  for (int k = 0; k < times && alpha > before; ++k) {
     before = alpha;
     alpha = correct_again(workspace, mu, shift, alpha);
   }

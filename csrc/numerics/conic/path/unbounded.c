@@ -83,9 +83,8 @@ static int barrier_falls(qd_cone_workspace *workspace, double reach) {
   if (workspace->ends.count > 0) {
     rise += conic_ends_rise(workspace, Gd, &opening, &leak);
   }
-  return larger(far * rise, far * far * bend) < FLAT_FALL * cones_target(product) &&
-         far * leak < FLAT_FALL * workspace->units.length &&
-         far * opening > workspace->units.length;
+  return larger(far * rise, far * far * bend) < cones_target(product) &&
+         far * leak < workspace->units.length && far * opening > workspace->units.length;
 }
 
 int conic_proves_unbounded(qd_cone_workspace *workspace) {
