@@ -195,12 +195,6 @@ static int is_enough(const fixed_point_run *run, const fixed_point_options *law)
          (run->best <= law->tolerance && run->error > WELL_LESS * run->last);
 }
 
-/* 1 if the way has come to its end. In large programs what is good enough only gets better. */
-static int way_is_over(const fixed_point_run *run, qd_status status) {
-  const int gets_better = is_large(run) && run->best <= run->tolerance;
-  return status != QD_OK || (run->programs >= run->way_ends && !gets_better);
-}
-
 /* Shifts that x shows, of contacts without force too: those that are near would else be pushed
  * apart by what they slide. */
 static void use_slips(fixed_point_run *run) {
@@ -285,7 +279,6 @@ static void begin_way(fixed_point_run *run, fixed_point_way next) {
 
 /* The next shifts on the way. */
 static void go_on(fixed_point_run *run) {
-  run->polishes &= run->error <= WELL_LESS * run->last;
   choose_next(run);
   use_shifts(run, run->s->next);
 }
@@ -335,7 +328,7 @@ static qd_status find_shifts(fixed_point_run *run, const fixed_point_options *la
     if (status == QD_OK) {
       judge(run);
     }
-    const int ends = way_is_over(run, status);
+    const int ends = status != QD_OK || run->programs >= run->way_ends;
     if ((status == QD_OK && is_enough(run, law)) || (ends && run->way == run->last_way)) {
       return QD_OK;
     }
