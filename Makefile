@@ -195,6 +195,8 @@ PPO = $(EXAMPLE)/ppo.py
 PUSH = qdsim/PlanarPushing-v0
 SHAC = $(EXAMPLE)/shac.py $(PUSH)
 HAND = qdsim/PlanarHand-v0 --gamma 0.95
+BALL = qdsim/AllegroBall-v0 --gamma 0.95
+BALLS = body_mass=0.7:1.3,pair_friction=0.6:1.2
 DRAWN = body_mass=3:16,body_inertia=3:16,pair_friction=0.6:1.2
 TO = $(LEARN_SIZE) --resume --output $(LEARN)
 
@@ -204,11 +206,11 @@ learn: install-dev
 	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed $(TO)/hand_$$seed || exit 1; done
 	for seed in 0 1 2; do $(PPO) $(HAND) --contacts mujoco --scale 0.4 --randomize $(DRAWN) --seed $$seed \
 	  $(TO)/robust_$$seed || exit 1; done
-	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed $(TO)/ball_$$seed || exit 1; done
-	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts mujoco --scale 0.2 \
-	  --randomize body_mass=0.7:1.3,pair_friction=0.6:1.2 $(TO)/ball_mujoco
-	$(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --contacts mujoco,rigid --steps 98304 \
-	  --randomize body_mass=0.7:1.3,pair_friction=0.6:1.2 --begin $(LEARN)/ball_mujoco.npz $(TO)/ball_both
+	for seed in 0 1 2; do $(PPO) $(BALL) --seed $$seed $(TO)/ball_$$seed || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(BALL) --contacts mujoco --scale 0.2 --randomize $(BALLS) --seed $$seed \
+	  $(TO)/ball_mujoco_$$seed || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(BALL) --contacts mujoco,rigid --steps 98304 --randomize $(BALLS) --seed $$seed \
+	  --begin $(LEARN)/ball_mujoco_$$seed.npz $(TO)/ball_both_$$seed || exit 1; done
 	[ -f $(LEARN)/cloned.npz ] || $(EXAMPLE)/clone.py $(PUSH) --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
 	$(SHAC) --steps 200000 --envs 128 $(TO)/first
 	for order in 0 1; do $(SHAC) --steps 131072 --envs 128 --order $$order $(TO)/order_$$order || exit 1; done
@@ -216,13 +218,13 @@ learn: install-dev
 	$(PPO) $(PUSH) --steps 98304 --begin $(LEARN)/half.npz $(TO)/refined_ppo
 	$(SHAC) --steps 98304 --envs 128 --begin $(LEARN)/half.npz $(TO)/refined
 	for contacts in stiff default; do \
-	  for name in pushing_0 cloned; do \
+	  for name in pushing_0 pushing_1 pushing_2 cloned; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --motions --speed 1 || exit 1; done; \
 	  for name in hand_0 robust_0 robust_1 robust_2; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --speed 1 || exit 1; done; \
-	  for name in ball_0 ball_mujoco ball_both; do \
+	  for name in ball_0 ball_both_0 ball_both_1 ball_both_2; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; done
-	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do \
+	for name in hand_1 hand_2 ball_1 ball_2 ball_mujoco_0 ball_mujoco_1 ball_mujoco_2 first order_0 order_1 half refined_ppo refined; do \
 	  $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
 	$(DEV)/bin/python benchmarks/run.py learning
 
