@@ -137,7 +137,9 @@ def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
     paced, planner = planning.paced(task, world)
     assert planner.force == (2.05, 5.0)
     search = _Search(paced, planner.replace(sub_steps=50), np.random.default_rng(0))
-    inputs, path = search._simulate(start, np.zeros(2), np.array([0.05, 0.04]))
+    (edge,) = search._simulate(start, np.zeros(2), np.array([[0.05, 0.04]]))
+    assert edge is not None
+    inputs, path = edge
     pull = 100.0 * (inputs[-1] - model.command_from(path[-1]))
     assert len(inputs) == 20 and pull[0] == pytest.approx(2.0, abs=1e-3)
     with pytest.raises(ValueError, match="force"):
