@@ -98,21 +98,24 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
     most = larger(force_of(s->block + i, dual + s->block[i].row), most);
   }
   s->coupled_count = 0;
+  s->undecided = 0;
   for (int i = 0; i < s->block_count; ++i) {
     const fixed_point_block *block = s->block + i;
     const double *own = slack + block->row;
     s->slip[i] = slip_of(block, own);
     s->miss[i] = 0.0;
+    /* A box that settles on four corners slides at some of them by 1e-12 to 1e-9 of its size, since
+     * no motion has them all at rest. Derivatives through the least of these slips, ratios of
+     * roundings, were wrong by up to 5 %; without all of them 0.4 % would be missing. */
+    const int slides = s->slip[i] > WORKED_OUT * length;
     const double closing = s->shift[i] - normal_part(block, own);
     if (!(force_of(block, dual + block->row) > NEGLIGIBLE * most) && !(closing > 0.0)) {
+      s->undecided |= slides && closing > -WORKED_OUT * length;
       continue;
     }
     s->miss[i] = s->slip[i] - s->shift[i];
     error = larger(fabs(s->miss[i]), error);
-    /* A box that settles on four corners slides at some of them by 1e-12 to 1e-9 of its size, since
-     * no motion has them all at rest. Derivatives through the least of these slips, ratios of
-     * roundings, were wrong by up to 5 %; without all of them 0.4 % would be missing. */
-    if (s->slip[i] > WORKED_OUT * length) {
+    if (slides) {
       set_slope(block, own, s->slip[i], s->slope + block->row);
       s->coupled[s->coupled_count++] = i;
     }

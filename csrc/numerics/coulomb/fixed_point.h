@@ -40,6 +40,7 @@ typedef struct fixed_point {
   double *slip;       /* (blocks) of the solution: what shift should be */
   double *miss;       /* (blocks) slip - shift of those with force, else 0 */
   double *slope;      /* (rows) of blocks that couple: slip changes by slope'(d Gx + dg) */
+  int undecided;      /* 1: a block slides and touches without load; it may lift off or press */
   int coupled_count;  /* blocks that slide under load */
   int *coupled;       /* (blocks) */
   int matrix_room;    /* coupled blocks that there is room for in: */

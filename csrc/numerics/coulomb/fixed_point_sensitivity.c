@@ -32,6 +32,7 @@ qd_status fixed_point_sensitivity_prepare(fixed_point *s, qd_cone_workspace *wor
   fixed_point_read(s, slack, dual, program->length);
   conic_settle(workspace, info);
   const qd_status status = conic_sensitivity_prepare(workspace, exact);
+  *exact &= !s->undecided;
   if (status != QD_OK || s->coupled_count == 0) {
     return status;
   }
