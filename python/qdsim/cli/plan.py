@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="POSE",
         help="where to: 'x y z', 'x y z yaw' or 'x y z qw qx qy qz' of a free object, else the positions of its "
         "joints; m and rad, or 90deg; - keeps a number, free leaves it open, 0.1..0.2 asks for one between; 'x y z free' "
-        "asks for the place alone, 'upright' for its z axis up, 'x y z upright' for that at a place",
+        "asks for the place alone, 'upright' for its z axis up, 'x y z upright' for that at a place; turns of a round "
+        "object about its axis count only where numbers ask for them",
     )
     goal.add_argument("--start", metavar="KEY", help="key frame to begin at; without it the first")
     goal.add_argument("--position-tolerance", type=float, metavar="M", help="0.02 in own files")
