@@ -32,9 +32,12 @@ qd_status fixed_point_sensitivity_prepare(fixed_point *s, qd_cone_workspace *wor
   fixed_point_read(s, slack, dual, program->length);
   conic_settle(workspace, info);
   const qd_status status = conic_sensitivity_prepare(workspace, exact);
-  *exact &= !s->undecided;
-  if (status != QD_OK || s->coupled_count == 0) {
+  if (status != QD_OK) {
     return status;
+  }
+  *exact &= !s->undecided;
+  if (s->coupled_count == 0) {
+    return QD_OK;
   }
   if (!fixed_point_factor(s, workspace, program)) {
     return QD_OUT_OF_MEMORY;
