@@ -9,6 +9,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.array_type import Array
+from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.kept import with_kept
 from qdsim.planning.plans.segment import Segment
@@ -168,16 +169,12 @@ class Legs:
 
     def _run(self, q: Array, inputs: Array) -> Leg | None:
         """Steps with these commands; None where one fails or takes a joint beyond its limits."""
-        configurations = np.empty((len(inputs) + 1, self.task.model.nq))
-        configurations[0] = q
-        try:
-            for k, u in enumerate(inputs):
-                configurations[k + 1] = step(
-                    self.task.model, configurations[k], u, self.task.options
-                ).q_next
-        except SolverError:
-            return None
-        if beyond_limits(self.task.model, configurations).any():
+        model, start = self.task.model, np.array(q)[None]
+        paths, _, done = checked_rollout(
+            model, start, None, inputs[None], self.task.options, None, threads=1
+        )
+        configurations = paths[0]
+        if done[0] < len(inputs) or beyond_limits(model, configurations).any():
             return None
         return Leg((Segment(inputs, configurations, np.array([len(inputs)], dtype=np.int64)),))
 
