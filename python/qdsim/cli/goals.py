@@ -46,10 +46,11 @@ def goal_of(
         words[:3] = [repr(middle) for middle, _, _ in bounds]
         goal[space.q] = _pose(space.body, now, words)
         kept = not turn and all(word == "-" for word in words[3:])
-        axes = turn_axes(model, space.body) if kept else None
+        axes = turn_axes(model, space.body) if kept else np.empty((0, 3))
+        turn = _FREE if len(axes) == 3 else turn
         if turn == _UPRIGHT:
             goal[space.q[3:]] = _upright(model, goal[space.q[3:]])
-        return goal, _region(bounds, turn, axes)
+        return goal, _region(bounds, turn, axes[0] if len(axes) == 1 else None)
     if len(words) != len(now):
         raise _refusal(model, space, text)
     at = np.searchsorted(space.q, space.scalars[0]).tolist()
@@ -78,19 +79,18 @@ def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
 
 
 def _region(
-    bounds: list[tuple[float, float, float]], turn: str, axes: Array | None = None
+    bounds: list[tuple[float, float, float]], turn: str, axis: Array | None = None
 ) -> GoalRegion | None:
-    """What counts beside the goal, any turn about each of the axes ``(n, 3)`` too; None for nothing."""
+    """What counts beside the goal, any turn about an axis ``(3,)`` too; None for nothing."""
     from qdsim.planning import GoalRegion
 
-    count = 0 if axes is None else len(axes)
-    if not turn and not count and all(low == high for _, low, high in bounds):
+    if not turn and axis is None and all(low == high for _, low, high in bounds):
         return None
-    own = tuple(axes[0].tolist()) if axes is not None and count == 1 else None
+    own = None if axis is None else tuple(axis.tolist())
     return GoalRegion(
         tuple(low for _, low, _ in bounds),
         tuple(high for _, _, high in bounds),
-        rotation="any" if turn == _FREE or count == 3 else "goal",
+        rotation="any" if turn == _FREE else "goal",
         axis="up" if turn == _UPRIGHT else own,
     )
 
