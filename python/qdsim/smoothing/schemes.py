@@ -100,7 +100,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Analytic:
+class Analytic(Scheme):
     """The log-barrier step and its derivatives (CQDC, section IV-B).
 
     Attributes:
@@ -126,20 +126,6 @@ class Analytic:
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u), of steps smoothed by the log barrier (CQDC §IV-B).
-
-        Args:
-            model: the model.
-            q: ``(..., nq)``.
-            u: ``(..., nu)``.
-            options: of the step; None: the default.
-            tau: ``(..., nv)`` generalised forces, N or Nm.
-            wrench: forces on bodies, N and Nm.
-            parameters: by name, for every sample.
-            wrt: names of further derivatives.
-            rng: seed of random samples, where there are any.
-            threads: None: as many as there are cores.
-        """
         key_of(rng)
         return _at_points(
             model, q, u, _with_kappa(options, self.kappa), tau, wrench, parameters, wrt, threads

@@ -47,7 +47,7 @@ class Predictor(Protocol):
         ...
 
 
-class QuasiDynamicModel:
+class QuasiDynamicModel(Predictor):
     """Predicts with one quasi-dynamic step per period; velocities are ignored.
 
     Args:
@@ -64,22 +64,12 @@ class QuasiDynamicModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
-
-        Args:
-            q: ``(nq,)`` configuration where the prediction begins.
-            v: ``(nv,)`` velocities, m/s and rad/s.
-            before: ``(nu,)`` command that acts now.
-            u: ``(samples, T, nu)`` commands at the ends of the periods.
-            period: s.
-            threads: None: as many as there are cores.
-        """
         options = self.options if self.options.h == period else self.options.replace(h=period)
         found = rollout(self.model, q, u, options, threads=threads, errors="mark", warm_start=True)
         return found.q, np.asarray(found.steps_done == u.shape[1])
 
 
-class SecondOrderModel:
+class SecondOrderModel(Predictor):
     """Predicts with several second-order steps per period.
 
     Args:
@@ -97,16 +87,6 @@ class SecondOrderModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
-
-        Args:
-            q: ``(nq,)`` configuration where the prediction begins.
-            v: ``(nv,)`` velocities, m/s and rad/s.
-            before: ``(nu,)`` command that acts now.
-            u: ``(samples, T, nu)`` commands at the ends of the periods.
-            period: s.
-            threads: None: as many as there are cores.
-        """
         count = max(1, round(period / self.options.h))
         found = rollout_dynamic(
             self.model,
@@ -121,7 +101,7 @@ class SecondOrderModel:
         return found.q[:, ::count], np.asarray(found.steps_done == count * u.shape[1])
 
 
-class MujocoModel:
+class MujocoModel(Predictor):
     """Predicts with MuJoCo's steps (``mujoco.rollout``).
 
     Args:
@@ -149,16 +129,6 @@ class MujocoModel:
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """Predicted configurations, and which samples were computed; as :meth:`Predictor.roll` says.
-
-        Args:
-            q: ``(nq,)`` configuration where the prediction begins.
-            v: ``(nv,)`` velocities, m/s and rad/s.
-            before: ``(nu,)`` command that acts now.
-            u: ``(samples, T, nu)`` commands at the ends of the periods.
-            period: s.
-            threads: None: as many as there are cores.
-        """
         mujoco, mj = self._mujoco, self.mj
         wanted = min(thread_count(threads), len(u))
         while len(self._workers) < wanted:
