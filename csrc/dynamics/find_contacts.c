@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "dynamics/problem/contact_dofs.h"
+#include "dynamics/problem/islands.h"
 #include "dynamics/problem/yield.h"
 #include "dynamics/warm_start.h"
 #include "dynamics/workspace.h"
@@ -43,6 +45,23 @@ static void drop_apart(const qd_model *model, const qd_step_options *options, co
   c->count = c->count <= c->capacity ? kept : c->count;
 }
 
+/* Where one DOF alone moves two rigid bodies against each other, what slides parts or is stopped by
+ * the normal, so friction does not act. The convex laws, which have what slides part, would hold
+ * the joint. */
+static void drop_idle_friction(const qd_model *model, const qd_step_options *options,
+                               collision *c) {
+  for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {
+    qd_contact *contact = c->contact + i;
+    const int pair = contact->pair;
+    contact_dofs dofs;
+    contact_dofs_find(&dofs, model, contact);
+    if (dofs.a_count + dofs.b_count == 1 && model->pair_soft[pair] < 0 &&
+        !contact_yields(model, options, pair) && contact_compliance(model, options, pair) == 0.0) {
+      contact->dim = 1;
+    }
+  }
+}
+
 void begin_contacts(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                     const qd_step_input *input) {
   w->collision.by_edges = options->contacts == QD_CONTACTS_MUJOCO;
@@ -51,6 +70,9 @@ void begin_contacts(const qd_model *model, qd_workspace *w, const qd_step_option
   collision_compute(model, &w->kinematics, margin, &w->collision);
   if (in_time) {
     drop_apart(model, options, &w->collision);
+  }
+  if (options->law == QD_LAW_CONVEX) {
+    drop_idle_friction(model, options, &w->collision);
   }
   set_begin(model, w, options, input);
 }

@@ -451,19 +451,21 @@ def test_what_is_squeezed_slides_without_hops(friction):
 
 RAMP = """<mujoco><option gravity="0 0 0"/><default><geom friction="{mu}"/></default><worldbody>
 <geom type="plane" size="9 9 1"/><geom size=".1" pos="-.15 0 .1"/>
-<body pos="0 0 .1"><joint type="slide" axis="{along}"/><geom size=".1" mass="2"/></body></worldbody></mujoco>"""
+<body pos="0 0 .1"><joint type="slide" axis="{along}"/>{more}<geom size=".1" mass="2"/></body></worldbody></mujoco>"""
 
 
 @pytest.mark.parametrize(("friction", "along"), [("cone", "1 0 .1"), ("pyramid", "1 .3 .1")])
 def test_motion_that_the_convex_law_has_no_room_for(friction, along):
     """A ball on a rail that rises by less than its friction: pushed off another ball, it has to leave the floor slower
-    than it slides. The convex program has no point; under Coulomb's law the floor lets go."""
+    than it slides. The convex program has no point, where it can spin, too (friction of what one joint alone moves is
+    left out); under Coulomb's law the floor lets go."""
     mu, h, depth = 0.8, 0.01, 0.05
-    model = qdsim.load(RAMP.format(mu=mu, along=along))
-    q, v = model.default_q, np.zeros(1)
+    wide = qdsim.load(RAMP.format(mu=mu, along=along, more='<joint axis="0 0 1"/>'))
     o = DynamicOptions(h=h, friction=friction, rays=2)
     with pytest.raises(qdsim.SolverError, match="infeasible"):
-        step_dynamic(model, q, v, [], o)
+        step_dynamic(wide, wide.default_q, np.zeros(2), [], o.replace(rays=4))
+    model = qdsim.load(RAMP.format(mu=mu, along=along, more=""))
+    q, v = model.default_q, np.zeros(1)
     s = step_dynamic(model, q, v, [], o.replace(**LAW))
     axis = np.array([float(x) for x in along.split()])
     way = depth * np.linalg.norm(axis) / axis[0]
@@ -476,7 +478,7 @@ def test_motion_that_the_convex_law_has_no_room_for(friction, along):
 
 def test_no_motion_at_all_is_said_with_what_was_tried():
     """The same rail into the floor."""
-    model = qdsim.load(RAMP.format(mu=0.8, along="1 0 -.1"))
+    model = qdsim.load(RAMP.format(mu=0.8, along="1 0 -.1", more=""))
     with pytest.raises(qdsim.SolverError, match=r"infeasible.*its own equations .* no motion"):
         step_dynamic(model, model.default_q, np.zeros(1), [], DynamicOptions(h=0.01, **LAW))
 

@@ -144,19 +144,23 @@ def test_what_contradicts_each_other_is_named(kappa: float | None) -> None:
 ARM = """
 <mujoco><option gravity="0 0 0"/><worldbody>
   <body name="wall" pos="{wall} 0 0"><geom type="box" size=".1 1 1" friction="1 0 0"/></body>
-  <body name="arm"><joint name="hinge" type="hinge" axis="0 1 0"/>
+  <body name="arm"><joint name="hinge" type="hinge" axis="0 1 0"/>{more}
     <geom type="sphere" size=".1" pos="1 0 0" mass="1" friction="1 0 0"/></body>
   <body name="cart" pos="0 5 0"><joint name="x" type="slide" axis="1 0 0"/><geom type="sphere" size=".1" mass="1"/></body>
 </worldbody><actuator><position joint="hinge" kp="100"/><position joint="x" kp="100"/></actuator></mujoco>"""
+ACROSS = '<joint type="hinge" axis="0 0 1"/>'
 
 
-@pytest.mark.parametrize("tilt", [0.0, 3e-9, 3e-10])
-def test_a_contact_across_a_joints_axis_does_not_hold_the_joint(tilt: float) -> None:
+@pytest.mark.parametrize("tilt", [0.0, 3e-9, 1e-7])
+@pytest.mark.parametrize("gap", [4e-9, 2e-4])
+def test_a_contact_across_a_joints_axis_does_not_hold_the_joint(
+    tilt: float, gap: float
+) -> None:
     """Flanges that touch face to face, as links do at their joint: turning slides them and, but for the rounding of
     a mesh's vertices, does not part them. Such contacts are no constraint, smoothed or not."""
     model = qdsim.load(
         f"""<mujoco><option gravity="0 0 0"/><worldbody><geom name="base" type="box" size=".1 .1 .1"/>
-        <body name="link" pos="0 0 .200000004"><joint name="j" axis="{tilt} 0 1"/>
+        <body name="link" pos="0 0 {0.2 + gap}"><joint name="j" axis="{tilt} 0 1"/>
         <geom name="flange" type="box" size=".1 .1 .1" mass="1"/></body></worldbody>
         <actuator><position joint="j" kp="20"/></actuator></mujoco>"""
     )
@@ -170,25 +174,41 @@ def test_a_contact_across_a_joints_axis_does_not_hold_the_joint(tilt: float) -> 
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_a_wedged_arm_stays_where_it_is(friction: str) -> None:
     """Near its dead centre the tip slides along the wall faster than it parts from it: with friction 1 no
-    motion opens even a micrometre, and none has to. Deep in the wall, that is an error that says so."""
+    motion opens even a micrometre, and none has to. Deep in the wall, that is an error that says so. (Along the wall it
+    can slide by a second joint: friction of what one joint alone moves is left out.)"""
     options = qdsim.Options(friction=friction, margin=0.05)
     angle = 0.05
     for depth in (1e-7, 1e-5, 5e-4):
-        model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - depth))
-        assert model.collide([angle, 0.0], 0.0)["dist"] == pytest.approx([-depth], rel=1e-6)
+        model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - depth, more=ACROSS))
+        assert model.collide([angle, 0.0, 0.0], 0.0)["dist"] == pytest.approx([-depth], rel=1e-6)
         for command in (0.2, -0.2):
-            result = qdsim.linearize(model, [angle, 0.0], [command, 0.3], options)
-            np.testing.assert_allclose(result.q_next, [angle, 0.3], atol=1e-8)
+            result = qdsim.linearize(model, [angle, 0.0, 0.0], [command, 0.3], options)
+            np.testing.assert_allclose(result.q_next, [angle, 0.0, 0.3], atol=1e-8)
             info = result.step.info
             assert info.status == "solved" and info.relaxed_contacts == 1
             assert info.derivative_exact is False
-            smooth = qdsim.step(model, [angle, 0.0], [command, 0.3], options.replace(kappa=1e4))
+            smooth = qdsim.step(model, [angle, 0.0, 0.0], [command, 0.3], options.replace(kappa=1e4))
             assert smooth.info.relaxed_contacts == 1
             # sliding takes less than the gap that stands in for the penetration: 1e-3 of the tip's 0.1 m
-            np.testing.assert_allclose(smooth.q_next, [angle, 0.3], atol=2e-4)
-    model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - 0.02))
+            np.testing.assert_allclose(smooth.q_next, [angle, 0.0, 0.3], atol=2e-4)
+    model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - 0.02, more=ACROSS))
     with pytest.raises(qdsim.SolverError, match="infeasible") as caught:
-        qdsim.step(model, [angle, 0.0], [0.0, 0.0], options)
+        qdsim.step(model, [angle, 0.0, 0.0], [0.0, 0.0], options)
     assert caught.value.culprits == ("contact of 'wall' with 'arm'",)
-    free = qdsim.step(model, [0.5, 0.0], [0.5, 0.0], options)
+    free = qdsim.step(model, [0.5, 0.0, 0.0], [0.5, 0.0], options)
     assert free.info.relaxed_contacts == 0
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_friction_does_not_hold_the_only_joint_between_two_bodies(friction: str) -> None:
+    """The tip of an arm near its dead centre, close to a wall: it turns away freely, and towards the wall until the
+    normal stops it."""
+    options, angle, gap = qdsim.Options(friction=friction, margin=0.05), 0.05, 1e-5
+    model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 + gap, more=""))
+    for command in (0.2, -0.2):
+        result = qdsim.linearize(model, [angle, 0.0], [command, 0.3], options)
+        least = angle - gap / np.sin(angle)
+        np.testing.assert_allclose(result.q_next, [max(command, least), 0.3], atol=1e-8)
+        np.testing.assert_allclose(result.B, np.diag([float(command > 0.0), 1.0]), atol=1e-8)
+        smooth = qdsim.step(model, [angle, 0.0], [command, 0.3], options.replace(kappa=1e6))
+        np.testing.assert_allclose(smooth.q_next, result.q_next, atol=2e-4)

@@ -192,16 +192,16 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   }
   contact_motions_compute(p, one, contact, squared);
   const int yields = contact_yields(model, o, contact->pair);
-  if (!(yields && o->dynamic) &&
-      squared[0] <=
-          fmax(NEGLIGIBLE * NEGLIGIBLE, HALF_DIGITS * HALF_DIGITS * (squared[1] + squared[2])) &&
+  const double size = contact_size(model, contact);
+  const double still = SLIGHT * fmax(size, sqrt(squared[1] + squared[2]));
+  if (!(yields && o->dynamic) && squared[0] <= still * still &&
       contact_never_parts(model, p->variable_of_dof, k, c, index)) {
     return;
   }
   for (int i = 0; i < MOTION_MAX; ++i) {
     present[i] = i == 0 || squared[i] > NEGLIGIBLE * NEGLIGIBLE;
   }
-  one->length = fmin(one->length, contact_size(model, contact));
+  one->length = fmin(one->length, size);
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   const int is_soft = model->pair_soft[contact->pair] >= 0;

@@ -1,4 +1,4 @@
-/* Contacts that have no normal motion and get none.
+/* Contacts that have no normal motion and get none, to what files in single precision know.
  *
  * With J_i = n.(v_i + w_i x x) the normal motion per unit rate of DOF i, along DOF j
  *   dJ_i/dq_j = dn.(v_i + w_i x x) + n.(dv_i + dw_i x x + w_i x dx),
@@ -65,5 +65,5 @@ int contact_never_parts(const qd_model *model, const int *variable_of_dof, const
       }
     }
   }
-  return change <= fmax(NEGLIGIBLE * NEGLIGIBLE, HALF_DIGITS * HALF_DIGITS * sliding);
+  return change <= SLIGHT * SLIGHT * sliding;
 }
