@@ -15,6 +15,7 @@ from qdsim.planning.grasps.samplers.kept import with_kept
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.poses import away
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
+from qdsim.planning.roadmap.turns import by_turns, turn
 from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import robot_q
@@ -24,7 +25,7 @@ from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 
-__all__ = ["Leg", "Legs", "joined", "still"]
+__all__ = ["Leg", "Legs", "Recorded", "joined", "still"]
 
 
 _RECOVERY, _OUT = 0.02, 40
@@ -59,6 +60,40 @@ def joined(legs: list[Leg]) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
+class Recorded:
+    """The model as a turn moves it, step by step.
+
+    Args:
+        task: whose model and options count.
+        q: ``(nq,)`` where it begins.
+    """
+
+    def __init__(self, task: Task, q: Array) -> None:
+        self.task = task
+        self._inputs: list[Array] = []
+        self._configurations = [np.array(q)]
+
+    @property
+    def q(self) -> Array:
+        """``(nq,)`` where everything is."""
+        return self._configurations[-1]
+
+    def move(self, u: Array) -> None:
+        """A control period with a command ``(nu,)`` at its end."""
+        self._configurations.append(self._after(u))
+        self._inputs.append(u)
+
+    def _after(self, u: Array) -> Array:
+        return np.asarray(step(self.task.model, self.q, u, self.task.options).q_next)
+
+    def leg(self) -> Leg:
+        """All that was done."""
+        if not self._inputs:
+            return still(self.q, self.task.model.nu)
+        knots = np.array([len(self._inputs)], dtype=np.int64)
+        return Leg((Segment(np.array(self._inputs), np.array(self._configurations), knots),))
+
+
 class Legs:
     """Makes legs of a task.
 
@@ -75,19 +110,33 @@ class Legs:
             max_nodes=200, max_steps=4000
         )
         self.search = own
+        self.turns = by_turns(task)
         self._robot = robot_q(task.model)
 
+    @property
+    def lost(self) -> bool:
+        """Whether what is moved has left for good."""
+        return False
+
     def connect(
-        self, q: Array, pose: Array, seed: int, region: GoalRegion | None = None
+        self,
+        q: Array,
+        pose: Array,
+        seed: int,
+        region: GoalRegion | None = None,
+        leave: bool = True,
     ) -> Leg | None:
-        """A leg that ends within the task's tolerances of a pose, found by a search; None if there is none.
+        """A leg that ends within the task's tolerances of a pose, by a search or a turn; None if there is none.
 
         Args:
             q: ``(nq,)`` where object and robot are.
             pose: ``(nq,)``, of which the object's entries matter.
             seed: of the search.
             region: which poses around it count, too.
+            leave: whether turns end with the robot away from the object.
         """
+        if self.turns:
+            return self._turned(q, self.task.towards(pose, goal_region=region), leave)
         task = self._searched.towards(pose, start=q, start_tolerance=np.inf, goal_region=region)
         tree = rrt(task, self.search, seed)
         if not tree.reached:
@@ -97,6 +146,18 @@ class Legs:
             for segment in tree.plan().segments
         )
         return Leg(tuple(bare))
+
+    def _turned(self, q: Array, task: Task, leave: bool) -> Leg | None:
+        """A leg of the model to a task's goal by a turn in the hand."""
+        world = Recorded(task, q)
+        try:
+            for u in turn(task, world, leave):
+                world.move(u)
+        except SolverError:
+            return None
+        leg = world.leg()
+        valid = not beyond_limits(task.model, leg.segments[0].configurations).any()
+        return leg if valid and task.reached(leg.end) else None
 
     def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
         """A leg along an edge: by its commands, and where these end too far from the pose, by a search from there or
@@ -119,7 +180,7 @@ class Legs:
             if segment.steps == 0:
                 continue
             here = legs[-1].end
-            if not np.array_equal(here[self._robot], segment.start[self._robot]):
+            if not self.turns and not np.array_equal(here[self._robot], segment.start[self._robot]):
                 settled = self._settled(here)
                 if settled is None:
                     return None

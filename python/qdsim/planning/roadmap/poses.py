@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.goal_set import Target, way_to
@@ -44,13 +45,19 @@ def resting(task: Task, q: Array) -> Array | None:
 
 
 def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
-    """``q`` with the robot as at the task's start, or where that is not free in a grasp; None if there is none."""
+    """``q`` with the robot as at the task's start, or where that is not free in a grasp; None if there is none.
+
+    Without a sampler of grasps the robot's springs give way to the object at the task's start.
+    """
     here = np.array(q)
     own = robot_q(task.model)
     here[own] = task.start[own]
     if penetration(task.model, here) <= CONTACT_TOLERANCE:
         return here
-    grasp = None if task.sampler is None else task.grasp(q, rng)
+    if task.sampler is None:
+        given_way, free = placed(task.model, task.object, here, task.options, CONTACT_TOLERANCE)
+        return given_way if free else None
+    grasp = task.grasp(q, rng)
     if grasp is None or penetration(task.model, grasp) > CONTACT_TOLERANCE:
         return None
     return grasp

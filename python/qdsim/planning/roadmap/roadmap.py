@@ -9,6 +9,7 @@ contact; it carries the share of disturbed starts from which it arrived.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 
@@ -18,12 +19,16 @@ from numpy.typing import ArrayLike
 from qdsim.arguments import flag, instance, integer, path_of, reals, vector
 from qdsim.array_type import Array
 from qdsim.parallel import ExecutorLike, run, seed_of
+from qdsim.planning.execution.world import World
 from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.roadmap.coverage import Coverage
+from qdsim.planning.roadmap.driving import Driven
 from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges
 from qdsim.planning.roadmap.legs import Legs, joined, still
+from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import (
+    away,
     distances,
     draw_pose,
     nearest,
@@ -33,14 +38,18 @@ from qdsim.planning.roadmap.poses import (
 )
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.roadmap.routes import cheapest
+from qdsim.planning.roadmap.turns import by_turns
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
 from qdsim.planning.task.goal_set import GoalSet, Target
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.symmetry import symmetries
 from qdsim.planning.task.task import Task
 
 __all__ = ["NotCoveredError", "Roadmap", "RoadmapPlan", "roadmap"]
 
+_NEAREST = 1.1
+"""Times the distance from the goal to the nearest node, from where a turn in the hand is tried straight to it."""
 FORMAT = Format("qdsim-roadmap", 1, "a roadmap of qdsim")
 
 
@@ -128,13 +137,46 @@ class Roadmap:
         begin = np.asarray(self.task.model.normalize(vector("start", start, nq)))
         end = vector("goal", goal, nq)
         self.task.space.check_quaternions("goal", end)
-        walk = _Walk(self, begin, end, integer("seed", seed, least=0))
+        return self._made(_Walk(self, begin, end, integer("seed", seed, least=0)), end, forces=True)
+
+    def _made(self, walk: _Walk, end: Array, forces: bool = False) -> RoadmapPlan:
+        """The plan of a query that ends at its goal."""
+        begin = walk.q
         walk.go()
         task = self.task.towards(end, start=begin, start_tolerance=np.inf)
         plan = plan_for(task, joined(walk.legs), task.options, CONTACT_TOLERANCE)
         own = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
         made = RoadmapPlan(**own, nodes=tuple(walk.passed), success=walk.success)
+        if not forces:
+            return made
         return instance("plan", made.with_forces(self.task.model), RoadmapPlan)
+
+    def drive(self, plant: World, goal: ArrayLike, *, seed: int = 0) -> RoadmapPlan:
+        """Take the object of a plant to a goal along the likeliest way, each leg in closed loop.
+
+        For objects that are turned in a hand. Where a leg does not arrive the way goes on from where the object is.
+
+        Args:
+            plant: at rest; it is moved.
+            goal, seed: as for :meth:`query`.
+
+        Returns:
+            What was commanded and measured, every control period.
+
+        Raises:
+            NotCoveredError: if the goal was not reached, or the object was lost.
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        if not isinstance(plant, World):
+            raise TypeError(f"plant: expected a World, got {type(plant).__name__}")
+        if not self._legs.turns:
+            raise ValueError("plant: the task's object is not turned in a hand by iMPC")
+        end = vector("goal", goal, self.task.model.nq)
+        self.task.space.check_quaternions("goal", end)
+        begin = np.asarray(self.task.model.normalize(plant.q))
+        plant.watch(np.vstack((begin, end, self.nodes)))
+        maker = Driven(self.task, self.options, plant)
+        return self._made(_Walk(self, begin, end, integer("seed", seed, least=0), maker), end)
 
     def coverage(self, count: int = 100, seed: int = 0) -> Coverage:
         """Ask for random plans, from resting poses in the task's box to others, and count those that are found.
@@ -294,16 +336,18 @@ def roadmap(
     instance("task", task, Task)
     chosen = instance("options", options, RoadmapOptions, or_none=True) or RoadmapOptions()
     rng = np.random.default_rng(integer("seed", seed, least=0))
+    group = np.eye(3)[None]
     if nodes is None:
-        poses = spread_out(task, chosen.nodes, rng)
+        group = symmetries(task.model, task.space) if by_turns(task) else group
+        drawn = spread_out(task, math.ceil(chosen.nodes / len(group)), rng)
     else:
-        poses = _given(task, reals("nodes", nodes, (-1, task.model.nq)), rng)
-    if len(poses) == 0:
+        drawn = _given(task, reals("nodes", nodes, (-1, task.model.nq)), rng)
+    if len(drawn) == 0:
         raise ValueError("task: no resting poses of the object were found in its box")
-    joins = _pairs(task, poses, chosen.neighbours)
-    return Roadmap(
-        task, chosen, poses, _find(task, chosen, poses, joins, seed, executor, folder, progress)
-    )
+    poses = orbits(task, drawn, group)
+    joins = _pairs(task, poses, chosen.neighbours)[:: len(group)]
+    found = _find(task, chosen, poses, joins, seed, executor, folder, progress)
+    return Roadmap(task, chosen, poses, copied(task, found, group))
 
 
 def _given(task: Task, rows: Array, rng: np.random.Generator) -> Array:
@@ -324,11 +368,18 @@ def _pairs(task: Task, nodes: Array, neighbours: int) -> list[tuple[int, list[in
     """Each node and those that it is joined with: its nearest ones, and those that it is one of the nearest of."""
     joined_with: list[set[int]] = [set() for _ in nodes]
     for a, q in enumerate(nodes):
-        near = [b for b in nearest(task, nodes, q, neighbours + 1)[0] if b != a]
-        for b in near[:neighbours]:
+        order, gaps = nearest(task, nodes, q, len(nodes))
+        near = [b for b in order if b != a]
+        for b in near[: _with_ties(gaps[near], neighbours)]:
             joined_with[a].add(b)
             joined_with[b].add(a)
     return [(a, sorted(own)) for a, own in enumerate(joined_with)]
+
+
+def _with_ties(gaps: Array, count: int) -> int:
+    """How many of sorted distances are no greater than the ``count``-th."""
+    last = gaps[min(count, len(gaps)) - 1] if len(gaps) else 0.0
+    return int(np.count_nonzero(gaps <= last * (1.0 + 1e-9)))
 
 
 def _find(
@@ -389,10 +440,14 @@ class _Walk:
         roadmap: that is asked.
         start, goal: ``(nq,)``.
         seed: of the searches.
+        maker: of the legs; None: the roadmap's own, in the model.
     """
 
-    def __init__(self, roadmap: Roadmap, start: Array, goal: Array, seed: int) -> None:
+    def __init__(
+        self, roadmap: Roadmap, start: Array, goal: Array, seed: int, maker: Legs | None = None
+    ) -> None:
         self.map, self.seed = roadmap, seed
+        self._maker = roadmap._legs if maker is None else maker
         self.task, self.options = roadmap.task, roadmap.options
         task = roadmap.task
         self.goals = GoalSet(task.model, task.space, goal, task.goal_region)
@@ -418,9 +473,11 @@ class _Walk:
                 self.q,
             )
         while self.task.in_tolerances(self.goals.errors(self.q)) > 1.0:
+            if self._maker.lost:
+                raise NotCoveredError("the plant has lost the object", self.q)
             if self._failures > self.options.attempts:
                 raise NotCoveredError(f"{self._failures} connections failed", self.q)
-            if self._direct(reach):
+            if self._direct(min(reach, _NEAREST * gap) if self._maker.turns else reach):
                 continue
             way = self._way(exits)
             if way is None:
@@ -460,19 +517,22 @@ class _Walk:
 
     def _advance(self, node: int | None, edge: int) -> bool:
         """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
-        legs, region = self.map._legs, self.task.goal_region if node is None else None
+        legs, region = self._maker, self.task.goal_region if node is None else None
         pose = self.goals.goal if node is None else self.map.nodes[node]
         self._searches += 1
         seed = seed_of(self.seed, self._searches)
         if edge >= 0:
             leg = legs.follow(self.q, self.map.edges.leg(edge), pose, seed)
         else:
-            leg = legs.connect(self.q, pose, seed, region)
-        if leg is None:
+            leg = legs.connect(self.q, pose, seed, region, leave=node is not None)
+        if leg is not None:
+            self.legs.append(leg)
+        if leg is None or not self._arrived(node):
             self._failures += 1
             self._banned.add((self._node if edge >= 0 or node is None else None, node))
+            if leg is not None:
+                self._node = None
             return False
-        self.legs.append(leg)
         if edge >= 0:
             self.success *= float(self.map.edges.success[edge])
         if node is not None:
@@ -480,3 +540,9 @@ class _Walk:
             self._banned = {pair for pair in self._banned if pair[0] is not None}
         self._node = node
         return True
+
+    def _arrived(self, node: int | None) -> bool:
+        """Whether the last leg ended where it should, at a node or the goal."""
+        if node is None:
+            return self.task.in_tolerances(self.goals.errors(self.q)) <= 1.0
+        return away(self.task, self.q, self.map.nodes[node]) <= self.options.radius

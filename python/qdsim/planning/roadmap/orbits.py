@@ -1,0 +1,47 @@
+"""Nodes and edges that differ by a symmetry of the object alone: the robot's motion is the same for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.parallel import Result
+from qdsim.planning.roadmap.edges import Edges, connected
+from qdsim.planning.task.symmetry import turned_object
+from qdsim.planning.task.task import Task
+
+__all__ = ["copied", "orbits"]
+
+
+def orbits(task: Task, poses: Array, group: Array) -> Array:
+    """All that symmetries ``(n, 3, 3)`` make of poses ``(m, nq)``: ``(m n, nq)``, each pose followed by its own."""
+    if len(group) == 1:
+        return poses
+    made = [turned_object(task.space, poses, R) for R in group]
+    return np.stack(made, axis=1).reshape(-1, poses.shape[1])
+
+
+def copied(task: Task, edges: Edges, group: Array) -> Edges:
+    """Edges out of poses as they were drawn, and what each symmetry makes of them.
+
+    Args:
+        task: whose object is turned.
+        edges: between nodes of :func:`orbits`.
+        group: ``(n, 3, 3)`` symmetries.
+    """
+    count = len(group)
+    if count == 1:
+        return edges
+    parts: list[Result] = []
+    for turn in group:
+        follows = np.array([_index(group, other @ turn) for other in group])
+        nodes = {"source": edges.source, "target": edges.target}
+        moved = {k: node - node % count + follows[node % count] for k, node in nodes.items()}
+        turned = turned_object(task.space, edges.configurations, turn)
+        parts.append({**edges.arrays(), **moved, "configurations": turned})
+    return connected(parts)
+
+
+def _index(group: Array, R: Array) -> int:
+    """Which symmetry a rotation is."""
+    return int(np.einsum("nij,ij->n", group, R).argmax())

@@ -1,0 +1,137 @@
+"""Turning an object in a hand to a pose where it rests, and letting go of it there.
+
+Fingers that go home from where they are take the object along. They let go in three steps: springs come to where
+their joints are, so that nothing presses; the fingers leave along the normals of what is near, all at once, until they
+are clear of the object by its length or can go no further; and they come to where the robot starts by the way on which
+they would leave the object from there, backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.task.drives import robot_q
+from qdsim.planning.task.followers import by_drives, with_followers
+from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.robot import command_range, robot_bodies
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.mpc import Mpc
+from qdsim.planning.tracking.preset import dexterous, in_space
+
+__all__ = ["Moved", "by_turns", "let_go", "turn"]
+
+PERIODS = 60
+"""Control periods in which an object has to come to a pose."""
+_HELD = 2
+"""Periods in which it is held there."""
+_FADE = 3
+"""Periods in which the springs come to their joints."""
+_SPEED, _JOINTS = 0.03, 2.0
+"""m/s, with which fingers leave, and rad/s (m/s) of the fastest joint."""
+_LEAVING = 20
+"""Periods that leaving may take,"""
+_STUCK = 1e-3
+"""and the motion (rad, m) of the fastest joint in one of them below which no joint can go on."""
+
+
+class Moved(Protocol):
+    """What is moved: the model or a plant."""
+
+    @property
+    def q(self) -> Array:
+        """``(nq,)`` where everything is."""
+        ...
+
+
+def by_turns(task: Task) -> bool:
+    """Whether objects are turned between fingers by iMPC: they lie in a hand, and nothing draws grasps of them."""
+    return task.sampler is None and in_space(task)
+
+
+def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
+    """Commands (nu,), one a control period, that bring the object to the task's goal.
+
+    Args:
+        task: to the goal.
+        world: moves by each command before the next one is asked for.
+        leave: whether to let go where the goal is reached. Elsewhere the fingers hold on: the object would fall.
+    """
+    loop = Mpc(task, (task.impc or dexterous(task)).replace(h=task.options.h))
+    held = 0
+    u = np.asarray(task.model.command_from(world.q))
+    for _ in range(PERIODS):
+        u = loop.act(world.q)
+        yield u
+        held += loop.report.holding
+        if held >= _HELD:
+            break
+    if leave and task.reached(world.q):
+        yield from let_go(task, world, u)
+
+
+def let_go(task: Task, world: Moved, u: Array) -> Iterator[Array]:
+    """Commands (nu,) from ``u`` on after which no finger touches the object, and the robot is at the task's start."""
+    model, period = task.model, task.options.h
+    for k in range(_FADE):
+        u = u + (np.asarray(model.command_from(world.q)) - u) / (_FADE - k)
+        yield u
+    for _ in range(_LEAVING):
+        move = _away(task, world.q, u, _SPEED * period)
+        if np.abs(move).max(initial=0.0) < _STUCK:
+            break
+        u = u + move
+        yield u
+    back = _opened(task, world.q)[::-1]
+    way = back[0] - u
+    steps = math.ceil(float(np.abs(way).max(initial=0.0)) / (_JOINTS * period))
+    for k in range(steps):
+        yield u + (k + 1) / steps * way
+    yield from back[1:]
+
+
+def _opened(task: Task, q: Array) -> list[Array]:
+    """Commands (nu,) by which the fingers would leave the object from where the robot starts."""
+    model, here = task.model, np.array(q)
+    own = robot_q(model)
+    here[own] = task.start[own]
+    way = [np.asarray(model.command_from(here))]
+    for _ in range(_LEAVING):
+        move = _away(task, here, way[-1], _SPEED * task.options.h)
+        if np.abs(move).max(initial=0.0) < _STUCK:
+            break
+        way.append(way[-1] + move)
+        here[model.actuated_q] += move / np.asarray(model.actuator_gear)
+        with_followers(model, here)
+    return way
+
+
+def _away(task: Task, q: Array, u: Array, way: float) -> Array:
+    """The change ``(nu,)`` of a command that takes all points near the object away from it by ``way`` along the
+    normals; zero where there are none within the object's length."""
+    model = task.model
+    names, robot = model.body_names, robot_bodies(model)
+    rows = []
+    for contact in model.collide(q, task.length):
+        a, b = int(contact["body_a"]), int(contact["body_b"])
+        sign = 1.0 if names[a] == task.object else -1.0  # the normal goes from A into B
+        link, other = (b, a) if sign > 0.0 else (a, b)
+        if names[other] != task.object or not robot[link]:
+            continue
+        place, frame = model.body_pose(q, names[link])
+        local = frame.T @ (contact["pos"] - place)
+        jacobian = by_drives(model, np.asarray(model.jacobian(q, names[link], local))[:3])
+        rows.append(sign * contact["frame"][0] @ jacobian)
+    if not rows:
+        return np.zeros(model.nu)
+    gear = np.asarray(model.actuator_gear)
+    most = _JOINTS * task.options.h * np.abs(gear)
+    lower, upper = room(u, *command_range(model))
+    limits = np.maximum(lower, -most), np.minimum(upper, most)
+    return least_squares_in_box(
+        np.array(rows) / gear, np.full(len(rows), way), *limits, regularization=1e-5
+    )

@@ -1,0 +1,181 @@
+"""Objects turned in a hand: symmetries of shapes, letting go without moving anything, roadmaps over rotations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning, systems
+from qdsim.array_type import Array
+from qdsim.planning import RoadmapOptions, Task, TransferOptions
+from qdsim.planning.execution.plant import Plant
+from qdsim.planning.roadmap.edges import Edges
+from qdsim.planning.roadmap.legs import Recorded
+from qdsim.planning.roadmap.orbits import copied, orbits
+from qdsim.planning.roadmap.poses import away
+from qdsim.planning.roadmap.turns import by_turns, let_go
+from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.symmetry import symmetries, turned_object
+
+SHAPES = {
+    "cube": ('<geom type="box" size="0.03 0.03 0.03" mass="1"/>', 24),
+    "turned cube": (
+        '<geom type="box" size="0.03 0.03 0.03" mass="1" quat="0.9 0.3 0.1 0.2"/>',
+        24,
+    ),
+    "prism": ('<geom type="box" size="0.03 0.03 0.05" mass="1"/>', 8),
+    "box": ('<geom type="box" size="0.02 0.03 0.05" mass="1"/>', 4),
+    "can": ('<geom type="cylinder" size="0.02 0.05" mass="1"/>', 2),
+    "egg": ('<geom type="ellipsoid" size="0.02 0.03 0.05" mass="1"/>', 4),
+    "ball": ('<geom type="sphere" size="0.02" mass="1"/>', 1),
+    "dumbbell": (
+        '<geom type="sphere" size="0.02" pos="0.05 0 0" mass="1"/>'
+        '<geom type="sphere" size="0.02" pos="-0.05 0 0" mass="1"/>',
+        2,
+    ),
+    "uneven dumbbell": (
+        '<geom type="sphere" size="0.02" pos="0.05 0 0" mass="1"/>'
+        '<geom type="sphere" size="0.02" pos="-0.05 0 0" mass="2"/>',
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_symmetries_leave_all_distances_as_they_are(name: str) -> None:
+    """Distances of probes at random places from the object, in every turn."""
+    shape, count = SHAPES[name]
+    rng = np.random.default_rng(0)
+    probes = "".join(
+        f'<geom type="sphere" size="0.001" pos="{x} {y} {z}"/>'
+        for x, y, z in rng.uniform(-0.08, 0.08, (12, 3))
+    )
+    model = qdsim.load(
+        f'<mujoco><worldbody>{probes}<body name="it"><freejoint name="it"/>{shape}</body></worldbody></mujoco>'
+    )
+    space = ObjectSpace(model, "it")
+    q = np.array(model.default_q)
+    q[3:] = [0.8, 0.0, 0.6, 0.0]
+
+    def gaps(q: Array) -> Array:
+        found = model.collide(q, 1.0)
+        nearest: dict[tuple[int, int], float] = {}
+        for contact in found:
+            pair = (int(contact["geom_a"]), int(contact["geom_b"]))
+            nearest[pair] = min(nearest.get(pair, np.inf), float(contact["dist"]))
+        probed: dict[int, float] = {}
+        for pair, gap in nearest.items():
+            probed[min(pair)] = min(probed.get(min(pair), np.inf), gap)
+        return np.array([probed[k] for k in sorted(probed)])
+
+    group = symmetries(model, space)
+    assert len(group) == count
+    np.testing.assert_array_equal(group[0], np.eye(3))
+    rotation = model.body_pose(q, "it")[1]
+    for R in group:
+        turned = turned_object(space, q, R)
+        np.testing.assert_allclose(model.body_pose(turned, "it")[1], rotation @ R, atol=1e-12)
+        np.testing.assert_allclose(gaps(turned), gaps(q), atol=1e-9)
+
+
+def pinch() -> Task:
+    """A box on the ground between two fingers on slides, which start 1 mm off its sides."""
+    model = qdsim.load("""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+        <body name="box" pos="0 0 0.02"><freejoint name="box"/><geom type="box" size="0.02 0.02 0.02" mass="0.1"/></body>
+        <body pos="-0.031 0 0.02"><joint name="a" type="slide" axis="1 0 0" range="-0.1 0.1"/>
+          <geom type="sphere" size="0.01"/></body>
+        <body pos="0.031 0 0.02"><joint name="b" type="slide" axis="1 0 0" range="-0.1 0.1"/>
+          <geom type="sphere" size="0.01"/></body>
+        </worldbody><actuator><position joint="a" kp="300"/><position joint="b" kp="300"/></actuator></mujoco>""")
+    q = np.array(model.default_q)
+    options = qdsim.Options(h=0.1, margin=0.02, joint_limits=True)
+    return Task("pinch", model, options, q, q, "box", -np.ones(6), np.ones(6), length=0.02)
+
+
+def test_fingers_let_go_without_moving_what_they_held() -> None:
+    """Off the middle, one finger pressing more than the other; the robot ends where it started."""
+    task = pinch()
+    assert by_turns(task)
+    joints = np.asarray(task.model.actuated_q)
+    q = task.with_object(task.start, [0.004, 0.0, 0.0, 0.0, 0.0, 0.0])
+    q[joints] += 0.005, 0.003
+    world = Recorded(task, q)
+    u = np.asarray(task.model.command_from(q)) + (0.01, -0.012)
+    for _ in range(3):
+        world.move(u)
+    held = world.q
+    gone = np.inf
+    for command in let_go(task, world, u):
+        world.move(command)
+        gone = min(gone, *(np.abs(world.q[joints] - held[joints]) <= 0.015))
+    assert gone == 0  # both fingers were more than 15 mm away
+    shift, turn = task.space.errors(world.q, held)
+    assert shift < 1e-4
+    assert turn < 1e-3
+    # the second finger ends against the box, 3 mm short of its start: 0.9 N, where friction holds 0.98 N
+    np.testing.assert_allclose(command, task.model.command_from(task.start), atol=1e-12)
+
+
+def test_copied_edges_are_the_same_motion_of_the_robot() -> None:
+    """In the world's frame the object's turn along an edge is that of the edge it is a copy of."""
+    task = systems.load("allegro_cube").tasks["turn"]
+    group = symmetries(task.model, task.space)
+    nodes = orbits(task, task.start[None], group)
+    ends = nodes[[0, 9]]
+    one = {name: np.zeros(1, dtype=np.int64) for name in ("source", "tries", "arrived")}
+    one |= {"target": np.array([9]), "segments": np.array([1]), "steps": np.array([1])}
+    inputs = np.ones((1, task.model.nu))
+    edges = Edges({**one, "radius": np.zeros(1), "inputs": inputs, "configurations": ends})
+    made = copied(task, edges, group)
+    assert sorted(made.source.tolist()) == list(range(24))
+    assert sorted(made.target.tolist()) == list(range(24))
+
+    def rotation(q: Array) -> Array:
+        return np.asarray(task.model.body_pose(q, "cube")[1])
+
+    turn = rotation(ends[1]) @ rotation(ends[0]).T
+    for k in range(24):
+        segment = made.leg(k).segments[0]
+        for q, node in zip(segment.configurations, (made.source[k], made.target[k])):
+            assert away(task, q, nodes[node]) < 1e-6
+        np.testing.assert_allclose(
+            rotation(segment.end) @ rotation(segment.start).T, turn, atol=1e-12
+        )
+
+
+@pytest.mark.long
+def test_a_roadmap_turns_the_cube_to_any_rotation() -> None:
+    """In the model, with plans that replay; and in MuJoCo in closed loop."""
+    task = systems.load("allegro_cube").tasks["turn"]
+    made = planning.roadmap(task, RoadmapOptions(trials=1, radius=1.0))
+    assert len(made.nodes) == 24
+    goals = [systems.cube_goal(task, r) for r in ([2.0, 1.0, -1.0], [0.3, -2.5, 0.8])]
+    for goal in goals:
+        plan = made.query(task.start, goal)
+        assert plan.check(task.towards(goal, start_tolerance=1e-2))
+    world = TransferOptions(timestep=1e-3, force=0.7)
+    mj = planning.second_order(task.model, "cube", world)
+    reached = 0
+    for goal in goals:
+        plant = Plant(task.model, task.space, mj, world, compensated=True)
+        plant.reset(task.start)
+        try:
+            plan = made.drive(plant, goal)
+        except planning.NotCoveredError:
+            continue
+        np.testing.assert_array_equal(plan.end, task.model.normalize(plant.q))
+        reached += away(task, plant.q, goal) <= 1.0
+    assert reached >= 1
+
+
+def test_what_is_not_turned_in_a_hand_is_not_driven() -> None:
+    task = systems.load("planar_hand").tasks["half_turn"]
+    made = planning.roadmap(task, RoadmapOptions(nodes=1, neighbours=1, trials=0))
+    world = TransferOptions()
+    mj = planning.second_order(task.model, task.object, world)
+    plant = Plant(task.model, task.space, mj, world, compensated=True)
+    with pytest.raises(ValueError, match="plant: the task's object is not turned"):
+        made.drive(plant, task.goal)
+    with pytest.raises(TypeError, match="plant: expected"):
+        made.drive(None, task.goal)  # type: ignore[arg-type]
