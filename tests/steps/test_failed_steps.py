@@ -153,9 +153,7 @@ ACROSS = '<joint type="hinge" axis="0 0 1"/>'
 
 @pytest.mark.parametrize("tilt", [0.0, 3e-9, 1e-7])
 @pytest.mark.parametrize("gap", [4e-9, 2e-4])
-def test_a_contact_across_a_joints_axis_does_not_hold_the_joint(
-    tilt: float, gap: float
-) -> None:
+def test_a_contact_across_a_joints_axis_does_not_hold_the_joint(tilt: float, gap: float) -> None:
     """Flanges that touch face to face, as links do at their joint: turning slides them and, but for the rounding of
     a mesh's vertices, does not part them. Such contacts are no constraint, smoothed or not."""
     model = qdsim.load(
@@ -187,7 +185,9 @@ def test_a_wedged_arm_stays_where_it_is(friction: str) -> None:
             info = result.step.info
             assert info.status == "solved" and info.relaxed_contacts == 1
             assert info.derivative_exact is False
-            smooth = qdsim.step(model, [angle, 0.0, 0.0], [command, 0.3], options.replace(kappa=1e4))
+            smooth = qdsim.step(
+                model, [angle, 0.0, 0.0], [command, 0.3], options.replace(kappa=1e4)
+            )
             assert smooth.info.relaxed_contacts == 1
             # sliding takes less than the gap that stands in for the penetration: 1e-3 of the tip's 0.1 m
             np.testing.assert_allclose(smooth.q_next, [angle, 0.0, 0.3], atol=2e-4)
