@@ -425,13 +425,13 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
 static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
                          const island *one) {
   int suits = one->variable_count >= LARGE_PROGRAM && one->soft_pairs == 0;
-  for (int k = 0; k < one->tree_count && suits; ++k) {
+  for (int k = 0; k < one->tree_count; ++k) {
     const int tree = s->tree_list[one->tree + k];
     s->tree_width[k] = 0;
     for (int d = model->tree_dof_start[tree]; d < model->tree_dof_start[tree + 1]; ++d) {
       s->tree_width[k] += held == NULL || !held[model->tree_dofs[d]];
     }
-    suits = s->tree_width[k] <= BLOCK_TREE_MOST;
+    suits &= s->tree_width[k] <= BLOCK_TREE_MOST;
   }
   return suits;
 }
@@ -458,12 +458,8 @@ static void order_island(islands *s, const qd_model *model, const qd_step_option
   one->in_blocks = measure_trees(s, model, o->held, one);
   tree_graph_clear(&s->graph, one->tree_count);
   fill_graph(s, model, c, index);
-  if (one->in_blocks) {
-    tree_graph_order_blocks(&s->graph, one->tree_count, s->tree_width, s->tree_place,
-                            s->tree_opens + one->tree);
-  } else {
-    tree_graph_order(&s->graph, one->tree_count, s->tree_place);
-  }
+  tree_graph_order(&s->graph, one->tree_count, s->tree_width, s->tree_place,
+                   s->tree_opens + one->tree);
   for (int k = 0; k < one->tree_count; ++k) {
     s->tree_order[one->tree + s->tree_place[k]] = s->tree_list[one->tree + k];
   }

@@ -55,13 +55,6 @@ static void take(tree_graph *graph, const elimination *e, int at, int k) {
   elimination_take(e, k);
 }
 
-static void find_order(tree_graph *graph, int count) {
-  const elimination e = begin(graph, count);
-  for (int at = 0; at < count; ++at) {
-    take(graph, &e, at, elimination_next(&e));
-  }
-}
-
 /* Pairs of neighbours that do not know each other yet, each counted twice. */
 QD_MULTIVERSION
 static int fill_of(tree_graph *graph, int k) {
@@ -132,28 +125,6 @@ static int parent_of(tree_graph *graph, int k) {
     }
   }
   return parent;
-}
-
-void tree_graph_order(tree_graph *graph, int count, int *place) {
-  find_order(graph, count);
-  for (int k = 0; k < count; ++k) {
-    graph->parent[k] = parent_of(graph, k);
-    graph->size[k] = 1;
-  }
-  for (int at = 0; at < count; ++at) { /* children come before parents */
-    const int k = graph->order[at], parent = graph->parent[k];
-    if (parent >= 0) {
-      graph->size[parent] += graph->size[k];
-    }
-  }
-  int end = count; /* the places of a subtree end where its parent's last free ones do */
-  for (int at = count - 1; at >= 0; --at) {
-    const int k = graph->order[at], parent = graph->parent[k];
-    int *free_end = parent >= 0 ? graph->end + parent : &end;
-    place[k] = *free_end - 1;
-    *free_end -= graph->size[k];
-    graph->end[k] = place[k];
-  }
 }
 
 /* ---------------------------------------------------------------- blocks of whole tiles */
@@ -256,8 +227,7 @@ static void count_blocks(tree_graph *graph, int count) {
   }
 }
 
-void tree_graph_order_blocks(tree_graph *graph, int count, const int *width, int *place,
-                             uint8_t *opens) {
+void tree_graph_order(tree_graph *graph, int count, const int *width, int *place, uint8_t *opens) {
   find_order_by_fill(graph, count);
   for (int k = 0; k < count; ++k) {
     graph->parent[k] = parent_of(graph, k);

@@ -1,13 +1,14 @@
 /* The order of an island's kinematic trees in its program.
  *
  * The solver eliminates tiles of four variables against fill. Bodies have six, so a tile may hold a
- * part of two of them, and couples whatever they touch. Neighbours in a minimum-degree order of the
- * trees, put behind each other as a postorder of its elimination tree, touch nearly the same: with
- * trees in the order of the file a box of 270 spheres has 5 times as many products in its factor.
+ * part of two of them, and couples whatever they touch. Neighbours in an order of little fill of
+ * the trees, put behind each other as a postorder of its elimination tree, touch nearly the same:
+ * with trees in the order of the file a box of 270 spheres has 5 times as many products in its
+ * factor.
  *
- * Large islands take an order of little fill instead, and blocks of trees that are eliminated
- * together begin at a tile of their own: what is left of the tile before is padding. With that no
- * tile couples what does not touch, and the tiles stay in this order.
+ * In large islands, blocks of trees that are eliminated together begin at a tile of their own: what
+ * is left of the tile before is padding. With that no tile couples what does not touch, and the
+ * tiles stay in this order.
  */
 #ifndef QD_DYNAMICS_TREE_ORDER_H
 #define QD_DYNAMICS_TREE_ORDER_H
@@ -34,11 +35,8 @@ void tree_graph_lay_out(tree_graph *graph, int tree_count, arena *a);
 int tree_graph_fits(const tree_graph *graph, int count);
 void tree_graph_clear(tree_graph *graph, int count);
 void tree_graph_connect(tree_graph *graph, int a, int b);
-/* place[k] = the position of the k-th tree. */
-void tree_graph_order(tree_graph *graph, int count, int *place);
-/* The same in blocks of whole tiles; width: DOFs of each tree. opens[position] = 1 where a block
- * begins. */
-void tree_graph_order_blocks(tree_graph *graph, int count, const int *width, int *place,
-                             uint8_t *opens);
+/* place[k] = the position of the k-th tree, which has so many DOFs; opens[position] = 1 where a
+ * block of whole tiles begins. */
+void tree_graph_order(tree_graph *graph, int count, const int *width, int *place, uint8_t *opens);
 
 #endif
