@@ -1,6 +1,6 @@
 """Plan how a robot moves an object: of a published system, or of your own robot file. Writes the plan, executes it in
-MuJoCo, films it. Ctrl-C ends the search with the plan that comes nearest to the goal. Exit status 1 if the goal is not
-reached or the plan is not good."""
+MuJoCo, films it. Ctrl-C ends the search with the plan that comes nearest to the goal, and an execution with the plan.
+Exit status 1 if the goal is not reached or the plan is not good, 130 after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
         task, planner = _paced(task, planner, arguments.seed)
     tree, interrupted = _search(task, planner, arguments)
     report: dict[str, Any] = {"task": task.name, "seed": arguments.seed, "reached": tree.reached}
-    report |= {"nodes": tree.count, "seconds": tree.seconds, "interrupted": interrupted}
+    report |= {"nodes": tree.count, "seconds": tree.seconds}
     plan = tree.plan(None if tree.reached else tree.best_node)
     if arguments.motions:
         plan, stopped = _with_motions(plan, task, report)
@@ -137,9 +137,12 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
     good = bool(verdict["good"])
     if arguments.execute is not None and tree.reached:
         _tell(lines, arguments)
-        good &= _executed(plan, task, arguments, report, lines)
+        arrived = _executed(plan, task, arguments, report, lines)
+        good &= bool(arrived)
+        interrupted |= arrived is None
     if arguments.film is not None and plan.segments:
         interrupted |= _filmed(plan, task, arguments.film, report, lines)
+    report["interrupted"] = interrupted
     return Outcome(report, lines, good, interrupted)
 
 
@@ -284,15 +287,15 @@ def _executed(
     arguments: argparse.Namespace,
     report: dict[str, Any],
     lines: list[str],
-) -> bool:
-    """Execute a plan of the paced task and report; True if the object arrived."""
+) -> bool | None:
+    """Execute a plan of the paced task and report; whether the object arrived, None if Ctrl-C ended it."""
     from qdsim.planning import transfer
 
     try:
         told = transfer(plan, task, controller=arguments.execute, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         lines.append("  the execution was interrupted")
-        return False
+        return None
     report["execution"] = {
         "loop": told.controller,
         "outcome": told.outcome,

@@ -35,7 +35,8 @@ def load(name: str) -> System:
     """Load a published system by its name.
 
     Args:
-        name: one of ``systems.NAMES``, or the name of its environment (``"AllegroBall-v0"``).
+        name: one of ``systems.NAMES``, or the name of its environment (``"AllegroBall-v0"``); that of the
+            Allegro hand also by its object alone (``"ball"``).
 
     Returns:
         The system with its model, options (time step in s), start ``q`` ``(nq,)`` and ``u`` ``(nu,)``, and planning

@@ -13,17 +13,21 @@ __all__ = ["environments_of", "near_names", "plain_name"]
 
 def plain_name(name: str, names: Sequence[str]) -> str | None:
     """The one of ``names`` that is meant: itself however it is spelt (``Planar-Hand``), or the system of an
-    environment (``qdsim/AllegroBall-v0``, ``allegro_ball``); None if it is none."""
+    environment (``qdsim/AllegroBall-v0``, ``allegro_ball``), or of the Allegro hand by its object alone (``ball``);
+    None if it is none."""
+    known = _ENVIRONMENTS | {other: other for other in names}
     key = _spelt(name)
-    return key if key in names else _ENVIRONMENTS.get(key)
+    return known.get(key) or known.get(f"allegro_{key}")
 
 
 def near_names(name: str, names: Sequence[str], most: int = 4) -> list[str]:
-    """Those of ``names`` that come near, best first: of which it is a part (``ball``), or that are spelt alike."""
+    """Those of ``names`` that come near, best first: of which it is a part (``box``), that are spelt alike, or of which it
+    holds a word (``plates``)."""
     key = _spelt(name)
     all_of = _ENVIRONMENTS | {known: known for known in names}
-    words = [word for word in key.split("_") if len(word) > 2]
-    with_words = [other for other in all_of if any(word in other.split("_") for word in words)]
+    with_words = [
+        other for other in all_of if any(len(w) > 2 and w in key for w in other.split("_"))
+    ]
     containing = [other for other in all_of if len(key) > 2 and key in other]
     alike = difflib.get_close_matches(key, list(all_of), n=most)
     found = [all_of[other] for other in [*containing, *alike, *with_words]]
