@@ -295,6 +295,27 @@ def test_a_finger_drags_the_object() -> None:
         wait(rests)
 
 
+def test_a_finger_does_not_throw_what_it_drags() -> None:
+    """A ball that falls by half a metre a step without the finger comes to its target, and halves its way each step."""
+    model = qdsim.load(
+        "<mujoco><worldbody><body name='ball'><freejoint/><geom size='.06'/></body></worldbody></mujoco>"
+    )
+    target = np.array([0.4, -0.1, 0.3])
+    with viewer.Viewer(model) as page:
+        page.update = lambda q, **_: None  # type: ignore[method-assign]
+        page.live(qdsim.Options(epsilon=0.2), model.default_q)
+        live = page._live
+        assert live is not None
+        live._paused.value = True
+        live._over.set()
+        live._thread.join()
+        live._q = np.array(model.default_q)
+        live.pull(1, np.zeros(3), target)
+        for _ in range(8):
+            live._advance()
+        assert np.abs(live._q[:3] - target).max() < 0.02
+
+
 def test_layers_of_a_live_page_can_be_hidden(plan: planning.Plan) -> None:
     """Forces of flat models lie before the discs, nodes below their layer's, which a switch hides."""
     model = systems.load("planar_hand").model

@@ -27,13 +27,19 @@ _PERIOD = 1.0 / 30.0
 _WEIGHTS, _FAR = 5.0, 0.2
 """A finger pulls with so many weights of the object when its target is so far away (m) or farther, nearer in proportion."""
 
+_SHARE = 0.5
+"""Of the way to its target that a point goes in one step at most: light objects would fly past it, and back."""
+
+_HALVINGS = 10
+"""To the force of that way: the weight of an object times 5 / 2^10."""
+
 _REACH = 1.0
 """How far a slider goes to both sides where neither actuator nor joint has limits."""
 
 
 class Live:
-    """Sliders of commands, a finger that drags objects, sliders of smoothing and of the margin; reset and pause. A step that fails is said, and the state
-    stays.
+    """Sliders of commands, a finger that drags objects, sliders of smoothing and of the margin; reset and pause. A step
+    that fails is said, and the state stays.
 
     Args:
         gui: viser's.
@@ -101,17 +107,37 @@ class Live:
         place = r.T @ (point - p) if held is None or held.body != body else held.place
         self._pull = _Pull(body, place, target)
 
-    def _wrench(self, q: Array, pull: _Pull) -> dict[str, Array]:
-        """Of a spring from the point that is held to its target, as force and moment at the centre of mass."""
+    def _pulled(self, q: Array, u: Array, options: Options, pull: _Pull) -> Step:
+        """The step in which a spring pulls the point that is held from where it would go without, weakly enough that it
+        does not fly past its target. How far the point goes grows with the force: halvings find the force."""
         model, body = self._model, self._model.description.bodies[pull.body]
-        p, r = (part[pull.body] for part in model.body_poses(q))
-        at, middle = p + r @ pull.place, p + r @ np.asarray(body.com)
-        way = pull.target - at
+        at, middle = self._place(q, pull), self._place(q, pull, body.com)
+
+        def stepped(force: Array) -> tuple[Step, Array]:
+            """With a force on the point, and how the point moves."""
+            wrench = np.concatenate([force, np.cross(at - middle, force)])
+            taken = step(model, q, u, options, wrench={body.name: wrench})
+            return taken, self._place(taken.q_next, pull) - at
+
+        _, drift = stepped(np.zeros(3))
+        way = _SHARE * (pull.target - at) - drift
         reach = float(np.linalg.norm(way))
-        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6)
-        share = min(reach / _FAR, 1.0) / max(reach, 1e-9)
-        force = most * share * way
-        return {body.name: np.concatenate([force, np.cross(at - middle, force)])}
+        way /= max(reach, 1e-9)
+        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) * min(reach / (_SHARE * _FAR), 1.0) * way
+        taken, moved = stepped(most)
+        if way @ (moved - drift) <= reach:
+            return taken
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            share = 0.5 * (low + high)
+            taken, moved = stepped(share * most)
+            low, high = (share, high) if way @ (moved - drift) <= reach else (low, share)
+        return taken
+
+    def _place(self, q: Array, pull: _Pull, place: npt.ArrayLike | None = None) -> Array:
+        """Where the point that is held is, or another of its body (body frame, m)."""
+        p, r = (part[pull.body] for part in self._model.body_poses(q))
+        return np.asarray(p + r @ (pull.place if place is None else np.asarray(place)))
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -128,8 +154,10 @@ class Live:
         q = self._q
         try:
             pull = self._pull
-            wrench = None if pull is None else self._wrench(q, pull)
-            taken: Step = step(self._model, q, u, options, wrench=wrench)
+            if pull is None:
+                taken = step(self._model, q, u, options)
+            else:
+                taken = self._pulled(q, u, options, pull)
         except SolverError as error:
             self._said.value = str(error).split(";")[0][:120]
             return
