@@ -402,7 +402,7 @@ def draw(name: str, task: Task, runs: dict[str, dict[str, Any]]) -> None:
                 color=f"C{axis}",
                 label=label * (kind == "ours"),
             )
-    left.set(xlabel="s", ylabel=f"way of {task.body}, mm")
+    left.set(xlabel="s", ylabel=f"displacement of {task.body}, mm")
     left.set_title(f"{name}: qdsim — MuJoCo ··· stiff contacts - -", fontsize=9)
     left.legend(fontsize=7)
     most = np.argsort(-np.abs(theirs["forces"] - theirs["forces"][0]).max(axis=0))[:3]

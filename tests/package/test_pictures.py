@@ -85,7 +85,13 @@ def test_plans_of_one_coordinate_are_drawn(tmp_path):
     assert plan.check(model).good
     pictures.draw_tree(tree, tmp_path / "tree.png")
     pictures.draw_tree(planning.Tree(task, tree.options), tmp_path / "root.png")
-    pictures.draw_key_frames(plan, plan.replay(model), model, tmp_path / "frames.png", most=3)
+    replay = plan.replay(model)
+    pictures.draw_key_frames(plan, replay, model, tmp_path / "frames.png", most=3)
+    frames = pictures.key_frames(plan, replay, model, most=len(plan.segments) + 5)
+    turns = [plan.segments[k].configurations[i] for k, i in frames]
+    path = np.concatenate([segment.configurations for segment in plan.segments])
+    way = np.abs(np.diff(path, axis=0)).sum()
+    assert np.abs(np.diff(turns, axis=0)).sum(axis=1).max() < 0.5 * way, "frames are all along it"
     assert all(file.stat().st_size > 5000 for file in tmp_path.iterdir())
 
 

@@ -80,7 +80,8 @@ _LENGTH = 0.1
 def key_frames(
     plan: Plan, replay: ReplayResult, model: Model | Task, most: int = 16
 ) -> list[tuple[int, int]]:
-    """Choose frames where something happens: start, every regrasp, the largest motions of the object, end.
+    """Choose frames where something happens: start, every regrasp, end, and between them evenly along the
+    way of the object.
 
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
@@ -93,26 +94,31 @@ def key_frames(
     if len(frames) >= most:
         chosen = np.linspace(0, len(frames) - 1, most).astype(int)
         return [frames[i] for i in np.unique(chosen)]
-    # Of each segment the step that moves the object most, those that move it farthest first; then what is next.
-    room = max(plan.step_count // (2 * most), 1)
-    for _, k, i in sorted(_motions(plan, model), reverse=True):
-        if len(frames) == most:
-            break
-        if all(k != segment or abs(i - step) >= room for segment, step in frames):
-            frames.append((k, i))
+    # Then, again and again, the frame between which and the chosen ones the object moves farthest.
+    all_frames, ways = _ways(plan, model)
+    away = np.full(len(ways), np.inf)
+    for frame in frames:
+        away = np.minimum(away, np.abs(ways - ways[all_frames.index(frame)]))
+    while len(frames) < most and away.max() > 0.0:
+        k = int(away.argmax())
+        frames.append(all_frames[k])
+        away = np.minimum(away, np.abs(ways - ways[k]))
     return sorted(frames)
 
 
-def _motions(plan: Plan, model: Model) -> list[tuple[float, int, int]]:
-    """How far every step moves the object (m; of turns, of a point on its side), its segment and its number there."""
+def _ways(plan: Plan, model: Model) -> tuple[list[tuple[int, int]], Array]:
+    """Every frame, and how far the object has moved by then (m; of turns, a point on its side)."""
     space = ObjectSpace(model, plan.object)
     scale = np.where(space.rotation, _LENGTH, 1.0)
-    result = []
+    frames, ways, way = [], [], 0.0
     for k, segment in enumerate(plan.segments):
+        frames.append((k, 0))
+        ways.append(way)
         for i, (before, after) in enumerate(pairwise(segment.configurations), 1):
-            motion = space.difference(after, before)
-            result.append((float(np.linalg.norm(scale * motion)), k, i))
-    return result
+            way += float(np.linalg.norm(scale * space.difference(after, before)))
+            frames.append((k, i))
+            ways.append(way)
+    return frames, np.array(ways)
 
 
 def _checked(plan: Plan, replay: ReplayResult, model: Model | Task) -> Model:
