@@ -7,6 +7,7 @@ run that was killed goes on, new workers in place of those that died, and adapte
 from __future__ import annotations
 
 import concurrent.futures as futures
+import functools
 import json
 import threading
 import time
@@ -29,8 +30,6 @@ Result = Mapping[str, NDArray[Any]]
 ExecutorLike = futures.Executor | Callable[[], futures.Executor] | None
 """An executor; or a function without arguments that makes one, again whenever its workers have died; or None: this
 thread."""
-
-_BREAKS = 2  # deaths of workers after which items are sent one at a time, so that the one that kills is known
 
 
 class WorkError(RuntimeError):
@@ -95,44 +94,42 @@ def run(
     """
     if not callable(function):
         raise TypeError(f"function: expected a function, got {type(function).__name__}")
-    work = _Work(function, [tuple(item) for item in items], _Folder(folder, mark))
-    with progress_bar(progress, len(work.items), title, "items") as update:
-        work.update = update
-        make = _maker(executor)
-        if make is None:
-            work.here()
-        else:
-            work.everywhere(make, restarts=not isinstance(executor, futures.Executor))
+    if isinstance(executor, type) or not (
+        executor is None or isinstance(executor, futures.Executor) or callable(executor)
+    ):
+        found = executor if isinstance(executor, type) else type(executor)
+        raise TypeError(
+            "executor: expected a concurrent.futures.Executor, a function that makes one, or None, "
+            f"got {found.__name__}"
+        )
+    work = _Work(function, [tuple(item) for item in items], _opened(folder, mark))
+    with progress_bar(progress, len(work.items), title, "items") as work.update:
+        if executor is None:
+            for item in work.open:
+                work.finish(item, functools.partial(function, *work.items[item]))
+        while executor is not None and work.open:
+            work.send(executor)
     if work.errors:
         raise WorkError(work.results, work.errors) from work.errors[min(work.errors)]
     return tuple(result for result in work.results if result is not None)
 
 
-def _maker(executor: ExecutorLike) -> Callable[[], futures.Executor] | None:
-    """What makes the executor; None: the calling thread does the work."""
-    if executor is None:
-        return None
-    if isinstance(executor, futures.Executor):
-        return lambda: executor
-    if not isinstance(executor, type) and callable(executor):
-        return executor
-    raise TypeError(
-        "executor: expected a concurrent.futures.Executor, a function that makes one, or None, got "
-        f"{executor.__name__ if isinstance(executor, type) else type(executor).__name__}"
-    )
-
-
 class _Work:
-    """One run: which items are done, and what they returned."""
+    """One run: which items are done, and what they returned; finished results have one file each in the folder."""
 
     def __init__(
-        self, function: Callable[..., Result], items: list[tuple[Any, ...]], folder: _Folder
+        self, function: Callable[..., Result], items: list[tuple[Any, ...]], folder: Path | None
     ) -> None:
-        self.function, self.items, self.folder = function, items, folder
-        self.results: list[Result | None] = [folder.read(i) for i in range(len(items))]
+        self.function, self.items = function, items
+        self.folder = folder
+        self.results = [_read(self.path(i)) for i in range(len(items))]
         self.errors: dict[int, BaseException] = {}
-        self.done = len(items) - len(self.open)
-        self.update: Callable[[int, str], None] = lambda done, text: None
+        self.alone = False
+        self.update: Callable[[int, str], None]
+
+    def path(self, item: int) -> Path | None:
+        """Where the result of an item is kept."""
+        return self.folder and self.folder / f"{item:07d}.npz"
 
     @property
     def open(self) -> list[int]:
@@ -140,104 +137,83 @@ class _Work:
         return [i for i, r in enumerate(self.results) if r is None and i not in self.errors]
 
     def finish(self, item: int, call: Callable[[], Result]) -> None:
-        """Take the result of an item, or what it raised."""
+        """Take the result of an item, or what it raised; keep it whole or not at all."""
         try:
-            result = {name: np.asarray(value) for name, value in call().items()}
-            self.folder.write(item, result)
+            result: dict[str, Any] = {name: np.asarray(value) for name, value in call().items()}
+            for name, value in result.items():
+                if value.dtype.hasobject:
+                    raise TypeError(f"result {name!r}: expected numbers or text, got objects")
+            if (path := self.path(item)) is not None:
+                with replacing(path) as file:
+                    np.savez(file, **result)
             self.results[item] = result
         except futures.BrokenExecutor:
             raise
         except Exception as error:  # the item's own; reported when all are done
             self.errors[item] = error
-        self.done += 1
-        self.update(self.done, "")
+        self.update(len(self.items) - len(self.open), "")
 
-    def here(self) -> None:
-        """Do all in this thread."""
-        for item in self.open:
-            self.finish(item, lambda item=item: self.function(*self.items[item]))  # type: ignore[misc]
-
-    def everywhere(self, make: Callable[[], futures.Executor], restarts: bool) -> None:
-        """Do all by an executor, and go on with a new one when its workers have died."""
-        breaks = 0
-        while self.open:
-            executor = make()
-            if not isinstance(executor, futures.Executor):
-                raise TypeError(
-                    f"executor: the function returned {type(executor).__name__}, no executor"
-                )
-            alone = breaks > _BREAKS
-            sent = self.open[:1] if alone else self.open
-            try:
-                self._send(executor, sent)
-            except futures.BrokenExecutor as error:
-                breaks += 1
-                if not restarts or alone:
-                    self.errors.update((i, error) for i in sent if self.results[i] is None)
-                    breaks = 0
-            finally:
-                if restarts:
-                    executor.shutdown(wait=False, cancel_futures=True)
-
-    def _send(self, executor: futures.Executor, items: list[int]) -> None:
-        waiting = {executor.submit(self.function, *self.items[item]): item for item in items}
+    def send(self, source: futures.Executor | Callable[[], futures.Executor]) -> None:
+        """Send what is open. If workers die before any item is done, the next is sent alone, so that the one that kills
+        is known."""
+        restarts = not isinstance(source, futures.Executor)
+        executor: object = source if isinstance(source, futures.Executor) else source()
+        if not isinstance(executor, futures.Executor):
+            name = type(executor).__name__
+            raise TypeError(f"executor: the function returned {name}, no executor")
+        before = self.open
+        sent = before[:1] if self.alone else before
+        waiting: dict[futures.Future[Result], int] = {}
         broken: futures.BrokenExecutor | None = None
+        try:
+            for item in sent:
+                waiting[executor.submit(self.function, *self.items[item])] = item
+        except futures.BrokenExecutor as error:
+            broken = error
         try:
             for done in futures.as_completed(waiting):
                 try:
                     self.finish(waiting[done], done.result)
                 except futures.BrokenExecutor as error:  # others may have ended well before
                     broken = error
-            if broken is not None:
-                raise broken
         finally:
             for future in waiting:
                 future.cancel()
+            if restarts:
+                executor.shutdown(wait=False, cancel_futures=True)
+        if broken is not None and (self.alone or not restarts):
+            self.errors.update((i, broken) for i in sent if self.results[i] is None)
+        self.alone = self.open == before
 
 
-class _Folder:
-    """Finished results, one file each, and the mark that they belong to."""
-
-    def __init__(self, folder: str | Path | None, mark: str) -> None:
-        self.place = None if folder is None else Path(path_of("folder", folder))
-        if self.place is None:
-            return
-        self.place.mkdir(parents=True, exist_ok=True)
-        head = self.place / "run.json"
-        if head.exists():
-            try:
-                found = json.loads(head.read_text(encoding="utf-8"))["mark"]
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(f"folder: {head} is damaged") from None
-            if found != mark:
-                raise ValueError(f"folder: {self.place} holds results of other work")
-            return
+def _opened(folder: str | Path | None, mark: str) -> Path | None:
+    """The folder, with the mark that its results belong to."""
+    if folder is None:
+        return None
+    place = Path(path_of("folder", folder))
+    place.mkdir(parents=True, exist_ok=True)
+    head = place / "run.json"
+    if not head.exists():
         with replacing(head) as file:
             file.write(json.dumps({"mark": mark}).encode())
+    try:
+        found = json.loads(head.read_text(encoding="utf-8"))["mark"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"folder: {head} is damaged") from None
+    if found != mark:
+        raise ValueError(f"folder: {place} holds results of other work")
+    return place
 
-    def _path(self, item: int) -> Path:
-        assert self.place is not None
-        return self.place / f"{item:07d}.npz"
 
-    def read(self, item: int) -> Result | None:
-        """The result that is there, or None."""
-        if self.place is None or not self._path(item).exists():
-            return None
-        try:
-            with np.load(self._path(item), allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"folder: {self._path(item)} is damaged: {error}") from None
-
-    def write(self, item: int, result: Result) -> None:
-        """Keep a result, whole or not at all."""
-        for name, value in result.items():
-            if value.dtype.hasobject:
-                raise TypeError(f"result {name!r}: expected numbers or text, got objects")
-        if self.place is not None:
-            with replacing(self._path(item)) as file:
-                arrays: dict[str, Any] = dict(result)
-                np.savez(file, **arrays)
+def _read(path: Path | None) -> Result | None:
+    """The result that is there, or None."""
+    if path is None or not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"folder: {path} is damaged: {error}") from None
 
 
 class RayExecutor(futures.Executor):
@@ -281,43 +257,30 @@ class SlurmExecutor(futures.Executor):
 
         self._executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
         self._executor.update_parameters(**parameters)
-        self._poll = number("poll", poll, above=0)
-        self._jobs: list[tuple[Any, futures.Future[Any]]] = []
-        self._lock = threading.Lock()
-        self._watcher: threading.Thread | None = None
+        self._poll, self._lock = number("poll", poll, above=0), threading.Lock()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
         """Send one job to the queue."""
         future: futures.Future[Any] = futures.Future()
         job = self._executor.submit(fn, *args, **kwargs)
-        with self._lock:
-            self._jobs.append((job, future))
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch, daemon=True)
-                self._watcher.start()
+        threading.Thread(target=self._watch, args=(job, future), daemon=True).start()
         return future
 
-    def _watch(self) -> None:
-        """Look at the queue until no job is left in it."""
-        while True:
-            with self._lock:
-                self._jobs = [pair for pair in self._jobs if not _ended(*pair)]
-                if not self._jobs:
-                    self._watcher = None
-                    return
+    def _watch(self, job: Any, future: futures.Future[Any]) -> None:
+        """Look at the queue until a job has left it; its future has its result then."""
+        while not self._ended(job):
+            if future.cancelled():
+                job.cancel()
+                return
             time.sleep(self._poll)
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(job.result())
+            except Exception as error:
+                future.set_exception(error)
 
-
-def _ended(job: Any, future: futures.Future[Any]) -> bool:
-    """Whether a job is over; its future has its result then."""
-    if future.cancelled():
-        job.cancel()
-        return True
-    if not job.done():
-        return False
-    if future.set_running_or_notify_cancel():
-        try:
-            future.set_result(job.result())
-        except Exception as error:
-            future.set_exception(error)
-    return True
+    def _ended(self, job: Any) -> bool:
+        with (
+            self._lock
+        ):  # submitit asks the queue for all jobs at once, if nobody asked a moment ago
+            return bool(job.done())
