@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+from qdsim.array_type import SAME
 from qdsim.description import Exclude, ModelWarning
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
 
-_OVERLAP = 1e-6
-"""Depth in m from which bodies count as overlapping; rounding is below."""
 _DEEP = 5e-2
 """Of the smaller radius: shallower links touch, as pads of a closed gripper do, and a step finds a way."""
 _CLOSE = 2e-3
@@ -24,7 +23,7 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
     where a motor turns one on the other, which all but touches it.
     """
     contacts = model.collide(model.clamp_to_limits(model.default_q), _CLOSE if links_only else 0.0)
-    deep = contacts["dist"] < -_OVERLAP
+    deep = contacts["dist"] < -SAME
     turning = _turning(model) if links_only else set()
     if links_only and deep.any():
         roots = _roots(model)

@@ -10,8 +10,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-_THIN = 1e-7
-"""Relative thickness below which points count as flat: what single precision resolves."""
+from qdsim.array_type import SAME
 
 
 def hull_faces(owner: str, vertices: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -27,7 +26,7 @@ def hull_faces(owner: str, vertices: npt.NDArray[np.float64]) -> npt.NDArray[np.
         # Single precision, in units of the mesh: that is what the compiler computes with.
         centered = centered / scale
     widths = np.linalg.svd(centered - centered.mean(axis=0), compute_uv=False)
-    if not widths[-1] > _THIN * np.sqrt(len(vertices)):
+    if not widths[-1] > SAME * np.sqrt(len(vertices)):
         raise ValueError(
             f"{owner}: its vertices lie in a plane, a line or a point; a convex hull needs a solid "
             "(use a thin box instead)"

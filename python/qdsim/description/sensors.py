@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import SAME
 from qdsim.description import checks
 from qdsim.description.checks import Vector
 from qdsim.description.shapes import GEOM_SIZES
@@ -21,8 +22,6 @@ Side = tuple[Literal["geom", "body", "subtree"], str]
 SITE_SHAPES: tuple[str, ...] = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 CONTACT_DATA = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
 """What a contact sensor may tell, in MuJoCo's order, and how many numbers each takes."""
-_ALONG = 1e-6
-"""Sine below which a direction counts as normal to a surface."""
 SIDES: tuple[str, ...] = ("geom", "body", "subtree")
 REDUCTIONS: tuple[str, ...] = ("none", "mindist", "maxforce", "netforce")
 
@@ -181,7 +180,7 @@ class TaxelSensor:
         """(n, 3) and (n, 3) unit vectors along the surface, in the geometry's frame."""
         toward = np.array(self.toward)
         along = toward - (self.normals @ toward)[:, None] * self.normals
-        none = np.linalg.norm(along, axis=1) < _ALONG
+        none = np.linalg.norm(along, axis=1) < SAME
         other = np.roll(toward, 1)
         along[none] = other - (self.normals[none] @ other)[:, None] * self.normals[none]
         first = along / np.linalg.norm(along, axis=1, keepdims=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qdsim import _core
 from qdsim.arguments import instance, reals
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.envs.draws import Draws
 from qdsim.envs.features import Goals, Look, Viewer
 from qdsim.envs.goals import GoalCoordinates, of_infos
@@ -26,8 +26,6 @@ from qdsim.planning.task.task import Task
 
 __all__ = ["Ended", "Players", "Rules"]
 
-_FARTHEST = 1e9
-"""m, of a goal: farther ones leave no digits for where the object is."""
 _SUCCESS = 5.0
 """Shaped reward for reaching the goal."""
 _LOOKS = 256
@@ -242,9 +240,9 @@ class Rules:
         shifts = [
             self.task.space.errors(self.task.start, row)[0] for row in q.reshape(-1, model.nq)
         ]
-        if not max(shifts) < _FARTHEST:
+        if not max(shifts) < 1.0 / ROUNDING:
             raise ValueError(
-                f"{name}: expected the object within {_FARTHEST:g} m of the task's start"
+                f"{name}: expected the object within {1.0 / ROUNDING:g} m of the task's start"
             )
         return q
 
@@ -461,9 +459,9 @@ def _check_goal(task: Task) -> None:
     """Rewards are differences of distances."""
     with np.errstate(over="ignore", invalid="ignore"):
         shift, _ = task.errors(task.start)
-    if not shift < _FARTHEST:
+    if not shift < 1.0 / ROUNDING:
         raise ValueError(
-            f"task: expected a goal within {_FARTHEST:g} m of its start, got one {shift:g} m away"
+            f"task: expected a goal within {1.0 / ROUNDING:g} m of its start, got one {shift:g} m away"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qdsim.array_type import SAME
 from qdsim.description import (
     Body,
     Constraint,
@@ -34,9 +35,6 @@ from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar
 from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.sensors import read_sensors
 from qdsim.formats.tendons import read_tendons
-
-LOCKED = 1e-6
-"""rad; ball joints whose range is zero, which MuJoCo keeps where they are, may turn by this."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,9 @@ class _Reader(Reading):
         self._note_joint(j, limited)
         qpos = int(m.jnt_qposadr[j])
         if kind in ("ball", "free"):
-            most = max(LOCKED, float(max(m.jnt_range[j])))
+            most = max(
+                SAME, float(max(m.jnt_range[j]))
+            )  # MuJoCo keeps those of no range where they are
             return Joint(
                 name,
                 kind,

@@ -11,17 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import instance, integer, number, one_of
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.identification.recordings import Pieces, Recording, weights
-from qdsim.identification.search import FLAT, End, search
+from qdsim.identification.search import End, search
 from qdsim.identification.unknowns import Unknowns
 from qdsim.model import Model
 from qdsim.step import Options
 
 __all__ = ["Identified", "identify"]
 
-_ABSORBED = 1e-8
-"""Share of a column that counts as nothing but rounding once the beginnings of pieces have taken theirs."""
 _CORRELATED = 0.3
 """Correlation of what is left from one step to the next from which on it is no noise, if there is enough of it:"""
 _SURE = 5.0
@@ -185,9 +183,7 @@ def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, 
     if starts:  # what is left of the parameters' columns once starts have taken their share
         Q, _ = np.linalg.qr(end.J[:, count:])
         rest = J - Q @ (Q.T @ J)
-        J = np.where(
-            np.linalg.norm(rest, axis=0) > _ABSORBED * np.linalg.norm(J, axis=0), rest, 0.0
-        )
+        J = np.where(np.linalg.norm(rest, axis=0) > ROUNDING * np.linalg.norm(J, axis=0), rest, 0.0)
     lower, upper = unknowns.lower[:count], unknowns.upper[:count]
     free = (x > lower) & (x < upper)
     covariance = np.full((count, count), np.nan)
@@ -196,7 +192,7 @@ def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, 
     _, s, V = np.linalg.svd(J[:, free] / units, full_matrices=False)
     freedom = rows - int(free.sum())
     variance = float(r @ r) / freedom if freedom > 0 else math.inf
-    flat = s <= FLAT * s.max(initial=0.0)
+    flat = s <= ROUNDING * s.max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(flat, 0.0, 1.0 / s**2)
         own = (V.T * inverse) @ V * variance / np.outer(units, units)
@@ -224,4 +220,4 @@ def _condition(s: Array) -> float:
     """Of singular values, largest over least; NaN of none."""
     if not s.size:
         return math.nan
-    return float(s.max() / s.min()) if s.min() > FLAT * s.max() else math.inf
+    return float(s.max() / s.min()) if s.min() > ROUNDING * s.max() else math.inf

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import reals
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.batches.products import rollout_jvp
 from qdsim.batches.rollouts import rollout
 from qdsim.identification.unknowns import Unknowns
@@ -19,9 +19,6 @@ from qdsim.model import Model
 from qdsim.step import Options
 
 __all__ = ["Pieces", "Recording", "weights"]
-
-_ROUNDING = 1e-5
-"""Share of the motion below which what is left says nothing."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -118,7 +115,7 @@ class Pieces:
             pairs += n * (steps - 1) * len(seen)
             raw += float(np.sum((left / self.weights[seen]) ** 2))
             moved += float(np.sum((q[:, 1:] - q[:, :1]) ** 2))
-        told = squares > 0.0 and pairs > 0 and raw > _ROUNDING**2 * moved
+        told = squares > 0.0 and pairs > 0 and raw > SAME**2 * moved
         return (products / squares if told else 0.0), pairs
 
     def residuals(self, unknowns: Unknowns, x: Array) -> Array | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.identification.recordings import Pieces
 from qdsim.identification.unknowns import Unknowns
 from qdsim.planning.task.least_squares import least_squares_in_box
@@ -18,7 +18,6 @@ __all__ = ["End", "search"]
 
 _DAMPING = 1e-3
 """Of the first step, relative to the squared columns of the jacobian."""
-_MOST_DAMPING = 1e9
 _LEFT = 1e-3
 """Share of the squared residuals, over their number less that of the unknowns, that the linear model may still promise to
 take off an answer that is called converged: a thirtieth of a standard error."""
@@ -28,8 +27,6 @@ _PROBES = (0.25, 0.5, 2.0, 4.0)
 """Multiples of the unknowns at which searches may begin."""
 _MOST_ENTRIES = 2**22
 """Of a Jacobian in which the beginnings of pieces are unknown: 32 MB."""
-FLAT = 1e-10
-"""Relative size of a column, or of a singular value, that counts as zero: what the recordings do not show."""
 
 
 @dataclasses.dataclass
@@ -138,7 +135,7 @@ def _descend(
     made shorter."""
     damping, tried = _DAMPING, 0
     x, r, J = end.x, end.r, end.J
-    while tried < iterations and damping <= _MOST_DAMPING:
+    while tried < iterations and damping <= 1.0 / ROUNDING:
         step = _step(unknowns, x, r, J, damping)
         tried += 1
         trial = np.clip(x + step, unknowns.lower, unknowns.upper)
@@ -162,7 +159,7 @@ def _descend(
 def _step(unknowns: Unknowns, x: Array, r: Array, J: Array, damping: float) -> Array:
     """The damped step of Gauss and Newton within bounds (k,)."""
     sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-    units = np.where(sizes > FLAT * sizes.max(), sizes, sizes.max())
+    units = np.where(sizes > ROUNDING * sizes.max(), sizes, sizes.max())
     rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
     wanted = np.append(-r, np.zeros(len(x)))
     room = (unknowns.lower - x) * units, (unknowns.upper - x) * units

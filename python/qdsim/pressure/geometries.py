@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import SAME
 from qdsim.description.elements import Elements, ModelWarning
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import FieldArrays
@@ -17,8 +18,6 @@ from qdsim.pressure.tessellation import Array, Indices
 
 __all__ = ["field_arrays"]
 
-INSIDE = 1e-6
-"""Beside the largest coordinate: points of a field that are no further outside of their shape lie in it."""
 _SOFT, _RIGID, _SOFT_SPACE, _RIGID_SPACE = range(4)
 _Field = tuple[int, float, Array, Indices, Array]
 
@@ -132,7 +131,7 @@ def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _F
     points = np.asarray(field.vertices)
     beyond = _beyond(geom, points, meshes)
     worst = int(beyond.argmax())
-    if beyond[worst] > INSIDE * np.abs(points).max():
+    if beyond[worst] > SAME * np.abs(points).max():
         raise ValueError(
             f"geom {geom.name!r}: soft: vertex {worst} of the field lies {beyond[worst]:.3g} m outside of the {geom.type}"
         )

@@ -43,9 +43,6 @@ _FINEST = 8
 _FLAT = 2e-12
 """Twice the area of a triangle that has none, beside the square of its edges: twice what the core refuses."""
 
-_SAME = 1e-14
-"""Sizes that differ by less, beside the largest, are equal: their medial axis is a point or a line."""
-
 
 class _Cells:
     """Convex cells cut into tetrahedra so that cells with a face in common agree on it: every face is fanned from its
@@ -141,7 +138,7 @@ def box(half: Array) -> Tessellation:
     """A block between each face and its image on the medial axis, with a vertex in the middle of each face."""
     least = float(np.min(half))
     inner = half - least
-    inner[inner <= _SAME * max(1.0, float(np.max(half)))] = 0.0
+    inner[inner <= ROUNDING * max(1.0, float(np.max(half)))] = 0.0
     cells = _Cells()
     middles = {}
     for axis in range(3):
@@ -192,7 +189,7 @@ def _around(
 
 def cylinder(radius: float, half: float, hint: float) -> Tessellation:
     """About the z axis: sectors of caps and barrel that meet on an axis, a point or a disc inside."""
-    same = _SAME * max(1.0, radius, half)
+    same = ROUNDING * max(1.0, radius, half)
     long = half > radius + same
     disc = radius - half if radius > half + same else 0.0
     cells = _Cells()

@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description.sensors import CONTACT_DATA, ContactSensor, Side
 from qdsim.model import Model
 from qdsim.sensors.loads import Loads, Poses, local
 from qdsim.sensors.volumes import inside
 
 __all__ = ["read_contact_sensor", "touching"]
-
-_UPRIGHT = 1e-9
-"""Sine below which a capsule counts as normal to a plane."""
 
 
 def touching(loads: Loads) -> Loads:
@@ -107,7 +104,7 @@ def _frames(model: Model, loads: Loads, poses: Poses) -> Array:
         geom = model.description.geoms[rows[f"geom_{end}"][i]]
         _, rot = poses.frame(rows[f"body_{end}"][i], geom.pos, geom.quat)
         along = rot[loads.sample[i], :, 2]
-        if np.linalg.norm(np.cross(along, normal[i])) > _UPRIGHT:
+        if np.linalg.norm(np.cross(along, normal[i])) > ROUNDING:
             axis[i] = along
     tangent = axis - np.sum(axis * normal, axis=1, keepdims=True) * normal
     tangent /= np.linalg.norm(tangent, axis=1, keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import instance, vector
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.model import Model
 from qdsim.planning.task.drives import once
 from qdsim.planning.task.robot import robot_bodies
@@ -24,8 +24,8 @@ STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 _STEP = 0.1
 """s, the shortest step: in a shorter one free fall could not be told from rest."""
 
-_FALLS, _LANDED = 40, 1e-6
-"""Most steps of a fall, at some 10 cm each, and the change of a configuration's entries below which it has ended."""
+_FALLS = 40
+"""Most steps of a fall, at some 10 cm each."""
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def landing(model: Model, q: Array, object: str, options: Options) -> Array | No
             return None
         moved = float(np.abs(after[own] - here[own]).max())
         here[own] = after[own]
-        if moved <= _LANDED:
+        if moved <= SAME:
             return here
     return None
 

@@ -6,14 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from qdsim.array_type import ROUNDING, Array
+from qdsim.array_type import ROUNDING, SAME, Array
 from qdsim.model import Model
 from qdsim.planning.task.drives import owners, robot_joints, robot_limits, robot_q
 
-__all__ = ["LIMIT_TOLERANCE", "beyond", "beyond_limits", "narrowed"]
-
-LIMIT_TOLERANCE = 1e-6
-"""rad or m by which joints may be beyond their limits: what a step's certificate leaves, no more."""
+__all__ = ["beyond", "beyond_limits", "narrowed"]
 
 
 def beyond(u: Array, lower: Array, upper: Array) -> Array:
@@ -28,7 +25,7 @@ def beyond_limits(model: Model, q: Array) -> Array:
     lower, upper = robot_limits(model)
     here = q[..., robot_q(model)]
     excess = np.maximum(np.maximum(lower - here, here - upper), 0.0)
-    return np.where(excess > LIMIT_TOLERANCE, excess, 0.0)
+    return np.where(excess > SAME, excess, 0.0)
 
 
 def narrowed(model: Model, lower: Array, upper: Array) -> Model:
@@ -48,7 +45,7 @@ def narrowed(model: Model, lower: Array, upper: Array) -> Model:
         low, high = max(float(ends[i, 0]), own_low), min(float(ends[i, 1]), own_high)
         if (low > own_low or high < own_high) and low < high:
             # One-sided ranges cannot be said; no joint goes further than that.
-            ranges[joint.name] = max(low, -_FAR), min(high, _FAR)
+            ranges[joint.name] = max(low, -1.0 / SAME), min(high, 1.0 / SAME)
     if not ranges:
         return model
     bodies = tuple(
@@ -62,6 +59,3 @@ def narrowed(model: Model, lower: Array, upper: Array) -> Model:
         for body in model.description.bodies
     )
     return Model(dataclasses.replace(model.description, bodies=bodies))
-
-
-_FAR = 1e6

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import one_of, real_array, reals
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 
 __all__ = ["GoalRegion", "quaternion_product"]
 
 _MOST = 240
 """Rotations of a finite group that is asked for: twice those of an icosahedron, or a prism of 120 sides."""
-_SAME = 1e-7
-"""Quaternions that differ by less are one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _group(generators: tuple[tuple[float, ...], ...]) -> Array:
     while k < len(found) <= _MOST:
         for generator in generators:
             product = quaternion_product(found[k], np.array(generator))
-            if np.all(np.abs(found @ product) < 1.0 - _SAME):
+            if np.all(np.abs(found @ product) < 1.0 - SAME):
                 found = np.vstack((found, product))
         k += 1
     return found

@@ -7,15 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.array_type import ROUNDING, Array
+from qdsim.array_type import ROUNDING, SAME, Array
 from qdsim.model import Model
 from qdsim.planning.task.goal_region import GoalRegion, quaternion_product
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["GoalSet", "Target", "way_to"]
-
-_PARALLEL = 1e-6
-"""Sine of the angle between a symmetry's axis and a hinge's, that counts as none."""
 
 
 class GoalSet:
@@ -212,7 +209,7 @@ def _turns(region: GoalRegion, hinge: Array) -> Array:
     """Angles ``(n,)`` of the symmetries about a hinge with an axis ``(3,)`` in the object's frame, rad."""
     group = region.group
     along = group[:, 1:] @ hinge
-    own = np.linalg.norm(group[:, 1:] - np.outer(along, hinge), axis=1) < _PARALLEL
+    own = np.linalg.norm(group[:, 1:] - np.outer(along, hinge), axis=1) < SAME
     if own.sum() < 2:
         raise ValueError("symmetries: none of them turns the object about its hinge")
     return np.asarray(2.0 * np.arctan2(along[own], group[own, 0]))

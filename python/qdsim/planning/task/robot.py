@@ -10,10 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.array_type import ROUNDING, Array
+from qdsim.array_type import ROUNDING, SAME, Array
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
-from qdsim.planning.task.bounds import LIMIT_TOLERANCE
 from qdsim.planning.task.drives import (
     fault_of_sharing,
     once,
@@ -56,7 +55,7 @@ __all__ = [
     "turning",
 ]
 
-CONTACT_TOLERANCE = LIMIT_TOLERANCE
+CONTACT_TOLERANCE = SAME
 """m, that things may penetrate where a grasp is changed or the robot waits: what a step's certificate leaves."""
 
 GRAVITY = 9.81

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 
 __all__ = ["turn_axes"]
-
-_SAME = 1e-6
-"""Relative differences of lengths and directions that count as none."""
 
 
 def turn_axes(model: Model, body: str) -> Array:
@@ -38,7 +35,7 @@ def turn_axes(model: Model, body: str) -> Array:
         if len(own) == 0:
             return none
         place = np.asarray(geom.pos, np.float64)
-        if (away := float(np.linalg.norm(place))) > _SAME * max(geom.size):
+        if (away := float(np.linalg.norm(place))) > SAME * max(geom.size):
             axes.append(place / away)
         if len(own) == 1:
             axes.append(own[0])
@@ -46,7 +43,7 @@ def turn_axes(model: Model, body: str) -> Array:
         return none
     if not axes:
         return np.eye(3)
-    along = all(np.linalg.norm(np.cross(axes[0], axis)) <= _SAME for axis in axes)
+    along = all(np.linalg.norm(np.cross(axes[0], axis)) <= SAME for axis in axes)
     return axes[0][None] if along else none
 
 
@@ -59,7 +56,7 @@ def _own_axes(geom: Geom) -> Array:
         return np.asarray(frame[2:])
     if geom.type == "ellipsoid":
         a = np.asarray(geom.size)
-        equal = np.abs(a - np.roll(a, -1)) <= _SAME * a.max()  # (x, y), (y, z), (z, x)
+        equal = np.abs(a - np.roll(a, -1)) <= SAME * a.max()  # (x, y), (y, z), (z, x)
         if equal.all():
             return frame
         return np.asarray(np.roll(frame, -2, axis=0)[equal])
