@@ -12,13 +12,12 @@ from qdsim.description import contact_solver as solver
 from qdsim.description.contact_solver import Cone
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.execution.own_plant import RECOVERY
 from qdsim.planning.task.task import Task
 from qdsim.step import CONTACTS, CommonOptions, Options
 
 __all__ = ["Contacts", "Dynamics", "Law", "MujocoContacts", "checked_contacts", "laws_of"]
 
-_RECOVERY = 0.1
-"""m/s, at which overlaps part in second-order steps of tasks that say nothing else."""
 _SHARED = tuple(
     field.name
     for field in dataclasses.fields(CommonOptions)
@@ -145,7 +144,7 @@ def _law(task: Task, dynamics: Dynamics, kind: Contacts | None) -> Law:
     if dynamics == "second_order":
         shared: dict[str, Any] = {name: getattr(own, name) for name in _SHARED} | changes
         if shared["recovery_speed"] is None:
-            shared["recovery_speed"] = _RECOVERY
+            shared["recovery_speed"] = RECOVERY
         h = model.description.contact_solver.timestep if shared["contacts"] == "mujoco" else None
         options = DynamicOptions(**shared) if h is None else DynamicOptions(h=h, **shared)
     else:

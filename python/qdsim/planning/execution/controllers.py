@@ -13,6 +13,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.execution.loops.follower import (
+    PRESS_ON_A_PLANE,
     follow_options,
     follow_task,
     follower_of,
@@ -39,17 +40,13 @@ from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import Predictor
-from qdsim.planning.tracking.preset import in_space
+from qdsim.planning.tracking.preset import PERIOD, in_space
 from qdsim.planning.tracking.sampling import SamplingMpc
 
 __all__ = ["MARGIN", "Choice", "Controllers"]
 
-PRESS = 8.0
-"""Weights of the object, that springs press with at most straight to a goal."""
 PACE = 0.02
 """m/s, that the object is taken to move with where there is no plan to say so."""
-PERIOD = 0.1
-"""s, of a control straight to a goal, whose foresight is ten of them."""
 MARGIN = 0.5
 """Tolerances, by which a controller has to be predicted better than one that is trusted more."""
 WORTH = 0.3
@@ -200,7 +197,7 @@ class Controllers:
             return Straight(Mpc(task, hold=False), math.inf)
         tame = follow_task(self.plan, model, self._pace, PACE)
         weight = object_weight(model, space, task.length)
-        reach = spring_reach(model, task.start, PRESS * weight)
+        reach = spring_reach(model, task.start, PRESS_ON_A_PLANE * weight)
         reach += trail(self.world, task.start, self._pace.speed)
         period = max(self._pace.control_period, PERIOD)
         mpc = Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)

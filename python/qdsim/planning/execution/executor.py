@@ -11,7 +11,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import instance
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.planning.execution.controllers import Choice, Controllers
 from qdsim.planning.execution.execution import Execution, SegmentTransfer
@@ -23,7 +23,7 @@ from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.robot import Robot, RobotPlant
-from qdsim.planning.execution.routes import Edge, Routes
+from qdsim.planning.execution.routes import WITHIN, Edge, Routes
 from qdsim.planning.execution.simulators import (
     Word,
     contacts_of,
@@ -39,7 +39,7 @@ from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
-from qdsim.planning.tracking.arrival import Arrival
+from qdsim.planning.tracking.arrival import PERIODS, Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
 
 if TYPE_CHECKING:
@@ -47,14 +47,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Executor"]
 
-ARRIVED = 0.6
-"""Of the tolerances, within which an object has arrived and is held, if it comes no nearer."""
-PERIODS, LOOK = 3, 0.1
-"""Looks, and s between them, at an object that is held, before it counts as held at all."""
+LOOK = 0.1
+"""s between looks at an object that is held; so many as an arrival needs, before it counts as held at all."""
 STEADY = 0.3
 """s, that the object is held at a stroke's end."""
-THERE = 1e-6
-"""rad or m: a robot that is in its grasp already."""
 DONE = ("arrived", "followed", "lost")
 
 
@@ -130,7 +126,7 @@ class Executor:
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, plans, gaits
         )
-        self._arrival = Arrival(task, ARRIVED, 1.0)
+        self._arrival = Arrival(task, WITHIN, 1.0)
         self._doing, self._by = "next", ""
         self._rest: Array | None = None
         self._edge: Edge | None = None
@@ -355,7 +351,7 @@ class Executor:
         record = self._move(track, "grip", self.task.off(stroke.segment.end))
         ended: str = yield from hand.follow(schedule, record, STEADY, give_up=True)
         track.phase = min(record.samples[-1].time, track.duration)
-        self._close_record("arrived" if self._routes.far() <= ARRIVED else ended)
+        self._close_record("arrived" if self._routes.far() <= WITHIN else ended)
 
     def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[Stroke | None]:
         """Go to the first of some strokes' grasps that there is a way to; that stroke."""
@@ -373,7 +369,7 @@ class Executor:
 
     def _approach(self, segment: Segment) -> Commands[Array | None]:
         """Let go of the object and go to a segment's grasp; that, None where there is no way."""
-        if np.abs(self.task.model.difference(self._plant.q, segment.start)).max() < THERE:
+        if np.abs(self.task.model.difference(self._plant.q, segment.start)).max() < SAME:
             return segment.start
         yield from self._let_go()
         self._enter("approach")

@@ -15,6 +15,7 @@ import numpy as np
 
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
+from qdsim.planning.execution.plant import STILL
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
@@ -26,7 +27,6 @@ from qdsim.planning.task.task import Task
 
 __all__ = ["drift", "matched_epsilon", "paced", "step_lengths"]
 
-LEAST_DRIFT = 1e-4  # m/s, that counts as motion
 LEAST_EPSILON = 1e-3
 PILOTS = 2
 """Plans that are made to see how fast the object goes."""
@@ -97,7 +97,7 @@ def matched_epsilon(
     mass = mass_metric(model)[space.v]
     epsilon = 0.0
     if lies_on_a_plane(model, space):
-        epsilon += options.support_friction * GRAVITY * h / max(speed, LEAST_DRIFT)
+        epsilon += options.support_friction * GRAVITY * h / max(speed, STILL)
     damping = np.broadcast_to(options.object_damping, mass.shape)
     main = ~space.rotation if np.any(~space.rotation) else space.rotation
     epsilon += h * float(np.mean(damping[main] / mass[main]))
@@ -109,7 +109,7 @@ def drift(plan: Plan, model: Model) -> float:
     object's mass."""
     space = ObjectSpace(model, plan.object)
     way = np.concatenate([step_lengths(model, space, segment) for segment in plan.segments])
-    return max(float(way @ way / max(way.sum(), 1e-300)) / plan.options.h, LEAST_DRIFT)
+    return max(float(way @ way / max(way.sum(), 1e-300)) / plan.options.h, STILL)
 
 
 def step_lengths(model: Model, space: ObjectSpace, segment: Segment) -> list[float]:

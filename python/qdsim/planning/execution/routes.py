@@ -13,8 +13,10 @@ from qdsim.planning.execution.controllers import Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.loops.loop import Commands
+from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
+from qdsim.planning.plans.executable import LEAVE
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
@@ -24,18 +26,15 @@ from qdsim.planning.task.task import Task
 
 __all__ = ["Edge", "Routes", "nearer"]
 
-LEAVE = 2.0
-"""Tolerances, that an object may be off its plan where a segment begins."""
 WITHIN = 0.6
-"""New plans aim at so much of the tolerances: what they miss adds to what following them misses."""
+"""New plans aim at so much of the tolerances: what they miss adds to what following them misses. An object that is held
+and comes no nearer has arrived within it."""
 NODES = 250
 """Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
 SEARCH = 0.5
 """s, for a motion between two grasps of a new plan, where motions have been missing before."""
 GAINED = 0.5
 """Tolerances, that a way on has to bring the object nearer to the goal."""
-NEARER = 0.05
-"""Tolerances, that strokes have to; several short ones go far."""
 GRASPS = 2
 """Strokes that count as one way on: each has a grasp that is drawn anew."""
 DRAWS = 3

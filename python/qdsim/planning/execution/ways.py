@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.grip import Grip
-from qdsim.planning.execution.loops.follower import follower_of
+from qdsim.planning.execution.loops.follower import SOFT, follower_of
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.loops.steering import Following, Given, Planned
@@ -16,9 +16,6 @@ from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["EXECUTED", "Loop", "chosen_word", "mover_of", "word_of"]
-
-STABILIZER_KAPPA = 300.0
-"""1/J, how smooth the stabilizer's steps are."""
 
 Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
 ALONG = ("open", "stabilizer", "mpc", "grip")
@@ -86,7 +83,7 @@ def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> No
     elif controller == "mpc":
         execution.mover = Following(follower_of(plan, world, options))
     elif controller == "stabilizer":
-        smooth = plan.options.replace(h=period, kappa=STABILIZER_KAPPA, joint_limits=False)
+        smooth = plan.options.replace(h=period, kappa=SOFT, joint_limits=False)
         execution.mover = Given(Stabilizer(execution.model, plan.object, smooth), period)
     elif callable(controller):
         execution.mover = Given(controller, period)

@@ -34,7 +34,7 @@ OFF = 0.3
 SEEDS = 3
 """Roll-outs of each edge."""
 LEAVE = 2.0
-"""Largest error of the object at the end of an edge, in tolerances."""
+"""Largest error of the object at the end of an edge, and where the next one begins, in tolerances."""
 H, SPEED, SETTLE = 5e-3, 0.1, 0.3
 """Second-order step, s; speed of the robot's parts in executions, m/s; time to settle at the end of an edge, s."""
 SUPPORT = 0.5

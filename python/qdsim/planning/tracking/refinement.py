@@ -12,6 +12,7 @@ from qdsim.arguments import flag, instance, path_of
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import rollout
 from qdsim.planning.grasps.placing import placed
+from qdsim.planning.grasps.resting import STILL_POSITION
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import SETTLING_STEPS
@@ -24,9 +25,6 @@ from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments
 from qdsim.progress import away, progress_bar
 from qdsim.step import Options, step
-
-IDLE = 1e-3
-"""m and rad, motion of an object below which it rests."""
 
 __all__ = ["SegmentRefinement", "refine", "shorten"]
 
@@ -175,7 +173,7 @@ def _refined(
 def _active_steps(segment: Segment, space: ObjectSpace) -> int:
     """Steps up to the one from which on the object stays where the segment leaves it."""
     for count in range(segment.steps + 1):
-        if max(space.errors(segment.configurations[count], segment.end)) <= IDLE:
+        if max(space.errors(segment.configurations[count], segment.end)) <= STILL_POSITION:
             return count
     return segment.steps
 

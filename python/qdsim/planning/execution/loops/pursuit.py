@@ -10,7 +10,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
 from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.tracking.arrival import Arrival
+from qdsim.planning.tracking.arrival import PERIODS, Arrival
 
 __all__ = ["along", "pursue"]
 
@@ -19,9 +19,7 @@ ASTRAY = 10.0
 NEARER = 0.05
 """Tolerances, that count as progress."""
 CLOSE = 0.5
-"""Tolerances from the end of an edge that need no more time,"""
-PERIODS = 3
-"""after so many periods."""
+"""Tolerances from the end of an edge that need no more time, after as many periods as an arrival."""
 FAULTS = 5
 """Periods in a row without an answer of the controller."""
 RECORD_PERIOD = 0.01

@@ -18,6 +18,7 @@ from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import QuasiDynamicModel
+from qdsim.planning.tracking.preset import HORIZON
 from qdsim.planning.tracking.sampling import SamplingMpc
 from qdsim.step import Options, step
 
@@ -36,8 +37,6 @@ Controller = Callable[[Array, Array, Array, Array], Array]
 """``controller(q, u_plan, q_plan, u_last) -> u``: measured configuration, planned command and
 configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
-AHEAD = 10
-"""Periods that commands are predicted for."""
 LOOKS = 4
 """Iterations, after which samples tell what a controller that begins anew can do."""
 RESIDUAL = 0.3
@@ -99,7 +98,7 @@ class Planned:
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """By quasi-dynamic steps."""
-        times = self.track.phase + self.period * np.arange(1.0, AHEAD + 1.0)
+        times = self.track.phase + self.period * np.arange(1.0, HORIZON + 1.0)
         u = self._schedule.commands_at(times)[None]
         path, good = self._model.roll(q, v, u_last, u, self.period, 1)
         return self.track.off(path[0, -1], times[-1]) if good[0] else math.inf
@@ -140,7 +139,7 @@ class Given:
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """Nobody knows: as good as where the object is."""
-        return self.track.off(q, self.track.phase + AHEAD * self.period)
+        return self.track.off(q, self.track.phase + HORIZON * self.period)
 
 
 class Following:
@@ -293,7 +292,7 @@ class Gripping:
         model, here = self._task.model, np.array(q)
         if self._grip.touching(here) < self._grip.fingers:
             return math.inf
-        for k in range(AHEAD):
+        for k in range(HORIZON):
             u, fault = self._command(here, self.track.phase + k * self.period, None)
             if fault:
                 return math.inf
@@ -301,4 +300,4 @@ class Gripping:
                 here = np.array(step(model, here, u, self._options).q_next)
             except SolverError:
                 return math.inf
-        return self.track.off(here, self.track.phase + AHEAD * self.period)
+        return self.track.off(here, self.track.phase + HORIZON * self.period)
