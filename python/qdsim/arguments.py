@@ -20,7 +20,10 @@ import numpy.typing as npt
 __all__ = [
     "LARGEST",
     "MOST_COUNT",
+    "MOST_HELD",
     "MOST_INTEGER",
+    "MOST_SEED",
+    "MOST_TOLD",
     "fields",
     "finite",
     "flag",
@@ -49,8 +52,17 @@ MOST_INTEGER = 2**31 - 1
 LARGEST = 1e100
 """Squares of numbers beyond it may overflow (``QD_OCP_LARGEST`` of the core)."""
 
+MOST_SEED = 2**64 - 1
+"""The largest key of a stream of random numbers."""
+
 MOST_COUNT = 2**24
 """The largest count of things that are all kept in memory."""
+
+MOST_TOLD = 12
+"""Things that a message lists one by one; it counts the others."""
+
+MOST_HELD = 2**22
+"""Doubles of derivatives that are held at a time: 32 MB."""
 
 _MOST_NUMBERS = 2**33  # in one array: 64 GiB
 

@@ -369,7 +369,7 @@ def test_pieces_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     q, u = hand.sample(np.random.default_rng(0))
     scheme = Randomized(0.05, samples=64, order=0.5, sample_q=0.01)
     whole = scheme.linearize(hand.model, np.stack([q] * 3), u)
-    monkeypatch.setattr(sampler, "_HELD", 1000)
+    monkeypatch.setattr(sampler, "MOST_HELD", 1000)
     monkeypatch.setattr(sampler, "_HELD_OF_POINT", 1000)
     pieces = scheme.linearize(hand.model, np.stack([q] * 3), u)
     for name in ("A", "B", "c"):

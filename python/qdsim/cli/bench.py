@@ -34,8 +34,6 @@ __all__ = ["add_arguments", "run"]
 Contender = tuple[Callable[[], None], Callable[[], object]]
 """What is done before a block of calls, untimed, and the call."""
 
-_LONG = 3.0
-"""s; what takes longer has a bar."""
 _BLOCK = 20
 """Calls between two looks at the clock."""
 
@@ -65,7 +63,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     times = [("", "step", "with derivatives", "mj_step", "mj_step / step")]
     rates = [("", "steps/s", "simulated s/s", "mj_step/s", "simulated s/s")]
     interrupted = False
-    shown = sys.stderr.isatty() and arguments.seconds * len(arguments.sources) > _LONG
+    shown = sys.stderr.isatty()
     with progress_bar(shown, len(arguments.sources), "bench", "scenes") as update:
         for source in arguments.sources:
             update(len(report), source)

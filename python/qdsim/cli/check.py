@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qdsim.arguments import MOST_TOLD
 from qdsim.cli.describing import (
     contact_rows,
     degrees_meant,
@@ -41,10 +42,6 @@ __all__ = ["add_arguments", "run"]
 
 _NEAR = 0.02
 """m: contacts up to this distance are counted."""
-_MOST_PAIRS = 12
-"""Pairs that are told one by one."""
-_MOST_JOINTS = 6
-"""The same of an object's joints."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +133,7 @@ def _describe(path: str, model: Model, q: Array) -> tuple[dict[str, Any], list[s
     lines += _indented("objects", table([_object_row(item) for item in report["objects"]]))
     near = [
         (" and ".join(item["pair"]), f"{1e3 * item['distance']:.3g} mm")
-        for item in report["contacts"][:_MOST_PAIRS]
+        for item in report["contacts"][:MOST_TOLD]
     ]
     left = len(report["contacts"]) - len(near)
     title = f"pairs nearer than {_NEAR} m at the start"
@@ -152,7 +149,7 @@ def _indented(title: str, lines: Sequence[str]) -> list[str]:
 def _object_row(item: dict[str, Any]) -> tuple[str, str, str, str]:
     size = item["size"]
     measures = "no shape" if size is None else " x ".join(f"{s:.3g}" for s in size) + " m"
-    joints = item["joints"][:_MOST_JOINTS]
+    joints = item["joints"][:MOST_TOLD]
     more = len(item["joints"]) - len(joints)
     told = ", ".join(joints) + (f" and {more} more" if more > 0 else "")
     return item["name"], f"{item['mass']:.3g} kg", measures, told

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qdsim.arguments import MOST_TOLD
+
 if TYPE_CHECKING:
     from qdsim.array_type import Array
     from qdsim.description import Actuator, Joint
@@ -18,8 +20,6 @@ __all__ = ["contact_rows", "degrees_meant", "grouped", "joint_rows", "object_row
 
 _NARROW = math.radians(2.0 * math.pi)
 """rad; ranges as narrow as radians are that were read as degrees."""
-_NAMES = 4
-"""Names that a line of what is ignored tells."""
 
 _UNITS = {"hinge": "rad", "slide": "m"}
 
@@ -138,7 +138,7 @@ def grouped(texts: Sequence[str]) -> list[str]:
             lines += members
             continue
         names = [text.split("'")[1] for text in members]
-        told = ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+        told = ", ".join(names[:MOST_TOLD]) + (", ..." if len(names) > MOST_TOLD else "")
         lines.append(f"{' '.join(said.replace('#', '').split())} of {len(names)} {owner}s ({told})")
     return lines
 

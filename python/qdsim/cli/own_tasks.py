@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["object_name", "obstacle", "own_task", "unsupported"]
 
-_H = 0.1
-"""s, a step."""
 _STEP = 1.5
 """Lengths of the object that the robot's tips move on one edge of the tree at most."""
 _LEAST_STEP, _MOST_STEP = 0.02, 0.5
@@ -70,7 +68,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
             f"{name} of {os.path.basename(path)}"
             + ", round: turns about its axis do not count" * is_round,
             model,
-            Options(h=arguments.h or _H, margin=margin),
+            Options(**({"h": arguments.h} if arguments.h else {}), margin=margin),
             start,
             goal,
             name,

@@ -20,7 +20,7 @@ from qdsim.array_type import Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules, checked
-from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.execution.plant import STILL, Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.task.drives import robot_q
@@ -34,8 +34,6 @@ __all__ = ["Deployed", "deploy"]
 
 _LASTS = 0.6
 """s that a push takes at least; faster, and the object goes on when the robot stops."""
-_SHORTEST = 1e-3
-"""m or rad, that a push counts as at least."""
 _PATIENCE = 4.0
 """s more that the command may be led on."""
 _REST = 0.2
@@ -46,8 +44,6 @@ _ARRIVES = 4.0
 """Times the joints' lag, that the robot comes to rest at a grasp."""
 _MOST_FACTOR = 1e6
 """On friction and masses: MuJoCo makes no sense of far larger ones."""
-_SLOWEST = 1e-4
-"""m/s or rad/s: slower, a push takes hours."""
 _LATE = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
 _LITTLE = 0.2
@@ -131,7 +127,7 @@ def deploy(
         raise TypeError(f"policy: expected a function, got {type(policy).__name__}")
     integer("runs", runs, least=1)
     integer("seed", seed, least=0)
-    number("speed", speed, least=_SLOWEST)
+    number("speed", speed, least=STILL)
     number("noise", noise, least=0)
     flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
@@ -296,8 +292,9 @@ class _Robot:
             return
         along = stroke / size
         length = float(along @ (held(moved.q)[0] - begin))
-        rate = min(self.speed, max(length, _SHORTEST) / _LASTS)
-        for tick in range(round((length / rate + _PATIENCE) / self.dt)):
+        seconds = max(length / self.speed, _LASTS)
+        rate = length / seconds
+        for tick in range(round((seconds + _PATIENCE) / self.dt)):
             plant.advance(begin + (tick + 1) * self.dt * rate * along)
             if along @ (held(plant.q[None])[0] - begin) >= length:
                 break

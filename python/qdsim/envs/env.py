@@ -8,12 +8,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from qdsim.arguments import instance, integer
+from qdsim.arguments import MOST_SEED, instance, integer
 from qdsim.array_type import Array
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.pictures import Camera, Window
 from qdsim.envs.rules import Players, Rules, checked
-from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
 __all__ = ["GoalTaskEnv", "TaskEnv"]

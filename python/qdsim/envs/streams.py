@@ -12,9 +12,6 @@ __all__ = ["uniforms"]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-MOST_SEED = 2**64 - 1
-
-
 def uniforms(seeds: NDArray[np.uint64], episodes: NDArray[np.uint64], count: int) -> Array:
     """(n, count) uniform in [0, 1): of every seed (n,) and number of an episode (n,)."""
     with np.errstate(over="ignore"):

@@ -12,13 +12,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from qdsim.arguments import integer, one_of
+from qdsim.arguments import MOST_SEED, integer, one_of
 from qdsim.array_type import Array
 from qdsim.envs.env import TaskEnv
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.pictures import Camera
 from qdsim.envs.rules import Ended, Players, Rules, checked
-from qdsim.envs.streams import MOST_SEED
 from qdsim.planning.task.task import Task
 
 __all__ = ["TaskVectorEnv"]

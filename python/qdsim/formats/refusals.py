@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
+from qdsim.arguments import MOST_TOLD
+
 Kind = Literal["force_limits", "tendons", "actuators"]
 """What may be left out: force limits of actuators; tendons with all they pull; actuators that are not
 springs of one joint."""
-
-_SHOWN = 20
 
 
 class Refusals:
@@ -40,9 +40,9 @@ class Refusals:
         """All errors, or as many as can be read, and the ``leave_out`` that gets past all of them."""
         if len(self.errors) == 1:
             return f"{title}: {self.errors[0]}"
-        shown = [f"  {item}" for item in self.errors[:_SHOWN]]
-        if len(self.errors) > _SHOWN:
-            shown.append(f"  and {len(self.errors) - _SHOWN} more")
+        shown = [f"  {item}" for item in self.errors[:MOST_TOLD]]
+        if len(self.errors) > MOST_TOLD:
+            shown.append(f"  and {len(self.errors) - MOST_TOLD} more")
         if all(self._ways):
             needed = {ways[0] for ways in self._ways if len(ways) == 1}
             needed |= {ways[0] for ways in self._ways if not needed.intersection(ways)}

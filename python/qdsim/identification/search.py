@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import MOST_HELD
 from qdsim.array_type import ROUNDING, Array
 from qdsim.identification.recordings import Pieces
 from qdsim.identification.unknowns import Unknowns
@@ -25,8 +26,6 @@ _SECANT = 1e-4
 """Relative change of an unknown whose effect is a secant."""
 _PROBES = (0.25, 0.5, 2.0, 4.0)
 """Multiples of the unknowns at which searches may begin."""
-_MOST_ENTRIES = 2**22
-"""Of a Jacobian in which the beginnings of pieces are unknown: 32 MB."""
 
 
 @dataclasses.dataclass
@@ -80,7 +79,7 @@ def search(
     best = min(ends, key=lambda end: end.cost)
     count = pieces.start_count
     entries = (pieces.row_count + count) * (len(first) + count)
-    if free and entries <= _MOST_ENTRIES:
+    if free and entries <= MOST_HELD:
         unknowns = unknowns.with_starts(count)
         x = np.append(best.x, np.zeros(count))
         found = slopes(x)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from qdsim.arguments import MOST_SEED
 from qdsim.array_type import Array
 from qdsim.smoothing.densities import DENSITIES, Density
 from qdsim.smoothing.philox import raw_numbers
@@ -16,18 +17,16 @@ __all__ = ["Design", "Seed", "draw", "key_of"]
 
 Seed = int | np.random.Generator
 
-_KEYS = 1 << 64
-
 
 def key_of(rng: Seed) -> int:
     """The key of the stream: the seed itself, or a number drawn from a generator."""
     if isinstance(rng, np.random.Generator):
-        return int(rng.integers(_KEYS >> 1))
+        return int(rng.integers(MOST_SEED >> 1, endpoint=True))
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)):
         raise TypeError(
             f"rng: expected an integer or a numpy.random.Generator, got {type(rng).__name__}"
         )
-    if not 0 <= rng < _KEYS:
+    if not 0 <= rng <= MOST_SEED:
         raise ValueError(f"rng: expected a seed from 0 to 2**64 - 1, got {int(rng)}")
     return int(rng)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.arguments import MOST_HELD
 from qdsim.array_type import Array
 from qdsim.batches.inputs import Inputs, Wrench, parameters_in, rows_of
 from qdsim.batches.steps import linearize_batch, step_batch
@@ -25,9 +26,7 @@ __all__ = ["Points", "Sampler", "points_of"]
 
 Flags = npt.NDArray[np.bool_]
 
-# Doubles of sampled derivatives that are held at a time. Samples of a point are always cut in the same
-# way, so results do not depend on how many points there are.
-_HELD = 1 << 22
+# Of a point. Its samples are always cut in the same way, so results do not depend on how many points there are.
 _HELD_OF_POINT = 1 << 19
 
 
@@ -113,7 +112,7 @@ class Sampler:
         ).q_next
         first = draw(self.design, self.density, key, 0, self._active.size)[None]
         parts = []
-        for part in _cuts(count, max(1, _HELD // (self._cut * self._width))):
+        for part in _cuts(count, max(1, MOST_HELD // (self._cut * self._width))):
             noise = first
             if not common:
                 streams = range(part.start, part.stop)

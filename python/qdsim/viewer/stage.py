@@ -24,19 +24,10 @@ __all__ = ["Branches", "stage_of"]
 Array = npt.NDArray[np.float64]
 
 _UNIT = 2e-5
-"""Positions are whole multiples of this share of the size of what is seen."""
-
-_TURN = 1e-4
-"""Quaternions are whole multiples of this."""
-
-_TRIANGLES = 40_000
-"""More are thinned out."""
+"""Positions are whole multiples of this share of the size of what is seen; quaternions, of this."""
 
 _NUMBERS = 180_000
-"""More numbers of motion and forces are thinned out: whole frames."""
-
-_SAID = 3000
-"""Triangles of pressure in a frame that are drawn at most."""
+"""More are thinned out: of motion and forces whole frames, of surfaces and of pressure triangles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +87,7 @@ def _view(model: Model, roles: Roles, unit: float) -> dict[str, Any]:
     """Bodies, ground and camera."""
     return {
         "unit": unit,
-        "turn": _TURN,
+        "turn": _UNIT,
         "size": roles.size,
         "flat": roles.flat is not None,
         "eye": _rounded(roles.eye, unit),
@@ -154,7 +145,7 @@ def _pose_rows(pos: Array, rot: Array, bodies: Sequence[int], unit: float) -> li
     rows = []
     for p, r in zip(pos[:, bodies], rot[:, bodies]):
         turns = quaternions(r) if len(bodies) else np.zeros((0, 4))
-        rows.append(np.hstack([p / unit, turns / _TURN]).round().astype(int).ravel().tolist())
+        rows.append(np.hstack([p / unit, turns / _UNIT]).round().astype(int).ravel().tolist())
     return rows
 
 
@@ -212,11 +203,11 @@ def _shape_entries(shapes: Sequence[Shape], unit: float) -> dict[str, Any]:
 
 
 def _thin_surfaces(surfaces: dict[Any, Surface]) -> dict[Any, Surface]:
-    total, cells = sum(len(s.faces) for s in surfaces.values()), 256
+    total, cells = sum(s.vertices.size + s.faces.size for s in surfaces.values()), 256
     shown = surfaces
-    while total > _TRIANGLES and cells >= 4:
+    while total > _NUMBERS and cells >= 4:
         shown = {k: thinned(s, cells) if len(s.faces) > 200 else s for k, s in surfaces.items()}
-        total = sum(len(s.faces) for s in shown.values())
+        total = sum(s.vertices.size + s.faces.size for s in shown.values())
         cells = int(0.7 * cells)
     return shown
 
@@ -238,7 +229,7 @@ def _patches(
     found = [pressure_surface(model, frame.q) for frame in frames]
     most = max((highest_pressure(surfaces) for surfaces in found), default=0.0)
     soft = {g.name for body in model.description.bodies for g in body.geoms if g.soft is not None}
-    room = max(60, min(_SAID, 20_000 // max(len(frames), 1)))
+    room = max(60, _NUMBERS // (9 * max(len(frames), 1)))
     result = []
     for surfaces in found:
         rows = []

@@ -18,15 +18,13 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from qdsim.arguments import MOST_COUNT
 from qdsim.planning.task.fingerprint import warn_of_first_version
 from qdsim.whole_files import opened, replacing
 
 __all__ = ["Archive", "Format", "load_checkpoint", "read_archive", "write_archive"]
 
 T = TypeVar("T")
-
-_LONGEST_HEADER = 1 << 24
-"""Characters."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,7 +202,7 @@ class Archive:
     def _header(self) -> str:
         with self._open("header") as stream:
             shape, _, dtype = _npy_header(stream)
-            if shape != () or dtype.kind != "U" or dtype.itemsize > 4 * _LONGEST_HEADER:
+            if shape != () or dtype.kind != "U" or dtype.itemsize > 4 * MOST_COUNT:
                 raise ValueError("its header is no text")
             return str(self._data("header", stream, shape, dtype, False))
 
