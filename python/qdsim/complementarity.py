@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
+from qdsim import _core
+from qdsim._core import SolverError
 from qdsim.arguments import MOST_INTEGER, finite, integer, number, one_of, real_array, reals
 from qdsim.array_type import ROUNDING, Array
 
@@ -198,7 +199,7 @@ def solve_lcp(
         raise ValueError(f"q: expected 1 to {_MOST_LCP} numbers, got {n}")
     matrix = reals("M", M, (n, n))
     finite("M", matrix)
-    z, w, report = _solve_lcp(matrix, offset, *_lcp_options(tolerance, pivot_limit))
+    z, w, report = _core._solve_lcp(matrix, offset, *_lcp_options(tolerance, pivot_limit))
     info = _lcp_info(report)
     if info.status == "solved":
         return LcpSolution(z, w, info)
@@ -255,7 +256,7 @@ def solve_mlcp(
     for name, block in blocks.items():
         finite(name, block)
     options = _lcp_options(tolerance, pivot_limit)
-    u, v, w, report = _solve_mlcp(
+    u, v, w, report = _core._solve_mlcp(
         blocks["A"], blocks["C"], blocks["D"], blocks["B"], right, bound, *options
     )
     solution = MlcpSolution(u, v, w, _lcp_info(report))
@@ -339,7 +340,7 @@ def solve_coulomb(
     _check_diagonal(start, column, value)
     kind = int(one_of("cones", cones, ("joint", "separate")) == "separate")  # qd_block_kind
     kinds = np.full(rows.size, kind, dtype=np.int32)
-    force, w, report = _solve_coulomb(
+    force, w, report = _core._solve_coulomb(
         rows,
         kinds,
         start,
@@ -497,7 +498,7 @@ def _proof(
     row = np.repeat(np.arange(q.size), np.diff(start))
     both = (place[row] >= 0) & (place[column] >= 0)
     np.add.at(matrix, (place[row[both]], place[column[both]]), value[both])
-    found, _, report = _solve_lcp(matrix, np.ascontiguousarray(q[normal]), 1e-9, 0)
+    found, _, report = _core._solve_lcp(matrix, np.ascontiguousarray(q[normal]), 1e-9, 0)
     if report[0] != "infeasible":
         return None
     u = np.zeros(q.size)

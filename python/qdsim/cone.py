@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from qdsim._core import SolverInfo, _solve_cone_program
+from qdsim import _core
+from qdsim._core import SolverInfo
 from qdsim.array_type import Array
 
 __all__ = ["ConeSolution", "solve_cone_program"]
@@ -99,7 +100,7 @@ def solve_cone_program(
     """
     start = None if warm_start is None else _start_of(warm_start)
     return ConeSolution(
-        *_solve_cone_program(
+        *_core._solve_cone_program(
             Q,
             b,
             G,

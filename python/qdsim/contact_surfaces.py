@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from qdsim._core import _pressure_surface
+from qdsim import _core
 from qdsim.arguments import flag, instance
 from qdsim.model import Model
 from qdsim.pressure.patch import Patch, patch_parts
@@ -51,7 +51,7 @@ def pressure_surface(
     """
     instance("model", model, Model)
     kept = flag("polygons", polygons)
-    found = (_pressure_surface(model, q, i, kept) for i in range(model.soft_pair_count))
+    found = (_core._pressure_surface(model, q, i, kept) for i in range(model.soft_pair_count))
     return tuple(_surface(model, *one) for one in found if one[1][6] > 0)
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import SolverInfo, _solve_ocp_qp
+from qdsim import _core
+from qdsim._core import SolverInfo
 from qdsim.arguments import LARGEST, finite, flag, integer, number, real_array, reals
 from qdsim.array_type import ROUNDING, Array
 
@@ -110,7 +111,7 @@ def solve_ocp_qp(
     x_range = _bounds("x", x_lower, x_upper, T, nx)
     u_range = _bounds("u", u_lower, u_upper, T, nu)
     d_range = _bounds("d", d_lower, d_upper, T, nu)
-    found = _solve_ocp_qp(
+    found = _core._solve_ocp_qp(
         A_array, B_array, _rows("c", c, (T, nx)), _rows("x_first", x_first, (nx,)),
         _rows("u_before", u_before, (nu,)), _weight("Q", Q, T, nx), _rows("q", q, (T, nx)),
         _weight("R", R, T, nu), _rows("r", r, (T, nu)), _weight("S", S, T, nu),

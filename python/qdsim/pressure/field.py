@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import _field_create
+from qdsim import _core
 from qdsim.arguments import finite, instance, number, real_array, vector
 from qdsim.pressure import tessellation, volumes
 from qdsim.pressure.tessellation import Array, Indices, Tessellation
@@ -348,7 +348,7 @@ def _created(
     kind: int, points: Array, elements: Indices, pressure: Array, slope: float, noun: str
 ) -> object:
     try:
-        return _field_create(kind, points, elements, pressure, slope)
+        return _core._field_create(kind, points, elements, pressure, slope)
     except ValueError as error:
         raise ValueError(str(error).replace("elements", noun, 1)) from None
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import _field_energy, _field_patch
+from qdsim import _core
 from qdsim.arguments import number
 from qdsim.pressure.field import HalfSpace, PressureField, RigidSurface
 from qdsim.pressure.tessellation import Array, is_closed
@@ -132,7 +132,9 @@ def pressure_patch(
         angle = number("filter_angle", filter_angle, above=0, most=math.pi)
     _check_bodies(a, b)
     return Patch(
-        *patch_parts(_field_patch(a._handle, b._handle, pose_a, pose_b, angle, polygons, True))
+        *patch_parts(
+            _core._field_patch(a._handle, b._handle, pose_a, pose_b, angle, polygons, True)
+        )
     )
 
 
@@ -167,7 +169,7 @@ def pressure_energy(
     for name, body in (("a", a), ("b", b)):
         if isinstance(body, RigidSurface) and not is_closed(body.vertices, body.triangles):
             raise ValueError(f"{name}: expected a closed surface, got one with a rim")
-    return _field_energy(a._handle, b._handle, pose_a, pose_b)
+    return _core._field_energy(a._handle, b._handle, pose_a, pose_b)
 
 
 def _check_bodies(a: Body, b: Body) -> None:

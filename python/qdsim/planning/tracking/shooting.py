@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim._core import SolverError, _solve_ocp_qp
+from qdsim import _core
+from qdsim._core import SolverError
 from qdsim.arguments import spread, vector
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import feedback_rollout, rollout
@@ -192,7 +193,7 @@ class Shooting:
         x_lower, x_upper = self._state_box(path.q[first + 1 :])
         self.counts.programs += 1
         try:
-            found = _solve_ocp_qp(
+            found = _core._solve_ocp_qp(
                 local.A[first:], B, offset, x_first, before, local.Q[first:], local.linear[first:],
                 None, None, self.moves[first:], None, x_lower, x_upper, lower, upper, None, None,
                 True, 1, QP_TOLERANCE, 60,
