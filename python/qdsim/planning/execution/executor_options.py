@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, integer, number, one_of
+from qdsim.arguments import fields, former, integer, number, one_of
 from qdsim.planning.execution.loops.steering import Controller
 
 __all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
@@ -15,6 +15,7 @@ ROUTES = ("strokes", "plan", "straight", "new plan")
 """Names of its ways on."""
 
 
+@former(removed={"misses": "a way on is given up after two; bound the new plans by plans"})
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
     """Settings of an :class:`Executor`.
@@ -29,8 +30,6 @@ class ExecutorOptions:
         stall: s without progress after which a controller's try ends.
         seconds: of the plant, after which everything ends.
         plans: new plans that may be made on the way, at most.
-        misses: how often in a row a stroke, or going straight to the goal, may bring the object no nearer, or a search
-            find no plan, before that way on is given up.
         samples: of ``"sampling"``.
         seed: of new plans, grasps, motions and samples.
     """
@@ -41,7 +40,6 @@ class ExecutorOptions:
     stall: float = 1.5
     seconds: float = 600.0
     plans: int = 12
-    misses: int = 2
     samples: int = 50
     seed: int = 0
 
@@ -49,7 +47,6 @@ class ExecutorOptions:
         fields(self, number, "stall", "seconds", above=0)
         fields(self, number, "hold", least=0)
         fields(self, integer, "plans", "seed", least=0)
-        fields(self, integer, "misses", least=1)
         fields(self, integer, "samples", least=2)
         routes: object = self.routes
         if not isinstance(routes, tuple | list) or not routes:

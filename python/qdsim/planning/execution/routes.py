@@ -36,7 +36,8 @@ SEARCH = 0.5
 GAINED = 0.5
 """Tolerances, that a way on has to bring the object nearer to the goal."""
 GRASPS = 2
-"""Strokes that count as one way on: each has a grasp that is drawn anew."""
+"""Strokes that count as one way on: each has a grasp that is drawn anew. A way on that gains nothing is given up after
+as many."""
 DRAWS = 3
 """How often grasps are drawn for a stroke that gains something."""
 GAIN = 1e-3
@@ -130,7 +131,7 @@ class Routes:
             "new plan": self._replanned,
         }
         for route in self.options.routes:
-            allowed = self.options.misses * (GRASPS if route == "strokes" else 1)
+            allowed = GRASPS**2 if route == "strokes" else GRASPS
             if self.missed.get(route, 0) >= allowed:
                 continue
             edge = yield from ways[route](let_go)
@@ -202,7 +203,7 @@ class Routes:
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """The first segment of a new plan from where the object rests."""
-        more = min(self.options.misses, self.options.plans - self.plans)
+        more = min(GRASPS, self.options.plans - self.plans)
         if more <= 0:
             return None
         yield from let_go()
