@@ -13,9 +13,6 @@ from qdsim.planning import Plan, connect_segments, rrt
 
 __all__ = ["run"]
 
-ATTEMPTS = 3
-"""Seeds tried one after the other; one is enough in nearly all cases."""
-
 
 def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool = True) -> bool:
     """Plan, replay, judge, draw.
@@ -38,12 +35,9 @@ def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool
     loading = time.perf_counter() - begin
     print(f"{task.name.capitalize()}: {model!r}, loaded in {loading:.2f} s")
 
-    for attempt in range(ATTEMPTS):
-        tree = rrt(task, rng=seed + attempt, progress=True)
-        if tree.reached:
-            break
-        print(f"Seed {seed + attempt} has not reached the goal in {tree.count} nodes.")
-    else:
+    tree = rrt(task, rng=seed, progress=True)
+    if not tree.reached:
+        print(f"Seed {seed} has not reached the goal in {tree.count} nodes; try another.")
         return False
     plan, motions = _connected(tree.plan(), model)
     output.mkdir(parents=True, exist_ok=True)
@@ -52,7 +46,7 @@ def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool
     replay = plan.replay(model)
     verdict = plan.check(model)
     print(
-        f"  seed               {seed + attempt}\n"
+        f"  seed               {seed}\n"
         f"  nodes              {tree.count} ({tree.regrasp_count} by contact sampling)\n"
         f"  planning           {tree.seconds:.2f} s, {tree.steps} steps\n"
         f"  plan               {plan.step_count} steps in {len(plan.segments)} segments, "

@@ -23,7 +23,7 @@ __all__ = ["object_name", "obstacle", "own_task", "unsupported"]
 
 _STEP = 1.5
 """Lengths of the object that the robot's tips move on one edge of the tree at most."""
-_LEAST_STEP, _MOST_STEP = 0.02, 0.5
+_MOST_STEP = 0.5
 """rad or m, of the command."""
 _LEAST_MARGIN, _MOST_MARGIN = 0.02, 0.1
 """m; a tenth of the robot in between: 0.1 m of an arm, 0.02 m of a hand."""
@@ -31,10 +31,6 @@ _START_TOLERANCE = 1e-3
 """m; what lies on soft contacts in its file begins so deep."""
 _TILT = 0.2
 """rad; how far subgoals tilt what gravity pulls, where the goal does not."""
-_SETTLING = 30
-"""Steps in which an object comes to rest, or falls on and on."""
-_AT_REST = 2e-3
-"""m a step."""
 
 
 def own_task(arguments: argparse.Namespace) -> Task:
@@ -122,15 +118,16 @@ def unsupported(model: Model, start: Array, name: str) -> str | None:
     """Why an object does not come to rest while the robot holds still; None if it does, or if steps fail."""
     from qdsim._core import SolverError
     from qdsim.planning import ObjectSpace
+    from qdsim.planning.grasps.resting import FALLS, STILL_POSITION
     from qdsim.step import Options, step
 
     space, q, moved = ObjectSpace(model, name), start, 0.0
     slides, u, options = space.v[~space.rotation], model.command_from(start), Options()
     try:
-        for _ in range(_SETTLING):
+        for _ in range(FALLS):
             q_next = step(model, q, u, options).q_next
             moved = float(np.abs(model.difference(q_next, q)[slides]).max(initial=0.0))
-            if moved <= _AT_REST:
+            if moved <= STILL_POSITION:
                 return None
             q = q_next
     except SolverError:
@@ -192,7 +189,7 @@ def _planner(task: Task, reach: float) -> RRTOptions:
     from qdsim.planning import RRTOptions
 
     most = _STEP * task.length / max(reach, 1e-9)
-    return RRTOptions(step=float(np.clip(most, _LEAST_STEP, _MOST_STEP)))
+    return RRTOptions(step=min(most, _MOST_STEP))
 
 
 def _box(model: Model, space: ObjectSpace, start: Array, goals: GoalSet) -> tuple[Array, Array]:

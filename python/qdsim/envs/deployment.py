@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import flag, instance, integer, low_high, number
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules, checked
@@ -42,8 +42,6 @@ _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0
 """Between grasps."""
 _ARRIVES = 4.0
 """Times the joints' lag, that the robot comes to rest at a grasp."""
-_MOST_FACTOR = 1e6
-"""On friction and masses: MuJoCo makes no sense of far larger ones."""
 _LATE = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
 _LITTLE = 0.2
@@ -131,9 +129,9 @@ def deploy(
     number("noise", noise, least=0)
     flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
-    low_high("friction", friction, least=0, most=_MOST_FACTOR)
-    low_high("support_friction", support_friction, least=0, most=_MOST_FACTOR)
-    low_high("mass", mass, above=0, most=_MOST_FACTOR)
+    low_high("friction", friction, least=0, most=1.0 / SAME)
+    low_high("support_friction", support_friction, least=0, most=1.0 / SAME)
+    low_high("mass", mass, above=0, most=1.0 / SAME)
     rules = Rules(task, given)
     draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
     ends = []

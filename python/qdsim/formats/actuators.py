@@ -19,7 +19,6 @@ from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
 _TRANSMISSIONS = ("joint", "joint", "slidercrank", "tendon", "site", "body", "so3")  # mjtTrn
 _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
-_MUSCLE = 2  # mjtGain, mjtBias
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
@@ -165,10 +164,12 @@ def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
 
 def _unsupported(r: Reading, i: int) -> str | None:
     """What it is, if it is nothing that a step knows."""
-    m = r.m
+    import mujoco
+
+    m, muscle = r.m, int(mujoco.mjtGain.mjGAIN_MUSCLE)
     if np.ravel(r.field("actuator_plugin", np.full(i + 1, -1)))[i] >= 0:
         return "plugins are not supported"
-    if int(m.actuator_gaintype[i]) == _MUSCLE or int(m.actuator_biastype[i]) == _MUSCLE:
+    if muscle in (int(m.actuator_gaintype[i]), int(m.actuator_biastype[i])):
         return "muscles are not supported"
     if np.ravel(r.field("actuator_ctrlnum", np.ones(i + 1)))[i] != 1:
         return "actuators with several controls are not supported"

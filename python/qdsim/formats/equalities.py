@@ -12,7 +12,6 @@ from qdsim.description import Connect, Constraint, Coupling, TendonCoupling, Wel
 from qdsim.formats.refusals import Kind
 
 _KINDS = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
-_SITE = 6  # mjtObj
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,11 @@ def _of_joints(m: Any, i: int) -> float:
 def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect | Weld:
     """Between bodies MuJoCo keeps the anchors in eq_data (welds: the second one first), between
     sites they are the sites."""
+    import mujoco
+
     data = m.eq_data[i]
     objects = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
-    if int(m.eq_objtype[i]) == _SITE:
+    if int(m.eq_objtype[i]) == int(mujoco.mjtObj.mjOBJ_SITE):
         anchors = [m.site_pos[k] for k in objects]
         quat = _relative(m.site_quat[objects[0]], m.site_quat[objects[1]])
         objects = [int(m.site_bodyid[k]) for k in objects]

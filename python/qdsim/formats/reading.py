@@ -14,8 +14,6 @@ JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
 
 CONES: tuple[Cone, ...] = ("pyramidal", "elliptic")  # mjtCone
 
-_ENABLE_OVERRIDE = 1
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -105,7 +103,9 @@ class Reading:
     @property
     def overridden(self) -> bool:
         """The file replaces margin and friction of all contacts."""
-        return bool(int(self.m.opt.enableflags) & _ENABLE_OVERRIDE)
+        import mujoco
+
+        return bool(int(self.m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
 
     def contact_solver(self) -> ContactSolver:
         opt = self.m.opt

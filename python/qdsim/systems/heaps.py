@@ -16,8 +16,7 @@ from qdsim.systems.moving import DynamicSystem, Force, open_box, planar_body, st
 
 __all__ = ["brazil_nut", "brazil_nut_3d", "disks"]
 
-_COLOURS = ((0.25, 0.45, 0.75, 1.0), (0.35, 0.6, 0.85, 1.0))
-_NUT = (0.95, 0.55, 0.15, 1.0)
+BLUES, ORANGE = ((0.25, 0.45, 0.75, 1.0), (0.35, 0.6, 0.85, 1.0)), (0.95, 0.55, 0.15, 1.0)
 
 
 def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
@@ -31,7 +30,7 @@ def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
         for k in range(rows - row):
             place = (2 * radius * (k - (rows - row - 1) / 2), radius + row * math.sqrt(3) * radius)
             body = planar_body(scene, f"disk{row}_{k}", place, mass, 0.5 * mass * radius**2)
-            scene.geom(body, "sphere", radius, friction=friction, rgba=_COLOURS[row % 2])
+            scene.geom(body, "sphere", radius, friction=friction, rgba=BLUES[row % 2])
     return still(
         "disks",
         build(scene.build()),
@@ -51,10 +50,10 @@ def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
     open_box(scene, width, None, friction)
     rng = np.random.default_rng(seed)
     nut = planar_body(scene, "nut", (0.0, large), 9.0, 0.5 * 9.0 * large**2)
-    scene.geom(nut, "sphere", large, friction=friction, rgba=_NUT)
+    scene.geom(nut, "sphere", large, friction=friction, rgba=ORANGE)
     for k, (x, z) in enumerate(_places(rng, grains, width, radius, large)):
         body = planar_body(scene, f"grain{k}", (x, z), 1.0, 0.5 * radius**2)
-        scene.geom(body, "sphere", radius, friction=friction, rgba=_COLOURS[k % 2])
+        scene.geom(body, "sphere", radius, friction=friction, rgba=BLUES[k % 2])
     model = build(scene.build())
     h = 0.1
     return still(
@@ -84,7 +83,7 @@ def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
     for k, (name, r, place) in enumerate(bodies):
         scene.body(name, pos=place, mass=density * 4 / 3 * math.pi * r**3)
         scene.joint(name, "free")
-        scene.geom(name, "sphere", r, friction=friction, rgba=_COLOURS[k % 2] if k else _NUT)
+        scene.geom(name, "sphere", r, friction=friction, rgba=BLUES[k % 2] if k else ORANGE)
     model = build(scene.build())
     h = 0.01
     return still(

@@ -11,6 +11,7 @@ from qdsim.array_type import Array
 from qdsim.description import SceneBuilder, Softness
 from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
+from qdsim.systems.heaps import BLUES, ORANGE
 from qdsim.systems.moving import DynamicSystem, still
 
 __all__ = [
@@ -30,8 +31,6 @@ SLIP, NEAR = 0.2, 0.1
 """rad, by which it turns each time, and from how far before that on the grip closes;"""
 REST, PERIOD, RAMP = 0.2, 0.5, 0.05
 """s, before the first slip, from slip to slip, and in which the grip opens."""
-
-ORANGE, BLUE = (0.95, 0.55, 0.15, 1.0), (0.25, 0.45, 0.8, 1.0)
 
 
 def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
@@ -104,7 +103,7 @@ def four_boxes() -> DynamicSystem:
         scene.body(f"box{k}", pos=(0, 0, (2 + 3 * k) * half), mass=density * (2 * half) ** 3)
         scene.joint(f"box{k}", "free")
         soft = Softness(1e6, dissipation=0.2) if k % 2 else None
-        colour = ORANGE if k % 2 else BLUE
+        colour = ORANGE if k % 2 else BLUES[0]
         scene.geom(
             f"box{k}", "box", (half,) * 3, name=f"box{k}", soft=soft, friction=0.2, rgba=colour
         )
@@ -143,7 +142,7 @@ def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
         rgba=ORANGE,
     )
     along = (0.5**0.5, 0, 0.5**0.5, 0)
-    seen = {"pos": (0, 0, half), "quat": along, "contype": 0, "conaffinity": 0, "rgba": BLUE}
+    seen = {"pos": (0, 0, half), "quat": along, "contype": 0, "conaffinity": 0, "rgba": BLUES[0]}
     scene.geom("disc", "capsule", (0.004, 1.4 * radius), name="bar", **seen)
     return still(
         "spinning_disc",
@@ -169,7 +168,7 @@ def soft_pinch(squeeze: float = 3.0) -> DynamicSystem:
         scene.geom(name, "sphere", radius, name=name, soft=soft, friction=0.6, rgba=ORANGE)
     scene.body("box", pos=(0, 0, half), mass=0.1)
     scene.joint("box", "free")
-    scene.geom("box", "box", (half,) * 3, name="box", friction=0.6, rgba=BLUE)
+    scene.geom("box", "box", (half,) * 3, name="box", friction=0.6, rgba=BLUES[0])
     model = build(scene.build())
 
     def tau(t: float, q: Array, v: Array) -> Array:
@@ -203,7 +202,7 @@ def pencil(slips: int = 3) -> DynamicSystem:
     scene.joint("pencil", "free")
     along = (0.5**0.5, 0, 0.5**0.5, 0)
     scene.geom(
-        "pencil", "cylinder", (thick, 0.08), name="pencil", quat=along, friction=0.5, rgba=BLUE
+        "pencil", "cylinder", (thick, 0.08), name="pencil", quat=along, friction=0.5, rgba=BLUES[0]
     )
     model = build(scene.build())
 
@@ -243,7 +242,7 @@ def spoon(lean: float = 0.03) -> DynamicSystem:
     scene.geom("upper", "box", (half,) * 3, name="upper", **box)
     scene.body("spoon", pos=(half + lean, 0, thick), mass=0.01, inertia=(1e-6, 1.2e-5, 1.2e-5))
     scene.joint("spoon", "free")
-    rigid = {"friction": 0.2, "rgba": BLUE}
+    rigid = {"friction": 0.2, "rgba": BLUES[0]}
     scene.geom("spoon", "box", (handle, 0.005, thick), name="spoon", pos=(-0.02, 0, 0), **rigid)
     scene.geom("spoon", "ellipsoid", (0.02, 0.014, 0.006), name="bowl", pos=(0.045, 0, 0), **rigid)
     return still(

@@ -42,11 +42,9 @@ _LIGHT /= np.linalg.norm(_LIGHT)
 _SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 _WIDE = 4.0
 """Half a floor's width beside the distance to what is furthest from its middle."""
-_LOOKS = 10
-"""Configurations below which floors lie."""
 GEOMETRIES = ("visual", "collision")
 _LOOKED_AT = 6
-"""Configurations for which views are compared."""
+"""Configurations for which views are compared, and below which floors lie."""
 
 
 class SpatialScene:
@@ -120,7 +118,7 @@ class SpatialScene:
     def _best_view(
         self, shown: Array, goal: Array | None, elevation: float | None
     ) -> tuple[float, float]:
-        some = shown[np.unique(np.linspace(0, len(shown) - 1, _LOOKED_AT).astype(int))]
+        some = _some(shown)
         candidates = directions()
         if elevation is not None:
             candidates = [(a, elevation) for a in dict.fromkeys(a for a, _ in candidates)]
@@ -173,7 +171,7 @@ class SpatialScene:
     def floors(self) -> list[Array]:
         """Corners ``(4, 3)`` of a square of each plane of the world that is seen from above, below all that is seen,
         and wider than pictures of that."""
-        shown = self.seen[:: max(1, len(self.seen) // _LOOKS)]
+        shown = _some(self.seen)
         poses = [self.model.body_poses(q) for q in shown]
         moving = [b for b, kind in enumerate(self.kind) if kind != "world"] or [0]
         middle = np.mean([pos[moving].mean(axis=0) for pos, _ in poses], axis=0)
@@ -361,3 +359,8 @@ def _limbs(parents: list[int], kind: list[str]) -> dict[int, int]:
         else:
             limb[b] = limb.get(parents[b], 0)
     return limb
+
+
+def _some(shown: Array) -> Array:
+    """Some configurations, the first and the last one included."""
+    return np.asarray(shown[np.unique(np.linspace(0, len(shown) - 1, _LOOKED_AT).astype(int))])

@@ -24,7 +24,7 @@ STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 _STEP = 0.1
 """s, the shortest step: in a shorter one free fall could not be told from rest."""
 
-_FALLS = 40
+FALLS = 40
 """Most steps of a fall, at some 10 cm each."""
 
 
@@ -72,7 +72,7 @@ def landing(model: Model, q: Array, object: str, options: Options) -> Array | No
         ``(nq,)``, the robot as in ``q``; None where the object falls out of the scene.
     """
     own, here = ObjectSpace(model, object).q, np.array(q)
-    for _ in range(_FALLS):
+    for _ in range(FALLS):
         after = _fallen(model, here, options)
         if after is None:
             return None
