@@ -4,7 +4,6 @@ them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import time
@@ -21,10 +20,10 @@ from qdsim.batches.inputs import thread_count
 from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
-from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.grasps.samplers.carrying import hangs
-from qdsim.planning.grasps.samplers.kept import KeptGrasps
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.plans.trials import Trials
+from qdsim.planning.search.drawn import grasping_tasks
 from qdsim.planning.search.guide import guide
 from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.restarts import idle_iterations, is_stale
@@ -59,6 +58,9 @@ _LIFTS = 0.3
 
 _LOOKS = 40
 """Nodes that are searched for one at which the object rests."""
+
+_CERTAIN = 1.0
+"""Tolerances, that a push may end off its plan in roll-outs that certify it."""
 
 SETTLING_STEPS = 5
 """Steps within which a penetration has to vanish. Each leaves about the square of the one before, over a radius."""
@@ -134,6 +136,11 @@ class _Search:
         self.lower, self.upper = task.command_bounds
         force = options.force
         self.strength = None if force is None else spread("force", force, task.model.nu)
+        self.trials: Trials | None = None
+        if options.certify:
+            tolerances = task.position_tolerance, task.rotation_tolerance
+            heavy = task.options.gravity_on_actuated
+            self.trials = Trials(task.model, task.object, heavy, tolerances)
         self.grasping, self.pushing = grasping_tasks(task)
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
@@ -288,7 +295,7 @@ class _Search:
             local = tree.local(node)
             du = self._steer(tree.q[node], local, subgoal)
             (edge,) = self._simulate(tree.q[node], local.command, du[None])
-            if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
+            if edge is None or not self._serves(node, edge, subgoal, wanted):
                 edge = self._shoot(node, du, subgoal, wanted)
             if edge is None:
                 return node, True
@@ -308,14 +315,22 @@ class _Search:
         reach = self.rng.uniform(0.1, 1.0, _DRAWS) * self.options.step
         direction = noise if aim is None else aim + noise
         direction *= (reach / np.linalg.norm(direction, axis=1))[:, None]
-        best: tuple[Array, Array] | None = None
-        for edge in self._simulate(tree.q[node], local.command, np.clip(direction, *within)):
-            if edge is None:
-                continue
-            distance = tree.object_distance(edge[1][-1], subgoal)
-            if distance <= wanted:
-                best, wanted = edge, distance
-        return best
+        ways = self._simulate(tree.q[node], local.command, np.clip(direction, *within))
+        edges = [edge for edge in ways if edge is not None]
+        edges.sort(key=lambda edge: tree.object_distance(edge[1][-1], subgoal))
+        return next((edge for edge in edges if self._serves(node, edge, subgoal, wanted)), None)
+
+    def _serves(self, node: int, edge: tuple[Array, Array], subgoal: Target, wanted: float) -> bool:
+        """Whether an edge from a node brings the object within the wanted distance, certainly."""
+        tree = self.tree
+        if tree.object_distance(edge[1][-1], subgoal) > wanted:
+            return False
+        return self._is_certain(tree.q[node], tree.local(node).command, edge)
+
+    def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
+        """Whether an edge from a configuration and its command ends as planned in roll-outs, where that is asked."""
+        inputs, path = edge
+        return self.trials is None or self.trials.worst(q, command, inputs, path[-1]) <= _CERTAIN
 
     # ---------------------------------------------------------------- their parts
 
@@ -481,6 +496,12 @@ class _Search:
             du = self._steer(grasp.q, grasp.local, subgoal)
             (edge,) = self._simulate(grasp.q, grasp.local.command, du[None])
             distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
+            if (
+                edge
+                and distance <= wanted
+                and not self._is_certain(grasp.q, grasp.local.command, edge)
+            ):
+                edge, distance = None, begin
             if (best is None or distance < least) and self._gets_to(q, grasp.q):
                 best, least = (grasp, edge), distance
             if least <= wanted:
@@ -577,19 +598,3 @@ class _Search:
             if penetration(self.task.model, q) <= CONTACT_TOLERANCE:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
-
-
-def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
-    """The task with a sampler that knows whether the object has to be carried to its goal; if it has to, also the
-    task with a sampler of grasps for pushes."""
-    sampler = task.sampler
-    if isinstance(sampler, KeptGrasps):
-        plain, pushing = grasping_tasks(task.replace(sampler=sampler.fresh))
-        fresh = plain.sampler or sampler.fresh
-        return plain.replace(sampler=dataclasses.replace(sampler, fresh=fresh)), pushing
-    if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
-        return task, None
-    plain = task.replace(sampler=dataclasses.replace(sampler, carry=False))
-    if is_stable(task.model, task.aim, task.object, task.options):
-        return plain, None
-    return task, plain

@@ -1,0 +1,116 @@
+"""Edges of plans in second-order roll-outs at the pace of executions, with friction and the object's mass off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.batches.dynamics import rollout_dynamic
+from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.robot import (
+    GRAVITY,
+    critical_damping,
+    lies_on_a_plane,
+    mass_metric,
+    per_joint,
+    strides,
+)
+from qdsim.planning.task.space import ObjectSpace
+
+__all__ = ["OFF", "SEEDS", "Trials"]
+
+OFF = 0.3
+"""Relative error of friction coefficients and of the object's mass that a plan should tolerate."""
+SEEDS = 3
+"""Roll-outs of each edge."""
+H, SPEED, SETTLE = 0.01, 0.1, 0.3
+"""Second-order step, s; speed of the robot's parts in executions, m/s; time to settle at the end of an edge, s."""
+SUPPORT = 0.5
+"""Friction coefficient of a plane that is not part of the model, as in executions."""
+
+
+class Trials:
+    """Rolls edges out in worlds with other friction and masses.
+
+    Args:
+        model: the model.
+        object: name of the object's body.
+        gravity_on_actuated: whether gravity acts on the robot.
+        tolerances: m and rad.
+
+    Attributes:
+        model: with the dampers of executions.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        object: str,
+        gravity_on_actuated: bool,
+        tolerances: tuple[float, float],
+    ) -> None:
+        self._space, self._tolerances = ObjectSpace(model, object), np.array(tolerances)
+        damping = model.parameters.joint_damping + per_joint(model, critical_damping(model))
+        self.model = model.with_parameters(joint_damping=damping)
+        self._worlds = _worlds(self.model, self._space)
+        self._options = DynamicOptions(
+            h=H,
+            margin=0.02,
+            recovery_speed=0.1,
+            gravity_on_actuated=gravity_on_actuated,
+            infeasible="soften",
+        )
+
+    def worst(self, q: Array, first: Array, inputs: Array, end: Array) -> float:
+        """Tolerances, that the object is off at the end of an edge in the worst world, infinite without a solution.
+
+        Args:
+            q: ``(nq,)`` where the edge begins, at rest.
+            first: ``(nu,)`` the command there.
+            inputs: ``(steps, nu)`` the edge's commands.
+            end: ``(nq,)`` where it is planned to end.
+        """
+        model = self.model
+        q, still = np.asarray(model.normalize(q)), np.zeros(model.nv)
+        u = _in_time(model, q, np.vstack((first, inputs)))
+        path = rollout_dynamic(
+            model, q, still, u, self._options, parameters=self._worlds, errors="mark"
+        )
+        if np.any(path.steps_done < len(u)):
+            return math.inf
+        off = [self._space.errors(there, end) / self._tolerances for there in path.q[:, -1]]
+        return float(np.max(off))
+
+
+def _in_time(model: Model, q: Array, knots: Array) -> Array:
+    """Commands ``(n, nu)`` at small steps from the first of some ``(steps + 1, nu)``, the last one for a while longer."""
+    way = np.linalg.norm(np.diff(knots, axis=0) * strides(model, q), axis=1)
+    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, H))))
+    at = H * np.arange(1, math.ceil((times[-1] + SETTLE) / H) + 1)
+    return np.stack([np.interp(at, times, column) for column in knots.T], axis=1)
+
+
+def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
+    """Parameters ``(seeds, ...)`` of the roll-outs."""
+    p, rng = model.parameters, np.random.default_rng(0)
+    friction, mass = rng.uniform(1.0 - OFF, 1.0 + OFF, (2, SEEDS))
+    own, _ = sides(model, space.body)
+    heavier = np.where(own, mass[:, None], 1.0)
+    values = {
+        "pair_friction": friction[:, None, None] * p.pair_friction,
+        "body_mass": heavier * p.body_mass,
+        "body_inertia": heavier.reshape(*heavier.shape, *[1] * (p.body_inertia.ndim - 1))
+        * p.body_inertia,
+    }
+    if lies_on_a_plane(model, space):
+        weight = np.zeros(model.nv)
+        own_mass = mass_metric(model)[space.v]
+        # per coordinate: the semi-axes of the friction ellipsoid
+        weight[space.v] = SUPPORT * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
+        rubbing = p.joint_friction + per_joint(model, weight)
+        values["joint_friction"] = (friction * mass)[:, None] * rubbing
+    return values
