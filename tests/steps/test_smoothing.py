@@ -43,7 +43,7 @@ COMMANDS = np.array([[-0.3], [-0.1], [-0.01], [0.0], [0.02], [0.1], [0.25]])
 
 
 @pytest.mark.short_cases(1)
-@pytest.mark.parametrize(("text", "logs"), [(RAIL, 1), (CART, 2)], ids=["limit", "contact"])
+@pytest.mark.parametrize(("text", "logs"), [(CART, 2), (RAIL, 1)], ids=["contact", "limit"])
 def test_equivalent_density(text: str, logs: int) -> None:
     """CQDC, Example 4: closed form of the barrier step; the density of that name samples it."""
     model = qdsim.load(text)

@@ -179,6 +179,16 @@ static void write_yield(problem *p, island *one, const qd_contact *contact,
   one->compliant += block->rows.count;
 }
 
+/* A contact whose friction is left out repels as one that cannot slide. */
+static int logs_of(const friction_rows *rows, const qd_model *model, const qd_step_options *o,
+                   const qd_contact *contact) {
+  const int dim = model->pair_dim[contact->pair];
+  if (contact->dim == dim) {
+    return rows->log_count;
+  }
+  return o->friction_model == QD_CONE ? 2 : o->ray_count + 2 * (dim > 3 ? dim - 3 : 0);
+}
+
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
                            const kinematics *k, const collision *c, const double *q, island *one,
                            int index) {
@@ -230,7 +240,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   const int rows = block->rows.count;
   const double offset =
       yields ? yield.whole.offset : contact_offset(p, model, o, contact, block, squared[0]);
-  const double target = barrier_target(o, block->rows.log_count);
+  const double target = barrier_target(o, logs_of(&block->rows, model, o, contact));
   if (!rows_move(&block->rows, squared)) {
     block->held_force = target > 0.0 ? held_force(rows * target, offset, block->compliance) : 0.0;
     block->rows.count = 0;
