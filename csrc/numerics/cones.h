@@ -82,6 +82,12 @@ double cones_violation(const cone_product *product, const double *w);
 /* 1 if w lies in every cone, but for rounding. */
 int cones_hold(const cone_product *product, const double *w);
 
+/* |a| */
+LANES_INLINE void lanes_size(lanes *out, const lanes *a) {
+  const lane_bits without_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  *out = (lanes)((lane_bits)*a & without_sign);
+}
+
 /* |rows_1..| of one cone of a group */
 LANES_INLINE double cone_tail(const cone_group *group, int c, const double *rows) {
   double sum = 0.0;

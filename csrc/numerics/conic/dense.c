@@ -13,10 +13,11 @@ static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_pro
   if (equality_space_find(&workspace->space, program, out->dual_eq)) {
     return 0;
   }
+  const conic_program whole = {.program = *program};
   const conic_answer proof = {out->x, out->slack, out->dual, NULL};
   conic_clear_outputs(program, &proof);
   info->method = QD_METHOD_CONTRADICTION;
-  return conic_judge(workspace, program, 0.0, QD_INFEASIBLE, out, info) == QD_INFEASIBLE;
+  return conic_judge(workspace, &whole, 0.0, QD_INFEASIBLE, out, info) == QD_INFEASIBLE;
 }
 
 /* The program on the points that satisfy its equalities: no penalty then, whose accuracy would end
@@ -51,7 +52,7 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
                              out->dual_eq);
   if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED) {
     workspace->certificate.any_gap = 1; /* judged within */
-    info->status = conic_judge(workspace, program, options->tolerance, status, out, info);
+    info->status = conic_judge(workspace, &whole, options->tolerance, status, out, info);
   }
   return info->status;
 }

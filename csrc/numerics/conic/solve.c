@@ -13,7 +13,7 @@
 /* ------------------------------------------------------------ the way out */
 
 /* The answer in the caller's numbers, judged. */
-static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
+static qd_status deliver(qd_cone_workspace *workspace, const conic_program *source,
                          double tolerance, qd_status status, const conic_answer *out,
                          qd_cone_info *info) {
   if (status == QD_INFEASIBLE) {
@@ -26,7 +26,7 @@ static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *pr
     conic_hand_out(workspace, workspace->iterate.x, workspace->iterate.slack,
                    workspace->iterate.dual, out);
   }
-  status = conic_judge(workspace, program, tolerance, status, out, info);
+  status = conic_judge(workspace, source, tolerance, status, out, info);
   if (status == QD_UNBOUNDED) {
     conic_hand_out(workspace, workspace->newton.x, workspace->iterate.slack,
                    workspace->iterate.dual, out);
@@ -96,14 +96,13 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
       return;
     }
     const int row = trace_open(options->trace, "certificate", 0, "%s", task->scaling);
-    info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
+    info->status = deliver(task->workspace, source, options->tolerance, found, out, info);
     trace_close_with(options->trace, row, info, info->status);
   }
 }
 
 /* The best proof that paths have seen, where nothing else was found. */
-static qd_status try_ray(conic_task *task, const qd_cone_program *program,
-                         const conic_answer *out) {
+static qd_status try_ray(conic_task *task, const conic_program *source, const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
   qd_cone_info *info = task->info;
   const double tolerance = task->options->tolerance;
@@ -117,27 +116,27 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   conic_copy_slots(workspace, workspace->best.dual, workspace->path.ray);
   info->method = QD_METHOD_PATH;
   const int row = trace_open(task->options->trace, "certificate", 0, "the paths' best proof");
-  const qd_status proof = deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info);
+  const qd_status proof = deliver(workspace, source, tolerance, QD_INFEASIBLE, out, info);
   trace_close_with(task->options->trace, row, info, proof);
   if (proof == QD_INFEASIBLE) {
     return QD_INFEASIBLE;
   }
   info->method = QD_METHOD_NONE;
-  return deliver(workspace, program, tolerance, found, out, info);
+  return deliver(workspace, source, tolerance, found, out, info);
 }
 
 /* A row that no x moves and that does not hold is the answer: 1. */
-static int contradicts_itself(conic_task *task, const qd_cone_program *program,
+static int contradicts_itself(conic_task *task, const conic_program *source,
                               const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
-  if (!conic_find_contradiction(workspace, program)) {
+  if (!conic_find_contradiction(workspace, &source->program)) {
     return 0;
   }
   conic_zero_columns(workspace, workspace->iterate.x);
   conic_zero_slots(workspace, workspace->iterate.slack);
   task->info->method = QD_METHOD_CONTRADICTION;
   task->info->status =
-      deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
+      deliver(workspace, source, task->options->tolerance, QD_INFEASIBLE, out, task->info);
   return 1;
 }
 
@@ -156,7 +155,7 @@ static int solve_roughly(conic_task *task, const conic_answer *out) {
 /* From the program as loaded: all scalings, then the best proof that there is no point. */
 static qd_status search(conic_task task, const conic_program *source, const conic_answer *out) {
   run_scalings(&task, source, out);
-  return try_ray(&task, &source->program, out);
+  return try_ray(&task, source, out);
 }
 
 /* The same, where answers were turned down for their duality gap alone, with any gap: rows that
@@ -200,7 +199,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
     conic_clear_outputs(program, out);
     return info->status;
   }
-  if (contradicts_itself(&task, program, out)) {
+  if (contradicts_itself(&task, source, out)) {
     const int row = trace_open(options->trace, "contradiction", 0, "a row without variables");
     trace_close_with(options->trace, row, info, info->status);
     return info->status;

@@ -110,7 +110,10 @@ static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const 
   arena_release(a, mark, &farthest);
   w->multipliers.penalty = arena_doubles(a, of->lanes);
   arena_release(a, mark, &farthest);
-  ARENA_DOUBLES(a, of->lanes, &w->certificate.reach, &w->certificate.force);
+  ARENA_DOUBLES(a, of->columns, &w->certificate.unit, &w->certificate.curvature, &w->certificate.x,
+                &w->certificate.left, &w->certificate.terms, &w->certificate.allowed);
+  ARENA_DOUBLES(a, of->rows, &w->certificate.slack, &w->certificate.size, &w->certificate.norm,
+                &w->certificate.far);
   arena_release(a, mark, &farthest);
   lay_out_sensitivity(&w->sensitivity, of, a);
   if (asked->compliant + asked->intervals > 0) {

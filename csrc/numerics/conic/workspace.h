@@ -149,9 +149,10 @@ typedef struct multipliers_work {
 } multipliers_work;
 
 typedef struct certificate_work {
-  double *reach, *force; /* over cones: scales */
-  int any_gap;           /* the short way takes an exact program's answer with any duality gap */
-  int gap_was_large;     /* it has turned one down for its gap */
+  double *unit, *curvature, *x, *left, *terms, *allowed; /* over columns (certificate/detail.c) */
+  double *slack, *size, *norm, *far;                     /* over rows and equalities */
+  int any_gap;       /* the short way takes an exact program's answer with any duality gap */
+  int gap_was_large; /* it has turned one down for its gap */
 } certificate_work;
 
 /* The active set that derivatives are taken on (conic/sensitivity/settle.c). */
@@ -431,9 +432,8 @@ static inline int conic_is_undecided(qd_status status, int iteration_limit) {
 void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out);
 void conic_clear_info(qd_cone_info *info);
 /* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
-qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
-                      double tolerance, qd_status status, const conic_answer *out,
-                      qd_cone_info *info);
+qd_status conic_judge(qd_cone_workspace *workspace, const conic_program *source, double tolerance,
+                      qd_status status, const conic_answer *out, qd_cone_info *info);
 /* From the path's slack and dual: where the two kinds of eigenvalues part, into split if they are
  * as far apart as `wanted`; returns split_width. */
 int conic_find_split(qd_cone_workspace *workspace, int wanted);
@@ -471,12 +471,12 @@ typedef struct cone_point {
   const double *x, *slack, *dual, *dual_eq;
 } cone_point;
 /* 1 if what conic_measure has left is a solution's. */
-int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
-                       double tolerance, const cone_point *at, const qd_cone_info *info);
-/* 1 if the multipliers prove that no point satisfies the constraints: those that have no part in
- * the proof are zero then. */
-int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program, double *dual,
-                   const double *dual_eq);
+int conic_is_certified(qd_cone_workspace *workspace, const conic_program *source, double tolerance,
+                       const cone_point *at, const qd_cone_info *info);
+/* 1 if the multipliers, a ray, prove that no point satisfies the constraints: those that have no
+ * part in the proof are zero then, as are those that rows which give way cannot carry. */
+int conic_excludes(qd_cone_workspace *workspace, const conic_program *source,
+                   const conic_answer *out);
 /* Projects z = dual - r slack on the cones, r = split; returns the largest |dual - projected| / r.
  * Leaves each cone's state and the operators of the Newton step. */
 double conic_project(qd_cone_workspace *workspace, const double *slack, const double *dual,

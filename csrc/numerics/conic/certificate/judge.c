@@ -25,12 +25,15 @@ void conic_clear_info(qd_cone_info *info) {
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
 }
 
-/* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
-qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
-                      double tolerance, qd_status status, const conic_answer *out,
-                      qd_cone_info *info) {
-  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
-  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq)) {
+/* Residuals in the caller's numbers; a verdict that they do not bear out is none. What rows of
+ * intervals have a part in is judged with the caller's program (conic/compliance/compliance.c). */
+qd_status conic_judge(qd_cone_workspace *workspace, const conic_program *source, double tolerance,
+                      qd_status status, const conic_answer *out, qd_cone_info *info) {
+  if (workspace->ends.count > 0) {
+    return status;
+  }
+  conic_measure(workspace, &source->program, out->x, out->slack, out->dual, out->dual_eq, info);
+  if (status == QD_INFEASIBLE && !conic_excludes(workspace, source, out)) {
     return QD_NUMERICAL_TROUBLE;
   }
   if (status != QD_OK) {
@@ -39,7 +42,7 @@ qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *progr
   const double worst = info->objective + info->primal_residual + info->dual_residual +
                        info->complementarity; /* not finite: beyond the range of a double */
   const cone_point point = {out->x, out->slack, out->dual, out->dual_eq};
-  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, &point, info)
+  return isfinite(worst) && conic_is_certified(workspace, source, tolerance, &point, info)
              ? QD_OK
              : QD_NUMERICAL_TROUBLE;
 }

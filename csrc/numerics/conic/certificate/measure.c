@@ -118,9 +118,6 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    if (program->cone_kind[k] == QD_INTERVAL) {
-      continue; /* conic/compliance/compliance_measure.c */
-    }
     if (program->cone_kind[k] == QD_LORENTZ) {
       measure_cone(w + row, slack + row, dual + row, dim, target, most);
     } else {

@@ -68,6 +68,16 @@ LANES_INLINE double norm_of(const double *a, int count) {
   return largest * sqrt(scaled);
 }
 
+/* How far a multiplier is outside its cone. */
+LANES_INLINE double outside_cone(const double *dual, int dim) {
+  return larger(norm_of(dual + 1, dim - 1) - dual[0], 0.0);
+}
+
+/* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
+LANES_INLINE int is_in_cone(const double *dual, int dim) {
+  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * SUM_ROUNDING) * dual[0];
+}
+
 /* What one cone misses: by how much w = Gx + g is outside, and its products. */
 typedef struct cone_errors {
   double outside; /* of w, 0 inside */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
+#include "numerics/conic/program/structure.h"
 
 #define AROUND 30.0 /* distances to where its rows meet the axes, likewise */
 
@@ -15,93 +15,98 @@ typedef struct proof_sums {
   double leak;             /* the same, each column times how far it may go */
 } proof_sums;
 
-/* A row of the caller's, and its multiplier. */
-typedef struct proof_row {
-  const row_block *block;
-  const double *entries;
-  double dual, offset;
-  double norm;
-} proof_row;
-
-static proof_row read_row(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                          const row_block *block, int i, const double *dual,
-                          const double *dual_eq) {
-  const int m = program->row_count, row = block->first_row + i;
-  return (proof_row){
-      .block = block,
-      .entries = conic_caller_row(workspace, row),
-      .dual = row < m ? dual[row] : dual_eq[row - m],
-      .offset = row < m ? program->g[row] : program->c[row - m],
-      .norm = norm_of_rows(workspace, block->cone + (block->slot_step == 1 ? i : 0)),
-  };
+/* A ray without what rows that give way cannot carry: along it the dual's cost rises for ever, but
+ * not where a row has a compliance, nor of an interval towards an end. */
+static void keep_to_cones(const qd_cone_program *program, const conic_answer *out) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int is_cone = program->cone_kind[k] == QD_LORENTZ;
+    const int is_interval = program->cone_kind[k] == QD_INTERVAL;
+    const int is_gone = is_cone && rows_compliance(program, row) > 0.0;
+    for (int i = row; i < row + program->cone_dim[k]; ++i) {
+      double *dual = out->dual + i;
+      if (is_gone || rows_compliance(program, i) > 0.0 ||
+          (is_interval && ((*dual > 0.0 && program->upper[i] < HUGE_VAL) ||
+                           (*dual < 0.0 && program->lower[i] > -HUGE_VAL)))) {
+        *dual = 0.0;
+      }
+    }
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    if (rows_compliance(program, program->row_count + i) > 0.0) {
+      out->dual_eq[i] = 0.0;
+    }
+  }
 }
 
-/* scale: of the caller's columns. reach: where the row meets each column's axis, at least; entries
- * that are far smaller than the row's largest are none. */
-static void raise_reach(const qd_cone_workspace *workspace, const proof_row *row,
-                        const double *scale, double *reach) {
-  const row_block *block = row->block;
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->structure.tile_original[place];
-    const double *from = row->entries + workspace->structure.block_from[block->tile_start + k];
-    for (int j = 0; j < 4 && first + j < workspace->program.variable_count; ++j) {
-      const double entry = fabs(from[j]) * scale[first + j];
-      if (entry > SLIGHT * row->norm) {
-        reach[first + j] = larger(reach[first + j], AROUND * fabs(row->offset) / entry);
+/* Of all rows, of a Lorentz cone that of the longest; returns the largest. */
+static double find_norms(const certificate_work *work, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int rows = program->row_count + program->equality_count;
+  for (int i = 0; i < rows; ++i) {
+    work->norm[i] = rows_norm(source, i, work->unit);
+  }
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int end = row + program->cone_dim[k];
+    const double most = max_norm(work->norm + row, program->cone_dim[k]);
+    for (int i = row; program->cone_kind[k] == QD_LORENTZ && i < end; ++i) {
+      work->norm[i] = most;
+    }
+  }
+  return max_norm(work->norm, rows);
+}
+
+/* Where row i meets each column's axis, at least; entries that are far smaller than the row's
+ * largest are none. */
+static void raise_reach(const certificate_work *work, const conic_program *source, int i) {
+  const double offset = AROUND * fabs(rows_offset(&source->program, i));
+  for (row_reader row = rows_open(source, i); rows_next(&row);) {
+    for (int j = row.first; j < row.first + rows_width(&row); ++j) {
+      const double entry = fabs(row.values[j - row.first]) * work->unit[j];
+      if (entry > SLIGHT * work->norm[i]) {
+        work->terms[j] = larger(work->terms[j], offset / entry);
       }
     }
   }
 }
 
 /* x goes at least as far as `reach`. */
-static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                            const double *dual, const double *dual_eq, double reach) {
-  double *push = workspace->work.x, *far = workspace->work.dx, *scale = workspace->work.Qx;
+static proof_sums sum_proof(const certificate_work *work, const conic_program *source,
+                            const conic_answer *out, double reach) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   proof_sums proof = {0.0, 0.0, 0.0, 0.0, 0.0};
-  memset(push, 0, (size_t)program->variable_count * sizeof(double));
-  for (int k = 0; k < workspace->program.column_count; ++k) {
-    const int j = workspace->program.column_of[k];
-    if (j >= 0) {
-      scale[j] = workspace->program.column_scale[k];
-      far[j] = reach;
-    }
+  for (int j = 0; j < n; ++j) {
+    work->left[j] = 0.0;
+    work->terms[j] = reach;
   }
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    for (int i = 0; i < block->row_count; ++i) {
-      const proof_row row = read_row(workspace, program, block, i, dual, dual_eq);
-      if (row.dual == 0.0) {
-        continue;
-      }
-      const double term = row.dual * row.offset;
-      const int vanished = term == 0.0 && row.dual != 0.0 && row.offset != 0.0;
-      proof.sum += term;
-      proof.size = larger(proof.size, vanished ? 0.5 * TINIEST : fabs(term));
-      proof.force = larger(proof.force, fabs(row.dual) * row.norm);
-      subtract_row(workspace, block, row.entries, row.dual, push);
-      raise_reach(workspace, &row, scale, far);
+  for (int i = 0; i < m + p; ++i) {
+    const double dual = i < m ? out->dual[i] : out->dual_eq[i - m];
+    const double offset = rows_offset(program, i), term = dual * offset;
+    if (dual == 0.0) {
+      continue;
     }
+    const int vanished = term == 0.0 && offset != 0.0;
+    proof.sum += term;
+    proof.size = larger(proof.size, vanished ? 0.5 * TINIEST : fabs(term));
+    proof.force = larger(proof.force, fabs(dual) * work->norm[i]);
+    rows_add(source, i, dual, work->left);
+    raise_reach(work, source, i);
   }
-  for (int k = 0; k < workspace->program.column_count; ++k) {
-    const int j = workspace->program.column_of[k];
-    if (j >= 0) {
-      const double moved = fabs(push[j]) * scale[j];
-      proof.moved += moved;
-      proof.leak += moved * far[j];
-    }
+  for (int j = 0; j < n; ++j) {
+    const double moved = fabs(work->left[j]) * work->unit[j];
+    proof.moved += moved;
+    proof.leak += moved * work->terms[j];
   }
   return proof;
 }
 
 /* Multipliers without cones whose force is below `least`. */
-static void keep_strong(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                        double least, double *dual) {
+static void keep_strong(const certificate_work *work, const qd_cone_program *program, double least,
+                        double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int dim = program->cone_kind[k] == QD_LORENTZ ? program->cone_dim[k] : 1;
     for (int i = row; i < row + program->cone_dim[k]; i += dim) {
-      if (workspace->program.slot_of[i] >= 0 &&
-          fabs(dual[i]) * norm_of_rows(workspace, conic_lane_of(workspace, i)) < least) {
+      if (fabs(dual[i]) * work->norm[i] < least) {
         memset(dual + i, 0, (size_t)dim * sizeof(double));
       }
     }
@@ -114,26 +119,32 @@ static void keep_strong(const qd_cone_workspace *workspace, const qd_cone_progra
  * barrier the sum may be zero: then no x lies inside. That is judged without the cones that carry
  * next to nothing: they hold each other in other parts of the program, and where widths differ by
  * decades what they carry there looks like what rounding leaves. */
-int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program, double *dual,
-                   const double *dual_eq) {
-  const scales s = measure_scales(workspace, program);
-  if (!duals_hold(program, dual)) {
+int conic_excludes(qd_cone_workspace *workspace, const conic_program *source,
+                   const conic_answer *out) {
+  const qd_cone_program *program = &source->program;
+  const certificate_work *work = &workspace->certificate;
+  const int exact = rows_are_exact(program);
+  conic_begin_stage(workspace);
+  keep_to_cones(program, out);
+  if (!duals_hold(program, out->dual)) {
     return 0;
   }
-  const proof_sums p = sum_proof(workspace, program, dual, dual_eq, 0.0);
-  const int no_offset = p.size == 0.0 && p.force > TINIEST && !workspace->program.exact;
+  const double free = rows_find_units(source, work->unit, work->curvature);
+  const double offset = rows_far(program, find_norms(work, source));
+  const proof_sums p = sum_proof(work, source, out, 0.0);
+  const int no_offset = p.size == 0.0 && p.force > TINIEST && !exact;
   if (!((p.size > TINIEST || no_offset) && p.size < HUGE_VAL && isfinite(p.sum + p.force))) {
     return 0;
   }
-  const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
-  const double far = larger(s.free, rows), reach = EXCLUDED * (far > 0.0 ? far : 1.0);
-  keep_strong(workspace, program, NEGLIGIBLE * p.force, dual);
-  const proof_sums all = sum_proof(workspace, program, dual, dual_eq, reach);
-  if (all.sum + all.leak < 0.0 || workspace->program.exact) {
+  const double rows = p.force > 0.0 ? larger(offset, p.size / p.force) : offset;
+  const double far = larger(free, rows), reach = EXCLUDED * (far > 0.0 ? far : 1.0);
+  keep_strong(work, program, NEGLIGIBLE * p.force, out->dual);
+  const proof_sums all = sum_proof(work, source, out, reach);
+  if (all.sum + all.leak < 0.0 || exact) {
     return all.sum + all.leak < 0.0;
   }
-  keep_strong(workspace, program, SMALL * p.force, dual);
-  const proof_sums strong = sum_proof(workspace, program, dual, dual_eq, reach);
+  keep_strong(work, program, SMALL * p.force, out->dual);
+  const proof_sums strong = sum_proof(work, source, out, reach);
   return strong.sum <= SLIGHT * strong.size && strong.moved <= SLIGHT * strong.force;
 }
 

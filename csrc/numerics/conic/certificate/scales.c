@@ -14,7 +14,7 @@ static double squared_norm(const qd_cone_workspace *workspace, int cone) {
   return workspace->program.compliance[cone] / scale / scale; /* the square might overflow */
 }
 
-double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
+static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
   return sqrt(squared_norm(workspace, cone));
 }
 
@@ -75,13 +75,8 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
   s.offset = strongest > 0.0 ? offset / sqrt(strongest) : 0.0;
   s.weakest_row = strongest > 0.0 ? sqrt(s.weakest_row) : 0.0;
   s.strongest_row = sqrt(strongest);
-  s.reach = OFFSET_SHARE * s.offset;
-  if (!workspace->program.exact) {
-    s.reach = larger(s.reach, s.free);
-  } else if (offsets_are_none(s.offset, s.free)) {
-    s.reach = HALF_DIGITS * s.free;
-  }
-  s.b = with_push ? workspace->ends.largest_push : max_norm(program->b, program->variable_count);
+  s.reach = reach_of(s.offset, s.free, workspace->program.exact);
+  s.b = max_norm(program->b, program->variable_count);
   return s;
 }
 

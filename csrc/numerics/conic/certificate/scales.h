@@ -17,6 +17,22 @@ static inline int offsets_are_none(double offset, double free) {
   return offset == 0.0 || (offset <= SUM_ROUNDING * free && offset >= MEANT * free);
 }
 
+/* R without x. */
+static inline double reach_of(double offset, double free, int exact) {
+  const double reach = OFFSET_SHARE * offset;
+  if (!exact) {
+    return larger(reach, free);
+  }
+  return offsets_are_none(offset, free) ? HALF_DIGITS * free : reach;
+}
+
+/* Whether a product of these is a number with all its digits, or rightly zero: what overflows is
+ * above every residual, and what vanishes hides them. */
+static inline int product_is_safe(double share, double force, double reach) {
+  const double product = share * force * reach;
+  return force == 0.0 || reach == 0.0 ? product == 0.0 : product > TINIEST && product < HUGE_VAL;
+}
+
 /* What the program alone gives. */
 typedef struct scales {
   double b;                          /* max |b_j| */
@@ -28,8 +44,6 @@ typedef struct scales {
   double target;                     /* largest */
 } scales;
 
-/* Largest norm of a cone's rows, as the caller has them, in scaled columns. */
-double norm_of_rows(const qd_cone_workspace *workspace, int cone);
 scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program);
 /* All multipliers in their cones, but for rounding (conic/certificate/certificate.c). */
 int duals_hold(const qd_cone_program *program, const double *dual);

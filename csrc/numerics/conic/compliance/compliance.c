@@ -5,13 +5,14 @@
 
 #include "base/lanes.h"
 #include "base/trace.h"
+#include "numerics/conic/certificate/detail.h"
 #include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/workspace.h"
 
 static void enter_row(compliant_program *soft, const conic_program *source, int i,
                       const conic_answer *guess) {
   const compliant_row *row = soft->row + i;
-  double size, dual = guess->dual[i];
+  double dual = guess->dual[i];
   if (row->row < 0) {
     return;
   }
@@ -24,7 +25,7 @@ static void enter_row(compliant_program *soft, const conic_program *source, int 
     soft->found.x[row->spring] = sqrt(row->compliance) / sqrt(soft->curvature) * own;
   }
   if (row->slip >= 0) {
-    const double slack = row->sign * compliance_slack(source, row, i, guess->x, dual, &size);
+    const double slack = row->sign * compliance_slack(source, row, i, guess->x, dual);
     soft->found.x[row->slip] = larger(-slack, 0.0);
     soft->found.dual[row->slip_row] = row->width - own;
   }
@@ -41,15 +42,15 @@ static void enter(compliant_program *soft, const conic_program *source, const co
   for (int i = 0; i < soft->equalities; ++i) {
     soft->found.dual_eq[i] = guess->dual_eq[i];
     if (soft->spring_eq[i] >= 0) {
-      soft->found.x[soft->spring_eq[i]] =
-          sqrt(row_compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
+      soft->found.x[soft->spring_eq[i]] = sqrt(rows_compliance(program, program->row_count + i)) /
+                                          sqrt(soft->curvature) * guess->dual_eq[i];
     }
   }
 }
 
 /* ------------------------------------------------------------ and back */
 
-/* Of a proof that there is no point (conic/compliance/compliance_proof.c), in which no force has a
+/* Of a proof that there is no point (conic/certificate/proof.c), in which no force has a
  * limit. */
 static double ray_of(const compliant_program *soft, const compliant_row *row) {
   if (row->row < 0) {
@@ -81,17 +82,13 @@ static double force_of(const compliant_program *soft, const compliant_row *row) 
 
 static void leave_row(compliant_program *soft, const conic_program *source, int ray, int i,
                       const conic_answer *out) {
-  compliant_row *row = soft->row + i;
-  row->force = ray ? ray_of(soft, row) : force_of(soft, row);
-  if (row->kind == COMPLIANT_CONE && !row->is_measured) {
-    out->dual[i] = row->force;
-    out->slack[i] = soft->found.slack[row->row];
-    return;
-  }
-  out->dual[i] = ray || row->kind == COMPLIANT_CONE
-                     ? row->force
-                     : compliance_within(row->force, row->lower, row->upper);
-  out->slack[i] = compliance_slack(source, row, i, out->x, out->dual[i], &row->size);
+  const compliant_row *row = soft->row + i;
+  const double force = ray ? ray_of(soft, row) : force_of(soft, row);
+  const int is_free = ray || row->kind == COMPLIANT_CONE;
+  out->dual[i] = is_free ? force : compliance_within(force, row->lower, row->upper);
+  out->slack[i] = row->kind == COMPLIANT_CONE && !row->is_measured
+                      ? soft->found.slack[row->row]
+                      : compliance_slack(source, row, i, out->x, out->dual[i]);
 }
 
 static void leave(compliant_program *soft, const conic_program *source, int ray,
@@ -121,6 +118,28 @@ typedef struct compliance_task {
   const char *how; /* rows are treated, for the trace */
 } compliance_task;
 
+/* 1 if the answer at hand holds in the caller's numbers. */
+static int answer_holds(const compliance_task *task) {
+  const conic_answer *out = task->out;
+  const cone_point at = {out->x, out->slack, out->dual, out->dual_eq};
+  conic_begin_stage(task->workspace);
+  return detail_holds(&task->workspace->certificate, task->source, task->options.tolerance,
+                      task->options.tolerance * task->source->length, &at, task->info, NULL);
+}
+
+/* What the rigid program's verdict is worth. */
+static qd_status judge_rigid(const compliance_task *task) {
+  compliant_program *soft = &task->workspace->soft;
+  qd_status status = task->info->status;
+  leave(soft, task->source, status == QD_INFEASIBLE, task->out);
+  if (status == QD_INFEASIBLE && !conic_excludes(task->workspace, task->source, task->out)) {
+    status = QD_NUMERICAL_TROUBLE;
+    leave(soft, task->source, 0, task->out);
+  }
+  const int holds = answer_holds(task); /* residuals, whatever the verdict */
+  return holds || status != QD_OK ? status : QD_NUMERICAL_TROUBLE;
+}
+
 /* The rigid program as rows are treated now; its answer in the caller's numbers. */
 static qd_status solve_once(compliance_task *task) {
   compliant_program *soft = &task->workspace->soft;
@@ -144,20 +163,11 @@ static qd_status solve_once(compliance_task *task) {
   info->iterations = task->sum.iterations;
   info->factorizations = task->sum.factorizations;
   info->tries = task->sum.tries;
-  leave(soft, task->source, info->status == QD_INFEASIBLE, task->out);
-  if (info->status == QD_INFEASIBLE && !compliance_proves(soft, task->source, task->out)) {
-    info->status = QD_NUMERICAL_TROUBLE;
-    leave(soft, task->source, 0, task->out);
-  }
-  if (info->status == QD_NUMERICAL_TROUBLE || info->status == QD_ITERATION_LIMIT) {
-    compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, info);
-  }
-  return info->status;
+  return info->status = judge_rigid(task);
 }
 
 /* 1 if Newton's method on the envelope has led to an answer. */
 static int solve_on_envelope(compliance_task *task) {
-  static const char *const verdicts[] = {"no answer", "to the tolerance", "to rounding"};
   qd_cone_workspace *workspace = task->workspace;
   qd_cone_info *info = task->info;
   if (!task->options.polish || !envelope_suits(&task->source->program)) {
@@ -165,22 +175,18 @@ static int solve_on_envelope(compliance_task *task) {
   }
   const int row = trace_open(task->options.trace, qd_cone_method_name(QD_METHOD_ENVELOPE), 0,
                              "rows as they are");
-  const envelope_end end = envelope_solve(workspace, &task->options, task->source, task->out, info);
+  const int holds = envelope_solve(workspace, &task->options, task->source, task->out, info) &&
+                    (info->polished || answer_holds(task));
   trace_effort(task->options.trace, info->iterations, info->factorizations);
-  trace_close(task->options.trace, row, info->dual_residual, verdicts[end]);
+  trace_close(task->options.trace, row, info->dual_residual,
+              !holds           ? "no answer"
+              : info->polished ? "to rounding"
+                               : "to the tolerance");
   info->tries = 1;
-  workspace->soft.as_it_is = 1;
-  if (end == ENVELOPE_NEAR) {
-    compliance_treat_rows(&workspace->soft, &task->source->program, 1);
-  }
-  if (end == ENVELOPE_SOLVED ||
-      (end == ENVELOPE_NEAR && compliance_measure(&workspace->soft, task->source,
-                                                  task->options.tolerance, 1, task->out, info))) {
-    return 1;
-  }
-  workspace->envelope.used = workspace->soft.as_it_is = 0;
+  workspace->soft.as_it_is = holds;
+  workspace->envelope.used &= holds;
   task->sum = *info;
-  return 0;
+  return holds;
 }
 
 /* For derivatives, which come when the views of the matrices are gone. */
@@ -196,32 +202,23 @@ static void keep_source(compliant_program *soft, const conic_program *source) {
   }
 }
 
-/* 1 if a path with the rows as they are has led to an answer, or to a verdict that counts: of an
- * exact program, directions along which the cost falls for ever are not sharp enough. */
+/* 1 if a path with the rows as they are has led to a verdict that counts: of an exact program,
+ * directions along which the cost falls for ever are not sharp enough. */
 static int solve_as_it_is(compliance_task *task, int exact) {
-  compliant_program *soft = &task->workspace->soft;
-  compliance_treat_rows(soft, &task->source->program, 1);
+  compliance_treat_rows(&task->workspace->soft, &task->source->program, 1);
   task->how = "rows as they are";
   const qd_status status = solve_once(task);
-  if (status == QD_OK) {
-    return compliance_measure(soft, task->source, task->options.tolerance,
-                              exact && !task->info->polished, task->out, task->info);
-  }
   task->options.warm_start = 0;
-  return status == QD_INFEASIBLE ||
+  return status == QD_OK || status == QD_INFEASIBLE ||
          (!exact &&
           (status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE));
 }
 
 /* All that forces may come to, beyond both their ends. */
 static void solve_with_slips(compliance_task *task) {
-  compliant_program *soft = &task->workspace->soft;
-  compliance_treat_rows(soft, &task->source->program, 0);
+  compliance_treat_rows(&task->workspace->soft, &task->source->program, 0);
   task->how = "slips";
-  if (solve_once(task) == QD_OK &&
-      !compliance_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
-    task->info->status = QD_NUMERICAL_TROUBLE;
-  }
+  solve_once(task);
   task->options.warm_start = 0;
 }
 
@@ -229,10 +226,10 @@ static void solve_with_slips(compliance_task *task) {
 static int all_are_rigid(const qd_cone_program *program) {
   int any = 0;
   for (int i = 0; i < program->row_count; ++i) {
-    any |= row_compliance(program, i) > 0.0;
+    any |= rows_compliance(program, i) > 0.0;
   }
   for (int i = 0; i < program->equality_count; ++i) {
-    any |= row_compliance_eq(program, i) > 0.0;
+    any |= rows_compliance(program, program->row_count + i) > 0.0;
   }
   return !any;
 }
@@ -256,7 +253,7 @@ qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_opti
     return info->status;
   }
   compliance_treat_rows(soft, &source->program, 1);
-  const int exact = compliance_is_exact(&source->program);
+  const int exact = rows_are_exact(&source->program);
   const int stays =
       !exact || compliance_rows_can_stay(soft, &source->program) || all_are_rigid(&source->program);
   if (!(exact && solve_on_envelope(&task)) && !(stays && solve_as_it_is(&task, exact))) {

@@ -36,7 +36,7 @@ static int any_gives_way(const qd_cone_program *program, int first, int count) {
 static void treat_row(compliant_row *row, const qd_cone_program *program, int kind, int i,
                       int natively) {
   row->row = i;
-  row->compliance = row_compliance(program, i);
+  row->compliance = rows_compliance(program, i);
   if (kind == QD_INTERVAL) {
     row->lower = program->lower[i];
     row->upper = program->upper[i];

@@ -56,7 +56,6 @@ void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *
   soft->plain = 0;
   soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(compliant_row));
   soft->spring_eq = arena_ints(a, (size_t)size->equalities);
-  soft->largest = arena_doubles(a, n);
   lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
   lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
   lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
@@ -174,7 +173,8 @@ static void take_variables(compliant_program *soft, const qd_cone_program *progr
     }
   }
   for (int i = 0; i < program->equality_count; ++i) {
-    soft->spring_eq[i] = row_compliance_eq(program, i) > 0.0 ? take_variable(soft) : -1;
+    soft->spring_eq[i] =
+        rows_compliance(program, program->row_count + i) > 0.0 ? take_variable(soft) : -1;
   }
   close_tile(soft);
 }
@@ -187,7 +187,7 @@ static void write_cost(compliant_program *soft, const conic_program *source) {
   const int n = program->variable_count;
   double *own = soft->term, largest = 0.0;
   for (int j = 0; j < n; ++j) {
-    largest = larger(largest, compliance_curvature(source, j));
+    largest = larger(largest, rows_curvature(source, j));
   }
   soft->curvature = largest > 0.0 ? largest : 1.0;
   for (int j = n; j < soft->next; ++j) {
@@ -238,7 +238,7 @@ static void write_cone_row(compliant_program *soft, const conic_program *source,
 static void write_end(compliant_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   compliant_row *row = soft->row + i;
-  compliance_add_row(source, i, -row->base, soft->written.b);
+  rows_add(source, i, -row->base, soft->written.b);
   row->row = soft->written.G.rows;
   soft->written.g[soft->written.G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, row->sign);
@@ -288,7 +288,7 @@ static void write_cone(compliant_program *soft, const conic_program *source, int
     } else if (row->kind == COMPLIANT_END) {
       write_end(soft, source, i);
     } else if (row->kind == COMPLIANT_FORCE) {
-      compliance_add_row(source, i, -row->base, soft->written.b);
+      rows_add(source, i, -row->base, soft->written.b);
     }
   }
   add_cone(&soft->written.rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind,
@@ -327,7 +327,7 @@ static void write_equalities(compliant_program *soft, const conic_program *sourc
   matrix_open(&soft->written.C, soft->next, soft->room.is_dense);
   for (int i = 0; i < program->equality_count; ++i) {
     write_equality(soft, program->C, source->C, n, i, program->c[i], soft->spring_eq[i],
-                   row_compliance_eq(program, i));
+                   rows_compliance(program, program->row_count + i));
   }
   for (int i = 0; i < program->row_count; ++i) {
     compliant_row *row = soft->row + i;

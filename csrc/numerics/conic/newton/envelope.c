@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/certificate/detail.h"
 #include "numerics/conic/task.h"
 #include "numerics/vectors.h"
 
@@ -309,7 +310,8 @@ static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *gue
 
 /* ------------------------------------------------------------ the answer */
 
-static void hand_out(qd_cone_workspace *workspace, const qd_cone_program *program,
+/* Multipliers follow from x, so that what the answer misses is the gradient. */
+static void hand_out(qd_cone_workspace *workspace, const conic_program *source,
                      const conic_answer *out, qd_cone_info *info) {
   const int columns = workspace->program.column_count;
   const double *x = workspace->newton.x;
@@ -323,19 +325,18 @@ static void hand_out(qd_cone_workspace *workspace, const qd_cone_program *progra
     info->dual_residual = larger(info->dual_residual, fabs(workspace->work.residual_x[i]) /
                                                           workspace->program.column_scale[i]);
   }
-  compliance_measure_rows(program, out, info);
+  detail_measure_rows(&source->program, out, info);
 }
 
-envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                            const conic_program *source, const conic_answer *out,
-                            qd_cone_info *info) {
+int envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                   const conic_program *source, const conic_answer *out, qd_cone_info *info) {
   const conic_program plain = without_compliance(workspace, source);
   envelope_run run = {.info = info, .best = HUGE_VAL, .changed = 1, .held = 1};
   workspace->envelope.used = 0;
   workspace->soft.natively = 0;
   workspace->stop = (conic_stop){options->stop, options->stop_context, 0};
   if (conic_load(workspace, &plain, ROWS_AS_GIVEN) != QD_OK || workspace->structure.any_empty_row) {
-    return ENVELOPE_NO_HELP;
+    return 0;
   }
   run.flat = !workspace->program.definite;
   workspace->active.rows.along = workspace->envelope.along;
@@ -353,15 +354,15 @@ envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options 
     factor(workspace, &run);
   }
   if (!run.held || run.moved || !run.is_known || !(run.error <= HALF_DIGITS)) {
-    return ENVELOPE_NO_HELP;
+    return 0;
   }
-  hand_out(workspace, &source->program, out, info);
+  hand_out(workspace, source, out, info);
   info->method = QD_METHOD_ENVELOPE;
   info->polished = run.error <= ACCEPTED;
   workspace->program.definite = 1; /* beside the rows that act */
   workspace->settled = (settled_set){.is_known = 1};
   workspace->envelope.used = 1;
-  return info->polished ? ENVELOPE_SOLVED : ENVELOPE_NEAR;
+  return 1;
 }
 
 /* ------------------------------------------------------------ derivatives */

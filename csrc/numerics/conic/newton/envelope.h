@@ -41,15 +41,12 @@ typedef struct envelope {
 
 void envelope_lay_out(envelope *e, size_t lane_count, arena *a);
 
-typedef enum envelope_end { ENVELOPE_NO_HELP, ENVELOPE_NEAR, ENVELOPE_SOLVED } envelope_end;
-
 /* 1 if the program is of the kind. */
 int envelope_suits(const qd_cone_program *program);
-/* Loads and solves it, from the guess in `out` if that is asked for; fills out and info if it has
- * helped. NEAR: the error has not come down to rounding. */
-envelope_end envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                            const conic_program *source, const conic_answer *out,
-                            qd_cone_info *info);
+/* Loads and solves it, from the guess in `out` if that is asked for; 1 if it has helped: then it
+ * fills out, method and polished (the error has come down to rounding). */
+int envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                   const conic_program *source, const conic_answer *out, qd_cone_info *info);
 /* Stiffness of all rows at the answer, for its derivatives; 1 if no row is near two states. *hard:
  * some row is rigid. */
 int envelope_settle(qd_cone_workspace *workspace, int *hard);

@@ -14,11 +14,6 @@ typedef struct quad_input {
 
 static const lanes zero = {0.0, 0.0, 0.0, 0.0};
 
-LANES_INLINE void lanes_size(lanes *out, const lanes *a) {
-  const lane_bits without_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
-  *out = (lanes)((lane_bits)*a & without_sign);
-}
-
 /* Square roots of the penalties of four cones' held rows. */
 LANES_INLINE void hard_roots(const double *compliance, double penalty, lanes *out) {
   const lanes one = {1.0, 1.0, 1.0, 1.0};

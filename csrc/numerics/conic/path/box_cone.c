@@ -112,12 +112,6 @@ void conic_ends_find_push(qd_cone_workspace *workspace) {
   }
   tiles_add_transposed(&workspace->system, workspace->system.G, force, ends->push);
   conic_zero_slots(workspace, force);
-  workspace->ends.largest_push = 0.0;
-  for (int k = 0; k < workspace->program.column_count; ++k) {
-    const double all =
-        (workspace->program.b[k] - ends->push[k]) / workspace->program.column_scale[k];
-    workspace->ends.largest_push = larger(workspace->ends.largest_push, fabs(all));
-  }
 }
 
 /* ------------------------------------------------------------ the system */

@@ -28,7 +28,6 @@ typedef struct interval_ends {
   double *least, *most;          /* over lanes: the ends, infinite where there is none */
   double *spring;                /* (columns) what rows with a compliance add to Q_jj */
   double *push;                  /* (columns) G'y of the forces that they have at x = 0 */
-  double largest_push;           /* the largest number of b less that, in the caller's columns */
   int any_rigid;                 /* a row without compliance: no spring stands for it */
   int any_coupled;               /* a row with a compliance and several columns */
   int any_hard;                  /* a row was stiffer than what the system takes */

@@ -1,0 +1,79 @@
+#include "numerics/conic/program/rows.h"
+
+#include <math.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/certificate/scales.h"
+#include "numerics/conic/tuning.h"
+
+double rows_norm(const conic_program *source, int i, const double *unit) {
+  double sum = 0.0, norm = 0.0;
+  for (row_reader row = rows_open(source, i); rows_next(&row);) {
+    for (int j = 0; j < rows_width(&row); ++j) {
+      const double entry = row.values[j] * unit[row.first + j];
+      sum += entry * entry;
+    }
+  }
+  if (squares_are_safe(sum)) {
+    return sqrt(sum);
+  }
+  for (row_reader row = rows_open(source, i); rows_next(&row);) {
+    for (int j = 0; j < rows_width(&row); ++j) {
+      norm = hypot(norm, row.values[j] * unit[row.first + j]);
+    }
+  }
+  return norm;
+}
+
+/* The largest entry of a column in any row. */
+static double largest_entry(const conic_program *source, int column) {
+  const int rows = source->program.row_count + source->program.equality_count;
+  double most = 0.0;
+  for (int i = 0; i < rows; ++i) {
+    row_reader row = rows_open(source, i);
+    while (rows_next(&row)) {
+      if (column >= row.first && column < row.first + 4) {
+        most = larger(fabs(row.values[column - row.first]), most);
+      }
+    }
+  }
+  return most;
+}
+
+double rows_find_units(const conic_program *source, double *unit, double *curvature) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count, rows = program->row_count + program->equality_count;
+  double free = 0.0;
+  for (int j = 0; j < n; ++j) {
+    curvature[j] = rows_curvature(source, j);
+  }
+  for (int i = 0; i < rows; ++i) {
+    const double R = rows_compliance(program, i);
+    if (!(R > 0.0)) {
+      continue;
+    }
+    for (row_reader row = rows_open(source, i); rows_next(&row);) {
+      for (int j = 0; j < rows_width(&row); ++j) {
+        curvature[row.first + j] += row.values[j] * row.values[j] / R;
+      }
+    }
+  }
+  const double none = NO_COST * max_norm(curvature, n);
+  for (int j = 0; j < n; ++j) {
+    if (curvature[j] > none) {
+      unit[j] = 1.0 / sqrt(curvature[j]);
+      free = larger(free, fabs(program->b[j]) * unit[j]);
+      continue;
+    }
+    const double most = largest_entry(source, j);
+    curvature[j] = 0.0;
+    unit[j] = most > 0.0 ? 1.0 / most : 1.0;
+  }
+  return free;
+}
+
+double rows_far(const qd_cone_program *program, double strongest) {
+  const double offset = larger(max_norm(program->g, program->row_count),
+                               max_norm(program->c, program->equality_count));
+  return strongest > 0.0 ? offset / strongest : 0.0;
+}
