@@ -232,6 +232,29 @@ def test_a_contact_by_differences_is_that_of_closed_forms() -> None:
     np.testing.assert_allclose(found[4:, 3:], across, atol=1e-7)
 
 
+def test_shallow_contacts_are_differenced_to_one_side() -> None:
+    text = """<mujoco><option timestep="0.002"/><worldbody><geom type="box" size="1 1 0.1" pos="0 0 -0.1"/>
+    <body pos="0 0 0.0399998"><freejoint/><geom type="ellipsoid" size="0.1 0.07 0.04"/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon == 1 and -1e-6 < data.contact[0].dist < 0.0
+    found = qdsim.mujoco.contact_change(model, data, 0)
+    up = (
+        1.0 if model.geom_type[data.contact[0].geom[1]] == mujoco.mjtGeom.mjGEOM_ELLIPSOID else -1.0
+    )
+    np.testing.assert_allclose(found[0], [0, 0, 0, 0, 0, up], atol=0.02)  # MuJoCo iterates to 1e-6
+    assert qdsim.mujoco.linearize(model, data, contacts="differences").differenced == 1
+
+
+def test_tangents_that_jump_are_named() -> None:
+    text = """<mujoco><option cone="pyramidal"/><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body pos="0 0 0.299"><freejoint/><geom name="post" type="capsule" size="0.1 0.2"/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    with pytest.raises(ValueError, match=r"'floor' and 'post' \(the tangents of the contact jump"):
+        qdsim.mujoco.linearize(model, mujoco.MjData(model), contacts="differences")
+
+
 def test_the_state_stays_and_tolerance_does_not_matter() -> None:
     model = mujoco.MjModel.from_xml_string(SHAPES.format(option='cone="elliptic"', dim=3))
     data = random_state(model, seed=3, far=0.01, fast=0.3)

@@ -13,6 +13,9 @@ from qdsim.array_type import Array
 def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> Array:
     """Central differences of a contact's gap, place and normal by the motion of its second geometry.
 
+    Where a motion to one side ends the contact, because that is no deeper than the motion is long, the difference is one
+    to the other side.
+
     Args:
         model: A ``mujoco.MjModel``.
         data: Its ``MjData`` after ``mj_forward``; it is not changed.
@@ -24,7 +27,7 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
         velocity of what is at the contact's place (3) of the second geometry while the first stands still.
 
     Raises:
-        ValueError: MuJoCo finds no such contact after a motion of that size.
+        ValueError: MuJoCo's contact jumps: neither motion of some direction leaves it nearby.
     """
     twin = mujoco.MjData(model)
     mujoco.mj_copyData(twin, model, data)
@@ -35,7 +38,7 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
     at = np.concatenate([[one.dist], place, normal])
     out = np.zeros((7, 6))
     for column in range(6):
-        ends = []
+        ends = {0.0: at}
         for sign in (1.0, -1.0):
             shift, turn = np.zeros(3), np.eye(3)
             if column < 3:
@@ -45,8 +48,16 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
             twin.geom_xpos[geoms[1]] = place + turn @ (pos - place) + shift
             twin.geom_xmat[geoms[1]] = (turn @ rot).ravel()
             mujoco.mj_collision(model, twin)
-            ends.append(_nearest(model, twin, geoms, at, step))
-        out[:, column] = (ends[0] - ends[1]) / (2.0 * step)
+            found = _nearest(twin, geoms, at, step)
+            if found is not None:
+                ends[sign] = found
+        first, last = min(ends), max(ends)
+        if first == last:
+            names = " and ".join(repr(model.geom(g).name or int(g)) for g in geoms)
+            raise ValueError(
+                f"contacts: no differences of the contact of geometries {names}, MuJoCo's contact points jump"
+            )
+        out[:, column] = (ends[last] - ends[first]) / ((last - first) * step)
     return out
 
 
@@ -58,7 +69,8 @@ def _turn(axis: int, angle: float) -> Array:
     return out
 
 
-def _nearest(model: Any, data: Any, geoms: tuple[int, ...], at: Array, step: float) -> Array:
+def _nearest(data: Any, geoms: tuple[int, ...], at: Array, step: float) -> Array | None:
+    """Gap, place and normal of the contact of two geometries that is nearest to where one was, if any is near."""
     best, nearest = None, 1e3 * step
     for one in data.contact:
         if tuple(one.geom) == geoms:
@@ -66,7 +78,4 @@ def _nearest(model: Any, data: Any, geoms: tuple[int, ...], at: Array, step: flo
             off = float(np.abs(here - at).max())
             if off < nearest:
                 best, nearest = here, off
-    if best is None:
-        names = " and ".join(repr(model.geom(g).name or g) for g in geoms)
-        raise ValueError(f"contacts: differences find no contact of geoms {names} nearby")
     return best

@@ -113,7 +113,7 @@ def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition
     changes: dict[int, Array] = {}
     while not isinstance(found, tuple):
         if contacts == "exact" or found[0] in changes:
-            raise ValueError(_unknown_contacts(model, data, found))
+            raise ValueError(_unknown_contacts(model, data, found, found[0] in changes))
         changes.update({i: contact_change(model, data, i) for i in found})
         found = _core._mujoco_linearize(plan, view, model, data, sparse, changes)
     return Transition(*found, differenced=len(changes))
@@ -162,15 +162,19 @@ def _hulls(model: Any) -> tuple[Array | npt.NDArray[np.int32], ...]:
     )
 
 
-def _unknown_contacts(model: Any, data: Any, contacts: list[int]) -> str:
+def _unknown_contacts(model: Any, data: Any, contacts: list[int], differenced: bool) -> str:
     pairs = []
     for i in contacts:
         names = [repr(model.geom(g).name or int(g)) for g in data.contact[i].geom if g >= 0]
         pair = " and ".join(names)
         if pair not in pairs:
             pairs.append(pair)
+    why = (
+        "the tangents of the contact jump, as where a capsule stands upright on a plane"
+        if differenced
+        else "contacts='differences' differences these alone"
+    )
     return (
         "contacts: no exact derivative of how MuJoCo's contacts of these geometries change: "
-        + "; ".join(pairs)
-        + " (contacts='differences' differences these alone)"
+        f"{'; '.join(pairs)} ({why})"
     )
