@@ -6,7 +6,10 @@ MuJoCo has them; means over two seconds, after 0.3 s in which contacts settle. M
 and "noslip" ten iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)` with the file's cone and impratio, epsilon
 0.01 and, in brackets, 1, the default; "qdsim, rigid" the same with rigid contacts, from where MuJoCo's have settled.
 
-The second table: what such a step costs beside `mj_step`, cold and warm, for friction cones, pyramids and rigid
+The same in Drake, where it is installed: hydroelastic contact, of what is held (1e7 Pa), 1 ms, its default approximation
+of friction ("lagged") and SAP's.
+
+The last table: what such a step costs beside `mj_step`, cold and warm, for friction cones, pyramids and rigid
 contacts (cones), h = 0.1. The cube and the ball are those above; the grasps are those of bench_grasps.py, at rest (the
 held command, warm: its own step) and in motion (means over eight commands around it, 0.03 rad; warm: the step of a
 command a tenth nearer). In brackets factorizations. Fastest of rounds in which all contenders take turns.
@@ -18,9 +21,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import statistics
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -43,6 +49,7 @@ PLATES = """<mujoco><option cone="{cone}" impratio="{impratio}" timestep="0.001"
 INCLINE = """<mujoco><option cone="{cone}" impratio="{impratio}" timestep="0.001" integrator="implicitfast"
  gravity="2.899 0 -9.372"/><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 0.05"><freejoint/>
  <geom type="box" size="0.05 0.05 0.05" mass="0.8"/></body></worldbody></mujoco>"""
+SLOPE = (2.899, 0.0, -9.372)
 BALL, CUBE = 'sphere" size="0.03', 'box" size="0.03 0.03 0.03'
 CASES: dict[str, tuple[str, str, Sequence[float], int]] = {
     "ball between plates": (PLATES, BALL, (0.00392, -0.00392), 4),
@@ -75,6 +82,24 @@ def stepped(
         for _ in range(round(SECONDS / H)):
             q = qdsim.step(model, q, u, settings).q_next
     return 1e3 * abs(q[axis] - start[axis]) / SECONDS
+
+
+def in_drake() -> None:
+    """A table, where Drake is installed."""
+    if importlib.util.find_spec("pydrake") is None:
+        return
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worlds"))
+    from drake_creep import creep_in_drake
+
+    print("\n| mm/s | Drake, lagged | Drake, sap |\n| --- | --- | --- |")
+    for name, (scene, shape, u, _) in CASES.items():
+        held = scene == PLATES
+        half, mass, gravity = (0.03, 1.0, (0.0, 0.0, -9.81)) if held else (0.05, 0.8, SLOPE)
+        cells = [
+            creep_in_drake(half, mass, shape == BALL, u, gravity, law, REST, SECONDS)
+            for law in ("lagged", "sap")
+        ]
+        print(f"| {name} | " + " | ".join(f"{cell:.2g}" for cell in cells) + " |", flush=True)
 
 
 Contenders = dict[str, Callable[[], float]]
@@ -185,6 +210,7 @@ def main() -> None:
             print(
                 f"| {name} | {cone} | {impratio} | {creep:.3g} | {ours:.3g} ({slow:.3g}) | {held:.2g} | {rigid:.2g} |"
             )
+    in_drake()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         times(rounds)
