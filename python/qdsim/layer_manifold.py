@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from qdsim.arguments import instance
+from qdsim.array_type import SAME
 from qdsim.model import Model
 
 __all__ = ["difference", "integrate"]
-
-_SMALL = 1e-12
-"""rad^2, below which the series of sine and cosine are exact."""
 
 
 def integrate(xp: Any, model: Model, q: Any, v: Any) -> Any:
@@ -88,7 +86,7 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
 def _exp(xp: Any, v: Any) -> Any:
     """The quaternion of a rotation vector; its derivatives at zero are those of the limit."""
     square = _square(xp, v)
-    small = square < _SMALL
+    small = square < SAME * SAME
     angle = xp.sqrt(xp.where(small, 1.0, square))
     factor = xp.where(small, 0.5 - square / 48.0, xp.sin(0.5 * angle) / angle)
     cosine = xp.where(small, 1.0 - square / 8.0, xp.cos(0.5 * angle))
@@ -100,6 +98,6 @@ def _log(xp: Any, p: Any) -> Any:
     p = xp.where(p[..., :1] < 0.0, -p, p)
     w, v = p[..., :1], p[..., 1:]
     square = _square(xp, v)
-    small = square < _SMALL
+    small = square < SAME * SAME
     s = xp.sqrt(xp.where(small, 1.0, square))
     return v * xp.where(small, 2.0 / w, 2.0 * xp.arctan2(s, w) / s)

@@ -11,6 +11,7 @@ import qdsim
 from qdsim import planning
 from qdsim.planning.execution.routes import nearer
 from qdsim.planning.search.rrt import _Search
+from qdsim.planning.tracking.arrival import LEFT
 
 
 def task_of(system: str, name: str) -> planning.Task:
@@ -116,16 +117,16 @@ def beside_a_wall() -> planning.Task:
 @pytest.mark.parametrize("depth", [-0.02, 0.003, 0.009])
 def test_new_plans_ask_for_no_more_than_a_wall_lets_through(depth: float) -> None:
     """With its goal 9 mm inside of a wall and a tolerance of 10 an object may arrive, touching the wall: a new plan that
-    aims at six tenths of the tolerance is never found."""
+    aims at half of the tolerance is never found."""
     task = beside_a_wall()
     there = task.towards(task.with_object(task.start, [depth]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         near = nearer(there, there.start)
     least = max(depth, 0.0)
-    assert near.position_tolerance == pytest.approx(least + 0.6 * (0.01 - least))
+    assert near.position_tolerance == pytest.approx(least + LEFT * (0.01 - least))
     assert least < near.position_tolerance < there.position_tolerance
-    assert near.rotation_tolerance == pytest.approx(0.6 * there.rotation_tolerance)
+    assert near.rotation_tolerance == pytest.approx(LEFT * there.rotation_tolerance)
 
 
 def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:

@@ -23,14 +23,6 @@ __all__ = ["object_name", "obstacle", "own_task", "unsupported"]
 
 _STEP = 1.5
 """Lengths of the object that the robot's tips move on one edge of the tree at most."""
-_MOST_STEP = 0.5
-"""rad or m, of the command."""
-_LEAST_MARGIN, _MOST_MARGIN = 0.02, 0.1
-"""m; a tenth of the robot in between: 0.1 m of an arm, 0.02 m of a hand."""
-_START_TOLERANCE = 1e-3
-"""m; what lies on soft contacts in its file begins so deep."""
-_TILT = 0.2
-"""rad; how far subgoals tilt what gravity pulls, where the goal does not."""
 
 
 def own_task(arguments: argparse.Namespace) -> Task:
@@ -39,8 +31,10 @@ def own_task(arguments: argparse.Namespace) -> Task:
     Raises:
         UnusableError: if something is missing, or the task cannot be.
     """
+    from qdsim.model import DEFAULT_MARGIN
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.goal_set import GoalSet
+    from qdsim.planning.task.robot import TOUCHING
     from qdsim.step import Options
 
     path = arguments.task
@@ -54,7 +48,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
             raise UnusableError(f"--goal: say where {name!r} shall go: {_words(model, space)}")
         goal, region = goal_of(model, space, start, arguments.goal)
         reach = _reach(model, start)
-        margin = arguments.margin or float(np.clip(0.1 * reach, _LEAST_MARGIN, _MOST_MARGIN))
+        margin = arguments.margin or min(0.1 * reach, DEFAULT_MARGIN)
         asked = {
             "position_tolerance": arguments.position_tolerance,
             "rotation_tolerance": arguments.rotation_tolerance,
@@ -70,7 +64,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
             name,
             *_box(model, space, start, GoalSet(model, space, goal, region)),
             None if arguments.sampler == "none" else SurfaceSampler(name),
-            start_tolerance=_START_TOLERANCE,
+            start_tolerance=TOUCHING,
             goal_region=region,
             **{key: value for key, value in asked.items() if value is not None},
         )
@@ -85,6 +79,7 @@ def obstacle(model: Model, start: Array) -> str | None:
     """Why no plan can be made of a model from a configuration ``(nq,)``; None if nothing is known against it."""
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.objects import objects_of
+    from qdsim.planning.task.robot import TOUCHING
     from qdsim.step import Options
 
     found = objects_of(model)
@@ -103,7 +98,7 @@ def obstacle(model: Model, start: Array) -> str | None:
             found[0],
             -box,
             box,
-            start_tolerance=_START_TOLERANCE,
+            start_tolerance=TOUCHING,
         )
         if (reason := unsupported(model, start, found[0])) is not None:
             return reason
@@ -189,12 +184,13 @@ def _planner(task: Task, reach: float) -> RRTOptions:
     from qdsim.planning import RRTOptions
 
     most = _STEP * task.length / max(reach, 1e-9)
-    return RRTOptions(step=min(most, _MOST_STEP))
+    return RRTOptions(step=min(most, RRTOptions.step))
 
 
 def _box(model: Model, space: ObjectSpace, start: Array, goals: GoalSet) -> tuple[Array, Array]:
     """Displacements ``(size,)`` of subgoals from the start: by the object's size, or half of the way, to all sides, and
     around; along gravity and in tilts hardly further than the goal asks for."""
+    from qdsim.planning.grasps.samplers.carrying import TILT
     from qdsim.planning.task.robot import object_length
 
     shift = goals.difference(start)
@@ -207,7 +203,7 @@ def _box(model: Model, space: ObjectSpace, start: Array, goals: GoalSet) -> tupl
         up = -model.parameters.gravity / np.linalg.norm(model.parameters.gravity)
         room = np.where(~turns & (np.abs(up @ J[:3]) > 0.5), 0.0, room)
         if turns.sum() == 3:
-            room = np.where(turns & (np.abs(up @ J[3:]) < 0.5), _TILT, room)
+            room = np.where(turns & (np.abs(up @ J[3:]) < 0.5), TILT, room)
     lower, upper = np.minimum(shift, 0.0) - room, np.maximum(shift, 0.0) + room
     limits = {joint.name: joint.range for joint in model.description.joints}
     for i, v in enumerate(space.v.tolist()):

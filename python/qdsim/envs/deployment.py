@@ -20,9 +20,12 @@ from qdsim.array_type import SAME, Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules, checked
+from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.plant import STILL, Plant, second_order
+from qdsim.planning.execution.strokes import GAINED
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
@@ -36,19 +39,10 @@ _LASTS = 0.6
 """s that a push takes at least; faster, and the object goes on when the robot stops."""
 _PATIENCE = 4.0
 """s more that the command may be led on."""
-_REST = 0.2
-"""s that the robot stands still after a push."""
 _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
 """Between grasps."""
-_ARRIVES = 4.0
-"""Times the joints' lag, that the robot comes to rest at a grasp."""
 _LATE = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
-_LITTLE = 0.2
-"""Share of the model's displacement of the object, below which a push did nothing: the object sticks to its support, or
-fingers slip."""
-_NOTHING = 0.01
-"""Of the task's tolerance: where the model, too, moves the object by less, a push is none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,7 +214,8 @@ def _run(
         if not np.isfinite(plant.q).all():
             break
         wanted, done = (_went(task, moved.placed[0], q) for q in (moved.q[0], plant.q))
-        if done > max(_LITTLE * wanted, _NOTHING * task.position_tolerance):
+        # else the object sticks to its support, fingers slip, or the push is none in the model either
+        if done > max(GAINED * wanted, NEARER * task.position_tolerance):
             idle = 0
     return False, rules.horizon, float(shift[0]), float(turn[0])
 
@@ -268,8 +263,7 @@ class _Robot:
         course = model.command_from(motion.at(np.minimum(times, motion.duration)))
         ahead = np.diff(course, axis=0, append=course[-1:]) / self.dt
         self._follow(course + plant.lag * ahead)
-        rest = _ARRIVES * float(plant.lag.max(initial=0.0))
-        self._follow(np.repeat(course[-1:], round(rest / self.dt), axis=0))
+        self._follow(np.repeat(course[-1:], round(SETTLE / self.dt), axis=0))
         return True
 
     def _follow(self, commands: Array) -> None:
@@ -296,7 +290,7 @@ class _Robot:
             plant.advance(begin + (tick + 1) * self.dt * rate * along)
             if along @ (held(plant.q[None])[0] - begin) >= length:
                 break
-        self._follow(np.repeat(held(plant.q[None]), round(_REST / self.dt), axis=0))
+        self._follow(np.repeat(held(plant.q[None]), round(SETTLE / self.dt), axis=0))
 
 
 def _normalized(task: Task, q: Array) -> Array:

@@ -12,7 +12,7 @@ from qdsim.description import contact_solver as solver
 from qdsim.description.contact_solver import Cone
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
-from qdsim.planning.execution.own_plant import RECOVERY
+from qdsim.planning.plans.trials import SECOND_ORDER
 from qdsim.planning.task.task import Task
 from qdsim.step import CONTACTS, CommonOptions, Options
 
@@ -144,7 +144,7 @@ def _law(task: Task, dynamics: Dynamics, kind: Contacts | None) -> Law:
     if dynamics == "second_order":
         shared: dict[str, Any] = {name: getattr(own, name) for name in _SHARED} | changes
         if shared["recovery_speed"] is None:
-            shared["recovery_speed"] = RECOVERY
+            shared["recovery_speed"] = SECOND_ORDER.recovery_speed
         h = model.description.contact_solver.timestep if shared["contacts"] == "mujoco" else None
         options = DynamicOptions(**shared) if h is None else DynamicOptions(h=h, **shared)
     else:

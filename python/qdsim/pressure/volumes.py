@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from qdsim.arguments import MOST_HELD
 from qdsim.pressure.tessellation import Array, Indices, Tessellation, is_closed, surface_of
 
 __all__ = ["depths", "read_tetrahedra", "tetrahedra_within"]
-
-_CHUNK = 200_000
-"""Pairs of points and triangles at a time."""
 
 
 def _need(module: str, purpose: str) -> Any:
@@ -101,7 +99,8 @@ def depths(points: Array, tetrahedra: Indices) -> Array:
     surface = surface_of(tetrahedra)
     depth = np.zeros(len(points))
     inside = np.setdiff1d(np.arange(len(points)), surface)
-    step = max(1, _CHUNK // len(surface))
+    # two vectors and four numbers of each pair of a point and a triangle are held at a time
+    step = max(1, MOST_HELD // (10 * len(surface)))
     for start in range(0, len(inside), step):
         some = inside[start : start + step]
         depth[some] = _distances(points[some], points[surface])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import SolverError
-from qdsim.arguments import flag, instance, number, vector
+from qdsim.arguments import MOST_INTEGER, flag, instance, number, vector
 from qdsim.array_type import ROUNDING, Array
 from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
 from qdsim.model import Model
@@ -30,9 +30,6 @@ Law = Callable[[float, Array, Array], Any]
 
 _MOST_HALVINGS = 40
 _MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
-# A step whose error is below this share of the accuracy doubles: errors of smooth motion grow fourfold with h.
-_DOUBLE_BELOW = 0.2
-_MOST_STEPS = 10**9
 _UNITS = 1000  # of the progress bar
 
 
@@ -93,9 +90,9 @@ def simulate(
     course = _Course(model, lengths, laws, start, flag("warm_start", warm_start))
     course.keeps = flag("keep_steps", keep_steps)
     course.sees = options.kappa is None
-    if not duration - course.t[-1] <= _MOST_STEPS * options.h:
+    if not duration - course.t[-1] <= MOST_INTEGER * options.h:
         raise ValueError(
-            f"duration: {duration:g} s are more than {_MOST_STEPS:.0e} steps of h = {options.h:g} s"
+            f"duration: {duration:g} s are more than {MOST_INTEGER} steps of h = {options.h:g} s"
         )
     if course.t[-1] > duration:
         raise ValueError(f"duration: expected at least that of resume, {course.t[-1]} s")
@@ -289,7 +286,8 @@ def _advance(course: _Course, left: float, accuracy: float | None) -> None:
         level, h, whole = level + 1, 0.5 * h, first
     course.take(first)
     course.take(second)
-    doubles = gap <= _DOUBLE_BELOW * accuracy and failures == 0
+    # errors of smooth motion grow fourfold with h
+    doubles = 4.0 * gap <= accuracy and failures == 0
     course.level = max(level - 1, 0) if doubles else level
 
 

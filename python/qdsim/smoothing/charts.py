@@ -14,7 +14,8 @@ from qdsim.model import Model
 
 __all__ = ["Chart"]
 
-_SMALL = 1e-4  # below this angle the series are exact to rounding
+_SMALL = np.finfo(np.float64).eps ** 0.25
+"""rad, below which the series are exact to rounding: what they leave out is of fourth order."""
 
 
 class Chart:

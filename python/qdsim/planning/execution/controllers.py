@@ -11,7 +11,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.executor_options import ExecutorOptions
-from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
 from qdsim.planning.execution.loops.follower import (
     PRESS_ON_A_PLANE,
     follow_options,
@@ -43,16 +43,11 @@ from qdsim.planning.tracking.predictors import Predictor
 from qdsim.planning.tracking.preset import PERIOD, in_space
 from qdsim.planning.tracking.sampling import SamplingMpc
 
-__all__ = ["MARGIN", "Choice", "Controllers"]
+__all__ = ["WORTH", "Choice", "Controllers"]
 
-PACE = 0.02
-"""m/s, that the object is taken to move with where there is no plan to say so."""
-MARGIN = 0.5
-"""Tolerances, by which a controller has to be predicted better than one that is trusted more."""
-WORTH = 0.3
-"""Tolerances, that going straight to the goal has to be predicted to gain in the next periods."""
-FINGERS = 2
-"""Last links that can touch an object, at least, to hold it."""
+WORTH = 0.5
+"""Tolerances, that make a difference: by which a controller has to be predicted better than one that is trusted more,
+and a way on has to bring the object nearer to the goal."""
 
 
 class Choice(NamedTuple):
@@ -141,7 +136,7 @@ class Controllers:
         Returns:
             None where none can do anything that is worth it. It has begun.
         """
-        q, v, enough = self.world.q, self.world.v, MARGIN
+        q, v, enough = self.world.q, self.world.v, WORTH
         straight = track.schedule is None or (bool(without) and track.ended)
         if straight:
             enough = track.left(q) - WORTH
@@ -162,7 +157,7 @@ class Controllers:
         best = min((choice.predicted for choice in found), default=math.inf)
         if not math.isfinite(best) or (straight and best > enough):
             return None
-        chosen = next(choice for choice in found if choice.predicted <= max(best + MARGIN, enough))
+        chosen = next(choice for choice in found if choice.predicted <= max(best + WORTH, enough))
         chosen.steering.begin(track)
         return chosen
 
@@ -195,13 +190,13 @@ class Controllers:
         task, space, model = self.task, self.task.space, self.task.model
         if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
             return Straight(Mpc(task, hold=False), math.inf)
-        tame = follow_task(self.plan, model, self._pace, PACE)
+        tame = follow_task(self.plan, model, self._pace, MOVING)
         weight = object_weight(model, space, task.length)
         reach = spring_reach(model, task.start, PRESS_ON_A_PLANE * weight)
         reach += trail(self.world, task.start, self._pace.speed)
         period = max(self._pace.control_period, PERIOD)
         mpc = Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
-        return Straight(mpc, PACE / task.position_tolerance)
+        return Straight(mpc, MOVING / task.position_tolerance)
 
     def _sampled(self) -> Steering:
         given = SamplingOptions(samples=self._given.samples)
@@ -217,7 +212,7 @@ def can_hold(task: Task, grip: Grip) -> bool:
     if task.space.rotation.all():
         return False
     tips = len(tip_bodies(task.model, task.object))
-    return tips >= FINGERS and grip.available >= max(FINGERS, grip.fingers)
+    return min(tips, grip.available) >= 2 and grip.available >= grip.fingers
 
 
 def _name(one: object) -> str:

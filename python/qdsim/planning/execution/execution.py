@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.loops.hand import Hand
@@ -26,25 +26,19 @@ from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.progress import Update, away
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
 
-PLACED = 1e-4  # m of penetration that a second-order simulator starts from
-RELEASE = 0.3
-"""s, in which the springs let go of the object before the robot leaves it, and in which they come to rest in the
-next grasp."""
 SHIFT = 0.2
 """rad or m, furthest that grasps are moved with the object: commands go along in the joints, which is right for
 small moves only."""
-FASTEST = 5.0
-"""rad/s^2 or m/s^2, of a joint between grasps."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
-SWINGS = 3e-3
-"""rad or m, that joints are off what they are commanded to while they speed up or slow down: critically damped ones by
-their acceleration times the square of half their lag."""
+"""Motions between grasps of a robot that has no hand."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -259,7 +253,7 @@ class Execution:
         return start
 
     def _placed(self, q: Array) -> tuple[Array, bool]:
-        return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
+        return placed(self.model, self.plan.object, q, self.plan.options, CONTACT_TOLERANCE)
 
     def _begin(self, segment: Segment) -> Commands[Array | None]:
         """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
@@ -316,8 +310,9 @@ class Execution:
         assert self.last_q is not None
         target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
-        half = np.maximum(0.5 * self.plant.lag, 1e-6)
-        limits = np.minimum(SWINGS / half**2, FASTEST)
+        # critically damped joints are off their commands by the acceleration times the square of half their lag
+        swinging = MOTION.clearance / np.maximum(0.5 * self.plant.lag, SAME) ** 2
+        limits = np.minimum(swinging, np.array(MOTION.acceleration, dtype=np.float64))
         options = dataclasses.replace(MOTION, acceleration=tuple(limits.tolist()))
         try:
             motion = connect(self.model, self.last_q, target, options, self.rng)
@@ -338,7 +333,7 @@ class Execution:
 
     def _move_to(self, u: Array) -> Commands[None]:
         """Ramp from the command that acts to another."""
-        yield from ramp(self.command, u, int(np.ceil(RELEASE / self.options.timestep)))
+        yield from ramp(self.command, u, int(np.ceil(SETTLE / self.options.timestep)))
 
     def _length(self, segment: Segment) -> tuple[float, float]:
         steps = [

@@ -23,7 +23,7 @@ from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.robot import Robot, RobotPlant
-from qdsim.planning.execution.routes import WITHIN, Edge, Routes
+from qdsim.planning.execution.routes import Edge, Routes
 from qdsim.planning.execution.simulators import (
     Word,
     contacts_of,
@@ -37,9 +37,10 @@ from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
-from qdsim.planning.tracking.arrival import PERIODS, Arrival
+from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
 
 if TYPE_CHECKING:
@@ -47,10 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Executor"]
 
-LOOK = 0.1
-"""s between looks at an object that is held; so many as an arrival needs, before it counts as held at all."""
-STEADY = 0.3
-"""s, that the object is held at a stroke's end."""
 DONE = ("arrived", "followed", "lost")
 
 
@@ -109,7 +106,7 @@ class Executor:
         pace = dataclasses.replace(stepped(given, plant), carry_on=True, motions=True)
         simulator = simulator_of(task.model, task.object, pace, plant, "plant")
         known = _waiting(task) if plan is None else plan
-        self._execution = Execution(known, task.model, simulator, pace)
+        self._execution, self._pace = Execution(known, task.model, simulator, pace), pace
         self._plant = self._execution.plant
         self.world = world_in_words(pace, plant)
         if model is None and plant == "mujoco" and pace.contacts != "stiff":
@@ -126,7 +123,7 @@ class Executor:
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, plans, gaits
         )
-        self._arrival = Arrival(task, WITHIN, 1.0)
+        self._arrival = Arrival(task, LEFT, 1.0)
         self._doing, self._by = "next", ""
         self._rest: Array | None = None
         self._edge: Edge | None = None
@@ -251,7 +248,11 @@ class Executor:
         """The fingers hold the object where their stroke was to end, else the command that acts stays; whether the
         object did."""
         self._entries += 1
-        self._held, inside, count = 0.0, 0, max(1, round(LOOK / self._plant.timestep))
+        self._held, inside, count = (
+            0.0,
+            0,
+            max(1, round(self._pace.control_period / self._plant.timestep)),
+        )
         self._edge, self._track = None, None
         self._enter("hold")
         pose, hand = self._rest, self._execution.told()
@@ -349,9 +350,9 @@ class Executor:
         schedule = track.schedule
         assert schedule is not None
         record = self._move(track, "grip", self.task.off(stroke.segment.end))
-        ended: str = yield from hand.follow(schedule, record, STEADY, give_up=True)
+        ended: str = yield from hand.follow(schedule, record, SETTLE, give_up=True)
         track.phase = min(record.samples[-1].time, track.duration)
-        self._close_record("arrived" if self._routes.far() <= WITHIN else ended)
+        self._close_record("arrived" if self._routes.far() <= LEFT else ended)
 
     def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[Stroke | None]:
         """Go to the first of some strokes' grasps that there is a way to; that stroke."""

@@ -26,11 +26,13 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
+from qdsim.planning.grasps.samplers.carrying import PRESSING
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.drives import lengths, shares
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import (
+    TOUCHING,
     command_range,
     driven_bodies,
     force_reach,
@@ -39,25 +41,25 @@ from qdsim.planning.task.robot import (
 )
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["Grip", "GripOptions", "GripStep"]
+__all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep"]
 
-_BALANCE = 1e3
-"""Weight of the object's balance beside squared forces: a newton left over costs as much as 30 N of effort."""
-
-_SURE = 0.3
+SURE = 0.3
 """Share of the distance that counts as touching at which any contact does, were it a finger's second one."""
 
 FINGERS = 3
 """That hold anything, if nothing else is said."""
 
-_CLOSING_SPEED = 0.025
-"""m/s, of fingers towards the object."""
+LANDING = 0.025
+"""m/s, with which one thing is brought to touch another: fingers the object, the object what is to carry it."""
 
-_SHIFT_SPEED, _TURN_SPEED = 0.05, 0.6
+MOVING, TURNING = 0.05, 0.6
 """m/s and rad/s, of the object."""
 
-_RATE = 8.0
+RATE = 8.0
 """1/s, how fast an error of the object, or a gap between it and a finger, is to go away."""
+
+RESIDUAL = 0.3
+"""Weights of the object, that the forces of a good grip may leave over."""
 
 
 @former(
@@ -88,7 +90,7 @@ class GripOptions:
     friction_use: float = 0.6
     near: float = 4e-3
     reach: float = 30e-3
-    touch: float = 1e-3
+    touch: float = TOUCHING
     period: float = 0.02
     fingers: int | None = None
 
@@ -157,7 +159,7 @@ class Grip:
         length = number("length", length, above=0)
         self.model, self.options = model, options or GripOptions()
         self.space = ObjectSpace(model, object)
-        self.speeds = np.where(self.space.rotation, _TURN_SPEED, _SHIFT_SPEED)
+        self.speeds = np.where(self.space.rotation, TURNING, MOVING)
         self._own, self._robot = sides(model, object)
         self._stiffness = np.asarray(model.parameters.actuator_stiffness)
         self._gear = np.asarray(model.actuator_gear)
@@ -197,12 +199,20 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        keep = found["dist"] < _SURE * self.options.touch
+        keep = found["dist"] < SURE * self.options.touch
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True
         kept: NDArray[np.void] = found[keep]
         return kept
+
+    def holds(self, made: GripStep) -> bool:
+        """Whether a command's fingers hold the object.
+
+        Args:
+            made: the command.
+        """
+        return made.fingers >= self.fingers and made.residual <= RESIDUAL * self.weight
 
     def touching(self, q: Array) -> int:
         """How many fingers touch the object.
@@ -262,8 +272,8 @@ class Grip:
         moved = np.repeat(finger >= 0, cones)
         Ja, Jo = J @ share, J[:, self.space.v]
         target = -Jo @ displacement
-        most = _CLOSING_SPEED * given.period
-        target[starts] -= np.clip(min(_RATE * given.period, 1.0) * found["dist"], 0.0, most)
+        most = LANDING * given.period
+        target[starts] -= np.clip(min(RATE * given.period, 1.0) * found["dist"], 0.0, most)
         delta = least_squares_in_box(
             Ja[moved],
             target[moved],
@@ -273,7 +283,7 @@ class Grip:
         if lag is not None:
             delta = (1.0 + lag / given.period) * delta
         # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
-        touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, _SURE)
+        touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, SURE)
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]
@@ -298,10 +308,10 @@ class Grip:
             dt: s.
             line: ``(size,)`` the way along which it is to come there: what is off that goes away first; None: any.
         """
-        e, gain = self.space.difference(goal, q), min(_RATE * dt, 1.0)
+        e, gain = self.space.difference(goal, q), min(RATE * dt, 1.0)
         for part, most in (
-            (self.space.rotation, _TURN_SPEED * dt),
-            (~self.space.rotation, _SHIFT_SPEED * dt),
+            (self.space.rotation, TURNING * dt),
+            (~self.space.rotation, MOVING * dt),
         ):
             rest, off = e[part], np.zeros(np.count_nonzero(part))
             if line is not None:
@@ -421,8 +431,8 @@ class Grip:
             ends[:fingers] *= preload
             try:
                 f = solve_cone_program(
-                    _BALANCE * C.T @ C + np.eye(count),
-                    _BALANCE * C.T @ load,
+                    C.T @ C + PRESSING * np.eye(count),
+                    C.T @ load,
                     np.vstack((np.diag(1.0 / used), sides_of, torques)),
                     np.concatenate((np.zeros(count), ends, slack)),
                     [*kinds, ("orthant", more)] if more else kinds,

@@ -13,23 +13,21 @@ from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
 from qdsim.model import Model
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World, damping_of
+from qdsim.planning.plans.trials import SECOND_ORDER
 from qdsim.planning.task.robot import GRAVITY, mass_metric
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["OwnPlant", "judging_options"]
 
-MARGIN = 0.02  # m: nothing moves that far in a time step, and pairs beyond it are found if it does
 TRIES = 3
 """Steps in which the support's friction may find out what contacts do to the object in the same time step,"""
 SHARE = 0.02
 """unless it knows them to this share of what it can hold."""
-RECOVERY = 0.1  # m/s, at which what overlaps in the beginning parts
 
 
 def judging_options(options: TransferOptions, given: DynamicOptions | None) -> DynamicOptions:
     """Those that an execution steps with: given ones at the execution's time step, or its own."""
-    own = given or DynamicOptions(margin=MARGIN, recovery_speed=RECOVERY, infeasible="soften")
-    return own.replace(h=options.timestep)
+    return (given or SECOND_ORDER).replace(h=options.timestep)
 
 
 class OwnPlant(World):

@@ -9,10 +9,10 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.array_type import Array
-from qdsim.planning.execution.controllers import Controllers
+from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
-from qdsim.planning.execution.loops.loop import Commands
+from qdsim.planning.execution.loops.loop import TRIES, Commands
 from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
@@ -23,25 +23,17 @@ from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.oddities import depth_in_walls
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.arrival import LEFT
 
 __all__ = ["Edge", "Routes", "nearer"]
 
-WITHIN = 0.6
-"""New plans aim at so much of the tolerances: what they miss adds to what following them misses. An object that is held
-and comes no nearer has arrived within it."""
 NODES = 250
 """Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
 SEARCH = 0.5
 """s, for a motion between two grasps of a new plan, where motions have been missing before."""
-GAINED = 0.5
-"""Tolerances, that a way on has to bring the object nearer to the goal."""
 GRASPS = 2
 """Strokes that count as one way on: each has a grasp that is drawn anew. A way on that gains nothing is given up after
 as many."""
-DRAWS = 3
-"""How often grasps are drawn for a stroke that gains something."""
-GAIN = 1e-3
-"""m, of strokes that are worth a new grasp."""
 PLANS = ("plan", "new plan")
 """Ways on, of more than one edge."""
 
@@ -148,7 +140,7 @@ class Routes:
         route, self._taken = self._taken, ""
         if not route:
             return
-        if self._before - self.far() < (NEARER if route == "strokes" else GAINED):
+        if self._before - self.far() < (NEARER if route == "strokes" else WORTH):
             # each plan has pushes of its own, and how many may be made is bounded
             self.missed[route] = self.missed.get(route, 0) + (route not in PLANS)
         else:
@@ -187,9 +179,9 @@ class Routes:
             yield from let_go()
         q = np.array(self.task.model.normalize(execution.plant.q))
         found: list[Stroke] = []
-        for _ in range(DRAWS):
+        for _ in range(TRIES):
             if not found:
-                found = [s for s in strokes.candidates(q, here=begins) if s.gain > GAIN]
+                found = [s for s in strokes.candidates(q, here=begins) if s.gain > strokes.worth]
         self.want = "" if found else "no stroke found"
         return Edge("stroke", strokes=tuple(found)) if found else None
 
@@ -199,7 +191,7 @@ class Routes:
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
         found = None if found is None else strokes.that_can_be_left(found)
-        return found if found is not None and found.gain > GAIN else None
+        return found if found is not None and found.gain > strokes.worth else None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """The first segment of a new plan from where the object rests."""
@@ -231,8 +223,8 @@ def nearer(task: Task, here: Array) -> Task:
     return task.towards(
         task.goal,
         start=here,
-        position_tolerance=depth + WITHIN * (task.position_tolerance - depth),
-        rotation_tolerance=WITHIN * task.rotation_tolerance,
+        position_tolerance=depth + LEFT * (task.position_tolerance - depth),
+        rotation_tolerance=LEFT * task.rotation_tolerance,
         start_tolerance=np.inf,
     )
 

@@ -16,47 +16,28 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
+from qdsim.planning.execution.loops.hand import LEAVING
+from qdsim.planning.execution.loops.loop import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 
-__all__ = ["GaitOptions", "Stroke", "StrokePlanner", "gait"]
+__all__ = ["GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _CLOSING, _LANDING = 3, 8
 """Steps of the model before and after a stroke's motion."""
 
-_CONTACT = 1e-3
-"""m of penetration at a change of grasp that is no fault of a plan of strokes."""
-
 _PARTS = 4
 """Shares of a stroke, to one of which it is known from where the fingers can leave."""
 
-_NEXT = 3
-"""Grasps that are drawn to see whether one can be gone to."""
-
-_LEAVING = MotionOptions(clearance=3e-3, penetration=5e-3, time_limit=0.3)
+_LEAVING = dataclasses.replace(LEAVING, time_limit=0.3)
 """Motions between grasps, as far as is known before they are made."""
 
-_SMALL = 1e-3
-"""m; distances to the goal, turns times the task's length, that are worth no more steps."""
-
-_STRIDE, _HALVINGS = 0.08, 3
-"""s, of the object's motion at the grip's speeds in one step of the model, and how often that is halved where fingers
-that go straight do not follow: one that is almost stretched out bends by much for a little way."""
-
-_LIFT, _LIFTING = 3e-3, 0.8
-"""m; what turns about more than its support's normal is lifted by so much. Strokes that lift count for that share of
-what they gain."""
-
-_GAINED = 0.3
-"""A stroke ends where the shortest steps gain less than this share of what was asked for."""
-
-_RESIDUAL = 0.2
-"""Largest load that forces may leave over, in weights of the object."""
+GAINED = 0.3
+"""Share of the way that an object was to go; where it goes less, fingers slip or the object is stuck."""
 
 
 @former(
@@ -96,12 +77,10 @@ class Stroke:
     Attributes:
         segment: the grip's commands and where they lead in the model.
         gain: m, how much nearer the object comes to the goal, turns times the task's length.
-        score: the gain, less what lifting is worth.
     """
 
     segment: Segment
     gain: float
-    score: float
 
 
 class StrokePlanner:
@@ -114,6 +93,9 @@ class StrokePlanner:
         rng: seed or generator.
         load: N and Nm on the object while it moves along a displacement ``(size,)``, beside gravity and springs, that
             the fingers have to bear, as of a support that is not part of the model; None: nothing.
+
+    Attributes:
+        worth: m; what brings the object no nearer than this, turns times the task's length, is not worth a step.
 
     Raises:
         ValueError: if the task has no sampler.
@@ -133,7 +115,12 @@ class StrokePlanner:
             raise ValueError("task: strokes need a sampler of grasps")
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
-        grip = self.options.grip.asked_every(_STRIDE)
+        grip = self.options.grip
+        self.worth = grip.touch
+        # A step takes the object as far as fingers follow it; it is halved where fingers that go straight do not: one
+        # that is almost stretched out bends by much for a little way.
+        self._stride = grip.near / MOVING
+        grip = grip.asked_every(self._stride)
         self.grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
         self.rng, self._load = generator_of(rng), load
 
@@ -161,7 +148,7 @@ class StrokePlanner:
             stroke = None if grasp is None else self.best(grasp)
             if stroke is not None:
                 found.append(stroke)
-        return sorted(found, key=lambda stroke: -stroke.score)
+        return sorted(found, key=lambda stroke: -stroke.gain)
 
     def best(self, q: Array) -> Stroke | None:
         """The better of a stroke that lifts the object and one that does not; None without a grip.
@@ -170,11 +157,11 @@ class StrokePlanner:
             q: ``(nq,)`` configuration.
         """
         first = self.grip.command(q, np.zeros(self.task.space.size))
-        if first.fingers < self.grip.fingers or not self._holds(first.residual):
+        if not self.grip.holds(first):
             return None
         plain = self.stroke(q, 0.0)
-        lifted = self.stroke(q, _LIFT)
-        return lifted if lifted is not None and lifted.score > plain.score else plain
+        lifted = self.stroke(q, LEAVING.clearance)
+        return lifted if lifted is not None and lifted.gain > plain.gain else plain
 
     def stroke(self, q: Array, lift: float) -> Stroke:
         """The stroke towards the goal from a grasp, as far as the model holds the object.
@@ -193,7 +180,7 @@ class StrokePlanner:
             load, q = self._load(displacement), path[-1]
             lean = lean and self.grip.leans(task.with_object(q, displacement))
             made = self.grip.command(q, displacement, lean=lean, load=load)
-            if made.fingers < self.grip.fingers or not self._holds(made.residual):
+            if not self.grip.holds(made):
                 return False
             try:
                 path.append(np.array(step(task.model, q, made.u, task.options).q_next))
@@ -208,15 +195,15 @@ class StrokePlanner:
                 break
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
         scale = task.space.scale(task.length)
-        stride, line = _STRIDE, task.space.difference(aim, path[-1])
-        while len(inputs) < self.options.steps and stride >= _STRIDE / 2**_HALVINGS:
+        stride, line = self._stride, task.space.difference(aim, path[-1])
+        while len(inputs) < self.options.steps and MOVING * stride > 0.25 * self.worth:
             left, count = self.distance(path[-1], aim), len(inputs)
-            if left < _SMALL:
+            if left < self.worth:
                 break
             way = self.grip.towards(path[-1], aim, stride, line)
             asked = float(np.linalg.norm(way * scale))
             good = go(way, up is None) and self._has_gone(
-                path[-1], aim, left - _GAINED * asked, room
+                path[-1], aim, left - GAINED * asked, room
             )
             if not good:
                 del path[count + 1 :], inputs[count:]
@@ -228,7 +215,7 @@ class StrokePlanner:
         segment = Segment(
             np.array(inputs).reshape(count, task.model.nu), np.array(path), np.array([count])
         )
-        return Stroke(segment, gain, gain * (1.0 if up is None else _LIFTING))
+        return Stroke(segment, gain)
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
         """The longest part of a stroke from whose end the fingers can reach another grasp; None if there is none.
@@ -248,11 +235,11 @@ class StrokePlanner:
             return None
         gain = self.distance(path[0]) - self.distance(path[good])
         part = Segment(inputs[:good], path[: good + 1], np.array([good]))
-        return stroke if good == len(inputs) else Stroke(part, gain, gain)
+        return stroke if good == len(inputs) else Stroke(part, gain)
 
     def _leaves(self, q: Array) -> bool:
         """Whether there is a way to one of some grasps that are drawn."""
-        for _ in range(_NEXT):
+        for _ in range(TRIES):
             grasp = self.task.grasp(q, self.rng)
             try:
                 if grasp is not None:
@@ -277,7 +264,7 @@ class StrokePlanner:
         for _ in range(_LANDING):
             q = path[-1]
             way = (
-                self.grip.towards(q, task.goals.nearest(q), _STRIDE)
+                self.grip.towards(q, task.goals.nearest(q), self._stride)
                 if at_goal
                 else self.grip.downwards(q)
             )
@@ -285,9 +272,6 @@ class StrokePlanner:
                 way, True
             ):
                 return
-
-    def _holds(self, residual: float) -> bool:
-        return residual <= _RESIDUAL * self.grip.weight
 
 
 def gait(
@@ -314,9 +298,9 @@ def gait(
         if task.reached(q):
             break
         strokes = planner.candidates(q, here=not segments)
-        if not strokes or strokes[0].gain < _SMALL:
+        if not strokes or strokes[0].gain < planner.worth:
             misses += 1
-            if misses > 3:
+            if misses > TRIES:
                 return None
             continue
         segments.append(strokes[0].segment)
@@ -326,4 +310,4 @@ def gait(
     if not segments:  # it is there already
         nothing = np.empty((0, task.model.nu))
         segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
-    return plan_for(planner.task, segments, planner.task.options, _CONTACT)
+    return plan_for(planner.task, segments, planner.task.options, planner.worth)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Literal
 
 from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of
+from qdsim.planning.plans.trials import SPEED, SUPPORT
 
 __all__ = ["TransferOptions"]
 
@@ -53,11 +54,11 @@ class TransferOptions:
         seed: of this noise, and of plans that are made on the way.
     """
 
-    speed: float = 0.1
+    speed: float = SPEED
     timestep: float = 5e-4
     control_period: float = 0.05
     settle: float = 0.5
-    support_friction: float = 0.5
+    support_friction: float = SUPPORT
     object_damping: float | tuple[float, ...] = 0.0
     contacts: Literal["stiff", "soft", "default"] = "stiff"
     force: float | tuple[float, ...] | None = None

@@ -9,6 +9,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.execution.loops.loop import LOOK
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.drives import robot_v, sharing, slopes
 from qdsim.planning.task.robot import (
@@ -22,10 +23,8 @@ from qdsim.planning.task.space import ObjectSpace, as_slice
 
 __all__ = ["PlantError", "World", "damping_of"]
 
-LOOK = 0.01
-"""s, how often to look whether the object is still there,"""
 FAR = 2.0
-"""and how far away from its way, times how far the robot's parts are from it at most on that, it is lost."""
+"""How far away from its way, times how far the robot's parts are from it at most on that, an object is lost."""
 
 
 class PlantError(RuntimeError):

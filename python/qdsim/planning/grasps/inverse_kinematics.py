@@ -15,14 +15,10 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.drives import check_joints_lead
 from qdsim.planning.task.followers import by_drives, with_followers
-from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.least_squares import PATIENCE, least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits
 
 __all__ = ["PointReach", "reach_point"]
-
-STAGNATION = 5
-"""Steps within which the squared error has to fall by a tenth. Near a solution it falls by powers of ten; far from
-one it creeps along the limits towards a place out of reach."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -190,8 +186,8 @@ class _Search:
             return False  # out of reach, or a local minimum
         self.damping = max(0.1 * self.damping, 1e-12)
         self.costs.append(self._cost(self.miss))
-        stagnates = len(self.costs) > STAGNATION and (
-            self.costs[-1] > 0.9 * self.costs[-1 - STAGNATION]
+        stagnates = len(self.costs) > PATIENCE and (
+            self.costs[-1] > 0.9 * self.costs[-1 - PATIENCE]
         )
         return not stagnates
 

@@ -10,15 +10,13 @@ from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
 from qdsim.planning.task.drives import check_joints_lead
 from qdsim.planning.task.followers import by_drives, with_followers
-from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.least_squares import STEPS, least_squares_in_box, room
 from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
 __all__ = ["placed", "shifted"]
 
-STEPS = 20
-"""Most iterations, both of the springs and of the least squares."""
 NEAR = 0.01
 """m; links that are so near to the object in a planned grasp keep their places on it."""
 

@@ -16,12 +16,20 @@ from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
-__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "is_stable", "landing", "without_robot"]
+__all__ = [
+    "FALL",
+    "STILL_POSITION",
+    "STILL_ROTATION",
+    "drop",
+    "is_stable",
+    "landing",
+    "without_robot",
+]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 """m and rad: an object that moves by less in a step without the robot counts as resting."""
 
-_STEP = 0.1
+FALL = 0.1
 """s, the shortest step: in a shorter one free fall could not be told from rest."""
 
 FALLS = 40
@@ -55,7 +63,7 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
 def _fallen(model: Model, q: Array, options: Options) -> Array | None:
     """One exact step without the robot, None where it cannot be solved."""
     bare = without_robot(model)
-    exact = options.replace(h=max(options.h, _STEP), kappa=None, held=())
+    exact = options.replace(h=max(options.h, FALL), kappa=None, held=())
     try:
         return np.asarray(step(bare, q, bare.command_from(q), exact).q_next)
     except SolverError:

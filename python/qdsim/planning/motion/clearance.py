@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
+from qdsim.arguments import MOST_HELD
 from qdsim.array_type import ROUNDING, Array
 from qdsim.batches.queries import pair_distances
 from qdsim.cone import solve_cone_program
@@ -15,7 +16,7 @@ from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
 from qdsim.planning.task.followers import by_drives, driven_joints, following, with_followers
-from qdsim.planning.task.least_squares import room
+from qdsim.planning.task.least_squares import STEPS, room
 from qdsim.planning.task.robot import (
     bounding_radii,
     driven_bodies,
@@ -26,9 +27,6 @@ __all__ = ["RobotSpace"]
 
 _RESOLUTION = 1e-4
 """m; near contact, pairs may come closer than allowed by half of this between two checks."""
-_RETREATS = 25
-_BATCH = 4096
-"""Configurations that are measured at once."""
 
 
 class RobotSpace:
@@ -142,9 +140,9 @@ class RobotSpace:
 
     def _measured(self, points: Array, limit: Array) -> Array:
         """Distances at points, up to the first batch in which one is below its limit."""
-        found = []
-        for k in range(0, len(points), _BATCH):
-            found.append(self.distances(points[k : k + _BATCH]))
+        found, batch = [], max(1, MOST_HELD // (self.model.nq + len(self.model.pair_geom)))
+        for k in range(0, len(points), batch):
+            found.append(self.distances(points[k : k + batch]))
             if (found[-1] < limit).any():
                 break
         return np.concatenate(found)
@@ -159,7 +157,7 @@ class RobotSpace:
         """
         floor = np.minimum(self.distances(x[None])[0], clearance)
         path = [np.array(x)]
-        for _ in range(_RETREATS if goal > 0.0 else 0):
+        for _ in range(STEPS if goal > 0.0 else 0):
             gap, rows = self._openings(path[-1], goal)
             if len(gap) == 0:
                 break

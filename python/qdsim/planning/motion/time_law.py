@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 
 __all__ = ["shares", "time_law"]
-
-_LEAST = 1e-6
-"""Shortest time of a piece, s."""
 
 
 def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[Array, Array]:
@@ -34,10 +31,10 @@ def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[A
     else:
         # With s from 0 to 1 along a piece: s' <= 1 / cruise, s'' <= 1 / push^2.
         push = np.sqrt((steps / acceleration).max(axis=1, initial=0.0))
-        ramps = np.minimum(push, push * push / np.maximum(cruise, _LEAST))
+        ramps = np.minimum(push, push * push / np.maximum(cruise, SAME))
         # Too short for full speed: half the piece is run while speeding up, the other half while slowing down.
         cruise = np.maximum(cruise, push)
-    spans = np.maximum(cruise + ramps, _LEAST)
+    spans = np.maximum(cruise + ramps, SAME)  # s
     return np.concatenate(([0.0], np.cumsum(spans))), np.minimum(ramps, 0.5 * spans)
 
 

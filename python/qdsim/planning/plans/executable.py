@@ -12,8 +12,9 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
+from qdsim.planning.grasps.samplers.carrying import OFF
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.plans.trials import OFF, SEEDS, Trials
+from qdsim.planning.plans.trials import SEEDS, Trials
 from qdsim.step import Options, Step
 
 __all__ = ["judged_forces", "obstacles"]

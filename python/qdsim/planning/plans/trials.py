@@ -10,6 +10,7 @@ from qdsim.array_type import Array
 from qdsim.batches.dynamics import rollout_dynamic
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.grasps.samplers.carrying import OFF
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.robot import (
     GRAVITY,
@@ -21,16 +22,18 @@ from qdsim.planning.task.robot import (
 )
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["OFF", "SEEDS", "Trials"]
+__all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "SPEED", "SUPPORT", "Trials"]
 
-OFF = 0.3
-"""Relative error of friction coefficients and of the object's mass that a plan should tolerate."""
 SEEDS = 3
 """Roll-outs of each edge."""
-H, SPEED, SETTLE = 0.01, 0.1, 0.3
-"""Second-order step, s; speed of the robot's parts in executions, m/s; time to settle at the end of an edge, s."""
+SPEED = 0.1
+"""m/s, of the robot's parts in executions."""
+SETTLE = 0.3
+"""s, in which springs come to press or let go, and what they move comes to rest."""
 SUPPORT = 0.5
-"""Friction coefficient of a plane that is not part of the model, as in executions."""
+"""Friction coefficient of a plane that is not part of the model, in executions."""
+SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="soften")
+"""Steps: nothing moves as far as the margin in one, and pairs beyond it are found if it does."""
 
 
 class Trials:
@@ -57,13 +60,7 @@ class Trials:
         damping = model.parameters.joint_damping + per_joint(model, critical_damping(model))
         self.model = model.with_parameters(joint_damping=damping)
         self._worlds = _worlds(self.model, self._space)
-        self._options = DynamicOptions(
-            h=H,
-            margin=0.02,
-            recovery_speed=0.1,
-            gravity_on_actuated=gravity_on_actuated,
-            infeasible="soften",
-        )
+        self._options = SECOND_ORDER.replace(gravity_on_actuated=gravity_on_actuated)
 
     def worst(self, q: Array, first: Array, inputs: Array, end: Array) -> float:
         """Tolerances, that the object is off at the end of an edge in the worst world, infinite without a solution.
@@ -88,9 +85,10 @@ class Trials:
 
 def _in_time(model: Model, q: Array, knots: Array) -> Array:
     """Commands ``(n, nu)`` at small steps from the first of some ``(steps + 1, nu)``, the last one for a while longer."""
+    h = SECOND_ORDER.h
     way = np.linalg.norm(np.diff(knots, axis=0) * strides(model, q), axis=1)
-    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, H))))
-    at = H * np.arange(1, math.ceil((times[-1] + SETTLE) / H) + 1)
+    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, h))))
+    at = h * np.arange(1, math.ceil((times[-1] + SETTLE) / h) + 1)
     return np.stack([np.interp(at, times, column) for column in knots.T], axis=1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import instance, path_of
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.planning.plans.archive import Archive, read_archive, write_archive
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.search.path import Edge, EdgeKind, plan_along
@@ -33,9 +33,6 @@ from qdsim.planning.task.task import Task
 from qdsim.step import linearize
 
 __all__ = ["LocalModel", "Tree"]
-
-_KERNEL = 1e-6
-"""Singular values of B_u below this (metres of the object per unit of command) count as zero in steering."""
 
 
 class LocalModel(NamedTuple):
@@ -546,4 +543,4 @@ class Tree:
 def _damped_inverse(U: Array, s: Array, Vt: Array) -> Array:
     """Least squares inverse ``(nu, n)`` of a matrix, from its singular value decomposition."""
     k = len(s)
-    return np.asarray((Vt[:k].T * (s / (s * s + _KERNEL * _KERNEL))) @ U[:, :k].T)
+    return np.asarray((Vt[:k].T * (s / (s * s + SAME * SAME))) @ U[:, :k].T)

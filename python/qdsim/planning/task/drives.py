@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description import Coupling, Joint, TendonCoupling, Wrap
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box, room
@@ -40,9 +40,6 @@ __all__ = [
 
 _CORRECTIONS = 5
 """Of lengths that are not linear, as those of tendons through points."""
-
-_NOTHING = 1e-12
-"""Of the largest mass or stiffness: rounding."""
 
 T = TypeVar("T")
 
@@ -225,7 +222,7 @@ def _is_undecided(model: Model, own: NDArray[np.intp], i: int) -> bool:
     held = model.mass_matrix(q)[np.ix_(own, own)] + np.diag([stiff[dof] for dof in own.tolist()])
     open_ = np.linalg.svd(slopes(model, q)[i : i + 1, own])[2][1:]
     least = np.linalg.eigvalsh(open_ @ held @ open_.T).min(initial=np.inf)
-    return bool(least <= _NOTHING * np.abs(held).max())
+    return bool(least <= ROUNDING * np.abs(held).max())
 
 
 def coupled_joints(model: Model) -> set[str]:

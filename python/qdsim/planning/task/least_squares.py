@@ -7,7 +7,13 @@ import numpy as np
 from qdsim.arguments import finite, number, reals, vector
 from qdsim.array_type import Array
 
-__all__ = ["bounded_least_squares", "least_squares_in_box", "room"]
+__all__ = ["PATIENCE", "STEPS", "bounded_least_squares", "least_squares_in_box", "room"]
+
+STEPS = 20
+"""Most steps of an iteration of Gauss and Newton on the robot's joints. It takes a few where it converges."""
+PATIENCE = 4
+"""Steps in a row of one that may take less than a tenth off its error. Near a solution it falls by powers of ten; far
+from one it creeps along the limits towards a place out of reach, but avoiding one obstacle may meet another."""
 
 
 def bounded_least_squares(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from qdsim.arguments import fields, former, integer, number, numbers
+from qdsim.planning.task.robot import TOUCHING
 
 __all__ = ["MotionOptions"]
 
@@ -36,7 +37,7 @@ class MotionOptions:
     speed: float | tuple[float, ...] = 1.0
     acceleration: float | tuple[float, ...] | None = 5.0
     shortcuts: int = 60
-    penetration: float = 1e-3
+    penetration: float = TOUCHING
 
     def __post_init__(self) -> None:
         fields(self, number, "time_limit", above=0)

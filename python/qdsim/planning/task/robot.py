@@ -30,6 +30,7 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = [
     "CONTACT_TOLERANCE",
     "GRAVITY",
+    "TOUCHING",
     "bounding_radii",
     "check_springs",
     "command_range",
@@ -57,6 +58,9 @@ __all__ = [
 
 CONTACT_TOLERANCE = SAME
 """m, that things may penetrate where a grasp is changed or the robot waits: what a step's certificate leaves."""
+
+TOUCHING = 1e-3
+"""m, that counts as touching: shapes so near to each other, or so deep in each other on soft contacts."""
 
 GRAVITY = 9.81
 """m/s2, where the model has none: of objects on a plane that is not part of it."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
@@ -17,8 +17,6 @@ from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["symmetries", "turned_object"]
 
-_SAME = 1e-6
-"""Relative differences of lengths, directions and inertias that count as none."""
 _PLAIN = ("sphere", "capsule", "cylinder", "ellipsoid", "box")
 """Shapes whose own symmetries are known."""
 
@@ -51,9 +49,9 @@ def symmetries(model: Model, space: ObjectSpace) -> Array:
     size = max(max(geom.size) for geom in geoms)
     for turn in _cube():
         R = frame @ turn @ frame.T
-        same_mass = np.abs(R @ inertia @ R.T - inertia).max() <= _SAME * np.abs(inertia).max()
-        same_mass &= bool(np.linalg.norm(R @ com - com) <= _SAME * size)
-        told_apart = all(np.abs(_left(R.T @ S, round_axes)).max() > _SAME for S in found)
+        same_mass = np.abs(R @ inertia @ R.T - inertia).max() <= SAME * np.abs(inertia).max()
+        same_mass &= bool(np.linalg.norm(R @ com - com) <= SAME * size)
+        told_apart = all(np.abs(_left(R.T @ S, round_axes)).max() > SAME for S in found)
         if same_mass and told_apart and _maps(geoms, R):
             found.append(R)
     return np.array(found)
@@ -114,17 +112,17 @@ def _onto(a: Geom, b: Geom, R: Array) -> bool:
     """Whether a rotation brings a shape onto another one."""
     if dataclasses.replace(a, name=b.name, pos=b.pos, quat=b.quat, rgba=b.rgba) != b:
         return False
-    if np.linalg.norm(R @ np.asarray(a.pos) - np.asarray(b.pos)) > _SAME * max(a.size):
+    if np.linalg.norm(R @ np.asarray(a.pos) - np.asarray(b.pos)) > SAME * max(a.size):
         return False
     if a.type == "sphere":
         return True
     turn = rotation_matrix(b.quat).T @ R @ rotation_matrix(a.quat)
     if a.type in ("capsule", "cylinder"):
-        return bool(abs(turn[2, 2]) >= 1.0 - _SAME)
+        return bool(abs(turn[2, 2]) >= 1.0 - SAME)
     size = np.asarray(a.size, dtype=np.float64)
     if a.type == "ellipsoid":
         shape = np.diag(size**2)
-        return bool(np.abs(turn @ shape @ turn.T - shape).max() <= _SAME * size.max() ** 2)
+        return bool(np.abs(turn @ shape @ turn.T - shape).max() <= SAME * size.max() ** 2)
     swaps = np.abs(turn)
-    along_axes = bool(np.abs(swaps - np.round(swaps)).max() <= _SAME)
-    return along_axes and bool(np.abs(swaps @ size - size).max() <= _SAME * size.max())
+    along_axes = bool(np.abs(swaps - np.round(swaps)).max() <= SAME)
+    return along_axes and bool(np.abs(swaps @ size - size).max() <= SAME * size.max())

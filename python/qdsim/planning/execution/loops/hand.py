@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import Grip, GripStep
-from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
+from qdsim.planning.execution.grip import LANDING, RATE, SURE, Grip, GripStep
+from qdsim.planning.execution.loops.loop import FAULTS, TRIES, Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.grasps.placing import placed
+from qdsim.planning.grasps.resting import FALL, STILL_POSITION, STILL_ROTATION
 from qdsim.planning.motion.motion import Motion, MotionError, connect
+from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.robot import CONTACT_TOLERANCE
+from qdsim.planning.tracking.arrival import PERIODS
 from qdsim.step import Options
 
-__all__ = ["Hand"]
+__all__ = ["LEAVING", "Hand"]
 
-_CLOSE, _PRESSED = 1.2, 0.2
-"""s, that closing may take, and over which the preload grows once the fingers touch."""
-_LOWER, _UNLOAD, _SLACK = 1.2, 0.3, 0.3
-"""s, of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
-_SINK, _RESTS = 0.02, 2e-4
-"""m/s, of an object that is set down, and the gap (m) to what carries it at which it rests."""
-_WATCH, _STILL, _TRIES = 0.06, (5e-3, 0.15), 3
-"""s, after which an object that was let go should be slower than this (m/s, rad/s), and how often to let go."""
-_BAD = 0.1
-"""s, without a good grip after which a stroke is given up."""
-_ROLLED = 6e-3
-"""m; a regrasp stops where the object has rolled so far."""
-_CLEARANCE = 3e-3
-"""m, that fingers keep from the object between grasps; nearer they come compliantly."""
-_CALM = 0.5
-"""s, in which what is to be set down may come to rest between the fingers."""
-_CREEP, _LEARN = 0.5, 5.0
-"""Of the grip's speeds, that an object held still may creep with at most; and the share a second of what a period
-surprises with that goes into what the next one expects."""
-_PLACED = 1e-5
-"""m of penetration that strokes are planned from."""
-_MOVING = 2.0
-"""rad/s, of the fastest joint between grasps,"""
-_REST = 2.0
-"""Times the joints' lag, that they have to come to rest."""
+LEAVING = MotionOptions(
+    clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
+)
+"""Motions between grasps; fingers that are nearer to the object than the clearance come compliantly."""
 _TRAIL = 0.05
-"""rad; at most such that joints trail their springs, for their damping, by no more than this."""
+"""rad, that joints trail their springs between grasps at most, for their damping."""
 
 
 class Hand:
@@ -63,6 +46,8 @@ class Hand:
         self.model, self.space = world.model, world.space
         self.period = grip.options.period
         self._count = max(1, round(self.period / options.timestep))
+        # periods in which fingers come to the object, or it to what carries it
+        self._approach = self._periods(grip.options.reach / LANDING)
         self.u = np.zeros(self.model.nu)
         self._creep = np.zeros(self.space.size)
         self._before = self.world.q
@@ -96,8 +81,8 @@ class Hand:
         yield from self._reach(made.u)
         astray = self.space.difference(self.world.q, q) - way
         held = made.fingers >= grip.fingers
-        most = _CREEP * self.period * grip.speeds
-        learnt = min(_LEARN * self.period, 1.0)
+        most = self.period * grip.speeds
+        learnt = min(RATE * self.period, 1.0)
         self._creep += learnt * ((astray if held else 0.0) - self._creep)
         self._creep = np.clip(self._creep, -most, most)
 
@@ -114,8 +99,8 @@ class Hand:
         """The fingers come to touch, then press; whether enough of them do."""
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
-        pressed, enough = 0, self._periods(_PRESSED)
-        for _ in range(self._periods(_CLOSE)):
+        pressed, enough = 0, self._periods(SETTLE)
+        for _ in range(self._approach):
             q = self.world.q
             pressed += self.grip.touching(q) >= self.grip.fingers
             share = min(1.0, pressed / enough)
@@ -133,7 +118,9 @@ class Hand:
         model, q = self.model, np.array(self.model.normalize(q))
         out = np.zeros(model.nv)
         out[self.space.v] = self.grip.outwards(q)
-        return placed(model, self.space.body, model.integrate(q, out), options, _PLACED)[0]
+        return placed(model, self.space.body, model.integrate(q, out), options, CONTACT_TOLERANCE)[
+            0
+        ]
 
     def follow(
         self, schedule: Schedule, record: Record, settle: float, give_up: bool = False
@@ -146,8 +133,7 @@ class Hand:
             settle: s, at the end.
             give_up: whether to stop where the grip is bad; else the object is held where it is then.
         """
-        bad, time, frozen = 0, 0.0, None
-        end, most = schedule.duration + settle, self._periods(_BAD)
+        bad, time, frozen, end = 0, 0.0, None, schedule.duration + settle
         while time <= end + 1e-9:
             q = self.world.q
             planned = schedule.configuration(time)
@@ -161,14 +147,13 @@ class Hand:
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
             time += self.period
-            good = made.fingers >= self.grip.fingers and (made.residual <= 0.3 * self.grip.weight)
-            away = self.space.errors(q, planned)
-            bad = 0 if good and away[0] <= _ROLLED else bad + 1
-            if bad >= most and frozen is None:
+            near = self.space.errors(q, planned)[0] <= self.grip.options.near
+            bad = 0 if near and self.grip.holds(made) else bad + 1
+            if bad >= FAULTS and frozen is None:
                 if give_up:
                     break
                 frozen = q
-        return "followed" if bad < most and frozen is None else "given up"
+        return "followed" if bad < FAULTS and frozen is None else "given up"
 
     def hold(self, goal: Array, seconds: float, fingers: int) -> Commands[bool]:
         """Keep the object at its pose in ``goal``; whether so many fingers did.
@@ -185,23 +170,24 @@ class Hand:
 
     def release(self) -> Commands[bool]:
         """Let go, and grip again where the object does not stay; whether it stayed in the end."""
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             yield from self._set_down()
             before = self.world.q
-            yield from self._slacken(_WATCH)
-            if np.all(self._speed(before, self._periods(_WATCH)) <= _STILL):
+            yield from self._slacken(PERIODS)
+            if self._is_still(before, PERIODS):
                 return True
             yield from self.close()
         return False
 
-    def _speed(self, before: Array | None = None, periods: int = 1) -> Array:
-        """m/s and rad/s, of the object since it was where it is in ``before``; None: in the last period."""
-        moved = self.space.errors(self.world.q, self._before if before is None else before)
-        return np.array(moved) / (periods * self.period)
+    def _is_still(self, before: Array, periods: int) -> bool:
+        """Whether the object has moved, since it was where it is in ``before``, as slowly as what rests."""
+        shift, turn = self.space.errors(self.world.q, before)
+        share = periods * self.period / FALL
+        return shift <= share * STILL_POSITION and turn <= share * STILL_ROTATION
 
-    def _slacken(self, seconds: float) -> Commands[None]:
+    def _slacken(self, periods: int) -> Commands[None]:
         """Springs follow the joints and pull at nothing."""
-        for _ in range(self._periods(seconds)):
+        for _ in range(periods):
             yield from self._reach(np.asarray(self.model.command_from(self.world.q)))
 
     def _set_down(self) -> Commands[None]:
@@ -211,23 +197,23 @@ class Hand:
         """
         pose = self.world.q
         self._creep[:] = 0.0
-        for _ in range(self._periods(_CALM)):
-            if np.all(self._speed() <= _STILL):
+        for _ in range(self._periods(self.options.settle)):
+            if self._is_still(self._before, 1):
                 break
             yield from self._keep(pose, lean=self.grip.leans(self.world.q))
-        for _ in range(self._periods(_LOWER)):
+        for _ in range(self._approach):
             q = self.world.q
             down = self.grip.downwards(q)
             gap = float(np.linalg.norm(down))
-            if gap < _RESTS:
+            if gap < SURE * self.grip.options.touch:
                 break
             along = down / gap
             back = self.grip.towards(q, pose, self.period) @ along
-            yield from self._keep(pose, along * (min(gap, _SINK * self.period) - back))
+            yield from self._keep(pose, along * (min(gap, LANDING * self.period) - back))
         pose = self.world.q
-        for press in np.linspace(1.0, 0.0, self._periods(_UNLOAD) + 1)[1:].tolist():
+        for press in np.linspace(1.0, 0.0, self._periods(SETTLE) + 1)[1:].tolist():
             yield from self._keep(pose, press=press)
-        yield from self._slacken(_SLACK)
+        yield from self._slacken(self._periods(SETTLE))
 
     def go(self, grasp: Array, rng: np.random.Generator) -> Commands[bool]:
         """Move the fingers to near a grasp of the object; whether a way was found.
@@ -239,13 +225,8 @@ class Hand:
         target = np.array(grasp)
         rest = unmoved_q(self.model)
         target[rest] = q[rest]
-        wanted = MotionOptions(
-            clearance=_CLEARANCE,
-            speed=min(_MOVING, _TRAIL / float(self.world.lag.max(initial=1e-9))),
-            acceleration=None,
-            penetration=5e-3,
-            time_limit=2.0,
-        )
+        trailing = _TRAIL / float(self.world.lag.max(initial=1e-9))
+        wanted = dataclasses.replace(LEAVING, speed=min(LEAVING.speed, trailing))
         try:
             motion = connect(self.model, q, target, wanted, rng)
         except MotionError:
@@ -258,9 +239,9 @@ class Hand:
             u = np.asarray(self.model.command_from(motion.at(min(time, end))))
             yield from self._reach(u + self.world.lag / self.period * (u - last))
             last = u
-            if self.space.errors(self.world.q, q)[0] > _ROLLED:
+            if self.space.errors(self.world.q, q)[0] > self.grip.options.near:
                 break
-        for _ in range(math.ceil(_REST * float(self.world.lag.max(initial=0.0)) / self.period)):
+        for _ in range(self._periods(SETTLE)):
             yield from self._reach(last)
         return True
 
@@ -268,6 +249,6 @@ class Hand:
         """When the last approach to contact begins."""
         robot = self.grip.fingers_within
         k = len(motion.times) - 1
-        while k > 1 and robot(motion.configurations[k], 0.8 * _CLEARANCE):
+        while k > 1 and robot(motion.configurations[k], 0.8 * LEAVING.clearance):
             k -= 1
         return float(motion.times[k])

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
+from qdsim.planning.execution.loops.loop import FAULTS, LOOK, Commands, Outcome, Record, World
 from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.tracking.arrival import PERIODS, Arrival
+from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 
 __all__ = ["along", "pursue"]
 
@@ -18,12 +18,6 @@ ASTRAY = 10.0
 """Tolerances, that an object may be off its way: in motion it lags."""
 NEARER = 0.05
 """Tolerances, that count as progress."""
-CLOSE = 0.5
-"""Tolerances from the end of an edge that need no more time, after as many periods as an arrival."""
-FAULTS = 5
-"""Periods in a row without an answer of the controller."""
-RECORD_PERIOD = 0.01
-"""s, of what is kept of a segment that is followed by the clock."""
 
 
 def pursue(
@@ -64,7 +58,7 @@ def pursue(
         off = track.off(q, track.phase)
         if track.schedule is not None and not off <= ASTRAY:
             return f"off its way by {off:.1f} tolerances"
-        close = close + 1 if track.ended and left <= CLOSE else 0
+        close = close + 1 if track.ended and left <= LEFT else 0
         if track.schedule is not None and close >= PERIODS:
             return "followed"
         idle = 0.0 if went or left < nearest - NEARER else idle + period
@@ -104,7 +98,7 @@ def along(
     assert track.schedule is not None
     h = world.timestep
     per_period = max(1, round(steering.period / h))
-    per_record = max(1, round(RECORD_PERIOD / h))
+    per_record = max(1, round(LOOK / h))
     steering.begin(track)
     before = after = track.schedule.commands[0]
     count = math.ceil((track.duration + settle) / h)

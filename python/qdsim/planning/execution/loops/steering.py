@@ -39,8 +39,6 @@ configuration at the end of the control period, last command; :class:`Stabilizer
 
 LOOKS = 4
 """Iterations, after which samples tell what a controller that begins anew can do."""
-RESIDUAL = 0.3
-"""Weights of the object, that the forces of a good grip may leave over."""
 
 
 class Steering(Protocol):
@@ -284,8 +282,7 @@ class Gripping:
         made = grip.command(q, way, lean=grip.leans(planned), load=load, lag=lag)
         if made.fingers < grip.fingers:
             return made.u, f"{made.fingers} of {grip.fingers} fingers touch the object"
-        heavy = not made.residual <= RESIDUAL * grip.weight
-        return made.u, "no forces of the fingers hold the object" if heavy else ""
+        return made.u, "" if grip.holds(made) else "no forces of the fingers hold the object"
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """In closed loop with quasi-dynamic steps, whose joints trail nothing."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.planning.execution.loops.loop import LOOK
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.task.goal_set import GoalSet
 
@@ -15,8 +16,6 @@ __all__ = ["Track"]
 
 LEASH = 3.0
 """Tolerances, that what is planned may be ahead of the object."""
-FINE = 0.02
-"""s, between the places on a segment that are looked at."""
 
 
 class Track:
@@ -45,7 +44,7 @@ class Track:
         self.phase = 0.0
         self.duration = 0.0 if schedule is None else schedule.duration
         self.end = goals.nearest(here) if schedule is None else schedule.segment.end
-        count = math.ceil(self.duration / FINE)
+        count = math.ceil(self.duration / LOOK)
         self._times = np.linspace(0.0, self.duration, count + 1)
         self._path = [self.pose(t) for t in self._times]
         self._passed_at = _thinned(self._path, self.far)

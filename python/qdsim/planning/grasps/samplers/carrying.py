@@ -15,10 +15,10 @@ from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.robot import object_length
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["carrying_effort", "hangs"]
+__all__ = ["OFF", "PRESSING", "carrying_effort", "hangs"]
 
-NARROWED = 0.7
-"""Factor on the friction coefficients: contacts move a little when fingers press."""
+OFF = 0.3
+"""Relative error of friction coefficients and of the object's mass that grasps and plans should tolerate."""
 
 TILT = 0.2
 """rad, between gravity and the four tilted loads."""
@@ -67,7 +67,7 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
     C = J[:, space.v].T / units[:, None]
     first = np.array([row == 0 for _, row in rows])
     kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
-    G = np.diag(np.where(first, 1.0, 1.0 / (NARROWED * friction)))
+    G = np.diag(np.where(first, 1.0, 1.0 / ((1.0 - OFF) * friction)))
     P, zero = C.T @ C + PRESSING * np.eye(len(rows)), np.zeros(len(rows))
     efforts = []
     for c in loads:

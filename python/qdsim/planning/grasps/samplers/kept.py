@@ -9,23 +9,18 @@ from numpy.typing import NDArray
 
 from qdsim.array_type import Array
 from qdsim.batches.queries import checked_distances
-from qdsim.model import Model
-from qdsim.planning.grasps.samplers.touching import bring_to_touch, sides
+from qdsim.model import DEFAULT_MARGIN, Model
+from qdsim.planning.grasps.samplers.touching import CHOICES, RARELY, bring_to_touch, sides
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.drives import robot_q, sharing
 from qdsim.planning.task.followers import with_followers
+from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
 
 __all__ = ["KeptGrasps", "with_kept"]
 
-_FRESH = 0.1
-"""Probability that a grasp is drawn anew: what is kept need not do for all goals."""
-_LOOKS = 4
-"""Grasps that are looked at for one that is brought to the object."""
 _TRIES = 2
-"""Of these, how many may fail before one is drawn anew."""
-_WITHIN, _NEAR = 0.1, 1e-3
-"""m, how far a kept grasp may be from the object, and up to which distance shapes touch in one."""
+"""Kept grasps that may fail before one is drawn anew."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,7 +44,7 @@ class KeptGrasps:
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no grasp was found."""
         for _ in range(_TRIES):
-            if rng.random() < _FRESH or len(self.grasps) == 0:
+            if rng.random() < RARELY or len(self.grasps) == 0:
                 break
             found = self._kept(model, q, rng)
             if found is not None:
@@ -58,18 +53,18 @@ class KeptGrasps:
 
     def _kept(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """The nearest of some kept grasps, brought to the object."""
-        kept = self.grasps[rng.integers(len(self.grasps), size=_LOOKS)]
-        touching = self._between(model) & (checked_distances(model, kept, _NEAR) < _NEAR)
+        kept = self.grasps[rng.integers(len(self.grasps), size=CHOICES)]
+        touching = self._between(model) & (checked_distances(model, kept, TOUCHING) < TOUCHING)
         own = robot_q(model)
-        here = np.repeat(q[None], _LOOKS, axis=0)
+        here = np.repeat(q[None], CHOICES, axis=0)
         here[:, own] = kept[:, own]
         with_followers(model, here)
-        gaps = np.where(touching, np.abs(checked_distances(model, here, _WITHIN)), 0.0)
+        gaps = np.where(touching, np.abs(checked_distances(model, here, DEFAULT_MARGIN)), 0.0)
         nearest = int(np.where(touching.any(axis=1), gaps.max(axis=1), np.inf).argmin())
         pairs = np.flatnonzero(touching[nearest])
         if len(pairs) == 0:
             return None
-        return bring_to_touch(model, here[nearest], self.object, pairs, within=_WITHIN)
+        return bring_to_touch(model, here[nearest], self.object, pairs)
 
     def _between(self, model: Model) -> NDArray[np.bool_]:
         """``(pairs,)`` which pairs of shapes are of robot and object."""

@@ -11,15 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
-from qdsim.array_type import Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.batches.queries import body_poses, checked_distances
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
-
-DOWN, STRAIGHT = math.pi / 2, 0.0
-_CLEAR = 1e-3
-"""m; pairs whose bounds are further apart are skipped."""
 
 _Shares = Callable[[NDArray[np.intp], int], Array]
 
@@ -120,13 +116,14 @@ class PlanarHandSampler:
         """
         _, left, right = self._scene(model, np.asarray(q)[None])
         result = np.array(q)
-        for finger in (left, right):  # out of the way: pointing down
-            self._put(result, finger, DOWN, STRAIGHT)
+        down = math.pi / 2  # out of the way
+        for finger in (left, right):
+            self._put(result, finger, down, 0.0)
         for finger in (right, left):
-            self._put(result, finger, STRAIGHT, STRAIGHT)
+            self._put(result, finger, 0.0, 0.0)
             # From pointing down to pointing up, then from straight to folded inwards.
-            self._close(model, result, finger.first, -finger.sign * DOWN, finger.sign * DOWN)
-            self._close(model, result, finger.first + 1, STRAIGHT, finger.sign * DOWN)
+            self._close(model, result, finger.first, -finger.sign * down, finger.sign * down)
+            self._close(model, result, finger.first + 1, 0.0, finger.sign * down)
         for finger in (left, right):
             if not _within(result[finger.first : finger.first + 2], finger.limits):
                 return None
@@ -166,7 +163,7 @@ class PlanarHandSampler:
             low, high, reachable = self._reachable_angles(finger, centre)
             good &= reachable
             alone = q.copy()
-            self._put(alone, other, STRAIGHT, STRAIGHT)
+            self._put(alone, other, 0.0, 0.0)
 
             def free(
                 rows: NDArray[np.intp],
@@ -295,4 +292,4 @@ def _within(angles: Array, limits: Array) -> NDArray[np.bool_]:
 
 def _free(model: Model, q: Array) -> NDArray[np.bool_]:
     """Which of configurations (n, nq) have no pair that touches or penetrates."""
-    return np.asarray((checked_distances(model, q, _CLEAR) > 0.0).all(axis=1))
+    return np.asarray((checked_distances(model, q, ROUNDING) > 0.0).all(axis=1))

@@ -16,6 +16,7 @@ from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import (
+    RARELY,
     bodies_touching,
     meeting_geoms,
     sides,
@@ -24,7 +25,7 @@ from qdsim.planning.grasps.samplers.touching import (
 )
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
 from qdsim.planning.task.followers import by_drives, with_followers
-from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.least_squares import PATIENCE, STEPS, least_squares_in_box, room
 from qdsim.planning.task.robot import (
     bounding_radii,
     joint_limits,
@@ -35,29 +36,17 @@ from qdsim.planning.task.robot import (
 
 __all__ = ["SurfaceSampler"]
 
-_APPROACHES = 16
-"""Most steps towards the object's surface."""
-
-_INNER = 0.1
-"""Probability that a link that carries a tip is to touch first: it can push where the tip does not reach."""
-
 _CARRIES = 0.05
 """Effort (:func:`carrying_effort`) below which a grasp holds the object, with forces of about five times its weight."""
 
 _PATIENT = 4
 """Factor on the draws of a grasp that has to carry: few draws carry."""
 
-_FINGERS = 4
-"""Most fingers that are moved to the object at the same time; the others close."""
-
 _ASIDE = 0.4
 """rad, standard deviation of the directions of several fingers around the opposite of the first."""
 
 _FURTHER = 4.0
 """Times its distance up to which a tip is looked for after a step towards the surface."""
-
-_PATIENCE = 4
-"""Steps in a row that may bring no progress: avoiding one obstacle may meet another."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -150,7 +139,8 @@ class SurfaceSampler:
         if opposed:
             chosen = self._fingers(model, tips, rng)
             return chosen, self._opposed(model, len(chosen), rng)
-        geoms = inner if len(inner) and rng.random() < _INNER else tips
+        # a link that carries a tip can push where the tip does not reach
+        geoms = inner if len(inner) and rng.random() < RARELY else tips
         chosen = geoms[[rng.integers(len(geoms))]]
         return chosen, _units(rng.standard_normal((1, 3)))
 
@@ -222,7 +212,7 @@ class SurfaceSampler:
         """Shapes of two fingers or more, one of each, in the order in which they oppose each other."""
         bodies = model.geom_body[tips]
         each = rng.permutation(np.unique(bodies))
-        count = int(rng.integers(2, min(len(each), _FINGERS) + 1))
+        count = int(rng.integers(2, len(each) + 1))
         return np.array([rng.choice(tips[bodies == b]) for b in each[:count]], dtype=np.intp)
 
     def _opposed(self, model: Model, count: int, rng: np.random.Generator) -> Array:
@@ -264,8 +254,8 @@ class SurfaceSampler:
         here = self._go_near(model, q, tips, places)
         rows = model.actuated_q
         lower, upper = joint_limits(model)
-        least, patience = math.inf, _PATIENCE
-        for _ in range(_APPROACHES):
+        least, patience = math.inf, PATIENCE
+        for _ in range(STEPS):
             contacts = model.collide(here, margin)
             nearest = self._nearest(model, contacts, tips)
             if len(nearest) < len(tips):
@@ -278,7 +268,7 @@ class SurfaceSampler:
             away = float(np.abs(distances - self.gap).max())
             left = max(away, depth)
             if left < 0.9 * least:
-                least, patience = left, _PATIENCE
+                least, patience = left, PATIENCE
             patience -= 1
             if patience < 0:
                 return None  # out of reach, or in its own way
@@ -305,7 +295,7 @@ class SurfaceSampler:
         here, rows = np.array(q), model.actuated_q
         lower, upper = joint_limits(model)
         best, least = here, math.inf
-        for _ in range(_APPROACHES):
+        for _ in range(STEPS):
             pos, rot = model.body_poses(here)
             ends = np.array([pos[b] + rot[b] @ p for b, p in zip(bodies, points)])
             e = (places - ends).ravel()

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from qdsim.array_type import Array
 from qdsim.batches.queries import pair_distances
-from qdsim.model import Model
+from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead
 from qdsim.planning.task.followers import by_drives, with_followers
-from qdsim.planning.task.least_squares import least_squares_in_box, room
-from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies
+from qdsim.planning.task.least_squares import STEPS, least_squares_in_box, room
+from qdsim.planning.task.robot import TOUCHING, joint_limits, near_pairs, robot_bodies
 
 __all__ = [
+    "CHOICES",
+    "RARELY",
     "add_contact",
     "bodies_touching",
     "bring_to_touch",
@@ -26,9 +28,10 @@ __all__ = [
     "touched_bodies",
 ]
 
-_ITERATIONS = 8
-_NEAREST = 4
-"""Pairs that one is drawn from: more distant ones are rarely reached."""
+CHOICES = 4
+"""Nearest ones of what could be brought to touch that are looked at: more distant ones are rarely reached."""
+RARELY = 0.1
+"""Probability of a choice that is mostly worse, but sometimes the only one."""
 
 
 def add_contact(
@@ -38,8 +41,8 @@ def add_contact(
     rng: np.random.Generator,
     *,
     gap: float = 1e-4,
-    near: float = 1e-3,
-    within: float = 0.1,
+    near: float = TOUCHING,
+    within: float = DEFAULT_MARGIN,
 ) -> Array | None:
     """Find a configuration ``(nq,)`` in which one more pair of shapes of robot and object touches, or None.
 
@@ -66,7 +69,7 @@ def add_contact(
     for pair in contacts["pair"][~np.isin(contacts["pair"], touching)].tolist():
         if pair not in others:
             others.append(pair)
-        if len(others) == _NEAREST:
+        if len(others) == CHOICES:
             break
     if not others:
         return None
@@ -81,8 +84,8 @@ def bring_to_touch(
     pairs: NDArray[np.integer],
     *,
     gap: float = 1e-4,
-    near: float = 1e-3,
-    within: float = 0.1,
+    near: float = TOUCHING,
+    within: float = DEFAULT_MARGIN,
 ) -> Array | None:
     """A configuration ``(nq,)`` near by in which pairs of shapes of robot and object touch, by Gauss-Newton steps of
     the joints within their limits; None where there is none, or where something else penetrates.
@@ -98,7 +101,7 @@ def bring_to_touch(
     lower, upper = joint_limits(model)
     here = np.array(q)
     margin = within
-    for _ in range(_ITERATIONS):
+    for _ in range(STEPS):
         contacts = _between(model, here, object, margin)
         chosen = [
             int(np.flatnonzero(contacts["pair"] == p)[0]) for p in pairs if p in contacts["pair"]
