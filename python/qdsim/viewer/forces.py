@@ -8,17 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.planning.drawing.style import STYLE
 from qdsim.step import Step
+from qdsim.viewer.surfaces import AROUND
 
 __all__ = ["Forces", "cone_lines", "forces_of"]
 
 Array = npt.NDArray[np.float64]
-
-_SHOWN = 1e-3
-"""Forces below this share of the largest one are left out."""
-
-_RAYS = 12
-"""Lines of a friction cone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +44,7 @@ def forces_of(step: Step, objects: Collection[int]) -> Forces:
     frames = np.asarray(contacts["frame"], dtype=np.float64).reshape(-1, 3, 3)
     forces = np.einsum("nij,ni->nj", frames, np.asarray(contacts["force"])[:, :3])
     sizes = np.linalg.norm(forces, axis=1)
-    kept = sizes > _SHOWN * sizes.max(initial=0.0)
+    kept = sizes > STYLE.faint * sizes.max(initial=0.0)
     pressed = np.isin(contacts["body_a"], list(objects)) & ~np.isin(
         contacts["body_b"], list(objects)
     )
@@ -62,10 +58,11 @@ def forces_of(step: Step, objects: Collection[int]) -> Forces:
 
 
 def arrows(forces: Forces, typical: float, length: float) -> Array:
-    """``(n, 2, 3)`` ends of arrows, the head at the contact; a force of ``typical`` N is ``length`` m long, others by
-    the root of their ratio."""
+    """``(n, 2, 3)`` ends of arrows, the head at the contact, that of a force of ``typical`` N ``length`` m long."""
     sizes = np.linalg.norm(forces.forces, axis=1)
-    scale = length * np.clip(np.sqrt(sizes / typical), 0.3, 1.6) / np.maximum(sizes, 1e-300)
+    scale = np.array([length * STYLE.force(size, typical) for size in sizes]) / np.maximum(
+        sizes, 1e-300
+    )
     return np.stack([forces.points - scale[:, None] * forces.forces, forces.points], axis=1)
 
 
@@ -78,7 +75,7 @@ def cone_lines(forces: Forces, length: float) -> Array:
     first = np.cross(normal, helper)
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     second = np.cross(normal, first)
-    angle = np.linspace(0.0, 2.0 * np.pi, _RAYS, endpoint=False)
+    angle = np.linspace(0.0, 2.0 * np.pi, AROUND // 4, endpoint=False)
     around = (
         np.cos(angle)[None, :, None] * first[:, None]
         + np.sin(angle)[None, :, None] * second[:, None]

@@ -31,17 +31,11 @@ Array = npt.NDArray[np.float64]
 _SMOOTHED = "#1E6FB8"
 """Forces of a smoothed step, which act at a distance."""
 
-_LARGER = 1.03
-"""Outlines of the goal lie outside of the object that is there."""
-
 _SHADE = 0.8
 """The darker half of two-coloured objects."""
 
 LAYERS = ("forces", "cones", "goal", "tree", "ground")
 """What a page can hide."""
-
-_ARROW, _CONE = 0.22, 0.06
-"""Lengths beside the size of what is seen: of the arrow of a typical force, of a friction cone."""
 
 
 class Scene:
@@ -67,6 +61,7 @@ class Scene:
         self._solid: list[tuple[Any, float | None]] = []
         self._dragged: list[tuple[int, Any]] = []
         self._lift = roles.lift
+        self._ball = STYLE.arrow * roles.size / 32.0  # radius of an arrow, and of a node
         scene.set_up_direction(tuple(roles.up))
         self._layers = {name: scene.add_frame(f"/{name}", show_axes=False) for name in LAYERS}
         self._light()
@@ -111,11 +106,10 @@ class Scene:
             )
 
     def _widths(self) -> dict[str, float]:
-        size = self._roles.size
         return {
-            "shaft_radius": 0.006 * size,
-            "head_radius": 0.014 * size,
-            "head_length": 0.035 * size,
+            "shaft_radius": self._ball,
+            "head_radius": 2.0 * self._ball,
+            "head_length": 6.0 * self._ball,
         }
 
     # ------------------------------------------------------------------------------------------ the model
@@ -151,7 +145,7 @@ class Scene:
                 name,
                 surface.vertices.astype(np.float32),
                 toned(colour),
-                point_size=0.01 * self._roles.size,
+                point_size=2.0 * self._ball,
                 point_shape="circle",
                 **place,
             )
@@ -181,7 +175,7 @@ class Scene:
                 name,
                 (scale * surface.lines).astype(np.float32),
                 toned(colour),
-                thickness=1.5,
+                thickness=2.0 * STYLE.line,
                 thickness_units="screen",
             )
 
@@ -258,10 +252,10 @@ class Scene:
             assert forces is not None
             forces = replace(forces, points=forces.points + self._lift)
             typical = self.typical or float(np.median(np.linalg.norm(forces.forces, axis=1)))
-            ends = arrows(forces, typical, _ARROW * self._roles.size)
+            ends = arrows(forces, typical, STYLE.arrow * self._roles.size)
             self._arrows[name].points = ends.astype(np.float32)
             if name == "exact":
-                lines = cone_lines(forces, _CONE * self._roles.size)
+                lines = cone_lines(forces, 8.0 * self._ball)
                 self._cones.points = lines.astype(np.float32)
         self._arrows[name].visible = shown
         if name == "exact":
@@ -288,10 +282,10 @@ class Scene:
         pos, rot = self._model.body_poses(goal)
         lines = []
         for b, surface, own, quat in self._drawn:
-            points = _LARGER * surface.lines @ rotation_matrix(quat).T + own
+            points = (1.0 + STYLE.apart) * surface.lines @ rotation_matrix(quat).T + own
             lines.append(points @ rot[b].T + pos[b])
         if lines:
-            self._lines("/goal/edges", np.concatenate(lines), GOAL, 2.5)
+            self._lines("/goal/edges", np.concatenate(lines), GOAL, 2.0)
 
     def draw_tree(self, tree: Branches, clicked: Callable[[int], None]) -> None:
         """Edges, the way to the goal with its changes of grasp, and nodes that can be clicked.
@@ -300,7 +294,6 @@ class Scene:
             tree: what is drawn.
             clicked: is told the number of a node.
         """
-        size = self._roles.size
         if len(tree.plain):
             self._lines("/tree/edges", tree.plain + self._lift, LIMBS[0], 1.0)
         if len(tree.chosen):
@@ -310,10 +303,10 @@ class Scene:
                 "/tree/regrasps",
                 (tree.regrasps + self._lift).astype(np.float32),
                 toned(rgb(REGRASP)),
-                point_size=0.012 * size,
+                point_size=2.0 * self._ball,
                 point_shape="diamond",
             )
-        ball = need("trimesh").creation.icosphere(1, 0.007 * size)
+        ball = need("trimesh").creation.icosphere(1, self._ball)
         nodes = self._scene.add_batched_meshes_simple(
             "/tree/nodes",
             np.asarray(ball.vertices, dtype=np.float32),
@@ -329,7 +322,7 @@ class Scene:
             name,
             np.asarray(segments, dtype=np.float32),
             toned(rgb(colour)),
-            thickness=thickness,
+            thickness=thickness * STYLE.line,
             thickness_units="screen",
         )
 

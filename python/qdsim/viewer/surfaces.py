@@ -13,11 +13,11 @@ from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.viewer.needs import need
 
-__all__ = ["Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
+__all__ = ["AROUND", "Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
 
 Array = npt.NDArray[np.float64]
 
-_AROUND = 48
+AROUND = 48
 """Corners of a circle."""
 
 _SHARP = math.radians(25.0)
@@ -62,14 +62,14 @@ def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
     if geom.type == "box":
         return _of(creation.box(2.0 * size), _box_edges(size), flat=True)
     if geom.type == "capsule":
-        made = creation.capsule(2.0 * size[1], size[0], count=(_AROUND // 2, _AROUND // 2))
+        made = creation.capsule(2.0 * size[1], size[0], count=(AROUND // 2, AROUND // 2))
         return _of(made, _capsule_lines(size[0], size[1]), flat=False)
     if geom.type == "cylinder":
-        made = creation.cylinder(size[0], 2.0 * size[1], sections=_AROUND)
+        made = creation.cylinder(size[0], 2.0 * size[1], sections=AROUND)
         return _of(made, _cylinder_lines(size[0], size[1]), flat=True)
     radii = np.full(3, size[0]) if geom.type == "sphere" else size
     # Rings and meridians along the axes, where shades meet.
-    ball = creation.uv_sphere(1.0, count=(25, _AROUND))
+    ball = creation.uv_sphere(1.0, count=(25, AROUND))
     circles = np.concatenate([_circle(axis) for axis in range(3)])
     return Surface(ball.vertices * radii, _faces(ball), circles * radii, False)
 
@@ -87,7 +87,7 @@ def bar(start: Array, end: Array, radius: float) -> Surface:
 
 def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
     """A disc as thick as twice ``half``, with a spoke and a rim that show how it turns."""
-    made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * _AROUND)
+    made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * AROUND)
     turn = _frame(normal)
     top = np.array([0.0, 0.0, half])
     rim = _circle(2) * [radius, radius, 0.0] + top
@@ -101,7 +101,7 @@ def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array
     along = end - start
     side = np.cross(normal, along / np.linalg.norm(along))
     forward = np.cross(side, normal)
-    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, _AROUND // 2 + 1)[:, None]
+    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, AROUND // 2 + 1)[:, None]
     cap = radius * (np.cos(angle) * forward + np.sin(angle) * side)
     outline = np.concatenate([end + cap, start - cap])
     n = len(outline)
@@ -161,8 +161,8 @@ def _mesh(model: Model, geom: Geom) -> Surface:
 
 def _circle(axis: int, height: float = 0.0) -> Array:
     """The unit circle about an axis, at a height along it, as segments."""
-    angle = np.linspace(0.0, 2.0 * math.pi, _AROUND + 1)
-    points = np.empty((_AROUND + 1, 3))
+    angle = np.linspace(0.0, 2.0 * math.pi, AROUND + 1)
+    points = np.empty((AROUND + 1, 3))
     points[:, axis] = height
     points[:, (axis + 1) % 3] = np.cos(angle)
     points[:, (axis + 2) % 3] = np.sin(angle)

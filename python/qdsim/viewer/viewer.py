@@ -39,8 +39,8 @@ __all__ = ["Viewer"]
 
 Array = npt.NDArray[np.float64]
 
-_ANGLE, _FLAT_ANGLE = math.radians(30.0), math.radians(7.0)
-"""Of the first view, from top to bottom: of models in space, and of flat ones, which are seen nearly without perspective."""
+_ANGLE = math.radians(30.0)
+"""Of the first view, from top to bottom."""
 
 
 class Viewer:
@@ -91,7 +91,7 @@ class Viewer:
             tuple(roles.centre),
             tuple(roles.up),
         )
-        camera.fov = _FLAT_ANGLE if roles.flat is not None else _ANGLE
+        camera.fov = _angle(roles)
         self._scene = Scene(self._server.scene, model, roles)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._title(model.name)
@@ -337,7 +337,7 @@ class Viewer:
 def _first_eye(roles: Roles) -> Array:
     """``(3,)`` m, from where all of what is seen fits into the first view."""
     towards = roles.eye - roles.centre
-    half = math.tan(0.5 * (_ANGLE if roles.flat is None else _FLAT_ANGLE))
+    half = math.tan(0.5 * _angle(roles))
     distance = 0.6 * roles.size / half
     return np.asarray(roles.centre + distance * towards / np.linalg.norm(towards))
 
@@ -368,3 +368,8 @@ def _silence() -> Iterator[None]:
     """viser prints where it listens, and that it has stopped."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
+
+
+def _angle(roles: Roles) -> float:
+    """Of the first view; what is flat is seen nearly without perspective."""
+    return _ANGLE if roles.flat is None else 0.25 * _ANGLE

@@ -19,9 +19,6 @@ __all__ = ["Link", "links_of"]
 _ROD = 0.04
 """Radius of rods beside the longest of them."""
 
-_THINNER = 0.97
-"""Width of a link beside the spheres that it joins."""
-
 
 @dataclass(frozen=True, eq=False)
 class Link:
@@ -80,7 +77,7 @@ def _bars(
     ends = [(chain[-1], (pos, chain[-1][1])) for pos in children]
     for (p, r), (s, t) in [*pairwise(chain), *ends]:
         if np.linalg.norm(s - p) > STYLE.corner:
-            yield Link(body, p, s, _THINNER * min(r, t))
+            yield Link(body, p, s, (1.0 - STYLE.apart) * min(r, t))
 
 
 def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:

@@ -11,7 +11,7 @@ from qdsim.array_type import Array
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import channels
-from qdsim.planning.drawing.style import PRESSURES
+from qdsim.planning.drawing.style import PRESSURES, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def draw_patches(
             [pieces[i] for i in order],
             facecolors=colours[order],
             edgecolors=colours[order],
-            linewidths=0.6,
+            linewidths=STYLE.line,
             alpha=alpha,
         )
         collection.set_zorder(5)

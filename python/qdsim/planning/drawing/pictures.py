@@ -42,6 +42,7 @@ from qdsim.planning.drawing.style import (
     PAPER,
     QUIET,
     REGRASP,
+    STYLE,
 )
 from qdsim.planning.drawing.words import left_text
 from qdsim.planning.plans.plan import Plan, ReplayResult, model_of
@@ -70,9 +71,6 @@ __all__ = [
     "write_motion",
     "write_movie",
 ]
-
-_LENGTH = 0.1
-"""m a radian: what a turn is worth beside a shift, where key frames are chosen."""
 
 # -------------------------------------------------------------------- key frames
 
@@ -109,7 +107,7 @@ def key_frames(
 def _ways(plan: Plan, model: Model) -> tuple[list[tuple[int, int]], Array]:
     """Every frame, and how far the object has moved by then (m; of turns, a point on its side)."""
     space = ObjectSpace(model, plan.object)
-    scale = np.where(space.rotation, _LENGTH, 1.0)
+    scale = space.scale(plan.position_tolerance / plan.rotation_tolerance)
     frames, ways, way = [], [], 0.0
     for k, segment in enumerate(plan.segments):
         frames.append((k, 0))
@@ -216,7 +214,7 @@ def _mark_regrasp(ax: Axes, scene: PlanarScene | SpatialScene, before: Array) ->
     scene.draw(ax, before, robot="ghost")
     for spine in ax.spines.values():
         spine.set_color(REGRASP)
-        spine.set_linewidth(1.8)
+        spine.set_linewidth(2.0 * STYLE.line)
 
 
 def _how_grasps_change(plan: Plan) -> str:
@@ -249,8 +247,10 @@ def force_scale(
         for s in taken
         for _, force in scene.pushes(s)
     ]
-    strong = [f for f in sizes if f > 1e-3]
-    return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
+    strong = [f for f in sizes if f > STYLE.faint * max(sizes)]
+    return float(np.quantile(strong, 0.9)) if strong else 1.0, STYLE.arrow * float(
+        np.min(high - low)
+    )
 
 
 def _goal(plan: Plan, model: Model) -> Array:
@@ -299,18 +299,20 @@ def _draw_progress(right: Any, tree: Tree) -> None:
     shift, turn = tree.errors[0]
     curves = [
         ("distance", "distance (m)", tree.distance[0], INK, 2.0, None),
-        ("position_error", "position error (m)", shift, LIMBS[0], 1.3, task.position_tolerance),
-        ("rotation_error", "rotation error (rad)", turn, LIMBS[1], 1.3, task.rotation_tolerance),
+        ("position_error", "position error (m)", shift, LIMBS[0], 1.0, task.position_tolerance),
+        ("rotation_error", "rotation error (rad)", turn, LIMBS[1], 1.0, task.rotation_tolerance),
     ]
     for name, label, first, color, width, tolerance in curves[: 2 + task.space.rotation.any()]:
         curve = np.concatenate([[first], records[name]])
-        right.step(iteration, curve, where="post", color=color, linewidth=width, label=label)
+        right.step(
+            iteration, curve, where="post", color=color, linewidth=width * STYLE.line, label=label
+        )
         if tolerance is not None:
-            right.axhline(tolerance, color=color, linestyle=":", linewidth=1.0)
+            right.axhline(tolerance, color=color, linestyle=":", linewidth=STYLE.line)
     right.set_yscale("log")
     right.set_xlabel("iteration (subgoals)", color=INK)
     right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK, pad=26)
-    right.grid(True, color=GRID, linewidth=0.8)
+    right.grid(True, color=GRID, linewidth=STYLE.line)
     right.legend(frameon=False, fontsize=9, loc="lower center", ncol=3, bbox_to_anchor=(0.5, 1.0))
     for side in ("top", "right"):
         right.spines[side].set_visible(False)
@@ -343,11 +345,13 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         (chosen if i in on_path else plain).extend(np.stack([line[:-1], line[1:]], axis=1))
     if plain:
         ax.add_collection3d(
-            collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
+            collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=STYLE.line, alpha=0.5)
         )
     ax.scatter(*nodes.T, s=5, color=LIMBS[0], alpha=0.5, linewidths=0, depthshade=False)
     if chosen:
-        ax.add_collection3d(collections.Line3DCollection(chosen, colors=FORCE, linewidths=2.4))
+        ax.add_collection3d(
+            collections.Line3DCollection(chosen, colors=FORCE, linewidths=2.0 * STYLE.line)
+        )
     regrasps = [i for i in sorted(on_path) if tree.kind[i] == EdgeKind.REGRASP]
     if regrasps:
         ax.scatter(
@@ -356,7 +360,7 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
             marker="D",
             color=REGRASP,
             edgecolors=PAPER,
-            linewidths=0.8,
+            linewidths=STYLE.line,
             depthshade=False,
             label="regrasp on the path",
         )
@@ -373,7 +377,7 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
         axis.pane.set_facecolor(FLOOR)
         axis.pane.set_edgecolor(FRAME)
-        axis._axinfo["grid"].update(color=GRID, linewidth=0.6)
+        axis._axinfo["grid"].update(color=GRID, linewidth=STYLE.line)
         axis.set_major_locator(need("matplotlib.ticker").MaxNLocator(5))
     ax.tick_params(labelsize=8)
     ax.view_init(elev=20, azim=-58)

@@ -16,7 +16,6 @@ from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.style import (
-    DASHES,
     FLOOR,
     FORCE,
     FRAME,
@@ -48,9 +47,6 @@ __all__ = [
     "prepare_axes",
     "save_figure",
 ]
-
-_TOUCHING = 0.05
-"""m; pairs that push each other in a step are nearer than this after it."""
 
 
 def need(module: str) -> Any:
@@ -114,10 +110,9 @@ def arrow(
 ) -> None:
     """A force as an arrow whose head is at its point; nothing for one that is small beside others."""
     size = float(np.hypot(*force))
-    if size < max(0.05 * largest, 0.02 * typical) or size == 0.0:
+    if size <= STYLE.faint * max(largest, typical):
         return
-    shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
-    shown = min(shown, _room(ax, point, -force / size))
+    shown = min(length * STYLE.force(size, typical), _room(ax, point, -force / size))
     effects = need("matplotlib.patheffects")
     ax.annotate(
         "",
@@ -127,11 +122,11 @@ def arrow(
         arrowprops={
             "arrowstyle": "-|>,head_width=0.28,head_length=0.5",
             "color": FORCE,
-            "linewidth": 2.0,
+            "linewidth": 2.0 * STYLE.line,
             "shrinkA": 0,
             "shrinkB": 0,
             "mutation_scale": 12,
-            "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
+            "path_effects": [effects.withStroke(linewidth=4.0 * STYLE.line, foreground=PAPER)],
         },
     )
 
@@ -162,7 +157,7 @@ def contact_points(model: Model, step: Step) -> Array:
         b = contacts[side]
         local = np.einsum("nji,nj->ni", r0[b], contacts["pos"] + sign * half - p0[b])
         moved += 0.5 * (p1[b] + np.einsum("nij,nj->ni", r1[b], local))
-    fresh = model.collide(step.q_next, _TOUCHING)
+    fresh = model.collide(step.q_next)
     for i, pair in enumerate(contacts["pair"]):
         same = fresh["pos"][fresh["pair"] == pair]
         if len(same):
@@ -286,8 +281,8 @@ class PlanarScene:
         style = {
             "fill": False,
             "edgecolor": GOAL,
-            "linestyle": DASHES,
-            "linewidth": 1.2,
+            "linestyle": "--",
+            "linewidth": STYLE.line,
             "zorder": 1,
         }
         for b, centre, radius in self.circles:
@@ -295,7 +290,9 @@ class PlanarScene:
                 p = (pos[b] + rot[b] @ centre)[self.axes]
                 ax.add_patch(patches.Circle(p, radius, **style))
                 tip = p + radius * rot[b][self.axes, self.axes[0]]
-                ax.plot(*zip(0.4 * p + 0.6 * tip, tip), color=GOAL, linewidth=2.0, zorder=6)
+                ax.plot(
+                    *zip(0.4 * p + 0.6 * tip, tip), color=GOAL, linewidth=2.0 * STYLE.line, zorder=6
+                )
         for b, corners in self.boxes:
             if b == self.object:
                 p = (pos[b] + corners @ rot[b].T)[:, self.axes]
@@ -346,7 +343,7 @@ class PlanarScene:
             corners = [at - along, at + along, at + along - below, at - along - below]
             ax.add_patch(
                 patches.Polygon(
-                    corners, facecolor=FLOOR, edgecolor=QUIET, linewidth=1.0, zorder=0.5
+                    corners, facecolor=FLOOR, edgecolor=QUIET, linewidth=STYLE.line, zorder=0.5
                 )
             )
 
@@ -360,7 +357,12 @@ class PlanarScene:
             p = (pos[b] + rot[b] @ centre)[self.axes]
             ax.add_patch(
                 patches.Circle(
-                    p, radius, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                    p,
+                    radius,
+                    facecolor=OBJECT,
+                    edgecolor=OBJECT_DARK,
+                    linewidth=2.0 * STYLE.line,
+                    zorder=2,
                 )
             )
             # A darker half and a spoke, so that the angle is seen at a glance.
@@ -376,7 +378,13 @@ class PlanarScene:
                 )
             )
             tip = p + radius * rot[b][self.axes, self.axes[0]]
-            ax.plot(*zip(p, tip), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5)
+            ax.plot(
+                *zip(p, tip),
+                color=INK,
+                linewidth=2.0 * STYLE.line,
+                solid_capstyle="round",
+                zorder=2.5,
+            )
             ax.plot(*p, "o", color=INK, markersize=4.5, zorder=2.6)
         for body, corners in self.boxes:
             if body != b:
@@ -384,12 +392,21 @@ class PlanarScene:
             p = (pos[b] + corners @ rot[b].T)[:, self.axes]
             ax.add_patch(
                 patches.Polygon(
-                    p, closed=True, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                    p,
+                    closed=True,
+                    facecolor=OBJECT,
+                    edgecolor=OBJECT_DARK,
+                    linewidth=2.0 * STYLE.line,
+                    zorder=2,
                 )
             )
             centre, right = p.mean(axis=0), 0.5 * (p[0] + p[3])
             ax.plot(
-                *zip(centre, right), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5
+                *zip(centre, right),
+                color=INK,
+                linewidth=2.0 * STYLE.line,
+                solid_capstyle="round",
+                zorder=2.5,
             )
             ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
 
@@ -404,7 +421,7 @@ class PlanarScene:
                 if self.limb.get(b) == limb
             ]
             if ghost:
-                line = {"color": colour, "alpha": 0.8 * alpha, "linewidth": 1.1, "zorder": 3}
+                line = {"color": colour, "alpha": 0.8 * alpha, "linewidth": STYLE.line, "zorder": 3}
                 for p, radius in joints:
                     ax.add_patch(
                         patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line)
@@ -432,7 +449,7 @@ class PlanarScene:
                         radius,
                         facecolor=INK if k == 0 and len(joints) > 1 else colour,
                         edgecolor=PAPER,
-                        linewidth=0.8,
+                        linewidth=STYLE.line,
                         alpha=alpha,
                         zorder=5,
                     )

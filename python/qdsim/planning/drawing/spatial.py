@@ -19,7 +19,6 @@ from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.planar import arrow, contact_points, need, prepare_axes
 from qdsim.planning.drawing.solids import Solid, link_solids, solids_of
 from qdsim.planning.drawing.style import (
-    DASHES,
     FLOOR,
     GOAL,
     GROUND,
@@ -203,7 +202,7 @@ class SpatialScene:
             if self.kind[b] == "object":
                 outlines.append(_hull((pos[b] + solid.corners @ rot[b].T) @ self.view[:2].T))
         collection = need("matplotlib.collections").PolyCollection(
-            outlines, facecolors="none", edgecolors=GOAL, linestyles=[DASHES], linewidths=1.0
+            outlines, facecolors="none", edgecolors=GOAL, linestyles="--", linewidths=STYLE.line
         )
         collection.set_zorder(6)
         ax.add_collection(collection)
@@ -272,7 +271,7 @@ class SpatialScene:
         order = np.argsort(faces.depth, kind="stable")
         colours = faces.colours[order]
         collection = need("matplotlib.collections").PolyCollection(
-            faces.corners[order], facecolors=colours, edgecolors=colours, linewidths=0.6
+            faces.corners[order], facecolors=colours, edgecolors=colours, linewidths=STYLE.line
         )
         collection.set_zorder(zorder)
         ax.add_collection(collection)

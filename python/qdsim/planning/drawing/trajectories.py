@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qdsim.planning.drawing.planar import new_figure, save_figure
-from qdsim.planning.drawing.style import GRID, INK, LIMBS, PAPER
+from qdsim.planning.drawing.style import GRID, INK, LIMBS, PAPER, STYLE
 
 if TYPE_CHECKING:
     from qdsim.planning.tracking.impc import ImpcResult
@@ -49,7 +49,7 @@ def draw_convergence(results: Mapping[str, ImpcResult], path: str | os.PathLike[
     for k, axis in enumerate(axes):
         axis.set_title(titles[k], fontsize=11, color=INK)
         axis.set_xlabel("iteration" if k == 0 else "time (s)", color=INK)
-        axis.grid(True, color=GRID, linewidth=0.8)
+        axis.grid(True, color=GRID, linewidth=STYLE.line)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     save_figure(figure, path, dpi=110, facecolor=PAPER)
