@@ -133,7 +133,7 @@ def start(model, robot):
 
 def squeeze(model, q):
     """The command that presses with one weight of the object at least and balances what it can of the weight."""
-    options = GripOptions(press=1.0, most=6.0, friction_use=0.6, near=2e-3, touch=2e-3, period=1e-6)
+    options = GripOptions(press=1.0, most=6.0, near=2e-3, period=1e-6)
     space = planning.ObjectSpace(model, "object")
     grip = Grip(model, "object", 0.04, options)
     return grip.command(q, np.zeros(space.size), lean=False).u

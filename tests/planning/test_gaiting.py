@@ -60,14 +60,14 @@ def test_pinch_presses_and_carries() -> None:
     """Two fingers hold a box in the air: each presses with its preload or what friction needs, and lifts half of
     the weight; springs are stretched by these forces over their stiffness."""
     model, q = pinch(height=0.05)
-    grip = Grip(model, "box", 0.05, GripOptions(press=0.5, friction_use=0.8, fingers=2))
+    grip = Grip(model, "box", 0.05, GripOptions(press=0.5, fingers=2))
     assert grip.weight == pytest.approx(5.0)
     made = grip.command(q, np.zeros(6))
     assert made.fingers == 2 and made.residual < 1e-2
-    # half of 5 N by a friction coefficient of 1, of which 0.8 are used, needs 3.125 N; the preload is 2.5 N
-    assert made.forces == pytest.approx([3.125, 3.125], rel=1e-2)
+    # half of 5 N by a friction coefficient of 1, of which 0.7 are used, needs 3.571 N; the preload is 2.5 N
+    assert made.forces == pytest.approx([2.5 / 0.7, 2.5 / 0.7], rel=1e-2)
     stretch = made.u - model.command_from(q)
-    assert stretch == pytest.approx(np.array([3.125, 2.5, -3.125, 2.5]) / 1000.0, rel=2e-2)
+    assert stretch == pytest.approx(np.array([2.5 / 0.7, 2.5, -2.5 / 0.7, 2.5]) / 1000.0, rel=2e-2)
     # and the step agrees: the box stays
     after = qdsim.step(model, q, made.u, qdsim.Options(h=0.1, epsilon=1e-3)).q_next
     assert np.abs(model.difference(after, q)).max() < 1e-4
@@ -202,7 +202,7 @@ def test_a_palm_that_an_arm_moves_is_no_finger() -> None:
 
 
 def test_bad_input(task: planning.Task) -> None:
-    for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
+    for change in ({"press": 0.0}, {"fingers": 0}, {"period": np.nan}):
         with pytest.raises(ValueError, match=next(iter(change))):
             GripOptions(**change)
     for change in ({"candidates": 0}, {"steps": 0}):

@@ -383,7 +383,6 @@ def test_tied_joints_are_refused():
         ("speed", ()),
         ("acceleration", -1.0),
         ("acceleration", math.nan),
-        ("shortcuts", -1),
         ("penetration", math.nan),
     ],
 )

@@ -26,7 +26,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
-from qdsim.planning.grasps.samplers.carrying import PRESSING
+from qdsim.planning.grasps.samplers.carrying import OFF, PRESSING
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.drives import lengths, shares
 from qdsim.planning.task.followers import folded
@@ -64,6 +64,8 @@ RESIDUAL = 0.3
 
 @former(
     removed={
+        "friction_use": "forces use seven tenths of the friction coefficients, as grasps that carry do",
+        "touch": "what is nearer than 1 mm touches",
         "closing_speed": "fingers come at 25 mm/s",
         "rate": "errors of the object go away at 8/s",
         "turn_speed": "objects turn by at most 0.6 rad/s; TransferOptions.speed slows executions down",
@@ -77,20 +79,16 @@ class GripOptions:
     Attributes:
         press: least normal force of a finger that touches, in weights of the object.
         most: largest normal force of a finger, in weights of the object.
-        friction_use: share of the friction coefficients that forces may use.
         near: m; fingers further away than this are left where they are,
         reach: m; but while a grasp closes, fingers up to this far come.
-        touch: m; what is nearer than this counts as touching.
         period: s, of the control.
         fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
     """
 
     press: float = 0.5
     most: float = 3.0
-    friction_use: float = 0.6
     near: float = 4e-3
     reach: float = 30e-3
-    touch: float = TOUCHING
     period: float = 0.02
     fingers: int | None = None
 
@@ -109,8 +107,6 @@ class GripOptions:
             fields(self, integer, "fingers", least=1)
         if self.most <= self.press:
             raise ValueError(f"most: expected more than press, got {self.most!r}")
-        if self.friction_use > 1.0:
-            raise ValueError(f"friction_use: expected at most 1, got {self.friction_use!r}")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -199,7 +195,7 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        keep = found["dist"] < SURE * self.options.touch
+        keep = found["dist"] < SURE * TOUCHING
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True
@@ -220,7 +216,7 @@ class Grip:
         Args:
             q: ``(nq,)`` configuration.
         """
-        found = self.contacts(q, self.options.touch)
+        found = self.contacts(q, TOUCHING)
         finger = self._fingers_of(found)
         return len(np.unique(finger[finger >= 0]))
 
@@ -283,7 +279,7 @@ class Grip:
         if lag is not None:
             delta = (1.0 + lag / given.period) * delta
         # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
-        touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, SURE)
+        touching = found["dist"] < TOUCHING * np.where(finger >= 0, 1.0, SURE)
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]
@@ -353,7 +349,7 @@ class Grip:
         Args:
             q: ``(nq,)`` configuration.
         """
-        return float(np.abs(self.downwards(q)).max(initial=0.0)) < self.options.touch
+        return float(np.abs(self.downwards(q)).max(initial=0.0)) < TOUCHING
 
     def is_carried(self, q: Array) -> bool:
         """Whether something other than the robot touches the object.
@@ -361,7 +357,7 @@ class Grip:
         Args:
             q: ``(nq,)`` configuration.
         """
-        return bool(np.any(self._surroundings(q)["dist"] < self.options.touch))
+        return bool(np.any(self._surroundings(q)["dist"] < TOUCHING))
 
     def _surroundings(self, q: Array) -> NDArray[np.void]:
         """Contacts of the object with what is no robot, as far as fingers reach."""
@@ -415,7 +411,7 @@ class Grip:
         if count == 0:
             return np.zeros(0), float(np.linalg.norm(load))
         C = Jo.T * self._torque_scale[:, None]
-        used = self.options.friction_use * scale
+        used = (1.0 - OFF) * scale
         normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         used[normals] = scale[normals]
         pressing = normals[finger >= 0]

@@ -21,6 +21,7 @@ from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.oddities import depth_in_walls
+from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import LEFT
@@ -181,7 +182,7 @@ class Routes:
         found: list[Stroke] = []
         for _ in range(TRIES):
             if not found:
-                found = [s for s in strokes.candidates(q, here=begins) if s.gain > strokes.worth]
+                found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
         self.want = "" if found else "no stroke found"
         return Edge("stroke", strokes=tuple(found)) if found else None
 
@@ -191,7 +192,7 @@ class Routes:
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
         found = None if found is None else strokes.that_can_be_left(found)
-        return found if found is not None and found.gain > strokes.worth else None
+        return found if found is not None and found.gain > TOUCHING else None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """The first segment of a new plan from where the object rests."""

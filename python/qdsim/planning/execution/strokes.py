@@ -22,6 +22,7 @@ from qdsim.planning.execution.loops.loop import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 
@@ -94,9 +95,6 @@ class StrokePlanner:
         load: N and Nm on the object while it moves along a displacement ``(size,)``, beside gravity and springs, that
             the fingers have to bear, as of a support that is not part of the model; None: nothing.
 
-    Attributes:
-        worth: m; what brings the object no nearer than this, turns times the task's length, is not worth a step.
-
     Raises:
         ValueError: if the task has no sampler.
     """
@@ -116,7 +114,6 @@ class StrokePlanner:
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
         grip = self.options.grip
-        self.worth = grip.touch
         # A step takes the object as far as fingers follow it; it is halved where fingers that go straight do not: one
         # that is almost stretched out bends by much for a little way.
         self._stride = grip.near / MOVING
@@ -196,9 +193,9 @@ class StrokePlanner:
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
         scale = task.space.scale(task.length)
         stride, line = self._stride, task.space.difference(aim, path[-1])
-        while len(inputs) < self.options.steps and MOVING * stride > 0.25 * self.worth:
+        while len(inputs) < self.options.steps and MOVING * stride > 0.25 * TOUCHING:
             left, count = self.distance(path[-1], aim), len(inputs)
-            if left < self.worth:
+            if left < TOUCHING:
                 break
             way = self.grip.towards(path[-1], aim, stride, line)
             asked = float(np.linalg.norm(way * scale))
@@ -298,7 +295,7 @@ def gait(
         if task.reached(q):
             break
         strokes = planner.candidates(q, here=not segments)
-        if not strokes or strokes[0].gain < planner.worth:
+        if not strokes or strokes[0].gain < TOUCHING:
             misses += 1
             if misses > TRIES:
                 return None
@@ -310,4 +307,4 @@ def gait(
     if not segments:  # it is there already
         nothing = np.empty((0, task.model.nu))
         segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
-    return plan_for(planner.task, segments, planner.task.options, planner.worth)
+    return plan_for(planner.task, segments, planner.task.options, TOUCHING)

@@ -201,7 +201,7 @@ def _middle(
         route = [*away, *back[::-1]]
         if all(space.clear(p, q, floor) for p, q in pairwise(route)):
             found = np.array(route)
-            return _shortened(space, found, floor, options.shortcuts, rng), "opening"
+            return _shortened(space, found, floor, rng), "opening"
     from qdsim.planning.motion.ompl_search import rrt_connect
 
     begin = time.perf_counter()
@@ -213,15 +213,13 @@ def _middle(
             f"{space.obstacle(a, b, floor)}"
         )
     found = np.array([*away[:-1], *between, *back[-2::-1]])
-    return _shortened(space, found, floor, options.shortcuts, rng), "RRTConnect"
+    return _shortened(space, found, floor, rng), "RRTConnect"
 
 
-def _shortened(
-    space: RobotSpace, path: Array, floor: Array, tries: int, rng: np.random.Generator
-) -> Array:
+def _shortened(space: RobotSpace, path: Array, floor: Array, rng: np.random.Generator) -> Array:
     """The path with detours cut: random pairs of its points are joined where the straight line is free."""
     points = list(path)
-    for _ in range(tries):
+    for _ in range(len(path) * (len(path) - 1) // 2):
         if len(points) < 3:
             break
         lengths = np.array([space.length(p, q) for p, q in pairwise(points)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, former, integer, number, numbers
+from qdsim.arguments import fields, former, number, numbers
 from qdsim.planning.task.robot import TOUCHING
 
 __all__ = ["MotionOptions"]
@@ -13,6 +13,7 @@ __all__ = ["MotionOptions"]
 @former(
     removed={
         "resolution": "pairs that touch at an end may come 5e-5 m nearer between two checks",
+        "shortcuts": "paths of OMPL are shortened with as many tries as they have pairs of points",
         "range": "OMPL chooses how long edges may be",
     }
 )
@@ -28,7 +29,6 @@ class MotionOptions:
             ``model.actuated_q``.
         acceleration: likewise, rad/s^2 or m/s^2. Motions speed up and slow down on each straight piece and are
             at rest at its ends. None: any, joints move at constant speed between points.
-        shortcuts: random shortcuts tried on OMPL's path.
         penetration: m, deepest that an end may have; on the way from and to it, it may be as deep.
     """
 
@@ -36,7 +36,6 @@ class MotionOptions:
     time_limit: float = 10.0
     speed: float | tuple[float, ...] = 1.0
     acceleration: float | tuple[float, ...] | None = 5.0
-    shortcuts: int = 60
     penetration: float = TOUCHING
 
     def __post_init__(self) -> None:
@@ -44,4 +43,3 @@ class MotionOptions:
         fields(self, numbers, "speed", per="actuated DOF", above=0)
         fields(self, numbers, "acceleration", per="actuated DOF", above=0, or_none=True)
         fields(self, number, "clearance", "penetration", least=0)
-        fields(self, integer, "shortcuts", least=0)

@@ -155,7 +155,7 @@ class RRTOptions:
         """What motions to new grasps are asked for, None if they are not."""
         if self.motion_seconds is None:
             return None
-        return MotionOptions(time_limit=self.motion_seconds, shortcuts=0)
+        return MotionOptions(time_limit=self.motion_seconds)
 
     def replace(self, **changes: Any) -> RRTOptions:
         """The same options with some changed.

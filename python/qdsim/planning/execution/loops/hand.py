@@ -18,7 +18,7 @@ from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.robot import CONTACT_TOLERANCE
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, TOUCHING
 from qdsim.planning.tracking.arrival import PERIODS
 from qdsim.step import Options
 
@@ -205,7 +205,7 @@ class Hand:
             q = self.world.q
             down = self.grip.downwards(q)
             gap = float(np.linalg.norm(down))
-            if gap < SURE * self.grip.options.touch:
+            if gap < SURE * TOUCHING:
                 break
             along = down / gap
             back = self.grip.towards(q, pose, self.period) @ along
