@@ -11,10 +11,10 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.description import Body, Geom, Joint
 from qdsim.model import Model
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World, damping_of
 from qdsim.planning.task.robot import mass_metric
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["DrakeScene", "DrakeWorld"]
 

@@ -19,7 +19,7 @@ from qdsim.envs import Policy, deploy, published
 from qdsim.envs.deployment import _Robot, make_heavier
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, second_order
-from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.task.transfer_options import TransferOptions
 
 NAME = "qdsim/PlanarPushing-v0"
 

@@ -23,20 +23,18 @@ from qdsim.envs.rules import Rules, checked
 from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.plant import STILL, Plant, second_order
 from qdsim.planning.execution.strokes import GAINED
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
     import mujoco
 
 __all__ = ["Deployed", "deploy"]
 
-_LASTS = 0.6
-"""s that a push takes at least; faster, and the object goes on when the robot stops."""
 _PATIENCE = 4.0
 """s more that the command may be led on."""
 _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
@@ -284,7 +282,8 @@ class _Robot:
             return
         along = stroke / size
         length = float(along @ (held(moved.q)[0] - begin))
-        seconds = max(length / self.speed, _LASTS)
+        # faster than springs come to press and let go, and the object goes on when the robot stops
+        seconds = max(length / self.speed, 2.0 * SETTLE)
         rate = length / seconds
         for tick in range(round((seconds + _PATIENCE) / self.dt)):
             plant.advance(begin + (tick + 1) * self.dt * rate * along)

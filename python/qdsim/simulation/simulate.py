@@ -28,7 +28,6 @@ __all__ = ["simulate"]
 Law = Callable[[float, Array, Array], Any]
 """Something that depends on time, q and v."""
 
-_MOST_HALVINGS = 40
 _MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
 _UNITS = 1000  # of the progress bar
 
@@ -278,7 +277,7 @@ def _advance(course: _Course, left: float, accuracy: float | None) -> None:
             gap = max(gap, *(_hit(one, accuracy) for one in (first, second)))
             if gap <= accuracy:
                 break
-            if level >= _MOST_HALVINGS:
+            if 0.5**level <= ROUNDING:
                 raise RuntimeError(
                     f"accuracy: {accuracy:g} is not reached by a step of {h:.3g} s at {state.t} s"
                 )

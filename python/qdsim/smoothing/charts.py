@@ -14,7 +14,7 @@ from qdsim.model import Model
 
 __all__ = ["Chart"]
 
-_SMALL = np.finfo(np.float64).eps ** 0.25
+_SMALL = np.sqrt(np.sqrt(np.finfo(np.float64).eps))
 """rad, below which the series are exact to rounding: what they leave out is of fourth order."""
 
 

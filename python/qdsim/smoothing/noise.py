@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from qdsim.arguments import MOST_SEED
+from qdsim.arguments import MOST_HELD, MOST_SEED
 from qdsim.array_type import Array
 from qdsim.smoothing.densities import DENSITIES, Density
 from qdsim.smoothing.philox import raw_numbers
@@ -54,7 +54,8 @@ def draw(design: Design, density: Density, key: int, stream: int, dimension: int
     Sample i has the numbers i * dimension up to (i + 1) * dimension of its stream: more samples begin with
     the same ones. Small draws are kept: who plans asks for the same ones again and again.
     """
-    small = design.samples * dimension <= _SMALL
+    kept = _kept.cache_parameters()["maxsize"] or 1
+    small = kept * design.samples * dimension <= MOST_HELD
     make = _kept if small and DENSITIES.get(density.name) is density else _made
     return make(design, density, key, stream, dimension)
 
@@ -81,5 +82,4 @@ def _made(design: Design, density: Density, key: int, stream: int, dimension: in
     return samples
 
 
-_SMALL = 1 << 14
 _kept = lru_cache(maxsize=64)(_made)

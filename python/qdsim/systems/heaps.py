@@ -12,13 +12,14 @@ from qdsim.description import SceneBuilder
 from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import channels
+from qdsim.planning.drawing.colours import opaque
 from qdsim.planning.drawing.style import LIMBS, OBJECT
 from qdsim.systems.moving import DynamicSystem, Force, open_box, planar_body, still
 
 __all__ = ["brazil_nut", "brazil_nut_3d", "disks"]
 
-BLUES, ORANGE = [(*channels(name), 1.0) for name in LIMBS[:2]], (*channels(OBJECT), 1.0)
+BLUES = [opaque(name) for name in LIMBS[:2]]
+ORANGE = opaque(OBJECT)
 
 
 def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:

@@ -27,10 +27,10 @@ __all__ = [
 
 HELD, LOOSE = 2.5, 0.3
 """N, of the grip that holds a pencil and of the one that lets it turn,"""
-SLIP, NEAR = 0.2, 0.1
-"""rad, by which it turns each time, and from how far before that on the grip closes;"""
-REST, PERIOD, RAMP = 0.2, 0.5, 0.05
-"""s, before the first slip, from slip to slip, and in which the grip opens."""
+SLIP = 0.2
+"""rad, by which it turns each time; over the second half of that the grip closes;"""
+REST, PERIOD = 0.2, 0.5
+"""s, before the first slip, and from slip to slip; over a tenth of that the grip opens."""
 
 
 def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
@@ -209,9 +209,10 @@ def pencil(slips: int = 3) -> DynamicSystem:
     def tau(t: float, q: Array, v: Array) -> Array:
         slip = min(max(int((t - REST) / PERIOD), 0), max(slips - 1, 0))
         since = t - REST - slip * PERIOD
-        opened = np.clip([since / RAMP, (PERIOD - 0.1 - since) / RAMP], 0.0, 1.0).min()
+        ramp = PERIOD / 10
+        opened = np.clip([since / ramp, (PERIOD - since) / ramp - 2.0], 0.0, 1.0).min()
         left = (slip + 1) * SLIP - 2.0 * math.atan2(q[7], q[5])
-        grip = HELD - (HELD - LOOSE) * (slips > 0) * opened * min(max(left / NEAR, 0.0), 1.0)
+        grip = HELD - (HELD - LOOSE) * (slips > 0) * opened * min(max(2.0 * left / SLIP, 0.0), 1.0)
         forces = np.zeros(model.nv)
         forces[:2] = grip - v[0], -grip - v[1]
         return forces

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qdsim.description import Body, Geom
 from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT, TERRAIN
 
-__all__ = ["channels", "colour_of", "is_shown", "is_visual", "says_colour"]
+__all__ = ["channels", "colour_of", "is_shown", "is_visual", "opaque", "says_colour"]
 
 _UNSAID = (0.5, 0.5, 0.5)
 """MuJoCo's colour of geometries that have none of their own."""
@@ -61,10 +61,15 @@ def colour_of(
         colour = OBJECT
     elif kind[body] == "robot":
         colour = LIMBS[limb.get(body, 0) % len(LIMBS)]
-    return (*channels(colour), 1.0)
+    return opaque(colour)
 
 
 def channels(colour: str) -> tuple[float, float, float]:
     """Red, green and blue of ``#RRGGBB``, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
     return red, green, blue
+
+
+def opaque(colour: str) -> tuple[float, float, float, float]:
+    """Red, green, blue and opacity of ``#RRGGBB``, 0 to 1."""
+    return (*channels(colour), 1.0)

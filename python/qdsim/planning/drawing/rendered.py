@@ -14,7 +14,7 @@ from qdsim.array_type import Array
 from qdsim.description import Geom, HeightField
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import channels, colour_of, is_shown, says_colour
+from qdsim.planning.drawing.colours import channels, colour_of, is_shown, opaque, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
 from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.spatial import SpatialScene
@@ -196,7 +196,7 @@ def _compiled(scene: SpatialScene) -> Any:
                     type=mujoco.mjtGeom.mjGEOM_CAPSULE,
                     fromto=[*link.start.tolist(), *link.end.tolist()],
                     size=[link.radius, 0.0, 0.0],
-                    rgba=[*channels(LIMBS[scene.limb.get(b, 0) % len(LIMBS)]), 1.0],
+                    rgba=opaque(LIMBS[scene.limb.get(b, 0) % len(LIMBS)]),
                     group=_GROUPS["robot"],
                     contype=0,
                     conaffinity=0,
@@ -232,7 +232,7 @@ def _floors(spec: Any, mujoco: Any, scene: SpatialScene) -> None:
             pos=square.mean(axis=0).tolist(),
             quat=quat.tolist(),
             size=[half, half, 0.1 * half],
-            rgba=[*channels(GROUND), 1.0],
+            rgba=opaque(GROUND),
             group=_GROUPS["world"],
             contype=0,
             conaffinity=0,

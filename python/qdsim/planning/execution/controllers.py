@@ -31,13 +31,13 @@ from qdsim.planning.execution.loops.steering import (
     Straight,
 )
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.samplers.touching import tip_bodies
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.robot import lies_on_a_plane, object_weight
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import Predictor
 from qdsim.planning.tracking.preset import PERIOD, in_space

@@ -10,7 +10,7 @@ import numpy as np
 from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
-from qdsim.planning.execution.loops.hand import Hand
+from qdsim.planning.execution.loops.hand import LEAVING, Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, T, ramp
 from qdsim.planning.execution.loops.pursuit import along
 from qdsim.planning.execution.loops.steering import Steering
@@ -20,7 +20,6 @@ from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.robot import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
@@ -30,13 +29,11 @@ from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.progress import Update, away
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
 
-SHIFT = 0.2
-"""rad or m, furthest that grasps are moved with the object: commands go along in the joints, which is right for
-small moves only."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 """Motions between grasps of a robot that has no hand."""
 
@@ -236,10 +233,7 @@ class Execution:
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
-            moved = shifted(self.model, self.plan.object, start, here)
-            if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
-                start = moved
-            start[self.space.q] = here[self.space.q]
+            start = shifted(self.model, self.plan.object, start, here)
             # Where the springs do not get the robot out of the object, it stays where it was.
             fitted, good = self._placed(start)
             return fitted if good else here
@@ -311,7 +305,7 @@ class Execution:
         target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
         # critically damped joints are off their commands by the acceleration times the square of half their lag
-        swinging = MOTION.clearance / np.maximum(0.5 * self.plant.lag, SAME) ** 2
+        swinging = LEAVING.clearance / np.maximum(0.5 * self.plant.lag, SAME) ** 2
         limits = np.minimum(swinging, np.array(MOTION.acceleration, dtype=np.float64))
         options = dataclasses.replace(MOTION, acceleration=tuple(limits.tolist()))
         try:

@@ -32,7 +32,6 @@ from qdsim.planning.execution.simulators import (
     world_in_words,
 )
 from qdsim.planning.execution.strokes import GaitOptions, Stroke
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
 from qdsim.planning.plans.plan import Plan, plan_for
@@ -40,6 +39,7 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
 

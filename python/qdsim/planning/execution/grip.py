@@ -41,10 +41,7 @@ from qdsim.planning.task.robot import (
 )
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep"]
-
-SURE = 0.3
-"""Share of the distance that counts as touching at which any contact does, were it a finger's second one."""
+__all__ = ["LANDING", "MOVING", "RATE", "Grip", "GripOptions", "GripStep"]
 
 FINGERS = 3
 """That hold anything, if nothing else is said."""
@@ -195,7 +192,7 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        keep = found["dist"] < SURE * TOUCHING
+        keep = found["dist"] < TOUCHING
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True
@@ -278,8 +275,7 @@ class Grip:
         )
         if lag is not None:
             delta = (1.0 + lag / given.period) * delta
-        # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
-        touching = found["dist"] < TOUCHING * np.where(finger >= 0, 1.0, SURE)
+        touching = found["dist"] < TOUCHING
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]

@@ -11,11 +11,11 @@ from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
 from qdsim.model import Model
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World, damping_of
 from qdsim.planning.plans.trials import SECOND_ORDER
 from qdsim.planning.task.robot import GRAVITY, mass_metric
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["OwnPlant", "judging_options"]
 

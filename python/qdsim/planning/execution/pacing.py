@@ -16,7 +16,6 @@ import numpy as np
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
 from qdsim.planning.execution.plant import STILL
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
@@ -24,14 +23,13 @@ from qdsim.planning.task.robot import GRAVITY, lies_on_a_plane, mass_metric, str
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["drift", "matched_epsilon", "paced", "step_lengths"]
 
 LEAST_EPSILON = 1e-3
 PILOTS = 2
 """Plans that are made to see how fast the object goes."""
-STATIC_NODES = 4000
-"""Nodes that plans may need whose grasps change only where the object stays."""
 
 
 def paced(
@@ -72,9 +70,9 @@ def paced(
     force = given.force if base.force is None else base.force
     settings = base.replace(sub_steps=max(base.sub_steps, per_edge), force=force)
     if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
-        settings = settings.replace(
-            require_static_regrasps=True, max_nodes=max(settings.max_nodes, STATIC_NODES)
-        )
+        # plans need many nodes whose grasps change only where the object stays
+        nodes = max(settings.max_nodes, RRTOptions.max_nodes)
+        settings = settings.replace(require_static_regrasps=True, max_nodes=nodes)
     for pilot in range(PILOTS):
         if matched_epsilon(task.model, task.object, given, task.options.h, 1.0) is None:
             break

@@ -12,9 +12,9 @@ from qdsim.arguments import instance, spread
 from qdsim.array_type import Array
 from qdsim.description.contact_solver import SOLIMP, SOLREF
 from qdsim.model import Model
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import PlantError, World, damping_of
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
     import mujoco

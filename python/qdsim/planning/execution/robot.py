@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from qdsim.arguments import fields, number
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import PlantError, World
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["Robot", "RobotPlant"]
 

@@ -12,10 +12,11 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
-from qdsim.planning.execution.loops.loop import TRIES, Commands
+from qdsim.planning.execution.loops.loop import Commands
 from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner
+from qdsim.planning.execution.strokes import FORESEEN, GaitOptions, Stroke, StrokePlanner
+from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.plans.executable import LEAVE
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
@@ -30,8 +31,6 @@ __all__ = ["Edge", "Routes", "nearer"]
 
 NODES = 250
 """Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
-SEARCH = 0.5
-"""s, for a motion between two grasps of a new plan, where motions have been missing before."""
 GRASPS = 2
 """Strokes that count as one way on: each has a grasp that is drawn anew. A way on that gains nothing is given up after
 as many."""
@@ -235,7 +234,7 @@ def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) 
     near = nearer(task, execution.measured())
     planner = dataclasses.replace(planner, max_nodes=min(planner.max_nodes, NODES))
     if execution.missing_motions and planner.motion_seconds is None:
-        planner = dataclasses.replace(planner, motion_seconds=SEARCH)
+        planner = dataclasses.replace(planner, motion_seconds=FORESEEN.time_limit)
     try:
         tree = rrt(near, planner, rng=seed)
         plan = tree.plan(None if tree.reached else tree.best_node)

@@ -11,7 +11,7 @@ from qdsim.model import Model
 from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.robot import Robot
-from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.step import Options
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
+from qdsim.planning.execution.grip import LANDING, MOVING, Grip, GripOptions
 from qdsim.planning.execution.loops.hand import LEAVING
-from qdsim.planning.execution.loops.loop import TRIES
+from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
@@ -26,15 +26,12 @@ from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 
-__all__ = ["GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
-
-_CLOSING, _LANDING = 3, 8
-"""Steps of the model before and after a stroke's motion."""
+__all__ = ["FORESEEN", "GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _PARTS = 4
 """Shares of a stroke, to one of which it is known from where the fingers can leave."""
 
-_LEAVING = dataclasses.replace(LEAVING, time_limit=0.3)
+FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Motions between grasps, as far as is known before they are made."""
 
 GAINED = 0.3
@@ -187,7 +184,8 @@ class StrokePlanner:
             return True
 
         still = np.zeros(task.space.size)
-        for _ in range(_CLOSING):
+        # the fingers come to the object, and press
+        for _ in range(1 + round(self.grip.options.near / (LANDING * self._stride))):
             if not go(still, True):
                 break
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
@@ -240,7 +238,7 @@ class StrokePlanner:
             grasp = self.task.grasp(q, self.rng)
             try:
                 if grasp is not None:
-                    connect(self.task.model, q, grasp, _LEAVING, self.rng)
+                    connect(self.task.model, q, grasp, FORESEEN, self.rng)
                     return True
             except MotionError:
                 pass
@@ -258,7 +256,7 @@ class StrokePlanner:
         """To the goal where it is near, else down to what the object rests on."""
         task = self.task
         at_goal = task.errors(path[-1])[1] < 0.5 * task.rotation_tolerance
-        for _ in range(_LANDING):
+        for _ in range(self.options.steps):
             q = path[-1]
             way = (
                 self.grip.towards(q, task.goals.nearest(q), self._stride)

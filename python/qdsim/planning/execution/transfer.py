@@ -25,11 +25,11 @@ from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.ways import EXECUTED, Loop, chosen_word, mover_of, word_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.progress import Update, away, progress_bar
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.loops.steering import Following, Given, Planned
 from qdsim.planning.execution.strokes import GaitOptions
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["EXECUTED", "Loop", "chosen_word", "mover_of", "word_of"]
 

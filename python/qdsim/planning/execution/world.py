@@ -10,7 +10,6 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.loops.loop import LOOK
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.drives import robot_v, sharing, slopes
 from qdsim.planning.task.robot import (
     GRAVITY,
@@ -20,11 +19,9 @@ from qdsim.planning.task.robot import (
     mass_metric,
 )
 from qdsim.planning.task.space import ObjectSpace, as_slice
+from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["PlantError", "World", "damping_of"]
-
-FAR = 2.0
-"""How far away from its way, times how far the robot's parts are from it at most on that, an object is lost."""
 
 
 class PlantError(RuntimeError):
@@ -99,7 +96,7 @@ class World(abc.ABC):
     def watch(self, configurations: Array) -> None:
         """Call the object lost where it is far away from where it is in all ``configurations`` (n, nq).
 
-        Far is farther than any part of the robot is from it in these, twice. A door on its hinge is never lost.
+        Far is farther than any part of the robot is from it in these. A door on its hinge is never lost.
         """
         model, body = self.model, self.space.body
         way = np.array([model.body_pose(q, body)[0] for q in configurations])
@@ -111,7 +108,7 @@ class World(abc.ABC):
             for b in parts
         ]
         extent = float(np.linalg.norm(way - self._center, axis=1).max())
-        self._radius = extent + FAR * float(np.max(away, initial=0.0))
+        self._radius = extent + float(np.max(away, initial=0.0))
 
     def reset(self, q: Array) -> None:
         """At rest in ``q``."""

@@ -20,6 +20,7 @@ from qdsim.planning.task.least_squares import STEPS, room
 from qdsim.planning.task.robot import (
     bounding_radii,
     driven_bodies,
+    gap_slopes,
     joint_limits,
 )
 
@@ -171,19 +172,11 @@ class RobotSpace:
 
     def _openings(self, x: Array, reach: float) -> tuple[Array, Array]:
         """Distances of contacts nearer than ``reach`` and their derivatives by the joints ``(n, nu)``."""
-        model = self.model
         q = self.configurations(x)
-        contacts = model.collide(q, reach)
+        contacts = self.model.collide(q, reach)
         contacts = contacts[np.isin(contacts["pair"], self.pairs) & (contacts["dist"] < reach)]
-        pos, rot = model.body_poses(q)
-        rows = np.zeros((len(contacts), model.nu))
-        for row, c in zip(rows, contacts):
-            for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
-                body = int(c[side])
-                point = c["pos"] + 0.5 * sign * c["dist"] * c["frame"][0]
-                velocity = model.jacobian(q, body, rot[body].T @ (point - pos[body]))[:3]
-                row += sign * by_drives(model, c["frame"][0] @ velocity)
-        return np.asarray(contacts["dist"], dtype=np.float64), rows
+        gaps = np.asarray(contacts["dist"], dtype=np.float64)
+        return gaps, gap_slopes(self.model, q, contacts)
 
     def _opening_step(self, x: Array, rows: Array, wanted: Array, longest: float) -> Array:
         """The smallest step with ``rows dx >= wanted`` as far as bounds allow (soft constraints)."""

@@ -21,17 +21,16 @@ from qdsim.planning.task.robot import (
     strides,
 )
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.transfer_options import TransferOptions
 
-__all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "SPEED", "SUPPORT", "Trials"]
+__all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "Trials"]
 
 SEEDS = 3
 """Roll-outs of each edge."""
-SPEED = 0.1
-"""m/s, of the robot's parts in executions."""
 SETTLE = 0.3
 """s, in which springs come to press or let go, and what they move comes to rest."""
-SUPPORT = 0.5
-"""Friction coefficient of a plane that is not part of the model, in executions."""
+WORLD = TransferOptions()
+"""Pace of executions, and the friction of a plane that is not part of the model."""
 SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="soften")
 """Steps: nothing moves as far as the margin in one, and pairs beyond it are found if it does."""
 
@@ -87,7 +86,7 @@ def _in_time(model: Model, q: Array, knots: Array) -> Array:
     """Commands ``(n, nu)`` at small steps from the first of some ``(steps + 1, nu)``, the last one for a while longer."""
     h = SECOND_ORDER.h
     way = np.linalg.norm(np.diff(knots, axis=0) * strides(model, q), axis=1)
-    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / SPEED, h))))
+    times = np.concatenate(([0.0], np.cumsum(np.maximum(way / WORLD.speed, h))))
     at = h * np.arange(1, math.ceil((times[-1] + SETTLE) / h) + 1)
     return np.stack([np.interp(at, times, column) for column in knots.T], axis=1)
 
@@ -108,7 +107,9 @@ def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
         weight = np.zeros(model.nv)
         own_mass = mass_metric(model)[space.v]
         # per coordinate: the semi-axes of the friction ellipsoid
-        weight[space.v] = SUPPORT * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
+        weight[space.v] = (
+            WORLD.support_friction * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
+        )
         rubbing = p.joint_friction + per_joint(model, weight)
         values["joint_friction"] = (friction * mass)[:, None] * rubbing
     return values

@@ -17,6 +17,7 @@ from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import without_robot
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.search.tree import Tree
+from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
 
 __all__ = ["Guide", "guide"]
@@ -24,8 +25,6 @@ __all__ = ["Guide", "guide"]
 _GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
 """Clearance that the path keeps from obstacles, in lengths of the object, and how many branches of a tree may be
 spent on it. The widest clearance for which a path is found counts."""
-_TOUCH = 1e-3
-"""m, by which an object may penetrate what it lies on."""
 _LOOK, _REACH = 0.05, 0.3
 """Lengths of the object: the distance between poses of a path that are checked, and the longest branch of a tree."""
 _SHORTCUTS = 60
@@ -120,7 +119,7 @@ class _Space:
 
     def could_be(self, x: Array, gap: float = 0.0) -> bool:
         """Whether the object keeps the clearance ``gap`` there."""
-        return self.gap(x, gap + _TOUCH) >= gap - _TOUCH
+        return self.gap(x, gap + TOUCHING) >= gap - TOUCHING
 
     def free(self, a: Array, b: Array, gap: float) -> bool:
         """Whether it keeps the clearance ``gap`` on the straight line."""
@@ -141,7 +140,7 @@ def _connected(
 ) -> list[Array] | None:
     """A path with clearance ``gap``, or that of start and goal where it is smaller."""
     narrow = gap == 0.0
-    gap = max(0.0, min(gap, *(space.gap(x, gap + _TOUCH) for x in (space.start, space.goal))))
+    gap = max(0.0, min(gap, *(space.gap(x, gap + TOUCHING) for x in (space.start, space.goal))))
     trees = [[(space.start, -1)], [(space.goal, -1)]]
     for k in range(tries):
         here, there = trees[k % 2], trees[1 - k % 2]

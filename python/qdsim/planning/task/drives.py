@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from qdsim.array_type import ROUNDING, Array
 from qdsim.description import Coupling, Joint, TendonCoupling, Wrap
 from qdsim.model import Model
-from qdsim.planning.task.least_squares import least_squares_in_box, room
+from qdsim.planning.task.least_squares import STEPS, least_squares_in_box, room
 
 __all__ = [
     "check_joints_lead",
@@ -37,9 +37,6 @@ __all__ = [
     "sharing",
     "slopes",
 ]
-
-_CORRECTIONS = 5
-"""Of lengths that are not linear, as those of tendons through points."""
 
 T = TypeVar("T")
 
@@ -178,7 +175,7 @@ def put_lengths(model: Model, q: Array, wanted: Array) -> None:
         return
     rows, own = robot_q(model), robot_v(model)
     for here, length in zip(q, wanted):
-        for _ in range(_CORRECTIONS):
+        for _ in range(STEPS):  # of lengths that are not linear, as those of tendons through points
             left = length - lengths(model, here)
             if np.abs(left).max() <= 1e-12:
                 break

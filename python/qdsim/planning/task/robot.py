@@ -24,7 +24,7 @@ from qdsim.planning.task.drives import (
     sharing,
     slopes,
 )
-from qdsim.planning.task.followers import driven_joints, folded
+from qdsim.planning.task.followers import by_drives, driven_joints, folded
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "deepest",
     "driven_bodies",
     "force_reach",
+    "gap_slopes",
     "joint_limits",
     "levers",
     "lies_on_a_plane",
@@ -250,6 +251,23 @@ def deepest(model: Model, q: Array) -> tuple[float, str]:
 def soft_geoms(model: Model) -> NDArray[np.bool_]:
     """``(geoms,)`` which geometries press by a pressure field."""
     return np.array([geom.soft is not None for geom in model.description.geoms], dtype=bool)
+
+
+def gap_slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
+    """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
+    pos, rot = model.body_poses(q)
+    moved = robot_bodies(model)
+    found = np.zeros((len(contacts), model.nu))
+    for k, contact in enumerate(contacts):
+        # The normal points from a to b; the contact's place lies half way between the two surfaces.
+        normal, half = contact["frame"][0], 0.5 * contact["dist"]
+        for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
+            b = int(contact[side])
+            if moved[b]:
+                place = contact["pos"] + sign * half * normal
+                J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
+                found[k] += sign * (normal @ by_drives(model, J[:3]))
+    return found
 
 
 def near_pairs(model: Model, q: Array, gap: float) -> NDArray[np.void]:

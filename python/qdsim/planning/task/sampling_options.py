@@ -20,7 +20,7 @@ __all__ = ["SamplingOptions"]
         "spline": "noise is linear between knots",
         "small": "every other sample has three tenths of the noise",
         "moved": "a sample moves six of ten actuators",
-        "elites": "the mean is of six samples",
+        "elites": "the mean is of an eighth of the samples",
         "temperature": "it is a tenth of the standard deviation of the costs",
         "touch": "fingertips count as ten times squared lengths of the object",
     }

@@ -27,16 +27,13 @@ __all__ = ["SamplingMpc", "SamplingReport"]
 
 NOISE = 0.6
 """Motion of the fingertips by the noise at the end of the horizon, in radii of gyration of the object."""
-MOST = 0.25
-"""Largest noise of an actuator, as a share of its range."""
 KNOTS = 4
 """Knots of the noise over the horizon."""
 SMALL, MOVED = 0.3, 0.6
 """Factor on the noise of every other sample (large noise finds motions, small noise finishes them), and the
 probability that a sample moves an actuator at all."""
-ELITES, TEMPERATURE = 6, 0.1
-"""Samples in the mean of the cross-entropy method; temperature of path integral control, in standard deviations of
-the costs."""
+TEMPERATURE = 0.1
+"""Of path integral control, in standard deviations of the costs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -357,7 +354,9 @@ class _Search:
         """Weights (samples,) of the mean, which sum to one."""
         weights, finite = np.zeros(len(costs)), np.isfinite(costs)
         if self.how.options.method == "cem":
-            elite = np.argsort(costs, kind="stable")[: min(ELITES, np.count_nonzero(finite))]
+            elite = np.argsort(costs, kind="stable")[
+                : max(1, min(len(costs) // 8, np.count_nonzero(finite)))
+            ]
             weights[elite] = 1.0 / len(elite)
             return weights
         scale = max(TEMPERATURE * float(costs[finite].std()), 1e-300)
@@ -387,7 +386,7 @@ def _noise(task: Task, options: SamplingOptions) -> Array:
     size = object_size(task.model, task.space) or task.length
     noise = NOISE * size / np.maximum(levers(task.model, task.start), 1e-6) * gear
     lower, upper = task.command_bounds
-    return np.asarray(np.minimum(noise, MOST * (upper - lower)))
+    return np.asarray(np.minimum(noise, upper - lower))
 
 
 def _spline(knots: int, periods: int) -> Array:

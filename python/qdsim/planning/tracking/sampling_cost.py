@@ -14,10 +14,9 @@ from qdsim.planning.tracking.cost_model import CostModel
 
 __all__ = ["SamplingCost"]
 
-FREE, SEEN = 0.5, 10.0
-"""Distances of fingertips, in lengths of the object: nearer ones cost nothing, farther ones count as the second."""
-AWAY = 3.0
-"""An object is lost if its distance to the goal grows by more than this, in its lengths."""
+FREE, FAR = 0.5, 10.0
+"""Lengths of the object: fingertips that are nearer to it cost nothing; farther ones count as this far, and an object
+whose distance to the goal grows by more is lost."""
 TOUCH = 10.0
 """Weight of the fingertips' squared distances, in lengths of the object, at the end of the horizon."""
 PENALTY = 1e4
@@ -70,12 +69,12 @@ class SamplingCost:
         flat = q.reshape(-1, task.model.nq)
         away = np.linalg.norm(task.goals.difference(flat.T)[slides], axis=0)
         away = away.reshape(q.shape[:2])
-        return np.asarray(PENALTY * np.any(away > away[:, :1] + AWAY * task.length, axis=1))
+        return np.asarray(PENALTY * np.any(away > away[:, :1] + FAR * task.length, axis=1))
 
     def _gaps(self, q: Array, threads: int | None) -> Array:
         """Squared distances ``(samples,)`` of fingertips from the object, in its lengths, beyond what costs nothing."""
         length = self._task.length
-        distances = pair_distances(self._task.model, q, SEEN * length, threads=threads) / length
+        distances = pair_distances(self._task.model, q, FAR * length, threads=threads) / length
         total = np.zeros(len(q))
         for pairs in self._tips:
             total += np.maximum(distances[:, pairs].min(axis=1) - FREE, 0.0) ** 2

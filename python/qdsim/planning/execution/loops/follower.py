@@ -9,7 +9,6 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.pacing import matched_epsilon, step_lengths
 from qdsim.planning.execution.schedule import Schedule
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.world import World
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
@@ -23,6 +22,7 @@ from qdsim.planning.task.robot import (
 )
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.preset import stiff_kappa
 

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import LANDING, RATE, SURE, Grip, GripStep
-from qdsim.planning.execution.loops.loop import FAULTS, TRIES, Commands, Outcome, Record, World
+from qdsim.planning.execution.grip import LANDING, RATE, Grip, GripStep
+from qdsim.planning.execution.loops.loop import FAULTS, Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
-from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.resting import FALL, STILL_POSITION, STILL_ROTATION
+from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, TOUCHING
+from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.arrival import PERIODS
 from qdsim.step import Options
 
@@ -205,7 +206,7 @@ class Hand:
             q = self.world.q
             down = self.grip.downwards(q)
             gap = float(np.linalg.norm(down))
-            if gap < SURE * TOUCHING:
+            if gap < TOUCHING:
                 break
             along = down / gap
             back = self.grip.towards(q, pose, self.period) @ along

@@ -11,14 +11,12 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["FAULTS", "LOOK", "TRIES", "Commands", "Outcome", "Record", "Sample", "World", "ramp"]
+__all__ = ["FAULTS", "LOOK", "Commands", "Outcome", "Record", "Sample", "World", "ramp"]
 
 T = TypeVar("T")
 
 LOOK = 0.01
 """s between looks at where everything is: what is kept of a segment, and what is compared with its plan."""
-TRIES = 3
-"""How often what may fail by chance is tried: to draw a grasp, to let go of an object."""
 FAULTS = 5
 """Periods in a row in which a controller may have no answer, or fingers no hold."""
 

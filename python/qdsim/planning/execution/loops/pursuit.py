@@ -47,26 +47,17 @@ def pursue(
     """
     count = max(1, round(steering.period / world.timestep))
     period = count * world.timestep
-    time, idle, close, faults, nearest = 0.0, 0.0, 0, 0, np.inf
+    progress = _Progress(track, stall, settle)
+    time, faults = 0.0, 0
     while True:
         q = world.q
         if record.take(time, track.pose(track.phase), u):
             return "lost"
         if arrival.measure(q):
             return "arrived"
-        went, left = track.advance(q, period, steering.waits), track.left(q)
-        off = track.off(q, track.phase)
-        if track.schedule is not None and not off <= ASTRAY:
-            return f"off its way by {off:.1f} tolerances"
-        close = close + 1 if track.ended and left <= LEFT else 0
-        if track.schedule is not None and close >= PERIODS:
-            return "followed"
-        idle = 0.0 if went or left < nearest - NEARER else idle + period
-        nearest = left if left < nearest - NEARER else nearest
-        if track.schedule is not None and track.ended and idle > settle:
-            return "followed" if left <= 1.0 else f"ended {left:.1f} tolerances off"
-        if idle > stall:
-            return "followed" if left <= 1.0 else f"no progress for {stall:g} s"
+        went = track.advance(q, period, steering.waits)
+        if ended := progress.ended(q, period, went):
+            return ended
         u_next, fault = steering.command(q, world.v, u)
         if not np.isfinite(u_next).all():
             u_next, fault = u, "the command is not finite"
@@ -78,6 +69,44 @@ def pursue(
         for k in range(1, count + 1):
             yield np.asarray((1.0 - k / count) * u + (k / count) * u_next)
         u, time = u_next, time + period
+
+
+class _Progress:
+    """How far an object has come along an edge.
+
+    Args:
+        track: the edge.
+        stall, settle: as of :func:`pursue`.
+    """
+
+    def __init__(self, track: Track, stall: float, settle: float) -> None:
+        self.track, self._stall, self._settle = track, stall, settle
+        self._idle, self._close, self._nearest = 0.0, 0, np.inf
+
+    def ended(self, q: Array, period: float, went: bool) -> str:
+        """How the edge has ended with everything in ``q``, empty where it goes on.
+
+        Args:
+            q: ``(nq,)``.
+            period: s since the last time.
+            went: whether the phase went on.
+        """
+        track, along = self.track, self.track.schedule is not None
+        left, off = track.left(q), track.off(q, track.phase)
+        if along and not off <= ASTRAY:
+            return f"off its way by {off:.1f} tolerances"
+        self._close = self._close + 1 if track.ended and left <= LEFT else 0
+        if along and self._close >= PERIODS:
+            return "followed"
+        nearer = left < self._nearest - NEARER
+        self._nearest = left if nearer else self._nearest
+        self._idle = 0.0 if went or nearer else self._idle + period
+        over = along and track.ended and self._idle > self._settle
+        if not over and self._idle <= self._stall:
+            return ""
+        if left <= 1.0:
+            return "followed"
+        return f"ended {left:.1f} tolerances off" if over else f"no progress for {self._stall:g} s"
 
 
 def along(

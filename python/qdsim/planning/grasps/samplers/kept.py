@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from qdsim.array_type import Array
 from qdsim.batches.queries import checked_distances
 from qdsim.model import DEFAULT_MARGIN, Model
-from qdsim.planning.grasps.samplers.touching import CHOICES, RARELY, bring_to_touch, sides
+from qdsim.planning.grasps.samplers.touching import CHOICES, RARELY, TRIES, bring_to_touch, sides
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.drives import robot_q, sharing
 from qdsim.planning.task.followers import with_followers
@@ -18,9 +18,6 @@ from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
 
 __all__ = ["KeptGrasps", "with_kept"]
-
-_TRIES = 2
-"""Kept grasps that may fail before one is drawn anew."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +40,7 @@ class KeptGrasps:
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no grasp was found."""
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             if rng.random() < RARELY or len(self.grasps) == 0:
                 break
             found = self._kept(model, q, rng)

@@ -20,7 +20,6 @@ from qdsim.planning.grasps.samplers.touching import (
     bodies_touching,
     meeting_geoms,
     sides,
-    slopes,
     tip_bodies,
 )
 from qdsim.planning.task.drives import check_joints_lead, robot_joints
@@ -28,6 +27,7 @@ from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import PATIENCE, STEPS, least_squares_in_box, room
 from qdsim.planning.task.robot import (
     bounding_radii,
+    gap_slopes,
     joint_limits,
     moved_bodies,
     too_near,
@@ -276,7 +276,7 @@ class SurfaceSampler:
             active = contacts[np.append(others, nearest)]
             wanted = self.gap - active["dist"]
             here[rows] += least_squares_in_box(
-                slopes(model, here, active), wanted, *room(here[rows], lower, upper)
+                gap_slopes(model, here, active), wanted, *room(here[rows], lower, upper)
             )
             with_followers(model, here)
         return None

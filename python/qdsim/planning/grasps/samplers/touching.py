@@ -11,25 +11,27 @@ from qdsim.array_type import Array
 from qdsim.batches.queries import pair_distances
 from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.drives import check_joints_lead
-from qdsim.planning.task.followers import by_drives, with_followers
+from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.least_squares import STEPS, least_squares_in_box, room
-from qdsim.planning.task.robot import TOUCHING, joint_limits, near_pairs, robot_bodies
+from qdsim.planning.task.robot import TOUCHING, gap_slopes, joint_limits, near_pairs, robot_bodies
 
 __all__ = [
     "CHOICES",
     "RARELY",
+    "TRIES",
     "add_contact",
     "bodies_touching",
     "bring_to_touch",
     "meeting_geoms",
     "sides",
-    "slopes",
     "tip_bodies",
     "touched_bodies",
 ]
 
 CHOICES = 4
 """Nearest ones of what could be brought to touch that are looked at: more distant ones are rarely reached."""
+TRIES = 3
+"""How often what may fail by chance is tried, as drawing a grasp or letting go of an object."""
 RARELY = 0.1
 """Probability of a choice that is mostly worse, but sometimes the only one."""
 
@@ -111,7 +113,7 @@ def bring_to_touch(
         left = gap - contacts["dist"][chosen]
         if np.all(np.abs(left) <= 0.5 * gap):
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
-        slope = slopes(model, here, contacts[chosen])
+        slope = gap_slopes(model, here, contacts[chosen])
         here[rows] += least_squares_in_box(slope, left, *room(here[rows], lower, upper))
         with_followers(model, here)
         margin = max(near, float(np.abs(left).max()))
@@ -125,23 +127,6 @@ def _between(model: Model, q: Array, object: str, within: float) -> NDArray[np.v
     a, b = contacts["body_a"], contacts["body_b"]
     contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
     found: NDArray[np.void] = contacts[np.argsort(contacts["dist"], kind="stable")]
-    return found
-
-
-def slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
-    """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
-    pos, rot = model.body_poses(q)
-    moved = robot_bodies(model)
-    found = np.zeros((len(contacts), model.nu))
-    for k, contact in enumerate(contacts):
-        # The normal points from a to b; the contact's place lies half way between the two surfaces.
-        normal, half = contact["frame"][0], 0.5 * contact["dist"]
-        for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
-            b = int(contact[side])
-            if moved[b]:
-                place = contact["pos"] + sign * half * normal
-                J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
-                found[k] += sign * (normal @ by_drives(model, J[:3]))
     return found
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Literal
 
 from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of
-from qdsim.planning.plans.trials import SPEED, SUPPORT
 
 __all__ = ["TransferOptions"]
 
@@ -54,11 +53,11 @@ class TransferOptions:
         seed: of this noise, and of plans that are made on the way.
     """
 
-    speed: float = SPEED
+    speed: float = 0.1
     timestep: float = 5e-4
     control_period: float = 0.05
     settle: float = 0.5
-    support_friction: float = SUPPORT
+    support_friction: float = 0.5
     object_damping: float | tuple[float, ...] = 0.0
     contacts: Literal["stiff", "soft", "default"] = "stiff"
     force: float | tuple[float, ...] | None = None
