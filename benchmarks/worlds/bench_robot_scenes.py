@@ -387,33 +387,31 @@ def draw(name: str, task: Task, runs: dict[str, dict[str, Any]]) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
 
     ours, theirs = runs["ours"], runs["file"]
     styles = {"ours": "-", "file": ":", "stiff": "--"}
     t = task.h * (1 + np.arange(len(ours["poses"])))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
     for axis, label in enumerate("xyz"):
         for kind, run in runs.items():
             way = run["poses"][:, axis] - task.start[axis]
-            left.plot(
-                t,
-                1e3 * way,
-                styles[kind],
-                color=f"C{axis}",
-                label=label * (kind == "ours"),
-            )
-    left.set(xlabel="s", ylabel=f"displacement of {task.body}, mm")
-    left.set_title(f"{name}: qdsim — MuJoCo ··· stiff contacts - -", fontsize=9)
-    left.legend(fontsize=7)
+            named = label if kind == "ours" else None
+            left.plot(t, 1e3 * way, styles[kind], color=f"C{axis}", label=named)
+    left.set(xlabel="time (s)", ylabel="displacement (mm)", title=f"displacement of {task.body}")
+    left.legend()
     most = np.argsort(-np.abs(theirs["forces"] - theirs["forces"][0]).max(axis=0))[:3]
     for i, actuator in enumerate(most):
         for kind, run in runs.items():
-            label = f"actuator {actuator}" if kind == "ours" else ""
-            right.plot(t, run["forces"][:, actuator], styles[kind], color=f"C{i}", label=label)
-    right.set(xlabel="s", ylabel="N, Nm")
-    right.set_title("forces of actuators", fontsize=9)
-    right.legend(fontsize=7)
-    figure.savefig(HERE.parents[1] / f"docs/images/robot_{name}.png", dpi=70)
+            named = task.spec.actuators[actuator].name or f"actuator {actuator}"
+            named = named if kind == "ours" else None
+            right.plot(t, run["forces"][:, actuator], styles[kind], color=f"C{i}", label=named)
+    right.set(xlabel="time (s)", ylabel="force (N, Nm)", title="actuators whose force changes most")
+    right.legend()
+    words = {"ours": "qdsim", "file": "MuJoCo, the file's contacts", "stiff": "MuJoCo, stiff contacts"}
+    lines = [Line2D([], [], color="black", linestyle=styles[kind]) for kind in words]
+    figure.legend(lines, words.values(), loc="outside upper center", ncols=3, title=name, frameon=False)
+    figure.savefig(HERE.parents[1] / f"docs/images/robot_{name}.png", dpi=80)
     plt.close(figure)
 
 
