@@ -62,17 +62,22 @@ def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool
         f"  verdict            {'good' if verdict else '; '.join(verdict.faults)}"
     )
 
-    files = ["plan.npz", "key_frames.png", "tree.png"]
-    pictures.draw_key_frames(plan, replay, model, output / "key_frames.png")
-    pictures.draw_tree(tree, output / "tree.png")
-    if movie:
-        movies = ["movie.gif"]
-        if importlib.util.find_spec("imageio_ffmpeg") is not None:
-            movies.append("movie.mp4")
-        pictures.write_movie(
-            plan, replay, model, [output / name for name in movies], progress=sys.stderr.isatty()
-        )
-        files += movies
+    files = ["plan.npz"]
+    try:
+        pictures.draw_key_frames(plan, replay, model, output / "key_frames.png")
+        files.append("key_frames.png")
+        pictures.draw_tree(tree, output / "tree.png")
+        files.append("tree.png")
+        if movie:
+            movies = ["movie.gif"]
+            if importlib.util.find_spec("imageio_ffmpeg") is not None:
+                movies.append("movie.mp4")
+            paths = [output / name for name in movies]
+            pictures.write_movie(plan, replay, model, paths, progress=sys.stderr.isatty())
+            files += movies
+    except KeyboardInterrupt as stopped:
+        kept = f"; written: {', '.join(files)} in {output}"
+        raise KeyboardInterrupt(f"{stopped}{kept}".lstrip("; ")) from None
     print(f"  written            {', '.join(files)} in {output}")
     return verdict.good
 

@@ -19,7 +19,8 @@ _PAUSE = 0.2
 
 @contextlib.contextmanager
 def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
-    """Yields a function that shows how far something has come; without tqdm it does so in terminals alone.
+    """Yields a function that shows how far something has come; without tqdm it does so in terminals alone. A
+    KeyboardInterrupt says how far it came.
 
     Args:
         show: whether to show anything.
@@ -27,6 +28,24 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         title: stands before the bar.
         unit: of what is counted.
     """
+    last = (0, "")
+
+    def update(done: int, text: str) -> None:
+        nonlocal last
+        last = (done, text)
+        drawn(done, text)
+
+    with _drawn(show, total, title, unit) as drawn:
+        try:
+            yield update
+        except KeyboardInterrupt as stopped:
+            stopped.args = stopped.args or (f"after {_so_far(*last, total, unit)}",)
+            raise
+
+
+@contextlib.contextmanager
+def _drawn(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
+    """The bar itself."""
     tqdm = _tqdm() if show else None
     if tqdm is not None:
         with tqdm(total=total, desc=title, unit=f" {unit}", leave=False) as bar:
@@ -45,6 +64,12 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         yield lambda done, text: None
 
 
+def _so_far(done: int, text: str, total: int | None, unit: str) -> str:
+    """What is done of the whole, in words."""
+    of = "" if total is None else f" of {total}"
+    return f"{done}{of} {unit}" + f", {text}" * bool(text)
+
+
 def _tqdm() -> Any:
     """The class of tqdm's bars; None where that is not installed."""
     try:
@@ -58,15 +83,14 @@ class _Line:
     """A line with what is done, what there is to do and a text, written anew a few times a second."""
 
     def __init__(self, total: int | None, title: str, unit: str) -> None:
-        self._of = "" if total is None else f" of {total}"
-        self._title, self._unit = title, unit
+        self._total, self._title, self._unit = total, title, unit
         self._next = 0.0
 
     def __call__(self, done: int, text: str) -> None:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _PAUSE
-            line = f"{self._title}: {done}{self._of} {self._unit}, {text}"
+            line = f"{self._title}: {_so_far(done, text, self._total, self._unit)}"
             print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
 

@@ -15,6 +15,7 @@ from qdsim import planning, systems
 from qdsim.cli.main import main
 from qdsim.cli.outcome import UnusableError
 from qdsim.planning.task.goal_set import GoalSet
+from qdsim.progress import away, progress_bar
 
 HAND = systems.files()["planar_hand.xml"].decode()
 
@@ -425,12 +426,32 @@ def test_what_was_planned_is_told_before_it_is_executed(
 
     def failing(*_: object, **__: object) -> None:
         told.append(capsys.readouterr().out)
-        raise KeyboardInterrupt
+        with progress_bar(False, None, "pushing", "segments") as show:
+            show(2, away(0.01, 0.0))
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(planning, "transfer", failing)
     assert main(["plan", pusher, "--goal", "0.03 0 -", "--execute"]) == 130
     assert "distance to goal" in told[0] and "verdict" in told[0]
-    assert capsys.readouterr().out.split("\n")[0] == "  the execution was interrupted"
+    said = capsys.readouterr().out.split("\n")[0]
+    assert (
+        said == "  the execution was interrupted after 2 segments, to the goal 0.010 m, 0.000 rad"
+    )
+
+
+def test_ctrl_c_says_what_is_kept(
+    pusher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("draw_key_frames", "draw_configuration"):
+        monkeypatch.setattr(planning.pictures, name, stopped)
+    folder = tmp_path / "demo"
+    assert main(["demo", "--output", str(folder), "--no-movie"]) == 130
+    assert capsys.readouterr().err.endswith(f"interrupted: written: plan.npz in {folder}\n")
+    assert main(["render", pusher, "-o", "x.png"]) == 130
+    assert capsys.readouterr().err == "qdsim render: interrupted: x.png is not written\n"
 
 
 @pytest.mark.long

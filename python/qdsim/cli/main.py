@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "pip install" not in str(error):
             raise
         return _refuse(parsed.command, error)
-    except KeyboardInterrupt:
-        _complain(parsed.command, "interrupted")
+    except KeyboardInterrupt as stopped:
+        _complain(parsed.command, f"interrupted: {stopped}".removesuffix(": "))
         return _INTERRUPTED
     return _say(outcome, as_json=getattr(parsed, "json", False))
 

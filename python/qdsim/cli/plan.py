@@ -293,8 +293,8 @@ def _executed(
 
     try:
         told = transfer(plan, task, controller=arguments.execute, progress=sys.stderr.isatty())
-    except KeyboardInterrupt:
-        lines.append("  the execution was interrupted")
+    except KeyboardInterrupt as stopped:
+        lines.append(f"  the execution was interrupted {stopped}".rstrip())
         return None
     report["execution"] = {
         "loop": told.controller,
@@ -317,8 +317,8 @@ def _filmed(plan: Plan, task: Task, path: str, report: dict[str, Any], lines: li
     """Key frames, a movie or a page; True if Ctrl-C ended it."""
     try:
         _draw(plan, task, path)
-    except KeyboardInterrupt:
-        lines.append(f"  interrupted before {path} was drawn")
+    except KeyboardInterrupt as stopped:
+        lines.append(f"  interrupted before {path} was drawn, {stopped}".rstrip(", "))
         return True
     report["film"] = path
     lines.append(f"  drawn in {path}")

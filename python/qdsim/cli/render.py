@@ -51,11 +51,15 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
     pictures.check_installed(ending != ".png")
     plan, model = plan_and_model(arguments, arguments.source, still=True)
-    if plan is not None:
-        _render_plan(plan, model, output)
-    else:
-        geometry = "collision" if arguments.collision else "visual"
-        pictures.draw_configuration(model, output, first_configuration(model), geometry=geometry)
+    try:
+        if plan is not None:
+            _render_plan(plan, model, output)
+        else:
+            geometry = "collision" if arguments.collision else "visual"
+            start = first_configuration(model)
+            pictures.draw_configuration(model, output, start, geometry=geometry)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt(f"{stopped}; {output} is not written".lstrip("; ")) from None
     return Outcome({"written": output}, (f"written: {output}",))
 
 
