@@ -392,7 +392,7 @@ def draw(name: str, task: Task, runs: dict[str, dict[str, Any]]) -> None:
     ours, theirs = runs["ours"], runs["file"]
     styles = {"ours": "-", "file": ":", "stiff": "--"}
     t = task.h * (1 + np.arange(len(ours["poses"])))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.6), layout="constrained")
     for axis, label in enumerate("xyz"):
         for kind, run in runs.items():
             way = run["poses"][:, axis] - task.start[axis]
@@ -407,10 +407,16 @@ def draw(name: str, task: Task, runs: dict[str, dict[str, Any]]) -> None:
             named = named if kind == "ours" else None
             right.plot(t, run["forces"][:, actuator], styles[kind], color=f"C{i}", label=named)
     right.set(xlabel="time (s)", ylabel="force (N, Nm)", title="actuators whose force changes most")
-    right.legend()
-    words = {"ours": "qdsim", "file": "MuJoCo, the file's contacts", "stiff": "MuJoCo, stiff contacts"}
+    right.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    words = {
+        "ours": "qdsim",
+        "file": "MuJoCo, the file's contacts",
+        "stiff": "MuJoCo, stiff contacts",
+    }
     lines = [Line2D([], [], color="black", linestyle=styles[kind]) for kind in words]
-    figure.legend(lines, words.values(), loc="outside upper center", ncols=3, title=name, frameon=False)
+    figure.legend(
+        lines, words.values(), loc="outside upper center", ncols=3, title=name, frameon=False
+    )
     figure.savefig(HERE.parents[1] / f"docs/images/robot_{name}.png", dpi=80)
     plt.close(figure)
 
