@@ -1,7 +1,7 @@
 """Draw the systems of the second-order step into docs/images/motions, four moments each, with Matplotlib alone.
 
 Usage: python tools/draw_motions.py [--movies] [name ...]. What moves in a plane is drawn from the side, with the
-ground; the spheres of the Brazil nut are cut through the large one. --movies draws the boxes that are shaken as movies.
+ground; the spheres of the Brazil nut are cut through the large one. --movies draws the boxes that are shaken as films of the gallery.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from PIL import Image
 
 from qdsim import systems
 from qdsim.planning import pictures
+from qdsim.planning.drawing.movies import image_of, save_movie
 from qdsim.systems.heaps import shaking
 from shrink import shrink
 from side_view import SideView
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "motions"
+IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
+FOLDER, GALLERY = IMAGES / "motions", IMAGES / "gallery"
 SIZE = (160, 140)
 OVERSAMPLING = 2
 DPI = 100
@@ -64,7 +66,7 @@ SIDE_VIEWS = {
     "cradle": None,
 }
 """What is drawn from the side, and the body through whose middle it is cut."""
-SHAKES, FRAMES, COLOURS = 20, 5, 16
+SHAKES, FRAMES = 20, 5
 """Of movies, and how many frames each shake has."""
 SHAKEN = {"brazil_nut": (0.75, 1.0, 0.05), "brazil_nut_3d": (0.05, 0.5, 0.01)}
 """Amplitude m, period s, and the step of a movie, s."""
@@ -114,21 +116,16 @@ def film(name: str) -> int:
     view = SideView(system.model, SIDE_VIEWS[name])
     low, high = view.window(q[:: 2 * FRAMES])
     low, high = wider(low - [0, amplitude], high + [0, amplitude], 2.0, 3.0)
-    frames = []
+    images = []
     for t, one in zip(times, q):
-        figure = pictures.new_figure(1.6, 2.4, dpi=DPI)
+        figure = pictures.new_figure(1.7, 2.55, dpi=DPI)
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         view.draw(ax, one, low, high, amplitude * np.sin(2 * np.pi * t / period))
-        for artist in ax.collections:  # smooth edges make such movies three times as large
-            artist.set_antialiased(False)
-        ax.text(0.04, 0.98, f"{t / period:.0f}", transform=ax.transAxes, va="top", fontsize=8)
-        figure.canvas.draw()
-        frames.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()))
-    few = frames[0].quantize(COLOURS, Image.Quantize.MEDIANCUT)
-    frames = [f.quantize(palette=few, dither=Image.Dither.NONE) for f in frames]
-    path = FOLDER / f"{name}.gif"
-    each = round(1000 * period / FRAMES)
-    frames[0].save(path, save_all=True, append_images=frames[1:], duration=each, loop=0)
+        ax.text(0.04, 0.98, f"shake {t / period:.0f}", transform=ax.transAxes, va="top", fontsize=9)
+        images.append(image_of(figure))
+    path = GALLERY / f"{name}.webm"
+    save_movie(images, [path], round(FRAMES / period))
+    Image.fromarray(images[-1]).save(path.with_suffix(".jpg"), quality=85)
     return path.stat().st_size
 
 

@@ -316,6 +316,27 @@ def test_a_finger_does_not_throw_what_it_drags() -> None:
         assert np.abs(live._q[:3] - target).max() < 0.02
 
 
+def test_a_finger_does_not_throw_what_fingers_hold() -> None:
+    """The ball in the hand comes to rest where the hand lets it go no further."""
+    system = systems.load("allegro_sphere")
+    model, start = system.model, np.array(system.start.q)
+    ball, place = model.body_names.index("ball"), []
+    with viewer.Viewer(model) as page:
+        page.update = lambda q, **_: None  # type: ignore[method-assign]
+        page.live(system.options, start)
+        live = page._live
+        assert live is not None
+        live._over.set()
+        live._thread.join()
+        live._q = start
+        top = model.body_poses(start)[0][ball] + [0.0, 0.0, 0.05]
+        live.pull(ball, top, top + [0.0, -0.05, 0.03])
+        for _ in range(60):
+            live._advance()
+            place.append(model.body_poses(live._q)[0][ball])
+    assert np.ptp(place[-10:], axis=0).max() < 5e-3
+
+
 def test_layers_of_a_live_page_can_be_hidden(plan: planning.Plan) -> None:
     """Forces of flat models lie before the discs, nodes below their layer's, which a switch hides."""
     model = systems.load("planar_hand").model

@@ -132,7 +132,7 @@ def _describe(path: str, model: Model, q: Array) -> tuple[dict[str, Any], list[s
         lines += _indented("joints", table([("NAME", "TYPE", "RANGE", "ACTUATOR"), *joints]))
     lines += _indented("objects", table([_object_row(item) for item in report["objects"]]))
     near = [
-        (" and ".join(item["pair"]), f"{1e3 * item['distance']:.3g} mm")
+        (" and ".join(item["pair"]), f"{1e3 * item['distance'] + 0.0:.3g} mm")
         for item in report["contacts"][:MOST_TOLD]
     ]
     left = len(report["contacts"]) - len(near)

@@ -109,7 +109,8 @@ class Live:
 
     def _pulled(self, q: Array, u: Array, options: Options, pull: _Pull) -> Step:
         """The step in which a spring pulls the point that is held from where it would go without, weakly enough that it
-        does not fly past its target. How far the point goes grows with the force: halvings find the force."""
+        does not fly past its target, nor aside, where fingers turn it away. How far the point goes grows with the
+        force: halvings find the largest such force."""
         model, body = self._model, self._model.description.bodies[pull.body]
         at, middle = self._place(q, pull), self._place(q, pull, body.com)
 
@@ -119,20 +120,23 @@ class Live:
             taken = step(model, q, u, options, wrench={body.name: wrench})
             return taken, self._place(taken.q_next, pull) - at
 
-        _, drift = stepped(np.zeros(3))
-        way = _SHARE * (pull.target - at) - drift
-        reach = float(np.linalg.norm(way))
-        way /= max(reach, 1e-9)
-        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) * min(reach / (_SHARE * _FAR), 1.0) * way
-        taken, moved = stepped(most)
-        if way @ (moved - drift) <= reach:
-            return taken
-        low, high = 0.0, 1.0
+        best, drift = stepped(np.zeros(3))
+        left = pull.target - at - drift
+        way = left - (1.0 - _SHARE) * (pull.target - at)
+        reach, far = np.linalg.norm(way), np.linalg.norm(left)
+        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) / max(reach, _SHARE * _FAR) * way
+        low, high, share = 0.0, 1.0, 1.0
         for _ in range(_HALVINGS):
-            share = 0.5 * (low + high)
             taken, moved = stepped(share * most)
-            low, high = (share, high) if way @ (moved - drift) <= reach else (low, share)
-        return taken
+            gone = moved - drift
+            if way @ gone <= reach**2 and np.linalg.norm(left - gone) <= far:
+                best, far, low = taken, np.linalg.norm(left - gone), share
+            else:
+                high = share
+            if low == high:
+                break
+            share = 0.5 * (low + high)
+        return best
 
     def _place(self, q: Array, pull: _Pull, place: npt.ArrayLike | None = None) -> Array:
         """Where the point that is held is, or another of its body (body frame, m)."""

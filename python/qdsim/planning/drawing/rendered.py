@@ -107,7 +107,7 @@ class RenderedScene(SpatialScene):
         # Shadows are as fine as what they are asked for is small.
         screen.model.stat.extent = 1.5 * float((high - low).max())
         screen.model.light_pos[0] = centre - screen.model.stat.extent * _LIGHT
-        self._open_view(screen, pos)
+        self._open_view(screen)
         groups = tuple(_GROUPS[kind] for kind in kinds)
         image = screen.image(centre, self._azimuth, self._elevation, float((high - low)[1]), groups)
         image[:, :, 3] *= alpha
@@ -119,15 +119,15 @@ class RenderedScene(SpatialScene):
         )
         super().prepare(ax, low, high)
 
-    def _open_view(self, screen: Offscreen, pos: Array) -> None:
+    def _open_view(self, screen: Offscreen) -> None:
         """Walls and tables between the camera and what moves are not drawn."""
         mujoco: Any = import_module("mujoco")
         screen.model.geom_rgba[:] = self._rgba
         mujoco.mj_kinematics(screen.model, screen.data)
         still = np.arange(6) == _GROUPS["world"]
         towards, hit = np.array(self.view[2]), np.array([-1], dtype=np.int32)
-        shown = {solid.body for solid in self.solids if self.kind[solid.body] != "world"}
-        for place in pos[sorted(shown)]:
+        middles = screen.data.geom_xpos[screen.model.geom_group != _GROUPS["world"]]
+        for place in middles:  # not the frames of bodies, which may be in the table they stand on
             while True:
                 mujoco.mj_ray(
                     screen.model, screen.data, place, towards, still.astype(np.uint8), 1, -1, hit
