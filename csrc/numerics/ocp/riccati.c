@@ -9,30 +9,6 @@
 #include "base/lanes.h"
 #include "numerics/ocp/qp.h"
 
-typedef double wide_lanes __attribute__((vector_size(64), may_alias, aligned(8)));
-
-/* C (4, 16) += sign X'Y, X (K, 4), Y (K, 16) */
-LANES_INLINE void add_wide_tile(double *C, size_t ldc, const double *X, size_t ldx, const double *Y,
-                                size_t ldy, size_t K, double sign) {
-  wide_lanes sum[4][2];
-  for (int i = 0; i < 4; ++i) {
-    sum[i][0] = sum[i][1] = (wide_lanes){0.0};
-  }
-  for (size_t k = 0; k < K; ++k) {
-    const wide_lanes y0 = *(const wide_lanes *)(Y + k * ldy);
-    const wide_lanes y1 = *(const wide_lanes *)(Y + k * ldy + 8);
-    for (int i = 0; i < 4; ++i) {
-      const double x = X[k * ldx + (size_t)i];
-      sum[i][0] += x * y0;
-      sum[i][1] += x * y1;
-    }
-  }
-  for (size_t i = 0; i < 4; ++i) {
-    *(wide_lanes *)(C + i * ldc) += sign * sum[i][0];
-    *(wide_lanes *)(C + i * ldc + 8) += sign * sum[i][1];
-  }
-}
-
 /* C (m, n) += sign X'Y, X (K, m), Y (K, n); m and n are whole lanes. */
 LANES_INLINE void add_tile(double *C, size_t ldc, const double *X, size_t ldx, const double *Y,
                            size_t ldy, size_t K, double sign, size_t columns) {
@@ -68,9 +44,6 @@ LANES_INLINE void add_products(double *C, size_t ldc, const double *X, size_t ld
                                const double *Y, size_t ldy, size_t n, size_t K, double sign) {
   for (size_t i = 0; i < m; i += 4) {
     size_t j = 0;
-    for (; j + 16 <= n; j += 16) {
-      add_wide_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign);
-    }
     for (; j + 2 * LANE_COUNT <= n; j += 2 * LANE_COUNT) {
       add_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign, 2 * LANE_COUNT);
     }
