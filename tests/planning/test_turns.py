@@ -79,9 +79,9 @@ def test_symmetries_leave_all_distances_as_they_are(name: str) -> None:
         np.testing.assert_allclose(gaps(turned), gaps(q), atol=1e-9)
 
 
-def pinch() -> Task:
+def pinch(friction: float = 1.0) -> Task:
     """A box on the ground between two fingers on slides, which start 1 mm off its sides."""
-    model = qdsim.load("""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    model = qdsim.load(f"""<mujoco><default><geom friction="{friction}"/></default><worldbody><geom name="floor" type="plane" size="1 1 1"/>
         <body name="box" pos="0 0 0.02"><freejoint name="box"/><geom type="box" size="0.02 0.02 0.02" mass="0.1"/></body>
         <body pos="-0.031 0 0.02"><joint name="a" type="slide" axis="1 0 0" range="-0.1 0.1"/>
           <geom type="sphere" size="0.01"/></body>
@@ -115,6 +115,22 @@ def test_fingers_let_go_without_moving_what_they_held() -> None:
     assert turn < 1e-3
     # the second finger ends against the box, 3 mm short of its start: 0.9 N, where friction holds 0.98 N
     np.testing.assert_allclose(command, task.model.command_from(task.start), atol=1e-12)
+
+
+def test_what_is_recorded_ends_where_the_object_was_nearest() -> None:
+    """The left finger pushes the box to its goal, 5 mm to the right, and on past it."""
+    task = pinch(friction=0.3)  # with more of it the finger may press the box onto the ground
+    task = task.towards(task.with_object(task.start, [0.005, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    world = Recorded(task, task.start)
+    u = np.asarray(task.model.command_from(task.start))
+    for _ in range(6):
+        u = u + (0.002, 0.002)
+        world.move(u)
+    whole, cut = world.leg(), world.leg(nearest=True)
+    assert 0 < cut.segments[0].steps < whole.segments[0].steps == 6
+    assert task.off(cut.end) == min(task.off(q) for q in whole.segments[0].configurations)
+    kept = whole.segments[0].configurations[: cut.segments[0].steps + 1]
+    np.testing.assert_array_equal(cut.segments[0].configurations, kept)
 
 
 def test_copied_edges_are_the_same_motion_of_the_robot() -> None:
@@ -154,6 +170,12 @@ def test_a_roadmap_turns_the_cube_to_any_rotation() -> None:
     for goal in goals:
         plan = made.query(task.start, goal)
         assert plan.check(task.towards(goal, start_tolerance=1e-2))
+        assert (
+            plan.nodes[0] == 0
+        )  # where it starts, so that the first edge is taken as it was found
+        first = plan.segments[0].inputs[: made.edges.steps[0]]
+        own = [made.edges.leg(int(k)).segments[0] for k in np.flatnonzero(made.edges.source == 0)]
+        assert any(np.array_equal(first[: leg.steps], leg.inputs[: len(first)]) for leg in own)
     world = TransferOptions(timestep=1e-3, force=0.7)
     mj = planning.second_order(task.model, "cube", world)
     reached = 0

@@ -71,6 +71,11 @@ class _InPlant(Recorded):
         super().__init__(task, task.model.normalize(plant.q))
         self.plant, self.u = plant, u
 
+    @property
+    def coasts(self) -> bool:
+        """Whether what is moved has inertia."""
+        return True
+
     def _after(self, u: Array) -> Array:
         count = max(1, round(self.task.options.h / self.plant.timestep))
         for k in range(1, count + 1):

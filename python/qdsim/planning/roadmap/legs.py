@@ -78,6 +78,11 @@ class Recorded:
         """``(nq,)`` where everything is."""
         return self._configurations[-1]
 
+    @property
+    def coasts(self) -> bool:
+        """Whether what is moved has inertia."""
+        return False
+
     def move(self, u: Array) -> None:
         """A control period with a command ``(nu,)`` at its end."""
         self._configurations.append(self._after(u))
@@ -86,12 +91,16 @@ class Recorded:
     def _after(self, u: Array) -> Array:
         return np.asarray(step(self.task.model, self.q, u, self.task.options).q_next)
 
-    def leg(self) -> Leg:
-        """All that was done."""
-        if not self._inputs:
-            return still(self.q, self.task.model.nu)
-        knots = np.array([len(self._inputs)], dtype=np.int64)
-        return Leg((Segment(np.array(self._inputs), np.array(self._configurations), knots),))
+    def leg(self, nearest: bool = False) -> Leg:
+        """All that was done; or up to where the object was nearest to the task's goal."""
+        count = len(self._inputs)
+        if nearest:
+            count = int(np.argmin([self.task.off(q) for q in self._configurations]))
+        if count == 0:
+            return still(self._configurations[0], self.task.model.nu)
+        knots = np.array([count], dtype=np.int64)
+        inputs, configurations = self._inputs[:count], self._configurations[: count + 1]
+        return Leg((Segment(np.array(inputs), np.array(configurations), knots),))
 
 
 class Legs:
@@ -155,7 +164,7 @@ class Legs:
                 world.move(u)
         except SolverError:
             return None
-        leg = world.leg()
+        leg = world.leg(nearest=not leave)
         valid = not beyond_limits(task.model, leg.segments[0].configurations).any()
         return leg if valid and task.reached(leg.end) else None
 

@@ -518,6 +518,8 @@ class _Walk:
     def _advance(self, node: int | None, edge: int) -> bool:
         """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
         legs, region = self._maker, self.task.goal_region if node is None else None
+        if node is not None and len(self.legs) == 1 and self._arrived(node):
+            return self._pass(node)  # it starts there
         pose = self.goals.goal if node is None else self.map.nodes[node]
         self._searches += 1
         seed = seed_of(self.seed, self._searches)
@@ -535,6 +537,10 @@ class _Walk:
             return False
         if edge >= 0:
             self.success *= float(self.map.edges.success[edge])
+        return self._pass(node)
+
+    def _pass(self, node: int | None) -> bool:
+        """The object is at a node, or the goal."""
         if node is not None:
             self.passed.append(node)
             self._banned = {pair for pair in self._banned if pair[0] is not None}

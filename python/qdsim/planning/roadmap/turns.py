@@ -20,6 +20,7 @@ from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import command_range, robot_bodies
 from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.arrival import LEFT, WITHIN
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.preset import dexterous, in_space
 
@@ -29,6 +30,9 @@ PERIODS = 60
 """Control periods in which an object has to come to a pose."""
 _HELD = 2
 """Periods in which it is held there."""
+_PATIENCE = 10
+"""Periods without coming nearer after which an object without inertia will not come. Most that was seen of those that
+came is eight."""
 _FADE = 3
 """Periods in which the springs come to their joints."""
 _SPEED, _JOINTS = 0.03, 2.0
@@ -47,6 +51,11 @@ class Moved(Protocol):
         """``(nq,)`` where everything is."""
         ...
 
+    @property
+    def coasts(self) -> bool:
+        """Whether it may move on after a command: has inertia."""
+        ...
+
 
 def by_turns(task: Task) -> bool:
     """Whether objects are turned between fingers by iMPC: they lie in a hand, and nothing draws grasps of them."""
@@ -59,16 +68,20 @@ def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
     Args:
         task: to the goal.
         world: moves by each command before the next one is asked for.
-        leave: whether to let go where the goal is reached. Elsewhere the fingers hold on: the object would fall.
+        leave: whether to let go where the goal is reached, after the object was held there. Elsewhere the fingers
+            hold on: the object would fall.
     """
     loop = Mpc(task, (task.impc or dexterous(task)).replace(h=task.options.h))
-    held = 0
+    held, since, least = 0, 0, math.inf
     u = np.asarray(task.model.command_from(world.q))
     for _ in range(PERIODS):
         u = loop.act(world.q)
         yield u
         held += loop.report.holding
-        if held >= _HELD:
+        off = task.off(world.q)
+        since, least = (0, off) if off < least else (since + 1, least)
+        there = off <= WITHIN or (since > 0 and off <= LEFT)
+        if held >= _HELD or (not world.coasts and (since >= _PATIENCE or (there and not leave))):
             break
     if leave and task.reached(world.q):
         yield from let_go(task, world, u)
