@@ -10,8 +10,8 @@ from qdsim import planning, systems
 from qdsim.array_type import Array
 from qdsim.planning import RoadmapOptions, Task, TransferOptions
 from qdsim.planning.execution.plant import Plant
-from qdsim.planning.roadmap.edges import Edges
-from qdsim.planning.roadmap.legs import Recorded
+from qdsim.planning.roadmap.edges import Edges, tried_again
+from qdsim.planning.roadmap.legs import Leg, Legs, Recorded
 from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import away
 from qdsim.planning.roadmap.turns import by_turns, let_go
@@ -160,6 +160,40 @@ def test_copied_edges_are_the_same_motion_of_the_robot() -> None:
         )
 
 
+def test_edges_that_are_copies_are_tried_once_for_all() -> None:
+    """Of two edges out of one pose with their copies, one always arrives in a world and the other one never."""
+    task = systems.load("allegro_cube").tasks["turn"]
+    group = symmetries(task.model, task.space)
+    nodes = orbits(task, task.start[None], group)
+    none = np.zeros(2, dtype=np.int64)
+    ends = nodes[[0, 9, 0, 4]]
+    edges = {"source": none, "target": np.array([9, 4]), "tries": none, "arrived": none}
+    edges |= {"radius": np.zeros(2), "segments": np.ones(2, dtype=np.int64), "configurations": ends}
+    edges |= {
+        "steps": np.ones(2, dtype=np.int64),
+        "inputs": np.ones((2, task.model.nu)) * [[1.0], [2.0]],
+    }
+    made = copied(task, Edges(edges), group)
+    placed: list[Array] = []
+
+    class World(Legs):
+        def place(self, q: Array) -> None:
+            placed.append(q)
+
+        def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
+            assert q is placed[-1]
+            return edge if edge.segments[0].inputs[0, 0] == 1.0 else None
+
+    world = World(task, RoadmapOptions(trials=3, radius=1.0))
+    tried = tried_again(world, made, nodes, np.random.default_rng(0))
+    arrives = tried.inputs[:, 0] == 1.0
+    assert len(placed) == tried.tries[arrives][0] + tried.tries[~arrives][0] > 0
+    np.testing.assert_array_equal(tried.arrived, np.where(arrives, tried.tries, 0))
+    assert (tried.radius > 0.0).tolist() == arrives.tolist()
+    for name in ("source", "target", "inputs", "configurations"):
+        np.testing.assert_array_equal(getattr(tried, name), getattr(made, name))
+
+
 @pytest.mark.long
 def test_a_roadmap_turns_the_cube_to_any_rotation() -> None:
     """In the model, with plans that replay; and in MuJoCo in closed loop."""
@@ -179,6 +213,9 @@ def test_a_roadmap_turns_the_cube_to_any_rotation() -> None:
     world = TransferOptions(timestep=1e-3, force=0.7)
     mj = planning.second_order(task.model, "cube", world)
     reached = 0
+    plant = Plant(task.model, task.space, mj, world, compensated=True)
+    made = made.certify(plant, 1)
+    assert 0 < made.edges.arrived.sum() <= made.edges.tries.sum() <= made.edges.count
     for goal in goals:
         plant = Plant(task.model, task.space, mj, world, compensated=True)
         plant.reset(task.start)
@@ -199,5 +236,7 @@ def test_what_is_not_turned_in_a_hand_is_not_driven() -> None:
     plant = Plant(task.model, task.space, mj, world, compensated=True)
     with pytest.raises(ValueError, match="plant: the task's object is not turned"):
         made.drive(plant, task.goal)
+    with pytest.raises(ValueError, match="plant: the task's object is not turned"):
+        made.certify(plant)
     with pytest.raises(TypeError, match="plant: expected"):
         made.drive(None, task.goal)  # type: ignore[arg-type]

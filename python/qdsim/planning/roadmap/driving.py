@@ -33,6 +33,12 @@ class Driven(Legs):
         self._u = np.asarray(task.model.command_from(plant.q))
         self._missed = 0
 
+    def place(self, q: Array) -> None:
+        """Begin again with everything at rest in ``q`` (nq)."""
+        self._plant.reset(q)
+        self._u = np.asarray(self.task.model.command_from(q))
+        self._missed = 0
+
     @property
     def lost(self) -> bool:
         """Whether the plant has lost the object."""

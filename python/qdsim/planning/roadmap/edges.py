@@ -14,7 +14,7 @@ from qdsim.planning.roadmap.poses import away, parked, resting
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["ROWS", "Edges", "connected", "find_edges"]
+__all__ = ["ROWS", "Edges", "connected", "find_edges", "tried_again"]
 
 ROWS = ("source", "target", "tries", "arrived", "radius")
 """What each edge has one number of."""
@@ -124,6 +124,30 @@ def connected(parts: list[Result]) -> Edges:
     return Edges({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
+def tried_again(legs: Legs, edges: Edges, nodes: Array, rng: np.random.Generator) -> Edges:
+    """The edges with trials of other legs in place of their own: those of one edge count for all with its commands.
+
+    These are the same motion, of an object turned by its symmetries.
+
+    Args:
+        legs: make the trials.
+        edges: of a roadmap.
+        nodes: ``(n, nq)`` of it.
+        rng: of the trials.
+    """
+    found: dict[bytes, tuple[int, int, float]] = {}
+    outcomes = []
+    for k in range(edges.count):
+        leg = edges.leg(k)
+        mark = b"".join(segment.inputs.tobytes() for segment in leg.segments)
+        if mark not in found:
+            ends = nodes[edges.source[k]], nodes[edges.target[k]]
+            found[mark] = _tried(legs, leg, *ends, rng)
+        outcomes.append(found[mark])
+    tries, arrived, radius = (np.array(column) for column in zip(*outcomes))
+    return Edges({**edges.arrays(), "tries": tries, "arrived": arrived, "radius": radius})
+
+
 def _tried(
     legs: Legs, edge: Leg, source: Array, target: Array, rng: np.random.Generator
 ) -> tuple[int, int, float]:
@@ -136,6 +160,7 @@ def _tried(
         seed = int(rng.integers(MOST_COUNT))
         if start is None:
             continue
+        legs.place(start)
         leg = legs.follow(start, edge, target, seed)
         good = leg is not None and away(legs.task, leg.end, target) <= options.radius
         tries += 1

@@ -127,6 +127,9 @@ class Legs:
         """Whether what is moved has left for good."""
         return False
 
+    def place(self, q: Array) -> None:
+        """Begin again with everything at rest in ``q`` (nq)."""
+
     def connect(
         self,
         q: Array,

@@ -24,7 +24,7 @@ from qdsim.planning.plans.archive import Archive, Format, read_archive, write_ar
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.roadmap.coverage import Coverage
 from qdsim.planning.roadmap.driving import Driven
-from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges
+from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges, tried_again
 from qdsim.planning.roadmap.legs import Legs, joined, still
 from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import (
@@ -167,16 +167,43 @@ class Roadmap:
             NotCoveredError: if the goal was not reached, or the object was lost.
             TypeError, ValueError: naming the argument and what was wrong.
         """
-        if not isinstance(plant, World):
-            raise TypeError(f"plant: expected a World, got {type(plant).__name__}")
-        if not self._legs.turns:
-            raise ValueError("plant: the task's object is not turned in a hand by iMPC")
+        maker = self._driven(plant)
         end = vector("goal", goal, self.task.model.nq)
         self.task.space.check_quaternions("goal", end)
         begin = np.asarray(self.task.model.normalize(plant.q))
         plant.watch(np.vstack((begin, end, self.nodes)))
-        maker = Driven(self.task, self.options, plant)
         return self._made(_Walk(self, begin, end, integer("seed", seed, least=0), maker), end)
+
+    def _driven(self, plant: World, trials: int | None = None) -> Driven:
+        """What makes legs in a plant."""
+        if not isinstance(plant, World):
+            raise TypeError(f"plant: expected a World, got {type(plant).__name__}")
+        if not self._legs.turns:
+            raise ValueError("plant: the task's object is not turned in a hand by iMPC")
+        options = self.options if trials is None else self.options.replace(trials=trials)
+        return Driven(self.task, options, plant)
+
+    def certify(self, plant: World, trials: int = 3, *, seed: int = 0) -> Roadmap:
+        """The roadmap with the success that its edges have in a plant, in closed loop, in place of the model's.
+
+        For objects that are turned in a hand. Ways are then the likeliest ones in that plant. Edges that differ by
+        symmetries of the object are tried once for all of them.
+
+        Args:
+            plant: a simulation; every trial begins anew in it, from a disturbed start.
+            trials: of each edge, >= 1.
+            seed: of the starts, >= 0.
+
+        Raises:
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        maker = self._driven(plant, integer("trials", trials, least=1))
+        rng = np.random.default_rng(integer("seed", seed, least=0))
+        if self.edges.count == 0:
+            return self
+        plant.watch(self.nodes)
+        edges = tried_again(maker, self.edges, self.nodes, rng)
+        return Roadmap(self.task, self.options, self.nodes, edges)
 
     def coverage(self, count: int = 100, seed: int = 0) -> Coverage:
         """Ask for random plans, from resting poses in the task's box to others, and count those that are found.
