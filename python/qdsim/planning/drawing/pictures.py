@@ -18,6 +18,7 @@ import numpy as np
 from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.drawing.graphs import draw_roadmap
 from qdsim.planning.drawing.movies import image_of, movie_files, save_movie, write_motion
 from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import (
@@ -63,6 +64,7 @@ __all__ = [
     "check_installed",
     "draw_configuration",
     "draw_key_frames",
+    "draw_roadmap",
     "draw_tree",
     "key_frames",
     "new_figure",
