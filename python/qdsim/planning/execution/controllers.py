@@ -1,4 +1,5 @@
-"""The controllers that an executor tries on an edge, made when first needed, and which of them a task asks for."""
+"""Controllers that an executor tries on an edge, created when first needed, and the choice among
+them for a task."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ and a way on has to bring the object nearer to the goal."""
 
 
 class Choice(NamedTuple):
-    """A controller, and how far off the object is predicted to be with it, in tolerances."""
+    """A controller, and the predicted error of the object under it, in tolerances."""
 
     name: str
     steering: Steering
@@ -59,20 +60,21 @@ class Choice(NamedTuple):
 
 
 class Controllers:
-    """What can take the object along an edge.
+    """Controllers that can move the object along an edge.
 
     Args:
-        world: what is moved.
-        task: to the goal of everything, with options of steps that predict the world.
-        plan: whose segments are edges; it says what there is to know of paces where none is executed.
-        options: which ones.
-        pace: of the execution.
-        grip: how fingers hold.
+        world: the simulator or robot.
+        task: the task of the whole execution; its options are those of the predicting steps.
+        plan: the plan whose segments are edges; also the source of typical speeds if none is
+            executed.
+        options: which controllers are tried.
+        pace: speed and contacts of the execution.
+        grip: how fingers hold the object.
         model: predicts samples; None: the quasi-dynamic step.
 
     Attributes:
-        hand: what closes and lets go, where the robot has fingers to hold with; else None.
-        why: in words, what is tried and why.
+        hand: closes and releases the fingers, if the robot has fingers that can hold; else None.
+        why: a sentence that says which controllers are tried and why.
     """
 
     def __init__(
@@ -117,24 +119,26 @@ class Controllers:
         return self._grip.touching(self.world.q) >= self._grip.fingers
 
     def follow(self, plan: Plan) -> None:
-        """Another plan from now on."""
+        """Use another plan from now on."""
         options = plan.options.replace(contacts=self.task.options.contacts)
         self.plan = dataclasses.replace(plan, options=options)
         self._made.pop("mpc along", None)
 
     def choose(self, track: Track, u: Array, without: set[str]) -> Choice | None:
-        """The most trusted one that is predicted to do well enough on an edge, else the best.
+        """Choose the first controller whose prediction on an edge is good enough, else the best
+        one.
 
-        Enough is a margin off the plan; straight to the goal, and from the end of a segment that others have left short
-        of it, a gain that is worth it.
+        A prediction is good enough if the object stays within a margin of the plan. On the straight
+        way to the goal, and from the end of a segment that other controllers did not complete, it
+        has to bring the object nearer by a minimum.
 
         Args:
             track: the edge.
-            u: ``(nu,)`` the command that acts.
-            without: names of those that have failed.
+            u: ``(nu,)`` the present command.
+            without: names of controllers that have failed.
 
         Returns:
-            None where none can do anything that is worth it. It has begun.
+            The controller, already started; None if no controller brings the object nearer.
         """
         q, v, enough = self.world.q, self.world.v, WORTH
         straight = track.schedule is None or (bool(without) and track.ended)
@@ -208,7 +212,7 @@ class Controllers:
 
 
 def can_hold(task: Task, grip: Grip) -> bool:
-    """Whether enough fingers can touch an object that is free to be held."""
+    """Whether enough fingers can touch a free object to hold it."""
     if task.space.rotation.all():
         return False
     tips = len(tip_bodies(task.model, task.object))

@@ -1,5 +1,5 @@
-"""One run through a plan in a simulator: the robot from grasp to grasp, a segment's commands, what is measured of
-it."""
+"""One execution of a plan in a simulator: motions between grasps, the commands of segments, and
+their errors."""
 
 from __future__ import annotations
 
@@ -40,21 +40,24 @@ MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SegmentTransfer:
-    """One segment, planned and executed (CQDC eq. 52 to 54). Pairs are of position (m) and rotation (rad).
+    """One segment, planned and executed (CQDC eq. 52 to 54).
+
+    Pairs are a position (m) and a rotation (rad).
 
     Attributes:
-        time: ``(n,)`` s, of the samples.
+        time: ``(n,)`` times of the samples, s.
         planned, executed: ``(n, nq)`` configurations.
-        commands: ``(n, nu)`` what the joints were pulled to.
+        commands: ``(n, nu)`` commands sent.
         error: Δ, the time average of the object's error.
         length: L, the length of the object's planned path.
         final: the object's error at the end, after settling.
-        controller_failures: periods in which the controller could not solve its step; the planned command
-            was used.
-        outcome: ``"followed"``: the object ended within the plan's tolerances of the segment's end; ``"missed"``:
-            it did not; ``"given up"`` on the way; ``"no grip"``: the fingers did not hold the object, so it was not
-            begun; ``"not begun"``: no motion to its grasp was found, or to that of an earlier one; ``"lost"``: the
-            object was so far away that time stopped there.
+        controller_failures: number of periods in which the controller could not solve its step; the
+            planned command was used instead.
+        outcome: ``"followed"``: the object ended within the plan's tolerances of the segment's end;
+            ``"missed"``: it did not; ``"given up"``: stopped on the way; ``"no grip"``: the fingers
+            did not hold the object, so the segment was not begun; ``"not begun"``: no motion to its
+            grasp, or to that of an earlier segment, was found; ``"lost"``: the object was so far
+            away that the simulation stopped.
     """
 
     time: Array
@@ -69,7 +72,7 @@ class SegmentTransfer:
 
     @property
     def normalized_error(self) -> tuple[float, float]:
-        """Δ̄ = Δ / L, NaN where the planned path has no length."""
+        """Δ̄ = Δ / L; NaN if the planned path has no length."""
         return (
             self.error[0] / self.length[0] if self.length[0] > 1e-9 else float("nan"),
             self.error[1] / self.length[1] if self.length[1] > 1e-9 else float("nan"),
@@ -87,26 +90,27 @@ def _told(pair: tuple[float, float]) -> str:
 
 
 class Execution:
-    """A plan's robot in a plant; the object's state may carry on from segment to segment.
+    """Executes a plan in a plant; the state may carry on from segment to segment.
 
-    It alone advances the plant, by the commands that loops yield, and measures where that leads.
+    Only this class advances the plant, by the commands that loops yield, and measures the result.
 
     Args:
         plan: the plan.
         model: its model.
-        simulator: the same in MuJoCo, options of the own second-order step, or a robot.
+        simulator: the same model in MuJoCo, options of the package's second-order step, or a robot.
         options: speed, time step, how segments are joined.
 
     Attributes:
         goals: the poses of the object that count as the plan's goal.
-        hand: of a robot that closes, sets down and lets go by its fingers; else None.
-        mover: what takes the object along a segment of the plan; None: the hand.
-        u: ``(nu,)`` the command that acts, None before the first one.
-        free: whether nothing holds the object.
-        last_q: where the last segment ended ``(nq,)``, None before the first.
-        missing_motions: changes of grasp for which no motion was found; the last one's segment was not begun.
-        not_found: what an execution has ended for want of, empty where it has not.
-        show: told what is done.
+        hand: closes, sets down and releases, for a robot with fingers that hold; else None.
+        mover: moves the object along a segment of the plan; None: the hand.
+        u: ``(nu,)`` the present command, None before the first one.
+        free: whether the robot holds nothing.
+        last_q: ``(nq,)`` configuration at the end of the last segment, None before the first.
+        missing_motions: regrasps for which no motion was found; the segment after the last one was
+            not begun.
+        not_found: why an execution ended early (what was not found); empty otherwise.
+        show: called with progress.
     """
 
     def __init__(
@@ -141,17 +145,17 @@ class Execution:
 
     @property
     def command(self) -> Array:
-        """The command that acts, of an execution that has begun."""
+        """The present command, once the execution has begun."""
         assert self.u is not None
         return self.u
 
     def advance(self, u: Array) -> None:
-        """A time step with a command, which acts from then on."""
+        """Take one time step with a command, which becomes the present one."""
         self.u = self.plant.within(u)
         self.plant.advance(self.u)
 
     def drive(self, commands: Commands[T]) -> T:
-        """Advance the plant by each command that a loop yields; what the loop returns."""
+        """Advance the plant by each command that a loop yields; return the result of the loop."""
         while True:
             try:
                 u = next(commands)
@@ -177,7 +181,8 @@ class Execution:
         return self.measure(segment, record, duration, outcome)  # type: ignore[arg-type]
 
     def schedule(self, segment: Segment, start: Array | None = None) -> Schedule:
-        """A segment in time, its commands shifted by where the robot starts from ``(nq,)``."""
+        """A segment as a function of time, its commands shifted to start at the robot's
+        configuration ``(nq,)``."""
         model, offset = self.model, None
         if start is not None:
             offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
@@ -196,14 +201,15 @@ class Execution:
         return (yield from self.hand.follow(schedule, record, settle))
 
     def measured(self, q: Array | None = None) -> Array:
-        """Where everything is, or is to be in ``q``, as a plan can begin: within the limits, the robot out of the object."""
+        """The measured configuration, or ``q``, made valid as a start of a plan: within limits,
+        robot not inside the object."""
         here = self.plant.q if q is None else q
         return self._placed(self.model.clamp_to_limits(self.model.normalize(here)))[0]
 
     def measure(
         self, segment: Segment, record: Record, duration: float, outcome: Outcome
     ) -> SegmentTransfer:
-        """What a record says about a segment."""
+        """Compute the errors of a segment from its record."""
         time = np.array([s.time for s in record.samples])
         planned = np.array([s.planned for s in record.samples])
         executed = np.array([s.executed for s in record.samples])
@@ -229,7 +235,8 @@ class Execution:
     # ---------------------------------------------------------------- from grasp to grasp
 
     def start(self, segment: Segment) -> Array:
-        """Where a segment begins: as planned, or with the object where it is and the robot in a grasp of it."""
+        """Start a segment: as planned, or from the present pose of the object with the robot in a
+        grasp of it."""
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
@@ -275,7 +282,8 @@ class Execution:
         return self.hand
 
     def let_go(self) -> Commands[None]:
-        """Let the object go where it may be held: a hand sets it down, of another robot the springs let go."""
+        """Release the object where it can rest: a hand sets it down; other robots relax their
+        springs."""
         hand = self.told()
         if not self.free:
             if hand is not None:
@@ -286,10 +294,13 @@ class Execution:
         self.last_q = self.measured()
 
     def go(self, segment: Segment) -> Commands[Array | None]:
-        """From where nothing is held, go to a segment's grasp: that, None where no way is found.
+        """Move the robot from a released state to the grasp of a segment.
+
+        Returns:
+            The configuration ``(nq,)`` of the grasp, or None if no motion is found.
 
         Raises:
-            ImportError: if the straight line is not free and OMPL is not installed.
+            ImportError: if the straight line is blocked and OMPL is not installed.
         """
         assert self.last_q is not None
         start, hand = self.start(segment), self.told()

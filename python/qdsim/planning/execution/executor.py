@@ -1,4 +1,4 @@
-"""A plan, or a goal without one, brought about in any plant: a state machine over controllers, grasps and plans."""
+"""Brings an object to a goal on any plant: a state machine over controllers, grasps and plans."""
 
 from __future__ import annotations
 
@@ -52,31 +52,35 @@ DONE = ("arrived", "followed", "lost")
 
 
 class Executor:
-    """Brings an object to a task's goal in any plant, by a plan or without one, and holds it there.
+    """Brings an object to a task's goal in a simulator or on a robot, with or without a plan, and
+    holds it there.
 
-    It goes from edge to edge: along a stroke of fingers that hold the object, where the robot has such fingers and the
-    task a sampler of grasps; along a segment of a plan; or straight to the goal. For each the robot approaches the
-    grasp, closes, and moves the object; then it sets it down, lets go, and decides what is next from what is measured.
-    On an edge controllers are tried, those first that are predicted to do best from the measured state; how far they
-    have come is counted in waypoints of the object, not by a clock. An edge that fails sends it back to the search for
-    grasps: strokes or a new plan from where everything is. An object that is within the tolerances is held; where it
-    leaves them it is taken up again.
+    The executor moves the object edge by edge. An edge is a stroke (a motion in one grasp; needs a
+    robot with fingers that can hold the object, and a task with a sampler of grasps), a segment of
+    a plan, or the straight way to the goal. For each edge the robot approaches the grasp, closes,
+    and moves the object; then it sets the object down, releases it, and chooses the next edge from
+    the measured state. On an edge, the controllers are tried in the order of their predicted
+    errors; progress is counted in waypoints of the object, not in time. If an edge fails, the
+    executor searches for strokes or a new plan from the current state. Within the tolerances the
+    object is held; if it leaves them, it is moved again.
 
     Args:
-        task: what to do.
-        plan: how; None: that is found on the way.
-        plant: ``"mujoco"``, with the model of :func:`second_order`; a MuJoCo model with the same layout; ``"qdsim"``: the
-            package's own second-order step, or `DynamicOptions` of it; or a :class:`Robot`. Simulators begin at rest at
-            the start of the plan, or of the task; a robot is where it is.
-        world: pace and contacts of the execution. With a robot its period is the time step.
-        options: which controllers, and when to give up.
-        planner: of new plans, or of strokes (`GaitOptions`); None: the task's own settings.
-        model: predicts samples; None: MuJoCo's contacts where they are not stiff, else the quasi-dynamic step.
-        watch: told the state (:class:`ExecutorState`) whenever it changes.
+        task: the task.
+        plan: a plan for the task; None: plans are made during the execution.
+        plant: ``"mujoco"``, with the model of :func:`second_order`; a MuJoCo model with the same
+            layout; ``"qdsim"``: the package's own second-order step, or `DynamicOptions` of it; or
+            a :class:`Robot`. Simulators begin at rest at the start of the plan, or of the task; a
+            robot begins in its measured state.
+        world: speed and contacts of the execution. For a robot, the time step is its period.
+        options: which controllers are tried, and when to give up.
+        planner: settings of new plans, or of strokes (`GaitOptions`); None: those of the task.
+        model: predicts samples; None: MuJoCo's contacts if these are not stiff, else the
+            quasi-dynamic step.
+        watch: called with the state (:class:`ExecutorState`) whenever it changes.
 
     Raises:
-        TypeError, ValueError: naming the argument.
-        PlantError: if a robot does not answer when it is first read.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        PlantError: if a robot does not answer the first reading.
     """
 
     def __init__(
@@ -138,7 +142,7 @@ class Executor:
 
     @property
     def state(self) -> ExecutorState:
-        """Where it is now; prints as one line."""
+        """The present state; prints as one line."""
         track = self._track
         passed, count = (0, 0) if track is None else (track.passed, track.waypoints)
         return ExecutorState(
@@ -162,13 +166,13 @@ class Executor:
     # ---------------------------------------------------------------- the run
 
     def run(self) -> ExecutorReport:
-        """Execute to the end, whatever that is; the robot is left with a command that holds it.
+        """Execute until the end; the robot is left with a command that holds it.
 
-        The robot waits with the command that acts, while this looks for grasps and plans. An interrupt from the
-        keyboard leaves it so too.
+        While the executor searches for grasps and plans, the robot keeps its last command. The same
+        holds after an interrupt from the keyboard.
 
         Returns:
-            Its result.
+            The report of the execution.
         """
         outcome, reason = "missed", ""
         commands = self._commands()

@@ -1,4 +1,4 @@
-"""How an executor goes about it."""
+"""Options of an executor."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ class ExecutorOptions:
     """Settings of an :class:`Executor`.
 
     Attributes:
-        controllers: what is tried on every edge, the most trusted first: ``"planned"`` (the plan's commands),
-            ``"mpc"`` (iMPC along a segment, or straight to the goal), ``"grip"`` (fingers that hold), ``"sampling"``
-            (:class:`SamplingMpc`), or functions ``controller(q, u_plan, q_plan, u_last) -> u``. None: chosen by the task.
-        routes: ways on, the first ones first: ``"strokes"`` of fingers that hold the object, the segments of the
-            ``"plan"``, ``"straight"`` to the goal, and a ``"new plan"`` from where everything is.
-        hold: s, for which the object has to stay within the tolerances at its goal.
-        stall: s without progress after which a controller's try ends.
-        seconds: of the plant, after which everything ends.
-        plans: new plans that may be made on the way, at most.
-        samples: of ``"sampling"``.
+        controllers: controllers tried on every edge, the most trusted first: ``"planned"`` (the
+            plan's commands), ``"mpc"`` (iMPC along a segment, or straight to the goal), ``"grip"``
+            (fingers that hold), ``"sampling"`` (:class:`SamplingMpc`), or functions ``controller(q,
+            u_plan, q_plan, u_last) -> u``. None: chosen for the task.
+        routes: kinds of edges, in the order in which they are tried: ``"strokes"`` of fingers that
+            hold the object, segments of the ``"plan"``, ``"straight"`` to the goal, and a ``"new
+            plan"`` from the current state.
+        hold: time for which the object has to stay within the tolerances at its goal, s.
+        stall: time without progress after which an attempt of a controller ends, s.
+        seconds: time limit of the execution, in seconds of the plant.
+        plans: largest number of new plans.
+        samples: number of samples of ``"sampling"``.
         seed: of new plans, grasps, motions and samples.
     """
 

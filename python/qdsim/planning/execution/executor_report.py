@@ -1,4 +1,4 @@
-"""What an executor says of itself: its state now, and what became of everything in the end."""
+"""Reports of an executor: its present state, and the result of the execution."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class ExecutorState:
     """State of an executor.
 
     Attributes:
-        doing: ``"approach"``, ``"close"``, ``"move"``, ``"set down"`` (and let go), ``"let go"``, ``"next"`` (it decides),
-            ``"hold"``, or ``"stopped"``.
-        edge: in words, what the object is to do.
-        controller: that does it, or "".
-        waypoint, waypoints: of the edge.
-        error: m and rad, of the object from its goal.
-        seconds: of the plant.
-        plans: how many have been made on the way.
+        doing: ``"approach"``, ``"close"``, ``"move"``, ``"set down"``, ``"let go"``, ``"next"``
+            (choose the next edge), ``"hold"``, or ``"stopped"``.
+        edge: description of the present edge.
+        controller: name of the active controller, or "".
+        waypoint, waypoints: index of the present waypoint, and number of waypoints of the edge.
+        error: error of the object from its goal, m and rad.
+        seconds: time of the plant, s.
+        plans: number of new plans so far.
     """
 
     doing: str
@@ -43,16 +43,17 @@ class ExecutorState:
 
 @dataclasses.dataclass(frozen=True)
 class EdgeReport:
-    """One try of one controller on one edge.
+    """One attempt of one controller on one edge.
 
     Attributes:
-        edge: in words, what the object was to do.
-        controller: that tried, or "" where the robot did not get there.
-        predicted: tolerances, that the object was predicted to be off after the next periods.
-        seconds: how long it took, of the plant.
-        waypoints: how many of the edge's waypoints were passed, of how many.
-        error: m and rad, of the object from the end of the edge.
-        ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or why it ended.
+        edge: description of the edge.
+        controller: name of the controller, or "" if the robot did not reach the edge.
+        predicted: predicted error of the object after the next periods, in tolerances.
+        seconds: duration in time of the plant, s.
+        waypoints: number of waypoints passed, and number of waypoints of the edge.
+        error: error of the object from the end of the edge, m and rad.
+        ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or the reason why
+            it ended.
     """
 
     edge: str
@@ -74,19 +75,20 @@ class ExecutorReport:
     """Result of an execution.
 
     Attributes:
-        outcome: ``"reached"``: the object was at its goal and stayed there; ``"missed"``: nothing brought it nearer;
-            ``"lost"``; ``"no motion found"``, ``"no stroke found"``, ``"no plan found"``: it ended for want of it; ``"out of
-            time"``; ``"no answer"``: the plant did not answer, or with what is no state.
-        reason: in words, what ended it.
-        edges: every try of a controller.
-        position_error, rotation_error: m and rad, of the object from its goal when last measured.
+        outcome: ``"reached"``: the object was at its goal and stayed there; ``"missed"``: nothing
+            brought it nearer; ``"lost"``: the object is out of reach; ``"no motion found"``, ``"no
+            stroke found"``, ``"no plan found"``; ``"out of time"``; ``"no answer"``: the plant did
+            not answer, or its answer was not a valid state.
+        reason: why the execution ended.
+        edges: every attempt of a controller.
+        position_error, rotation_error: last measured error of the object from its goal, m and rad.
         tolerances: m and rad.
-        seconds: of the plant.
-        held: s, that the object was within its tolerances at the end.
-        entries: how often it came within them.
-        plans: that were made on the way.
-        why: in words, the controllers that were tried, and why these.
-        segments: what was measured in every try.
+        seconds: duration in time of the plant, s.
+        held: time for which the object was within its tolerances at the end, s.
+        entries: number of times the object came within its tolerances.
+        plans: number of new plans.
+        why: which controllers were tried, and why these.
+        segments: measurements of every attempt.
     """
 
     outcome: str

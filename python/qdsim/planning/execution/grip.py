@@ -1,16 +1,17 @@
-"""Holding an object between fingers and moving it: the control law that makes a grasp quasi-static.
+"""Control law of fingers that hold an object and move it quasi-statically.
 
-Nothing damps an object in a hand but fingers that hold it (CQDC §IX-B1). Every period this law asks for the
-contact forces that balance the object's load with the least effort, each finger pressing with a preload inside
-a narrowed friction cone, and for the motion of the joints under which the contacts follow the object's wanted
-displacement without slipping. Commands are where the joints should be plus what their springs need for those
-forces,
+An object in a hand is damped only by the fingers that hold it (CQDC §IX-B1). In every period the
+law computes two things. First, the contact forces of least effort that balance the object's load,
+with a preload on each finger, inside narrowed friction cones. Second, the motion of the joints for
+which the contacts follow the wanted displacement of the object without slipping. A command is the
+target position of the joints plus the deflection of their springs for these forces,
 
     u = q_a + delta_a - K^-1 J_a' f,   J_a delta_a = -J_o delta_o,   J_o' f + load_o = 0,
 
-so no spring is ever tighter than forces and a period's way ask for. Joints whose damping makes them trail their springs
-are commanded that far ahead: their way is then the same for any period, and for light and heavy joints alike. (The grasp
-map and its forces: Murray, Li and Sastry 1994, chapter 5; object impedance: Hogan 1985.)
+so springs are loaded only by these forces and by the motion of one period. Commands of joints that
+lag behind their springs because of damping are advanced by the lag, so that the motion does not
+depend on the period or on the joint's inertia. (Grasp map and forces: Murray, Li and Sastry 1994,
+chapter 5; object impedance: Hogan 1985.)
 """
 
 from __future__ import annotations
@@ -74,12 +75,13 @@ class GripOptions:
     """How an object is held.
 
     Attributes:
-        press: least normal force of a finger that touches, in weights of the object.
+        press: least normal force of a finger in contact, in weights of the object.
         most: largest normal force of a finger, in weights of the object.
-        near: m; fingers further away than this are left where they are,
-        reach: m; but while a grasp closes, fingers up to this far come.
-        period: s, of the control.
-        fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
+        near: fingers farther away than this distance are not moved, m.
+        reach: the same while a grasp closes: fingers within this distance move to the object, m.
+        period: control period, s.
+        fingers: number of fingers that have to touch for a grip; None: three, or two if the robot
+            has only two.
     """
 
     press: float = 0.5
@@ -90,7 +92,7 @@ class GripOptions:
     fingers: int | None = None
 
     def asked_every(self, seconds: float) -> GripOptions:
-        """The same options for a control loop that asks at most once in so many seconds.
+        """The same options for a control loop that runs at most once per given time.
 
         Args:
             seconds: shortest time between two commands, s.
@@ -112,9 +114,10 @@ class GripStep:
 
     Attributes:
         u: ``(nu,)`` command.
-        fingers: how many fingers touch the object.
-        residual: N, load that forces within the cones leave over (torques over the object's length).
-        forces: ``(contacts,)`` normal forces asked for, N.
+        fingers: number of fingers that touch the object.
+        residual: load that forces within the cones cannot balance, N (torques are divided by the
+            object's length).
+        forces: ``(contacts,)`` desired normal forces, N.
     """
 
     u: Array
@@ -129,15 +132,16 @@ class Grip:
     Args:
         model: the model.
         object: name of the object's body.
-        length: m that turn a torque into a force, a typical radius of the object.
-        options: how it is held.
-        bounds: ``(nu,)`` lower and upper ones of the commands; None: the joint limits and the actuators' ranges.
+        length: a typical radius of the object, which converts torques to forces, m.
+        options: how the object is held.
+        bounds: ``(nu,)`` lower and upper bounds of the commands; None: the joint limits and the
+            actuators' ranges.
 
     Attributes:
-        speeds: ``(size,)`` most that the object is moved by, m/s and rad/s.
-        weight: N, of the object (where nothing pulls it, by standard gravity).
-        fingers: how many have to touch.
-        available: how many the robot has.
+        speeds: ``(size,)`` largest speeds of the object, m/s and rad/s.
+        weight: weight of the object, N (under standard gravity if the model has none).
+        fingers: number of fingers that have to touch.
+        available: number of fingers of the robot.
     """
 
     def __init__(
@@ -182,7 +186,7 @@ class Grip:
         return f"Grip({self.space.body!r}, weight={self.weight:.3g} N)"
 
     def contacts(self, q: Array, near: float) -> NDArray[np.void]:
-        """The object's contacts: all that touch, and the nearest one of every finger.
+        """Contacts of the object: all that touch, and the nearest one of every finger.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -208,7 +212,7 @@ class Grip:
         return made.fingers >= self.fingers and made.residual <= RESIDUAL * self.weight
 
     def touching(self, q: Array) -> int:
-        """How many fingers touch the object.
+        """Number of fingers that touch the object.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -218,7 +222,7 @@ class Grip:
         return len(np.unique(finger[finger >= 0]))
 
     def fingers_within(self, q: Array, distance: float) -> bool:
-        """Whether some finger is nearer to the object than a distance.
+        """Whether some finger is within a distance of the object.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -241,16 +245,18 @@ class Grip:
         load: Array | None = None,
         lag: Array | None = None,
     ) -> GripStep:
-        """The command for the next period.
+        """Compute the command for the next period.
 
         Args:
-            q: measured configuration ``(nq,)``.
-            displacement: ``(size,)`` where the object is to go in this period, m and rad.
+            q: ``(nq,)`` measured configuration.
+            displacement: ``(size,)`` wanted displacement of the object in this period, m and rad.
             press: share of the preload.
-            lean: whether what surrounds the object may carry it, where it touches.
-            closing: whether fingers within ``options.reach`` come, or those within ``options.near`` only.
-            load: ``(size,)`` on the object beside gravity and springs, N and Nm.
-            lag: ``(nu,)`` s, by which joints trail their springs in motion, that go ahead by that; None: by nothing.
+            lean: whether touching surroundings may carry part of the object's load.
+            closing: whether fingers within ``options.reach`` move to the object, or only those
+                within ``options.near``.
+            load: ``(size,)`` load on the object besides gravity and springs, N and Nm.
+            lag: ``(nu,)`` time by which joints lag behind moving springs, s; commands are advanced
+                by it. None: no lag.
         """
         given = self.options
         found = self.contacts(q, given.reach if closing else given.near)
@@ -292,13 +298,15 @@ class Grip:
         return GripStep(np.clip(within, *self._bounds), count, residual, f[starts])
 
     def towards(self, q: Array, goal: Array, dt: float, line: Array | None = None) -> Array:
-        """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, at most at :attr:`speeds`.
+        """The displacement ``(size,)`` towards the object's pose in ``goal`` within ``dt``, limited
+        by :attr:`speeds`.
 
         Args:
-            q: ``(nq,)``.
-            goal: ``(nq,)``.
-            dt: s.
-            line: ``(size,)`` the way along which it is to come there: what is off that goes away first; None: any.
+            q: ``(nq,)`` configuration.
+            goal: ``(nq,)`` configuration.
+            dt: time, s.
+            line: ``(size,)`` direction from which the goal is approached: deviations from this line
+                are corrected first. None: any direction.
         """
         e, gain = self.space.difference(goal, q), min(RATE * dt, 1.0)
         for part, most in (
@@ -313,7 +321,8 @@ class Grip:
         return e
 
     def upwards(self, q: Array, height: float) -> Array | None:
-        """The displacement ``(size,)``, m and rad, that lifts the object against gravity; None where it cannot rise.
+        """The displacement ``(size,)`` that lifts the object against gravity, m and rad; None if it
+        cannot rise.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -324,7 +333,8 @@ class Grip:
         return None if pull == 0.0 else self._shift(q, -height / pull * gravity)
 
     def downwards(self, q: Array) -> Array:
-        """The displacement ``(size,)``, m and rad, that closes the gap between object and surroundings; zero without a gap.
+        """The displacement ``(size,)`` that closes the gap between object and surroundings, m and
+        rad; zero without a gap.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -332,7 +342,8 @@ class Grip:
         return self._to_surroundings(q, 1.0)
 
     def outwards(self, q: Array) -> Array:
-        """The displacement ``(size,)``, m and rad, that ends a penetration of object and surroundings; zero without one.
+        """The displacement ``(size,)`` that removes a penetration of object and surroundings, m and
+        rad; zero without one.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -340,7 +351,7 @@ class Grip:
         return self._to_surroundings(q, -1.0)
 
     def leans(self, q: Array) -> bool:
-        """Whether the object touches what could carry it, or nothing is near that could.
+        """Whether the object touches something that could carry it, or nothing that could is near.
 
         Args:
             q: ``(nq,)`` configuration.

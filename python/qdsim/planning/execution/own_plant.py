@@ -1,4 +1,4 @@
-"""Plans in the package's own second-order step: rigid contacts, and no other program between plan and judge."""
+"""Executions in the package's own second-order step, with rigid contacts."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ SHARE = 0.02
 
 
 def judging_options(options: TransferOptions, given: DynamicOptions | None) -> DynamicOptions:
-    """Those that an execution steps with: given ones at the execution's time step, or its own."""
+    """Options of the second-order step: given ones with the execution's time step, or the default ones."""
     return (given or SECOND_ORDER).replace(h=options.timestep)
 
 
 class OwnPlant(World):
-    """The model itself, stepped by `step_dynamic`.
+    """The model itself, simulated by `step_dynamic`.
 
-    The support's friction stops what the object's momentum and the contact forces would make of it,
-    as far as it can. It knows the contact forces of the step before; where they change, the step is
-    taken again.
+    The friction of the support opposes the motion that the object would have by its momentum and
+    its contact forces, up to the friction limit. It uses the contact forces of the last step; if
+    they change, the step is repeated.
 
     Args:
         model, space, options, compensated, bounds: as in ``World``.
-        dynamics: of the step.
+        dynamics: options of the step.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class OwnPlant(World):
 
     @property
     def q(self) -> Array:
-        """Where everything is ``(nq,)``."""
+        """The configuration ``(nq,)``."""
         return np.array(self._q)
 
     @property
     def v(self) -> Array:
-        """How everything moves ``(nv,)``, m/s and rad/s."""
+        """The velocity ``(nv,)``, m/s and rad/s."""
         return np.array(self._v)
 
     def _place(self, q: Array) -> None:

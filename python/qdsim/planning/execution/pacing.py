@@ -1,9 +1,9 @@
-"""Plans for a world of second order: edges at the pace of the execution, against the resistance that the world has.
+"""Tasks and planner settings for plans that are executed with velocities.
 
-A quasi-dynamic step resists an object's motion by ``epsilon M / h^2`` times how far it moves, the world by the
-friction of a plane or by damping; and an edge that takes its command far in a few steps ends elsewhere than the same
-command does slowly. Where both agree, plans of objects on a plane are nearly those of MuJoCo
-(benchmarks/notes_transfer.md).
+A quasi-dynamic step resists the motion of an object by ``epsilon M / h^2`` times its displacement;
+the world resists it by the friction of a plane or by damping. Also, an edge that changes its
+command quickly ends in another state than a slow one. If both resistance and speed agree, plans of
+objects on a plane are executed almost exactly (benchmarks/notes_transfer.md).
 """
 
 from __future__ import annotations
@@ -39,26 +39,29 @@ def paced(
     *,
     rng: int = 0,
 ) -> tuple[Task, RRTOptions]:
-    """Prepare a task and planner settings for plans that are going to be executed.
+    """Prepare a task and planner settings for plans that will be executed.
 
-    Edges get as many steps as keep the command within ``options.speed``, and end where an actuator would pull harder
-    than ``options.force``: a plan may jam the robot until it slips, which outside of the model throws the object. If
-    the object lies on a plane that is not part of the model, or is damped, ``epsilon`` is chosen so that the step
-    resists as the world does, at the mean speed of the object in plans made for this purpose (friction does not depend
-    on speed). If gravity acts on the object, regrasps are allowed only where it rests without the robot.
+    - Edges get so many steps that no command moves faster than ``options.speed``.
+    - Edges end where an actuator would need more than ``options.force``. Otherwise a plan may jam
+      the robot, which slips during the execution and throws the object.
+    - If the object is damped, or lies on a plane that is not part of the model, ``epsilon`` is
+      chosen so that a step resists like the world at the mean speed of the object. This speed is
+      measured in plans made for this purpose.
+    - If gravity acts on the object, regrasps are allowed only where the object rests without the
+      robot.
 
     Args:
         task: the task.
-        options: of the execution.
-        planner: settings to begin with; None: the task's own.
-        rng: seed of the plans that are made to measure the speed.
+        options: options of the execution.
+        planner: settings to start from; None: those of the task.
+        rng: seed of the plans that measure the speed.
 
     Returns:
-        The task with this ``epsilon`` and these settings of its planner, and the settings. Strokes undo the pace by
-        themselves.
+        The task with the new ``epsilon`` and planner settings, and these settings. Strokes do not
+        use the new ``epsilon``.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("task", task, Task)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
@@ -89,8 +92,12 @@ def paced(
 def matched_epsilon(
     model: Model, object_name: str, options: TransferOptions, h: float, speed: float
 ) -> float | None:
-    """The ``epsilon`` with which a step of length ``h`` resists an object at some speed (m/s, in the metric of
-    :func:`drift`) as the world of ``options`` does; None where nothing outside of the model resists it."""
+    """The ``epsilon`` with which a step of length ``h`` resists an object at a speed as the world
+    of ``options`` does.
+
+    The speed is in m/s, in the metric of :func:`drift`. None if nothing outside the model resists
+    the object.
+    """
     space = ObjectSpace(model, object_name)
     mass = mass_metric(model)[space.v]
     epsilon = 0.0
@@ -103,15 +110,16 @@ def matched_epsilon(
 
 
 def drift(plan: Plan, model: Model) -> float:
-    """How fast the object goes, on average over its way, m/s: ``|v|_M``, the norm of the mass matrix over the
-    object's mass."""
+    """Mean speed of the object along its path, m/s: ``|v|_M``, the norm of the mass matrix divided
+    by the object's mass."""
     space = ObjectSpace(model, plan.object)
     way = np.concatenate([step_lengths(model, space, segment) for segment in plan.segments])
     return max(float(way @ way / max(way.sum(), 1e-300)) / plan.options.h, STILL)
 
 
 def step_lengths(model: Model, space: ObjectSpace, segment: Segment) -> list[float]:
-    """How far the object goes in every step, m: the norm of the mass matrix over the object's mass."""
+    """Displacement of the object in every step, m, in the norm of the mass matrix divided by the
+    object's mass."""
     mass = mass_metric(model)[space.v]
     metric = mass / mass[~space.rotation].max() if np.any(~space.rotation) else np.ones(len(mass))
     path = segment.configurations

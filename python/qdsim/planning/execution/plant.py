@@ -1,4 +1,4 @@
-"""Plans in a second-order simulator: MuJoCo at small steps."""
+"""Executions in MuJoCo with small time steps."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ STILL = 1e-4
 def second_order(
     model: Model, object_name: str, options: TransferOptions | None = None
 ) -> mujoco.MjModel:
-    """The model as MuJoCo simulates it at small steps, with damped joint springs.
+    """Convert a model to MuJoCo for simulation at small time steps, with damped joints.
 
-    Contacts act at touching (no margins); joints that actuators hold get the damping
-    ``2 ζ sqrt(k m)``, ``m`` their diagonal entry of the mass matrix at the default configuration. The friction
-    of a support that is not part of the model comes with the execution.
+    Contacts act at touching (no margins). Joints with actuators get the damping ``2 ζ sqrt(k m)``,
+    with ``m`` their diagonal entry of the mass matrix at the default configuration. The friction of
+    a support that is not part of the model is added by the execution.
 
     Args:
         model: the model.
-        object_name: the object's body.
+        object_name: name of the object's body.
         options: time step and damping.
 
     Raises:
-        ValueError: if MuJoCo cannot compile the model, it has no such object, or another number of coordinates
-            than ``object_damping`` or of actuators than ``force``.
+        ValueError: if MuJoCo cannot compile the model, if the object does not exist, or if
+            ``object_damping`` or ``force`` has the wrong number of entries.
     """
     import mujoco  # when first used: planning loads without it
 
@@ -110,12 +110,12 @@ class Plant(World):
 
     @property
     def q(self) -> Array:
-        """Where everything is ``(nq,)``."""
+        """The configuration ``(nq,)``."""
         return np.array(self.data.qpos)
 
     @property
     def v(self) -> Array:
-        """How everything moves ``(nv,)``, m/s and rad/s."""
+        """The velocity ``(nv,)``, m/s and rad/s."""
         return np.array(self.data.qvel)
 
     def _place(self, q: Array) -> None:

@@ -1,4 +1,4 @@
-"""A user's own robot, or simulator, as the world in which plans are executed: two functions."""
+"""A user's robot or simulator, described by two functions, as a plant for executions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ MOVED = 0.05
 class Robot:
     """Your own robot or simulator, described by two functions; see :class:`Executor`.
 
-    They are called in turn, ``read`` first, once every ``period``. Whatever paces the robot waits in one of them:
-    ``send`` returns when the next period begins, or ``read`` does.
+    The functions are called in turn, ``read`` first, once per ``period``. One of them has to wait
+    for the next period: ``send`` or ``read`` returns when it begins.
 
     Attributes:
-        read: returns ``(q, v)``, where everything is ``(nq,)``, the object too, and how it moves ``(nv,)``, m/s and rad/s.
+        read: returns ``(q, v)``: the configuration ``(nq,)``, object included, and the velocity
+            ``(nv,)``, m/s and rad/s.
         send: takes the command ``(nu,)`` for one period, within the bounds of the task.
-        period: s between two commands.
-        lag: s, by which the robot's joints trail their commands; one number.
-        patience: s that ``read`` or ``send`` may take, and that a reading may stay the same to the last bit while
-            commands move, before the robot counts as one that does not answer. Both are then called in a thread of
-            their own, always the same one. None: they are called where the executor runs, and may take for ever.
+        period: time between two commands, s.
+        lag: time by which the robot's joints lag behind their commands, s; one number.
+        patience: time after which the robot counts as not answering, s: a call of ``read`` or
+            ``send`` takes longer, or the reading does not change at all while commands move. Both
+            functions are then called in one separate thread. None: they are called in the thread of
+            the executor, without a time limit.
     """
 
     read: Callable[[], tuple[ArrayLike, ArrayLike]]
@@ -62,7 +64,8 @@ class RobotPlant(World):
     """A robot in motion.
 
     Args:
-        model, space, options, compensated, bounds: as in ``World``; the time step is the robot's period.
+        model, space, options, compensated, bounds: as in ``World``; the time step is the robot's
+            period.
         robot: its functions.
 
     Raises:
@@ -88,12 +91,12 @@ class RobotPlant(World):
 
     @property
     def q(self) -> Array:
-        """Where everything was when last read ``(nq,)``."""
+        """The last configuration read, ``(nq,)``."""
         return np.array(self._q)
 
     @property
     def v(self) -> Array:
-        """How everything moved then ``(nv,)``, m/s and rad/s."""
+        """The last velocity read, ``(nv,)``, m/s and rad/s."""
         return np.array(self._v)
 
     def _place(self, q: Array) -> None:

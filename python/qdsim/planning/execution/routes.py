@@ -1,4 +1,5 @@
-"""What an executor does next: ways on to the goal, each an edge at a time, from where everything is."""
+"""The next edge of an executor: strokes, segments of a plan, straight to the goal, or a new plan.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +41,13 @@ PLANS = ("plan", "new plan")
 
 @dataclasses.dataclass(frozen=True)
 class Edge:
-    """What the object is to do next.
+    """The next motion of the object.
 
     Attributes:
-        words: in words.
-        segment: of a plan, that it is to go along; None: a stroke, or straight to the goal.
-        strokes: the best first, of which one is taken whose grasp can be gone to.
+        words: description of the edge.
+        segment: the segment of a plan to follow; None: a stroke, or straight to the goal.
+        strokes: candidate strokes, the best first; the first one whose grasp can be reached is
+            taken.
     """
 
     words: str
@@ -54,23 +56,24 @@ class Edge:
 
 
 class Routes:
-    """Ways on, those first that the options name first, as long as they bring the object nearer.
+    """Kinds of edges in the order of the options, each tried while it brings the object nearer.
 
     Args:
-        task: to the goal of everything.
-        plan: whose segments are edges; None: without one.
-        execution: what is moved.
-        controllers: what can move it.
-        options: which ways on, and when to give one up.
-        planner: of new plans.
-        gaits: of strokes; None: without strokes.
+        task: the task of the whole execution.
+        plan: the plan whose segments are edges; None: no plan.
+        execution: the execution.
+        controllers: the controllers.
+        options: which kinds of edges are tried, and when to give one up.
+        planner: settings of new plans.
+        gaits: settings of strokes; None: no strokes.
 
     Attributes:
-        todo: what is left of the plan.
-        plans: how many have been made.
-        strokes: finds them, where the robot has fingers to hold with and the task a sampler of grasps; else None.
-        want: what was not found, when last something was looked for.
-        missed: how often in a row each way on has brought the object no nearer.
+        todo: remaining segments of the plan.
+        plans: number of new plans.
+        strokes: finds strokes, if the robot has fingers that hold and the task has a sampler of
+            grasps; else None.
+        want: what the last search did not find.
+        missed: for each kind of edge, how often in a row it has brought the object no nearer.
     """
 
     def __init__(
@@ -96,20 +99,22 @@ class Routes:
         self._taken, self._before = "", np.inf
 
     def far(self, goal: Array | None = None) -> float:
-        """Tolerances, of the object from the goal, or from where it is in another configuration."""
+        """Error of the object in tolerances: from the goal, or from its pose in another
+        configuration."""
         task, q = self.task, self._execution.plant.q
         return task.off(q) if goal is None else task.in_tolerances(task.space.errors(q, goal))
 
     def track(self, segment: Segment | None, start: Array | None = None) -> Track:
-        """An edge, along a segment whose commands are shifted by where the robot starts from, or straight to the goal."""
+        """The track of an edge: along a segment, shifted to start at the robot's configuration, or
+        straight to the goal."""
         schedule = None if segment is None else self._execution.schedule(segment, start)
         return Track(self.task.goals, self._tolerances, schedule, self._execution.plant.q)
 
     def next(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """What the object does next; None where nothing is left to try.
+        """Choose the next edge; None if nothing is left to try.
 
         Args:
-            let_go: the object is set down, where it has to rest.
+            let_go: called before a regrasp; sets the object down.
         """
         if self._taken in PLANS:
             if self.todo and self.far(self.todo[0].start) <= LEAVE:
@@ -186,7 +191,7 @@ class Routes:
         return Edge("stroke", strokes=tuple(found)) if found else None
 
     def stroke_here(self) -> Stroke | None:
-        """The stroke of the grasp that the fingers have; None where it is not worth its while."""
+        """The stroke of the present grasp; None if it gains too little."""
         hand, strokes = self._execution.hand, self.strokes
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
@@ -212,10 +217,11 @@ class Routes:
 
 
 def nearer(task: Task, here: Array) -> Task:
-    """The task from ``here`` ``(nq,)``, with tolerances that leave room for what following a plan misses.
+    """The task from ``here`` ``(nq,)``, with reduced tolerances that leave room for the errors of
+    following a plan.
 
-    An object whose goal is inside of a wall, by less than the tolerance, comes no nearer than the wall lets it: a part
-    of what is left of the tolerance beyond that is asked for.
+    If the goal is inside a wall by less than the tolerance, the object cannot come nearer than the
+    wall. The new tolerance is then this distance plus a part of the rest of the tolerance.
     """
     depth = 0.0
     if task.goals.is_point:

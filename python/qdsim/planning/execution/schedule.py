@@ -13,20 +13,20 @@ __all__ = ["Schedule"]
 
 
 class Schedule:
-    """Commands and configurations of a segment by time, straight between its knots.
+    """Commands and configurations of a segment by time, interpolated linearly between knots.
 
     Args:
         model: the model.
         segment: the segment.
-        speed: m/s, that the commands move the robot's parts with at most: the Euclidean norm of what each actuator
-            contributes, with the levers at the start (:func:`strides`).
-        least: s, the shortest time between two knots.
+        speed: largest speed at which commands move the robot's links, m/s: the Euclidean norm of
+            the actuators' contributions, with the levers at the start (:func:`strides`).
+        least: shortest time between two knots, s.
         offset: ``(nu,)`` added to all commands; None: nothing.
 
     Attributes:
-        commands: ``(steps + 1, nu)``, the first of which holds the start.
+        commands: ``(steps + 1, nu)``; the first one holds the start.
         times: ``(steps + 1,)`` s.
-        strides: ``(nu,)`` m, of a unit of each command.
+        strides: ``(nu,)`` displacement of the robot per unit of each command, m.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Schedule:
 
     @property
     def duration(self) -> float:
-        """s."""
+        """Duration of the segment, s."""
         return float(self.times[-1])
 
     def command(self, time: float) -> Array:
@@ -61,7 +61,7 @@ class Schedule:
         return np.stack(columns, axis=1)
 
     def configuration(self, time: float) -> Array:
-        """The planned configuration ``(nq,)``, straight on the manifold."""
+        """The planned configuration ``(nq,)``, interpolated on the manifold."""
         k, s = self._piece(time)
         q0, q1 = self.segment.configurations[k], self.segment.configurations[k + 1]
         if s >= 1.0:

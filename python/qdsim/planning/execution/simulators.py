@@ -1,4 +1,4 @@
-"""The worlds in which plans are executed, by name: MuJoCo, the package's own step, a user's robot."""
+"""Plants for executions, by name: MuJoCo, the package's own step, a user's robot."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Strokes: an object in the hand is moved as far as a grasp can, set down or left where it rests, and grasped anew.
+"""Strokes: the fingers move a held object as far as their grasp allows, set it down, and grasp it
+again.
 
-Where RRT edges push at an object with whatever contacts they find, a stroke holds it with a
-:class:`~qdsim.planning.Grip` from its first step to its last, so that outside of the quasi-dynamic model
-fingers damp it all the way (CQDC §IX-B3 asks for such grasps and such feedback). A stroke is a
-:class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
+Edges of an RRT push an object with any contacts; a stroke holds it with a
+:class:`~qdsim.planning.Grip` from its first step to its last, so that in a simulation with
+velocities the fingers damp it all the time (CQDC §IX-B3 asks for such grasps and such feedback). A
+stroke is a :class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class GaitOptions:
 
     Attributes:
         grip: how the object is held.
-        candidates: grasps that are tried for one stroke.
-        steps: of a stroke, at most.
-        strokes: of a plan or an execution, at most.
+        candidates: number of grasps that are tried for one stroke.
+        steps: largest number of steps of a stroke.
+        strokes: largest number of strokes of a plan or an execution.
     """
 
     grip: GripOptions = GripOptions()  # noqa: RUF009
@@ -70,11 +71,12 @@ class GaitOptions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stroke:
-    """A segment that holds the object.
+    """A segment during which the fingers hold the object.
 
     Attributes:
-        segment: the grip's commands and where they lead in the model.
-        gain: m, how much nearer the object comes to the goal, turns times the task's length.
+        segment: the commands of the grip and the resulting configurations in the model.
+        gain: by how much the object comes nearer to the goal, m; rotations are multiplied by the
+            task's length.
     """
 
     segment: Segment
@@ -85,12 +87,13 @@ class StrokePlanner:
     """Finds strokes towards a task's goal.
 
     Args:
-        task: its sampler draws the grasps. The resistance that `paced` gives a task is left out: what a grip holds
-            is moved by its fingers, and would lag behind.
-        options: how.
+        task: its sampler draws the grasps. The ``epsilon`` that `paced` gives a task is not used,
+            because the fingers move a held object, and with it the object would lag behind.
+        options: how strokes are found.
         rng: seed or generator.
-        load: N and Nm on the object while it moves along a displacement ``(size,)``, beside gravity and springs, that
-            the fingers have to bear, as of a support that is not part of the model; None: nothing.
+        load: function from a displacement ``(size,)`` of the object to the additional load, N and
+            Nm, that the fingers have to bear during this motion, besides gravity and springs (for
+            example friction of a support that is not part of the model); None: no load.
 
     Raises:
         ValueError: if the task has no sampler.
@@ -119,7 +122,7 @@ class StrokePlanner:
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
-        """Distance, m, of the object to a goal; turns count times the task's length.
+        """Distance of the object to a goal, m; rotations are multiplied by the task's length.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -130,11 +133,11 @@ class StrokePlanner:
         return float(np.linalg.norm(way * task.space.scale(task.length)))
 
     def candidates(self, q: Array, here: bool = False) -> list[Stroke]:
-        """Strokes from grasps of the object where it is in ``q``, those that gain most first.
+        """Strokes from grasps of the object at its pose in ``q``, the largest gain first.
 
         Args:
-            q: ``(nq,)``.
-            here: whether the grasp that ``q`` has is one of them.
+            q: ``(nq,)`` configuration.
+            here: whether the present grasp is one of them.
         """
         task, found = self.task, []
         for k in range(self.options.candidates):
@@ -162,7 +165,8 @@ class StrokePlanner:
 
         Args:
             q: ``(nq,)`` the grasp.
-            lift: m, how high above the goal the object travels; without that it leans on what it touches.
+            lift: height above the goal at which the object travels, m; without it the object slides
+                on its support.
         """
         task = self.task
         up = self.grip.upwards(q, lift) if lift > 0.0 else None
@@ -213,9 +217,11 @@ class StrokePlanner:
         return Stroke(segment, gain)
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
-        """The longest part of a stroke from whose end the fingers can reach another grasp; None if there is none.
+        """The longest part of a stroke from whose end the fingers can reach another grasp; None if
+        there is none.
 
-        Fingers at the limits of their joints may have the object in their way. At the task's goal they may stay.
+        When fingers are at their joint limits, the object may block their way. At the task's goal
+        they may stay.
 
         Args:
             stroke: the stroke.
@@ -274,11 +280,11 @@ def gait(
 ) -> Plan | None:
     """Plan strokes to the task's goal in the quasi-dynamic model; None if there are none.
 
-    Greedy: of the grasps that are drawn where the object is, the stroke that brings it furthest comes next. Between
-    strokes the object rests on what surrounds it.
+    The search is greedy: from the grasps drawn at the present pose, it takes the stroke that brings
+    the object nearest to the goal. Between strokes the object rests on its surroundings.
 
     Args:
-        task: what to do; its sampler draws the grasps.
+        task: the task; its sampler draws the grasps.
         options: how strokes are found.
         rng: seed or generator. The same seed gives the same plan.
 

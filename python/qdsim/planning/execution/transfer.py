@@ -1,8 +1,8 @@
-"""Plans outside of the model they were made with: execution in a simulator at small steps (CQDC §IX).
+"""Execution of plans in a simulator at small time steps (CQDC §IX).
 
-The second-order simulator gets the same bodies, shapes, frictions and stiffnesses. The robot is held by
-its joint springs, critically damped, with gravity compensated, and gets the commands of the plan
-stretched in time, so that no command moves faster than a given speed.
+The second-order simulator gets the same bodies, shapes, friction coefficients and stiffnesses. The
+robot is held by its critically damped joint springs, with gravity compensated. Commands are
+stretched in time so that none moves faster than a given speed.
 """
 
 from __future__ import annotations
@@ -51,23 +51,26 @@ class Transfer:
     """An executed plan.
 
     Attributes:
-        segments: one entry for each segment, also for those that could not be begun, or for each try of an
-            :class:`Executor`; each with its result.
-        position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad; where
-            it was lost, when that was noticed.
-        reached: whether an execution from start to end brought both within the plan's tolerances.
-        plans: how many plans were used, 1 where none was made on the way.
-        missing_motions: changes of grasp for which no motion was found: the execution ended there, or planned anew.
-        outcome: ``"reached"``; ``"lost"``: the object is further away than the robot's parts ever were on its planned
-            way, twice, as where it has fallen; ``"no stroke found"``, ``"no motion found"`` (to the grasps of the
-            strokes that were) or ``"no plan found"``: the execution ended without one; ``"missed"``; ``"out of
-            time"`` or ``"no answer"``, as of an :class:`Executor`; or ``"measured"``: several segments were judged each
-            by itself (``carry_on=False``), and nothing was executed from start to end.
-        tolerances: the plan's, m and rad.
-        way: in words, how it was executed: from start to end or segment by segment, by which loop, and, where that was
-            left open (``"auto"``), why.
-        controller: the loop's word, or the name of the function given.
-        world: in words, the simulator and its contacts.
+        segments: one entry per segment, also for segments that could not be begun, or per attempt
+            of an :class:`Executor`.
+        position_error, rotation_error: error of the object's last pose from the plan's goal, m and
+            rad; if the object was lost, at the time when this was detected.
+        reached: whether an execution from start to end brought both errors within the plan's
+            tolerances.
+        plans: number of plans used; 1 if none was made during the execution.
+        missing_motions: number of regrasps for which no motion was found: the execution ended
+            there, or replanned.
+        outcome: ``"reached"``; ``"missed"``; ``"lost"``: the object is more than twice as far away
+            as any link of the robot ever is on the planned path, for example because it has fallen;
+            ``"no stroke found"``, ``"no motion found"`` (to the grasps of the strokes) or ``"no
+            plan found"``: the execution ended without one; ``"out of time"`` or ``"no answer"``, as
+            for an :class:`Executor`; ``"measured"``: segments were executed separately
+            (``carry_on=False``).
+        tolerances: the plan's tolerances, m and rad.
+        way: how the plan was executed: from start to end or segment by segment, by which
+            controller, and, for ``"auto"``, why.
+        controller: name of the controller, or of the given function.
+        world: the simulator and its contacts, in words.
     """
 
     segments: tuple[SegmentTransfer, ...]
@@ -84,7 +87,7 @@ class Transfer:
 
     @property
     def lost(self) -> bool:
-        """Whether the object was gone at the end."""
+        """Whether the object was lost at the end."""
         return self.outcome == "lost"
 
     @property
@@ -113,9 +116,10 @@ class Transfer:
 def gentle(options: RRTOptions) -> RRTOptions:
     """Change planner settings so that a second-order simulation can follow the plans.
 
-    Steps are a quarter as long, edges have correspondingly more of them, and no squeeze is kept from one edge to the
-    next. Otherwise an edge may command the robot's springs far into the object: in the quasi-dynamic model an object
-    between two fingers bears any squeeze, in a simulation with velocities such forces shoot it out.
+    Steps are a quarter as long, edges have correspondingly more steps, and no squeeze is kept from
+    one edge to the next. Without this, an edge may command the robot's springs far into the object.
+    In the quasi-dynamic model an object between two fingers bears any squeeze; in a simulation with
+    velocities such forces shoot it out.
 
     Args:
         options: the settings to start from, for example ``task.planner``; all others are kept.
@@ -139,43 +143,49 @@ def transfer(
     planner: RRTOptions | GaitOptions | None = None,
     progress: bool = False,
 ) -> Transfer:
-    """Execute a plan from start to end in a second-order simulator, MuJoCo or the package's own, and compare.
+    """Execute a plan in a second-order simulator, MuJoCo or the package's own, and report where the
+    object ends.
 
-    The object is left where it is from segment to segment, and the robot goes from grasp to grasp by motions free of
-    collisions. CQDC's measure (its section IX), for which every segment begins as planned, is
-    ``TransferOptions(carry_on=False)``; it does not say where an execution would end.
+    The execution runs from start to end: the object stays where each segment leaves it, and the
+    robot moves from grasp to grasp by collision-free motions. With
+    ``TransferOptions(carry_on=False)`` every segment begins in its planned state instead (the
+    measure of CQDC, section IX).
 
     Args:
         plan: the plan.
-        model: the model of its task, or the task itself, which ``"replan"``, ``"renew"`` and ``"gait"`` need.
+        model: the model of its task, or the task itself, which ``"replan"``, ``"renew"`` and
+            ``"gait"`` need.
         options: speed, time step, how segments are joined.
-        controller: what closes the loop, every ``options.control_period``. Along the plan's segments, by the clock:
-            None or ``"open"``: the planned commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights.
-            ``"mpc"``: iMPC along the segment, ten control periods ahead, with the springs bounded by
-            ``options.press``. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from a preload on,
-            whatever the commands planned were. A function of your own. By an :class:`Executor`: ``"auto"``: all that it
-            has, what suits the task first; of a model without its task ``"mpc"``, of segments by themselves ``"open"``.
-            ``"replan"``: without fingers that hold, iMPC before the planned commands; ``"renew"``: these before iMPC;
-            both with new plans where the object has left the old one. ``"gait"``: the goal alone counts: strokes
-            (:class:`StrokePlanner`) from where the object is: the fingers close, move the object, let it rest, and go
-            to the next grasp.
-        simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
-            layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
-            contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
-            of which h is ``options.timestep``. The report is the same.
-        planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
-            with ``"grip"`` only its grip counts.
-        progress: show a bar that counts segments, with the object's distance to the goal (without tqdm a
-            line, in terminals).
+        controller: closes the loop every ``options.control_period``. Controllers that follow the
+            plan's segments by the clock: None or ``"open"``: the planned commands.
+            ``"stabilizer"``: :class:`Stabilizer` with its default weights. ``"mpc"``: iMPC along
+            the segment, ten control periods ahead, with spring forces bounded by ``options.press``.
+            ``"grip"``: a :class:`Grip` moves the object along the segment's path, whatever the
+            planned commands are. A function ``controller(q, u_plan, q_plan, u_last) -> u``.
+            Controllers of an :class:`Executor`: ``"auto"``: all that it has, in an order chosen for
+            the task (for a model without a task ``"mpc"``, for separate segments ``"open"``).
+            ``"replan"``: iMPC, then the planned commands; ``"renew"``: the planned commands, then
+            iMPC; both make new plans if the object has left the old one. ``"gait"``: strokes
+            (:class:`StrokePlanner`) from the present pose of the object to the goal, independent of
+            the plan's segments.
+        simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo
+            model with the same layout, for example with other masses or friction coefficients.
+            ``"qdsim"``: the package's own second-order step, with rigid contacts whatever
+            ``options.contacts`` is; or `DynamicOptions` of it, whose h is replaced by
+            ``options.timestep``. The report is the same.
+        planner: settings of new plans; None: those of the task. With ``"gait"``: settings of
+            strokes (``GaitOptions``), of which ``"grip"`` uses only the grip.
+        progress: show a bar that counts segments, with the object's distance to the goal (without
+            tqdm a line, in terminals).
 
     Returns:
-        What happened, segment by segment, and where the object is at the end.
+        The outcome, the error of every segment, and the final error of the object.
 
     Raises:
-        TypeError, ValueError: for arguments that do not fit each other.
-        ImportError: if along the plan's segments a motion from grasp to grasp has to go around something and OMPL is not
+        TypeError, ValueError: if arguments are invalid or do not fit together.
+        ImportError: if a motion between grasps has to go around an obstacle and OMPL is not
             installed (extra ``planning``).
-        SolverError: of a step of the package's own simulator, along the plan's segments.
+        SolverError: if a step of the package's own simulator fails.
     """
     instance("plan", plan, Plan)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()

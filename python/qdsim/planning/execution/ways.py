@@ -1,5 +1,4 @@
-"""The words for how a plan is executed: what takes the object along a segment by the clock, or how an executor goes
-about it."""
+"""Names of controllers of ``transfer``, and what they stand for."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ EXECUTED: dict[str, dict[str, Any]] = {
 
 
 def word_of(controller: object) -> str:
-    """The word for what ``transfer`` is given: a word, a function, or None for the planned commands; of a function its
-    name.
+    """The name of a controller given to ``transfer``: a word, the name of a function, or that of
+    the planned commands.
 
     Raises:
         TypeError, ValueError: for anything else.
@@ -53,11 +52,12 @@ def word_of(controller: object) -> str:
 
 
 def chosen_word(task: Task | None, options: TransferOptions) -> tuple[Loop, str]:
-    """What ``"auto"`` stands for, and why; ``"auto"`` itself is an executor's choice on the way.
+    """The controller that ``"auto"`` stands for, and why; ``"auto"`` itself lets an executor
+    choose.
 
     Args:
-        task: None where the model alone is known.
-        options: of the execution.
+        task: None if only the model is known.
+        options: options of the execution.
     """
     if not options.carry_on:
         return "open", "every segment is measured by itself"
@@ -67,7 +67,7 @@ def chosen_word(task: Task | None, options: TransferOptions) -> tuple[Loop, str]
 
 
 def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> None:
-    """Give an execution what takes the object along its segments."""
+    """Give an execution the controller that moves the object along segments."""
     plan, options, world = execution.plan, execution.options, execution.plant
     period = options.control_period
     if controller == "grip":

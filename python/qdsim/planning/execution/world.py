@@ -1,4 +1,5 @@
-"""What a world is in which plans are executed: where everything is, and a time step with a command."""
+"""The interface of a simulator or robot for executions: its state, and a time step with a command.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +34,19 @@ class World(abc.ABC):
 
     Args:
         model: the model.
-        space: the object's coordinates.
+        space: coordinates of the object.
         options: friction of the support.
-        damping: ``(nv,)`` of all coordinates, N s/m and Nm s/rad.
+        damping: ``(nv,)`` damping of all coordinates, N s/m and Nm s/rad.
         compensated: whether gravity on the robot is compensated.
-        bounds: ``(nu,)`` lower and upper ones of the commands.
+        bounds: ``(nu,)`` lower and upper bounds of the commands.
 
     Attributes:
         rubs: whether the object's support has friction.
         supported: whether the object lies on a plane that is not part of the model.
-        lag: ``(nu,)`` s, how far a command has to be ahead, times its rate, for what the joints' damping holds back.
-        lost: whether the object has left what is watched. Time stands still then: nothing brings it back.
-        steps: how many time steps there have been.
+        lag: ``(nu,)`` time by which a moving command has to be advanced because of the joints'
+            damping, s.
+        lost: whether the object has left the watched region; the simulation then stands still.
+        steps: number of time steps so far.
         timestep: s.
     """
 
@@ -78,12 +80,12 @@ class World(abc.ABC):
     @property
     @abc.abstractmethod
     def q(self) -> Array:
-        """Where everything is ``(nq,)``."""
+        """The configuration ``(nq,)``."""
 
     @property
     @abc.abstractmethod
     def v(self) -> Array:
-        """How everything moves ``(nv,)``, m/s and rad/s."""
+        """The velocity ``(nv,)``, m/s and rad/s."""
 
     @abc.abstractmethod
     def _place(self, q: Array) -> None:
@@ -94,9 +96,10 @@ class World(abc.ABC):
         """A time step with a command within its bounds."""
 
     def watch(self, configurations: Array) -> None:
-        """Call the object lost where it is far away from where it is in all ``configurations`` (n, nq).
+        """Call the object lost if it is far from its poses in all ``configurations`` (n, nq).
 
-        Far is farther than any part of the robot is from it in these. A door on its hinge is never lost.
+        Far means more than the largest distance of any link of the robot from the object in
+        these configurations. A door on its hinge is never lost.
         """
         model, body = self.model, self.space.body
         way = np.array([model.body_pose(q, body)[0] for q in configurations])
@@ -111,26 +114,28 @@ class World(abc.ABC):
         self._radius = extent + float(np.max(away, initial=0.0))
 
     def reset(self, q: Array) -> None:
-        """At rest in ``q``."""
+        """Set the configuration to ``q``, at rest."""
         self._place(q)
         self.lost = False
 
     def support_load(self, way: Array) -> Array | None:
-        """Friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm; None without one."""
+        """Friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm; None
+        without friction."""
         size = float(np.sqrt(self._per_mass @ (way * way)))
         if not self._friction.any() or size == 0.0:
             return None
         return np.asarray(-self._friction * way / size)
 
     def within(self, u: Array) -> Array:
-        """A command ``(nu,)`` moved to within its bounds."""
+        """A command ``(nu,)`` clipped to its bounds."""
         return np.minimum(np.maximum(u, self._lower), self._upper)
 
     def advance(self, u: Array) -> None:
-        """A time step with the command ``u``, as far as it is within its bounds; none where the object is lost.
+        """Take a time step with the command ``u``, clipped to its bounds; no step if the object is
+        lost.
 
         Raises:
-            PlantError: if the plant does not answer, or with what is no state.
+            PlantError: if the plant does not answer, or its answer is not a valid state.
         """
         if self.lost:
             return
@@ -154,7 +159,8 @@ def _lag(model: Model, damping: Array) -> Array:
 
 
 def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
-    """``(nv,)`` dampers that executions add to a model: critical ones, ``2 sqrt(k m)``, where actuators hold, and the object's."""
+    """Dampers ``(nv,)`` that executions add: critical ones, ``2 sqrt(k m)``, for actuated joints,
+    and the object's."""
     damping = critical_damping(model)
     damping[space.v] += options.object_damping
     return damping

@@ -1,4 +1,4 @@
-"""A plan followed in closed loop: iMPC along what was planned, with springs that press as much as they must."""
+"""Closed-loop execution of a plan by iMPC, with bounded spring forces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GAIN = 0.1
 
 
 def follower_of(plan: Plan, plant: World, options: TransferOptions) -> Follower:
-    """The follower of a plan in its world, with the springs bounded by what they may press with."""
+    """The follower of a plan in its world, with bounded spring forces."""
     model = plant.model
     task = follow_task(plan, model, options, _drift(plan, model, options))
     length = plan.position_tolerance / plan.rotation_tolerance
@@ -73,13 +73,14 @@ def _drift(plan: Plan, model: Model, options: TransferOptions) -> float:
 
 
 def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) -> Task:
-    """The task of following a plan, with the resistance that the object has outside of the model.
+    """The task of following a plan, with the resistance that the object has in the world.
 
     Args:
-        plan, model: what is followed.
-        world: how the plan is executed.
-        drift: m/s, how fast the object typically moves. The step's own resistance of the object, ``epsilon M /
-            h^2`` times how far it moves in a step, is made the friction and damping of the world at this speed.
+        plan, model: the plan and its model.
+        world: the simulator.
+        drift: typical speed of the object, m/s. ``epsilon`` is chosen so that the step's
+            resistance, ``epsilon M / h^2`` times the displacement, equals the friction and damping
+            of the world at this speed.
     """
     options = plan.options.replace(kappa=None)
     epsilon = matched_epsilon(model, plan.object, world, world.control_period, drift)
@@ -107,14 +108,15 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
 
 
 def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
-    """Settings for following, ten control periods ahead.
+    """Settings for following a plan, ten control periods ahead.
 
-    Errors weigh 10 per squared ``task.length`` and squared radian on the way and a hundred times that at the end
-    of the horizon. On a plane that is not part of the model the robot's distance from its plan and moves of a command
-    weigh 1 per squared unit. What gravity pulls needs stiff contacts in the model (:func:`stiff_kappa`), for a soft
-    one carries it at
-    a distance, and the grasp as it was planned, for a smoothed model does not know what a grip is worth: there a
-    finger's distance from its plan weighs ten times as much as the object's, and its commands' moves as much.
+    Errors have the weight 10 per squared ``task.length`` and squared radian, a hundred times that
+    at the end of the horizon. For an object on a plane that is not part of the model, the robot's
+    deviation from its plan and changes of the command have the weight 1 per squared unit. If
+    gravity acts on the object, the smoothed model must be stiff (:func:`stiff_kappa`), because soft
+    contacts carry the object at a distance; and the robot has to keep the planned grasp, because a
+    smoothed model does not know the benefit of a grip: the deviation of a finger then has ten times
+    the weight of the object's, and changes of its command the same.
     """
     model, space = task.model, task.space
     scale = space.scale(task.length) / task.length
@@ -147,9 +149,11 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
 
 
 def spring_reach(model: Model, q: Array, force: float) -> Array:
-    """How far commands may be from the robot ``(nu,)`` so that no spring presses with more than a force (N).
+    """Largest distance ``(nu,)`` of commands from the robot for which no spring force exceeds a
+    limit (N).
 
-    By the longest lever that each actuator has in the configuration, over the middles of all geometries.
+    The lever of an actuator is its longest one in the configuration, over the centres of all
+    geometries.
     """
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     gear = np.abs(np.asarray(model.actuator_gear))
@@ -157,12 +161,14 @@ def spring_reach(model: Model, q: Array, force: float) -> Array:
 
 
 def trail(world: World, q: Array, speed: float) -> Array:
-    """How far joints trail their commands ``(nu,)`` that move the robot's parts with a speed, m/s."""
+    """How far joints lag behind commands ``(nu,)`` that move the robot's links with a speed, m/s.
+    """
     return world.lag * speed / strides(world.model, q)
 
 
 def planned_reach(plan: Plan, model: Model) -> Array:
-    """How far the plan's commands go beyond where the robot is before and after each step, at most ``(nu,)``."""
+    """Largest distance ``(nu,)`` of the plan's commands from the robot's positions before and after
+    each step."""
     most = np.zeros(model.nu)
     for segment in plan.segments:
         robot = np.array([model.command_from(q) for q in segment.configurations])
@@ -173,14 +179,14 @@ def planned_reach(plan: Plan, model: Model) -> Array:
 
 
 class Follower:
-    """Commands that keep the object on a plan's segment, from what is measured.
+    """Commands that keep the object on a plan's segment, computed from the measured state.
 
-    What the model has wrong would leave an error that stays (the object rests where the model has it creep on).
-    Once the plan has ended, the errors' sum, times a gain and bounded by twice the tolerances, is therefore added
-    to what is asked for.
+    A model error would leave a constant error of the object. After the end of the plan, an integral
+    term (the sum of errors times a gain, bounded by twice the tolerances) is therefore added to the
+    reference.
 
     Args:
-        task: of :func:`follow_task`.
+        task: from :func:`follow_task`.
         options: of the optimiser; ``h`` is the control period.
     """
 
@@ -196,14 +202,15 @@ class Follower:
         self._asked_more = np.zeros(space.size)
 
     def begin(self, schedule: Schedule) -> None:
-        """Forget the last segment; the first guess are the commands of this one."""
+        """Start a segment; its commands are the first guess."""
         steps = 1 + np.arange(self.options.horizon)
         self.mpc.reset(np.array([schedule.command(t) for t in steps * self.period]))
         self.schedule = schedule
         self._asked_more = np.zeros(self.task.space.size)
 
     def command(self, q: Array, time: float, u_last: Array) -> tuple[Array, bool]:
-        """The command for the end of the period that begins at ``time``, and whether a step failed."""
+        """The command for the end of the period that begins at ``time``, and whether a step failed.
+        """
         ahead = time + self.period * np.arange(self.options.horizon + 1)
         reference = np.array([self.schedule.configuration(t) for t in ahead])
         if time >= self.schedule.duration:  # before, the sum would make up for a lag and overshoot

@@ -1,4 +1,4 @@
-"""A hand that holds an object by a grip: close, follow a path, let go, move to the next grasp."""
+"""A hand that holds an object by a grip: close, follow a path, release, move to the next grasp."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _TRAIL = 0.05
 
 
 class Hand:
-    """The commands of a grip, a control period at a time.
+    """Yields the commands of a grip, one control period at a time.
 
     Args:
-        world: the simulator, as far as a loop may know it.
+        world: the interface of the simulator for loops.
         grip: the control law; its period is the control period.
         options: time step, settling.
     """
@@ -54,7 +54,7 @@ class Hand:
         self._before = self.world.q
 
     def rest(self, q: Array) -> None:
-        """What is known once everything has been put at rest in ``q``, with springs at rest."""
+        """Reset to ``q``, with springs at rest."""
         self.u = np.asarray(self.model.command_from(q))
         self._creep[:] = 0.0
         self._before = np.array(q)
@@ -97,7 +97,7 @@ class Hand:
         self.u = np.array(u)
 
     def close(self) -> Commands[bool]:
-        """The fingers come to touch, then press; whether enough of them do."""
+        """Move the fingers to the object, then press; return whether enough of them touch."""
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
         pressed, enough = 0, self._periods(SETTLE)
@@ -114,8 +114,8 @@ class Hand:
         return False
 
     def apart(self, q: Array, options: Options) -> Array:
-        """``q`` (nq,), but that nothing is sunk into anything: models push the object and the fingers away from each
-        other, stiff ones at decimetres a second."""
+        """``q`` (nq,) without penetrations, which stiff models would resolve at decimetres per
+        second."""
         model, q = self.model, np.array(self.model.normalize(q))
         out = np.zeros(model.nv)
         out[self.space.v] = self.grip.outwards(q)
@@ -126,13 +126,13 @@ class Hand:
     def follow(
         self, schedule: Schedule, record: Record, settle: float, give_up: bool = False
     ) -> Commands[Outcome]:
-        """Move the object along a segment's path, and hold it at its end.
+        """Move the object along a segment's path, and hold it at the end.
 
         Args:
-            schedule: the segment in time.
-            record: measures.
-            settle: s, at the end.
-            give_up: whether to stop where the grip is bad; else the object is held where it is then.
+            schedule: the segment as a function of time.
+            record: measures the execution.
+            settle: time at the end, s.
+            give_up: whether to stop if the grip is bad; else the object is held in place.
         """
         bad, time, frozen, end = 0, 0.0, None, schedule.duration + settle
         while time <= end + 1e-9:
@@ -157,10 +157,11 @@ class Hand:
         return "followed" if bad < FAULTS and frozen is None else "given up"
 
     def hold(self, goal: Array, seconds: float, fingers: int) -> Commands[bool]:
-        """Keep the object at its pose in ``goal``; whether so many fingers did.
+        """Keep the object at its pose in ``goal``; return whether enough fingers held it.
 
-        Where contacts creep fingers wander over what they hold, and come off one by one. What something carries is then
-        better set down by the others: it ends here. What nothing carries is held on.
+        On creeping contacts, fingers drift over the object and slip off one by one. If something
+        else supports the object, the remaining fingers should set it down, so this function returns
+        then; otherwise they keep holding it.
         """
         for _ in range(round(seconds / self.period)):
             q = self.world.q
@@ -170,7 +171,8 @@ class Hand:
         return True
 
     def release(self) -> Commands[bool]:
-        """Let go, and grip again where the object does not stay; whether it stayed in the end."""
+        """Release the object, and grasp it again if it moves; return whether it stayed in the end.
+        """
         for _ in range(TRIES):
             yield from self._set_down()
             before = self.world.q
@@ -217,10 +219,10 @@ class Hand:
         yield from self._slacken(self._periods(SETTLE))
 
     def go(self, grasp: Array, rng: np.random.Generator) -> Commands[bool]:
-        """Move the fingers to near a grasp of the object; whether a way was found.
+        """Move the fingers near a grasp of the object; return whether a motion was found.
 
         Raises:
-            ImportError: if the straight line is not free and OMPL is not installed.
+            ImportError: if the straight line is blocked and OMPL is not installed.
         """
         q = np.array(self.model.normalize(self.world.q))
         target = np.array(grasp)

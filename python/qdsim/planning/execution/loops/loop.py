@@ -1,4 +1,4 @@
-"""What loops yield, what they may know of the simulated world, and what they measure."""
+"""Commands that loops yield, the state they may read, and the measurements they take."""
 
 from __future__ import annotations
 
@@ -37,20 +37,21 @@ class World(Protocol):
 
     @property
     def q(self) -> Array:
-        """Where everything is ``(nq,)``."""
+        """The configuration ``(nq,)``."""
         ...
 
     @property
     def v(self) -> Array:
-        """How everything moves ``(nv,)``, m/s and rad/s."""
+        """The velocity ``(nv,)``, m/s and rad/s."""
         ...
 
     def within(self, u: Array) -> Array:
-        """A command ``(nu,)`` moved to within its bounds."""
+        """A command ``(nu,)`` clipped to its bounds."""
         ...
 
     def support_load(self, way: Array) -> Array | None:
-        """Friction ``(size,)`` of a support on an object that moves along ``way``; None without one."""
+        """Friction ``(size,)`` of a support on an object that moves along ``way``; None without
+        friction."""
         ...
 
 
@@ -64,14 +65,14 @@ class Sample(NamedTuple):
 
 
 class Record:
-    """What is measured along a segment, whenever its loop says that it is time.
+    """Measurements along a segment, taken when its loop asks for them.
 
     Args:
-        world: where to look.
+        world: the plant.
 
     Attributes:
-        samples: what has been measured.
-        failures: periods in which the controller had no answer.
+        samples: the measurements.
+        failures: number of periods in which the controller failed.
     """
 
     def __init__(self, world: World) -> None:
@@ -80,12 +81,12 @@ class Record:
         self.failures = 0
 
     def take(self, time: float, planned: Array, u: Array) -> bool:
-        """Measure; whether the object is lost."""
+        """Take a measurement; return whether the object is lost."""
         self.samples.append(Sample(time, planned, self.world.q, np.array(u)))
         return self.world.lost
 
 
 def ramp(before: Array, after: Array, count: int) -> Commands[None]:
-    """Straight from one command to another in so many steps."""
+    """Interpolate linearly from one command to another in a number of steps."""
     for k in range(1, count + 1):
         yield before + (k / count) * (after - before)

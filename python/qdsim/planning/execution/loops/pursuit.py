@@ -1,4 +1,5 @@
-"""An object taken along an edge by one controller: until it is there or comes no further, or by the clock."""
+"""Moves an object along an edge with one controller, until it arrives or makes no progress, or by
+the clock."""
 
 from __future__ import annotations
 
@@ -30,20 +31,21 @@ def pursue(
     stall: float,
     settle: float,
 ) -> Commands[str]:
-    """Take the object along an edge.
+    """Move the object along an edge until it arrives or makes no progress.
 
     Args:
-        world: what is moved.
-        track: the edge, and how far it has been followed.
-        steering: the controller, which has begun.
-        record: measures.
-        arrival: tells when the goal of everything is reached.
-        u: ``(nu,)`` the command that acts now.
-        stall: s without progress after which it ends,
-        settle: and s at the end of a segment, whose commands have been given then.
+        world: the plant.
+        track: the edge, and the progress along it.
+        steering: the controller, already started.
+        record: measures the execution.
+        arrival: reports when the goal is reached.
+        u: ``(nu,)`` the present command.
+        stall: time without progress after which the attempt ends, s.
+        settle: the same at the end of a segment, after its last command, s.
 
     Returns:
-        How it ended: ``"arrived"`` at the goal; ``"followed"``, at the end of the edge; or what went wrong.
+        How it ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or what went
+        wrong.
     """
     count = max(1, round(steering.period / world.timestep))
     period = count * world.timestep
@@ -112,17 +114,17 @@ class _Progress:
 def along(
     world: World, track: Track, steering: Steering, record: Record, settle: float
 ) -> Commands[Outcome]:
-    """Take the object along a segment by the clock, however far it is from where it should be.
+    """Move the object along a segment by the clock, however far it is from its planned pose.
 
     Args:
-        world: what is moved.
+        world: the plant.
         track: the segment.
         steering: the controller.
-        record: measures.
-        settle: s, that it goes on at the segment's end.
+        record: measures the execution.
+        settle: time at the end of the segment, s.
 
     Returns:
-        ``"lost"``, or ``"followed"``: the end was reached in time.
+        ``"lost"``, or ``"followed"`` if the end was reached in time.
     """
     assert track.schedule is not None
     h = world.timestep

@@ -1,4 +1,5 @@
-"""A controller that keeps an execution near its plan: one smoothed linearisation a period."""
+"""A controller that keeps an execution near its plan, with one smoothed linearisation per period.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +22,18 @@ __all__ = ["Stabilizer"]
 class Stabilizer:
     """Commands near the planned ones that bring the object back to its planned pose.
 
-    Minimises ``|e|²_Q + R |u - u_plan|² + R/2 |u - u_last|²`` over commands within the joint limits, ``e``
-    the predicted object error after one control period: the exact step from the measured configuration with
-    the planned command, and the smoothed derivative for what other commands change. (The quasi-static
-    controller of the scripts released with CQDC; they predict with the smoothed step, which pushes objects
+    Minimises ``|e|²_Q + R |u - u_plan|² + R/2 |u - u_last|²`` over commands within the joint
+    limits, where ``e`` is the predicted error of the object after one control period. The
+    prediction is the exact step from the measured configuration with the planned command, plus the
+    smoothed derivative times the change of the command. (This is the quasi-static controller of the
+    scripts released with CQDC, which predict with the smoothed step instead and so move objects
     that nothing touches.)
 
     Attributes:
         model: the model.
         object: name of the object's body.
-        options: of the step; its ``h`` is the control period, its ``kappa`` how smooth (1/J).
-        position_weight, rotation_weight: of the object error, 1/m² and 1/rad².
+        options: of the step; its ``h`` is the control period, its ``kappa`` the smoothing, 1/J.
+        position_weight, rotation_weight: weights of the object's error, 1/m² and 1/rad².
         command_weight: R, per squared unit of a command.
         reach: largest deviation of a command from the planned one, rad or m.
     """

@@ -1,4 +1,5 @@
-"""Controllers of an edge with one face: the next command from what is measured, and what it is predicted to do."""
+"""Controllers of an edge with a common interface: the next command from the measured state, and a
+prediction."""
 
 from __future__ import annotations
 
@@ -45,36 +46,39 @@ class Steering(Protocol):
     """A controller on an edge.
 
     Attributes:
-        period: s, how often it is asked.
-        waits: whether it makes up for a lag of the object, so that the plan may wait for that.
+        period: control period, s.
+        waits: whether it corrects a lag of the object, so that the plan may wait.
     """
 
     period: float
     waits: bool
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         ...
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The command ``(nu,)`` for the end of the period, and "" or why there is none and what was asked for before
-        stays."""
+        """The command ``(nu,)`` for the end of the period, and "" or the reason why there is none;
+        the last one then stays."""
         ...
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Tolerances, that the object is predicted to be from where the edge has it after some periods; infinite
-        where the controller can do nothing."""
+        """Predicted error of the object from its planned pose after some periods, in tolerances.
+
+        Infinite if the controller has no effect.
+        """
         ...
 
 
 class Planned:
-    """A segment's commands, at the phase of where the object is.
+    """A segment's commands, at the phase that belongs to the object's pose.
 
     Args:
-        world: what is moved.
+        world: the plant.
         period: s.
-        speed: m/s, that commands move the robot's parts with at most, also to where another controller has left off.
-        options: of the steps that predict.
+        speed: largest speed at which commands move the robot's links, m/s, also when this
+            controller takes over.
+        options: of the predicting steps.
     """
 
     waits = False  # a spring that waits pushes no harder
@@ -84,7 +88,7 @@ class Planned:
         self._model = QuasiDynamicModel(world.model, options.replace(kappa=None, h=period))
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         assert track.schedule is not None
         self.track, self._schedule = track, track.schedule
 
@@ -95,7 +99,7 @@ class Planned:
         return u_last + min(1.0, self._most / max(far, 1e-300)) * way, ""
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """By quasi-dynamic steps."""
+        """Predicted by quasi-dynamic steps."""
         times = self.track.phase + self.period * np.arange(1.0, HORIZON + 1.0)
         u = self._schedule.commands_at(times)[None]
         path, good = self._model.roll(q, v, u_last, u, self.period, 1)
@@ -103,7 +107,7 @@ class Planned:
 
 
 class Given:
-    """A function of the user's: ``controller(q, u_plan, q_plan, u_last) -> u``.
+    """A function of the user: ``controller(q, u_plan, q_plan, u_last) -> u``.
 
     Args:
         controller: the function.
@@ -116,15 +120,16 @@ class Given:
         self._controller, self.period = controller, period
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         self.track = track
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """What the function says, or the planned command where its step cannot be solved; without a plan the last
-        command stands in for the planned one.
+        """The result of the function, or the planned command if its step fails.
+
+        Without a plan, the last command takes the place of the planned one.
 
         Raises:
-            TypeError, ValueError: if it answers with what is no command.
+            TypeError, ValueError: if the result is not a valid command.
         """
         track, end = self.track, self.track.phase + self.period
         u_plan = u_last if track.schedule is None else track.schedule.command(end)
@@ -136,7 +141,7 @@ class Given:
         return (u, "") if np.isfinite(u).all() else (u_plan, "the command is not finite")
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Nobody knows: as good as where the object is."""
+        """Unknown: the present error."""
         return self.track.off(q, self.track.phase + HORIZON * self.period)
 
 
@@ -153,18 +158,18 @@ class Following:
         self._follower, self.period = follower, follower.period
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         assert track.schedule is not None
         self.track = track
         self._follower.begin(track.schedule)
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """An iteration from the phase on."""
+        """One iteration from the present phase on."""
         u, _ = self._follower.command(q, self.track.phase, u_last)
         return u, self._follower.mpc.report.fallback
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """As iMPC itself predicts."""
+        """The prediction of iMPC."""
         self.command(q, v, u_last)
         path, mpc = self._follower.mpc.prediction, self._follower.mpc
         self.begin(self.track)
@@ -177,7 +182,7 @@ class Straight:
 
     Args:
         mpc: of the task.
-        pace: tolerances a second, that the object is to go at most; infinite: as fast as iMPC has it.
+        pace: largest speed of the object, in tolerances per second; infinite: no limit.
     """
 
     waits = True
@@ -187,12 +192,12 @@ class Straight:
         self.period = mpc.options.h or mpc.task.options.h
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         self.track = track
         self._mpc.reset()
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """An iteration."""
+        """One iteration."""
         return self._mpc.act(q, self._reference(q)), self._mpc.report.fallback
 
     def _reference(self, q: Array) -> Array | None:
@@ -206,7 +211,7 @@ class Straight:
         return np.array([task.with_object(q, share * way) for share in shares])
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """As iMPC itself predicts."""
+        """The prediction of iMPC."""
         self.command(q, v, u_last)
         path = self._mpc.prediction
         self._mpc.reset()
@@ -214,10 +219,10 @@ class Straight:
 
 
 class Sampled:
-    """Sampled commands, with those planned as one of the samples.
+    """Sampled commands, with the planned ones as one of the samples.
 
     Args:
-        loop: of the task, that does not hold by itself.
+        loop: of the task; must not hold at the goal by itself.
     """
 
     waits = True
@@ -226,12 +231,12 @@ class Sampled:
         self._loop, self.period = loop, loop.period
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         self.track = track
         self._loop.reset()
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The first command of the best."""
+        """The first command of the best sample."""
         track = self.track
         if track.schedule is None:
             return self._loop.act(q, v=v), self._loop.report.fallback
@@ -241,7 +246,7 @@ class Sampled:
         return u, self._loop.report.fallback
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """As the model of the samples predicts."""
+        """The prediction of the samples' model."""
         for _ in range(LOOKS):
             self.command(q, v, u_last)
         path = self._loop.prediction
@@ -251,12 +256,12 @@ class Sampled:
 
 
 class Gripping:
-    """Fingers that hold the object and take it along.
+    """Fingers that hold the object and move it.
 
     Args:
-        world: what is moved.
+        world: the plant.
         grip: the control law; its period is the control period.
-        task: whose options predict.
+        task: its options are those of the predicting steps.
     """
 
     waits = True
@@ -267,11 +272,11 @@ class Gripping:
         self._options = task.options.replace(h=self.period, infeasible="soften")
 
     def begin(self, track: Track) -> None:
-        """The edge from now on."""
+        """Start an edge."""
         self.track = track
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The command that moves the object by a period's way."""
+        """The command that moves the object by the displacement of one period."""
         return self._command(q, self.track.phase, self.world.lag)
 
     def _command(self, q: Array, phase: float, lag: Array | None) -> tuple[Array, str]:
@@ -285,7 +290,7 @@ class Gripping:
         return made.u, "" if grip.holds(made) else "no forces of the fingers hold the object"
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """In closed loop with quasi-dynamic steps, whose joints trail nothing."""
+        """Predicted in closed loop with quasi-dynamic steps, without lag of joints."""
         model, here = self._task.model, np.array(q)
         if self._grip.touching(here) < self._grip.fingers:
             return math.inf

@@ -1,4 +1,4 @@
-"""How far an object has come along an edge, counted in what is measured of it and not by a clock."""
+"""Progress of an object along an edge, measured by its pose and not by time."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ LEASH = 3.0
 
 
 class Track:
-    """An object's way along an edge: a segment of a plan, or straight to a pose.
+    """The path of an object along an edge: a segment of a plan, or straight to a pose.
 
-    Its phase is the planned time that belongs to where the object is. It goes on with the clock, but no further than
-    to where the planned object is some tolerances ahead of the measured one; an object that is ahead itself is caught up
-    with.
+    Its phase is the planned time that belongs to the object's pose. The phase advances with the
+    clock, but at most until the planned object is some tolerances ahead of the measured one. If the
+    measured object is ahead, the phase catches up.
 
     Args:
-        goals: the poses to go to without a schedule.
+        goals: goal poses, without a schedule.
         tolerances: ``(2,)`` m and rad.
-        schedule: the segment in time; None: there is a goal and no way to it.
-        here: ``(nq,)`` where everything is.
+        schedule: the segment as a function of time; None: straight to the goal.
+        here: ``(nq,)`` the present configuration.
 
     Attributes:
-        end: ``(nq,)`` where it ends; without a schedule the goal that is nearest to where it begins.
+        end: ``(nq,)`` end of the edge; without a schedule, the goal nearest to the start.
         phase: s.
-        waypoints: how many poses there are, a tolerance or more from each other.
+        waypoints: number of poses that are at least one tolerance apart.
     """
 
     def __init__(
@@ -51,15 +51,16 @@ class Track:
         self.waypoints = len(self._passed_at)
 
     def far(self, q: Array, target: Array) -> float:
-        """Tolerances between two poses of the object."""
+        """Distance between two poses of the object, in tolerances."""
         return self._share(self._goals.space.errors(q, target))
 
     def left(self, q: Array) -> float:
-        """Tolerances, from the edge's end, or without a schedule from the nearest goal."""
+        """Distance from the end of the edge, or without a schedule from the nearest goal, in
+        tolerances."""
         return self.far(q, self.end) if self.schedule else self._share(self._goals.errors(q))
 
     def off(self, q: Array, phase: float) -> float:
-        """Tolerances, from where the object is planned to be at a phase."""
+        """Distance from the planned pose at a phase, in tolerances."""
         return self.far(q, self.pose(phase)) if self.schedule else self.left(q)
 
     def _share(self, errors: tuple[float, float]) -> float:
@@ -67,29 +68,30 @@ class Track:
         return float(np.max(np.array(errors) / self._tolerances))
 
     def pose(self, phase: float) -> Array:
-        """The planned configuration ``(nq,)`` at a phase; beyond the end the last one."""
+        """The planned configuration ``(nq,)`` at a phase; beyond the end, the last one."""
         return self.end if self.schedule is None else self.schedule.configuration(phase)
 
     @property
     def ended(self) -> bool:
-        """Whether all of it has been asked for."""
+        """Whether all commands have been given."""
         return self.phase >= self.duration - 1e-9
 
     @property
     def passed(self) -> int:
-        """How many waypoints the phase has passed."""
+        """Number of waypoints that the phase has passed."""
         if self.schedule is None:
             return 0
         here = int(np.searchsorted(self._times, self.phase + 1e-9, side="right")) - 1
         return int(np.searchsorted(self._passed_at, here, side="right"))
 
     def advance(self, q: Array, seconds: float, waits: bool = True) -> bool:
-        """Let some time pass with everything in ``q``; whether the phase went on.
+        """Let time pass at the configuration ``q``; return whether the phase advanced.
 
         Args:
-            q: ``(nq,)``.
-            seconds: of the clock.
-            waits: for the object; else the phase goes with the clock, and is caught up with by an object ahead.
+            q: ``(nq,)`` configuration.
+            seconds: elapsed time, s.
+            waits: whether the phase waits for the object; else it advances with the clock, or with
+                an object that is ahead.
         """
         wanted = min(self.phase + seconds, self.duration)
         if not waits:
