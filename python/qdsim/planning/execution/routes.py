@@ -1,5 +1,4 @@
-"""The next edge of an executor: strokes, segments of a plan, straight to the goal, or a new plan.
-"""
+"""The next edge of an executor: strokes, segments of a plan, straight to the goal, or a new plan."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The interface of a simulator or robot for executions: its state, and a time step with a command.
-"""
+"""The interface of a simulator or robot for executions: its state, and a time step with a command."""
 
 from __future__ import annotations
 

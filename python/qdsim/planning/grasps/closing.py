@@ -24,10 +24,12 @@ class Closing:
     """Result of ``close_grasp``: where the fingers stopped.
 
     Attributes:
-        q: ``(nq,)`` configuration; no pair is nearer than the gap that was asked for.
-        touching: indices of the bodies that stopped a joint by meeting another body, ascending.
-        blocked: ``(nu,)`` bool, actuators with a joint that stopped because something it moves met something.
-        at_limit: ``(nu,)`` bool, those with a joint that stopped at its limit. The others moved to the end.
+        q: ``(nq,)`` configuration; no pair is nearer than the requested gap.
+        touching: indices of the bodies that stopped a joint by touching another body, ascending.
+        blocked: ``(nu,)`` bool, actuators with a joint that stopped because a body that it moves
+            touched something.
+        at_limit: ``(nu,)`` bool, actuators with a joint that stopped at its limit. The others moved
+            to the end.
     """
 
     q: Array
@@ -46,27 +48,30 @@ def close_grasp(
     tolerance: float = 1e-4,
     gap: float = 0.0,
 ) -> Closing:
-    """Move the actuated joints along ``direction`` until each meets an object or its limit (as in CQDC §VII-C).
+    """Move the actuated joints along ``direction`` until each meets an object or its limit (as in
+    CQDC §VII-C).
 
-    All joints move together. If two bodies meet, the joints that move one of them against the other stop, and the rest
-    continue: a finger whose first link touches bends its outer links around the object, and other fingers keep closing.
-    Joints that share a tendon do so, too; at first its length moves all of them. Contact is found by steps, then by
-    bisection that keeps the free side, so the result does not penetrate. If ``q`` penetrates already, the joints that
-    could move the two bodies against each other do not move; pairs that no joint moves against each other (an object in
-    its support) do not count.
+    All joints move together. If two bodies touch, the joints that move them relative to each other
+    stop, and the others continue: if the first link of a finger touches, its outer links bend
+    around the object, and the other fingers keep closing. The same holds for joints that share a
+    tendon, whose length at first moves all of them. Contact is found by steps, then by bisection
+    from the free side, so the result does not penetrate. If ``q`` penetrates already, the joints
+    that could move the two bodies relative to each other do not move; pairs that no joint moves
+    relative to each other (an object in its support) are ignored.
 
     Args:
         model: the model.
-        q: ``(nq,)`` configuration with open fingers. Everything that is not actuated stays.
-        direction: ``(nu,)`` how fast the actuated joints move, radians or metres of the joint (of a tendon's length);
-            joints with a zero do not move.
+        q: ``(nq,)`` configuration with open fingers. Coordinates without actuators stay.
+        direction: ``(nu,)`` velocities of the actuated joints, rad or m per unit (of the tendon's
+            length for tendons); joints with a zero do not move.
         reach: joints end at ``q + reach * direction`` if nothing is in their way.
-        resolution: longest step of a joint, rad or m; things thinner than this times the finger's length may be missed.
+        resolution: longest step of a joint, rad or m; objects thinner than this times the finger's
+            length may be missed.
         tolerance: joints stop within this distance of the contact, rad or m.
-        gap: m, >= 0; pairs nearer than this count as touching.
+        gap: pairs nearer than this count as touching, m, >= 0.
 
     Raises:
-        ValueError: naming the argument that is not as described.
+        ValueError: if an argument is invalid; the message names it.
     """
     instance("model", model, Model)
     here = np.array(vector("q", q, model.nq))
@@ -81,8 +86,11 @@ def close_grasp(
 
 
 class Closings(NamedTuple):
-    """Result of ``close_grasps``: configurations (n, nq), which bodies stopped a joint (n, bodies), and which joints
-    met something (n, nu) or stopped at their limits (n, nu)."""
+    """Result of ``close_grasps``.
+
+    Configurations (n, nq); bodies that stopped a joint (n, bodies); joints that touched something
+    (n, nu) or stopped at their limits (n, nu).
+    """
 
     q: Array
     touching: NDArray[np.bool_]
@@ -122,7 +130,8 @@ def close_grasps(
 
 
 def meet(model: Model, q: Array) -> NDArray[np.bool_]:
-    """In which of configurations (n, nq) a pair penetrates that actuated joints move against each other."""
+    """Which of the configurations (n, nq) contain a penetrating pair that actuated joints move
+    relative to each other."""
     moves, body = moved_bodies(model), _pair_bodies(model)
     apart = (moves[:, body[:, 0]] != moves[:, body[:, 1]]).any(axis=0)
     return np.asarray((pair_distances(model, q, 0.0, threads=1)[:, apart] < 0.0).any(axis=1))

@@ -28,7 +28,7 @@ class EquilibriumError(ValueError):
 
     Attributes:
         residual: ``(nv,)`` generalised force on the unactuated joints that the best contact forces
-            leave over, N and Nm; zero on actuated joints.
+            do not balance, N and Nm; zero on actuated joints.
     """
 
     def __init__(self, message: str, residual: Array) -> None:
@@ -38,11 +38,11 @@ class EquilibriumError(ValueError):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Holding:
-    """A command that holds a configuration, and the contact forces it takes.
+    """A command that holds a configuration, and the contact forces of this equilibrium.
 
     Attributes:
         u: ``(nu,)`` command.
-        contacts: the contacts as ``Model.collide`` gives them, with ``force`` filled in (N, Nm).
+        contacts: the contacts as returned by ``Model.collide``, with ``force`` filled in (N, Nm).
         torque: ``(nu,)`` forces of the actuators, N or Nm.
     """
 
@@ -57,14 +57,16 @@ class ForceClosure:
 
     Attributes:
         closed: whether they can.
-        margin: largest t such that there are contact forces without net wrench, with normal forces of
-            1 N in all, that stay inside their friction cones when each loses t newtons of its normal
-            force; 0 where there is no closure. It does not depend on units of length.
-        radius: of the largest ball of object wrenches (N, and Nm over ``length``) that contact forces
-            with normal forces of 1 N in all can balance, Ferrari and Canny's L1 measure; found by a
-            search from many directions; 0 where there is no closure.
-        weakest: ``(size,)`` unit wrench in which the ball touches its hull; zeros without closure.
-        rank: of the grasp map; closure needs as many as the object has freedoms.
+        margin: largest t for which there are contact forces without net wrench, with normal forces
+            of 1 N in all, that stay inside their friction cones when each loses t newtons of its
+            normal force; 0 without force closure. It does not depend on the unit of length.
+        radius: radius of the largest ball of object wrenches (N, and Nm divided by ``length``) that
+            contact forces with normal forces of 1 N in all can balance (Ferrari and Canny's L1
+            measure), found by a search from many directions; 0 without force closure.
+        weakest: ``(size,)`` unit wrench in which the ball touches its hull; zeros without force
+            closure.
+        rank: rank of the grasp map; force closure needs as many as the object has degrees of
+            freedom.
     """
 
     closed: bool
@@ -91,27 +93,29 @@ def holding_command(
     """Find the command that holds a configuration in equilibrium with the smallest contact forces.
 
     Minimises the sum of squared contact forces subject to the friction cones and the equilibrium of
-    all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
-    actuators' springs are stretched by what contacts and loads ask of them,
-    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Joints that share a tendon are in equilibrium with its pull, and
-    their dry friction counts as a contact's force. Forces of joint limits, of friction in other joints and of bilateral
-    constraints are not used, but for couplings by which joints follow actuated ones. Where the command that the
-    smallest forces need is beyond its bounds, the smallest forces are those whose command is within; so are forces that
-    the actuators can pull with (``Actuator.force_range``).
+    all unactuated joints, ``J_u' f + tau_u = 0``, with gravity, springs and ``tau``. The command
+    then stretches the actuators' springs to balance contacts and loads, ``u = gear (q_a - (J_a' f +
+    tau_a) / stiffness)``. Bounds of the command and force limits of the actuators
+    (``Actuator.force_range``) are constraints of the minimisation.
+
+    Joints that share a tendon are in equilibrium with its force; their dry friction counts as a
+    contact force. Forces of joint limits, of dry friction in other joints and of bilateral
+    constraints are not used, except couplings by which joints follow actuated ones.
 
     Args:
         model: the model.
         q: ``(nq,)`` configuration.
-        tau: ``(nv,)`` forces applied beside gravity, N or Nm.
-        reach: m; pairs up to this far apart count as contacts.
+        tau: ``(nv,)`` applied forces besides gravity, N or Nm.
+        reach: pairs up to this far apart count as contacts, m.
         gravity_on_actuated: as in ``Options``.
-        tolerance: of the equilibrium, relative to the load, or to 1 N where that is smaller.
-        lower, upper: ``(nu,)`` bounds of the command, infinite where there is none; None: the actuators' ranges.
+        tolerance: of the equilibrium, relative to the load, or to 1 N if the load is smaller.
+        lower, upper: ``(nu,)`` bounds of the command, infinite for none; None: the actuators'
+            ranges.
 
     Raises:
-        EquilibriumError: if no forces within the cones, and no command within the bounds, hold the load; it carries
-            what is left over.
-        ValueError: naming the argument that is not as described.
+        EquilibriumError: if no forces within the cones, and no command within the bounds, hold the
+            load; its ``residual`` is the unbalanced force.
+        ValueError: if an argument is invalid; the message names it.
     """
     check_springs(instance("model", model, Model))
     reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
@@ -185,22 +189,22 @@ def force_closure(
     length: float = 1.0,
     tolerance: float = 1e-7,
 ) -> ForceClosure:
-    """Tell whether the contacts of an object can resist any wrench on its degrees of freedom.
+    """Compute whether the contacts of an object can resist any wrench on its degrees of freedom.
 
     There is force closure if and only if the grasp map has full rank and there are contact forces
-    strictly inside all friction cones without net wrench (Murray, Li and Sastry 1994, prop. 5.3);
-    one cone program decides that. Contacts with anything count, the robot as the surroundings.
+    strictly inside all friction cones without net wrench (Murray, Li and Sastry 1994, prop. 5.3).
+    One cone program decides this. Contacts with the robot and with the surroundings both count.
 
     Args:
         model: the model.
         q: ``(nq,)`` configuration.
-        object: name of the object's body; its freedoms are its unactuated joints.
-        reach: m; pairs up to this far apart count as contacts.
-        length: m that turn a torque into a force for ``radius``, e.g. the object's radius.
-        tolerance: margins up to this are no closure.
+        object: name of the object's body; its degrees of freedom are its unactuated joints.
+        reach: pairs up to this far apart count as contacts, m.
+        length: converts torques to forces for ``radius``, for example the object's radius, m.
+        tolerance: a margin of at most this is no force closure.
 
     Raises:
-        ValueError: naming the argument that is not as described.
+        ValueError: if an argument is invalid; the message names it.
     """
     instance("model", model, Model)
     reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
@@ -298,8 +302,9 @@ def contact_rows(
     """Force components of contacts.
 
     Returns:
-        For each component its contact and its place in ``force``; its generalised force per newton
-        ``(components, nv)``; what divides it in its cone ``(components,)``; and the cones' sizes.
+        For each component its contact and its index in ``force``; its generalised force per newton
+        ``(components, nv)``; its
+        divisor in the cone ``(components,)``; and the sizes of the cones.
     """
     pos, rot = model.body_poses(q)
     rows: list[tuple[int, int]] = []

@@ -1,4 +1,5 @@
-"""Inverse kinematics for a contact point: move a point of a link to a place and its axis to a direction."""
+"""Inverse kinematics of a contact point: move a point of a link to a target and align an axis with
+a direction."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ __all__ = ["PointReach", "reach_point"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointReach:
-    """What :func:`reach_point` found.
+    """Result of :func:`reach_point`.
 
     Attributes:
         q: ``(nq,)`` configuration within the joint limits, the nearest one found.
         success: whether both errors are within their tolerances.
-        position_error: m, from the point to its target.
-        direction_error: rad, between the axis and its direction; 0 if none was asked for.
-        iterations: linearisations made.
+        position_error: distance from the point to its target, m.
+        direction_error: angle between the axis and its direction, rad; 0 without a direction.
+        iterations: number of linearisations.
     """
 
     q: Array
@@ -57,28 +58,31 @@ def reach_point(
 ) -> PointReach:
     """Move actuated joints until a body's point is at a target, within the joint limits.
 
-    Levenberg and Marquardt's damped Gauss-Newton method on ``Model.jacobian``; the limits are bounds
-    of every least squares problem, so that other joints take over from one that is stopped. It finds
-    the solution near ``q`` if there is one; other starts may find others. Contacts are not looked at.
+    Uses the damped Gauss-Newton method of Levenberg and Marquardt on ``Model.jacobian``. The limits
+    are bounds of every least-squares problem, so other joints compensate for one at its limit. The
+    method finds a solution near ``q`` if there is one; other starts may give other solutions.
+    Contacts and collisions are ignored.
 
     Args:
         model: the model.
-        q: ``(nq,)`` where to begin; joints outside their limits begin at them.
+        q: ``(nq,)`` start; joints outside their limits start at them.
         body: body that carries the point.
         point: ``(3,)`` in body coordinates, m.
-        target: ``(3,)`` in the world, m.
-        axis, direction: ``(3,)`` in body coordinates and ``(3,)`` in the world, of any length: the
-            axis is turned to the direction. Both or neither.
+        target: ``(3,)`` in world coordinates, m.
+        axis, direction: ``(3,)`` in body coordinates and ``(3,)`` in world coordinates, of any
+            length: the axis is turned to the direction. Give both or neither.
         actuators: names of actuators or joints that may move; None: all.
-        length: metres that a radian of the direction counts for.
-        tolerance: m.
-        angle_tolerance: rad.
-        iteration_limit: at most this many linearisations.
+        length: weight of the direction, in metres per radian.
+        tolerance: of the position, m.
+        angle_tolerance: of the direction, rad.
+        iteration_limit: largest number of linearisations.
 
     Raises:
-        ValueError: naming the argument; KeyError for unknown names. Not reaching is no error.
+        ValueError: if an argument is invalid; KeyError for unknown names. An unreachable target is
+            not an error.
 
-    The damping is that of Marquardt 1963, "An algorithm for least-squares estimation of nonlinear parameters".
+    The damping is that of Marquardt 1963, "An algorithm for least-squares estimation of nonlinear
+    parameters".
     """
     instance("model", model, Model)
     here = np.array(vector("q", q, model.nq))

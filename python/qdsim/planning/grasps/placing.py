@@ -28,18 +28,21 @@ def placed(
     options: Options,
     tolerance: float,
 ) -> tuple[Array, bool]:
-    """Move the robot out of an object that it penetrates. The object stands still and the robot's springs give way.
+    """Move the robot out of an object that it penetrates; the object stays and the robot's springs
+    yield.
 
     Args:
         model: the model.
-        object_name: body that stands still, with everything on its joints.
-        q: ``(nq,)`` the robot in its grasp, the object where it is; the springs' command is this grasp.
-        options: of the steps; their smoothing and their own held bodies do not count.
-        tolerance: deepest penetration that may be left, m.
+        object_name: body that stays, with everything on its joints.
+        q: ``(nq,)`` the robot in its grasp and the object at its pose; this grasp is the command of
+            the springs.
+        options: of the steps; their smoothing and their own held bodies are ignored.
+        tolerance: deepest remaining penetration, m.
 
     Returns:
-        The configuration ``(nq,)``, ``q`` itself where nothing penetrates deeper than the tolerance, and
-        whether that was reached.
+        The configuration ``(nq,)`` (``q`` itself if nothing penetrates deeper than the tolerance),
+        and whether the tolerance
+        was reached.
     """
     here = np.array(q, dtype=np.float64)
     command = model.command_from(here)
@@ -55,16 +58,16 @@ def placed(
 
 
 def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:
-    """Move a grasp with the object: links that were near the object go to the same places on it.
+    """Move a grasp with the object: links near the object move to the same places on it.
 
-    Least squares over all such points, within the joint limits, from the planned configuration; links that cannot get
-    there come as near as they can.
+    Solves a least-squares problem over all such points, within the joint limits, from the planned
+    configuration. Links that cannot reach their places come as near as they can.
 
     Args:
         model: the model.
-        object_name: the object's body.
+        object_name: name of the object's body.
         planned: ``(nq,)`` the robot in its grasp.
-        here: ``(nq,)`` where the object is now.
+        here: ``(nq,)`` the present configuration of the object.
 
     Returns:
         ``(nq,)``, the object as in ``here``.

@@ -1,4 +1,4 @@
-"""Whether an object stays where it is when the robot lets go of it."""
+"""Whether an object stays in place when the robot releases it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ FALLS = 40
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
     """Measure how far an object moves in one exact step without the robot, m and rad.
 
-    The model is stepped without the geometries of all bodies that actuators move. Where forces of the
-    surroundings can hold the object (a table, a palm that is fixed), the quasi-dynamic step leaves it in
-    place; where they cannot it falls or slides by about ``h^2 g / epsilon``, with h at least 0.1 s.
+    The model is stepped without the geometries of all bodies that actuators move. If the
+    surroundings (a table, a fixed palm) can hold the object, it stays in place; otherwise it falls
+    or slides by about ``h^2 g / epsilon``, with h at least 0.1 s.
 
     Args:
         model: the model.
@@ -50,7 +50,7 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
         options: of the plan's steps.
 
     Raises:
-        ValueError: if an argument is not as described.
+        ValueError: if an argument is invalid; the message names it.
 
     The step is that of CQDC, section III (formulation 2), without the robot.
     """
@@ -71,13 +71,13 @@ def _fallen(model: Model, q: Array, options: Options) -> Array | None:
 
 
 def landing(model: Model, q: Array, object: str, options: Options) -> Array | None:
-    """Where an object comes to rest when the robot lets go of it: steps of :func:`drop` until nothing moves.
+    """Find where an object comes to rest after the robot releases it, by steps of :func:`drop`.
 
     Args:
         model, q, object, options: as for :func:`drop`.
 
     Returns:
-        ``(nq,)``, the robot as in ``q``; None where the object falls out of the scene.
+        ``(nq,)``, the robot as in ``q``; None if the object falls out of the scene.
     """
     own, here = ObjectSpace(model, object).q, np.array(q)
     for _ in range(FALLS):
@@ -92,7 +92,8 @@ def landing(model: Model, q: Array, object: str, options: Options) -> Array | No
 
 
 def is_stable(model: Model, q: Array, object: str, options: Options) -> bool:
-    """Tell whether an object stays where it is without the robot: :func:`drop` is at most 1 mm and 0.01 rad.
+    """Compute whether an object stays in place without the robot: :func:`drop` is at most 1 mm and
+    0.01 rad.
 
     Args:
         model: the model; without gravity every object stays.
@@ -101,7 +102,7 @@ def is_stable(model: Model, q: Array, object: str, options: Options) -> bool:
         options: of the plan's steps.
 
     Raises:
-        ValueError: as :func:`drop`.
+        ValueError: as for :func:`drop`.
     """
     instance("model", model, Model)
     instance("options", options, Options)

@@ -161,8 +161,7 @@ def spring_reach(model: Model, q: Array, force: float) -> Array:
 
 
 def trail(world: World, q: Array, speed: float) -> Array:
-    """How far joints lag behind commands ``(nu,)`` that move the robot's links with a speed, m/s.
-    """
+    """How far joints lag behind commands ``(nu,)`` that move the robot's links with a speed, m/s."""
     return world.lag * speed / strides(world.model, q)
 
 
@@ -209,8 +208,7 @@ class Follower:
         self._asked_more = np.zeros(self.task.space.size)
 
     def command(self, q: Array, time: float, u_last: Array) -> tuple[Array, bool]:
-        """The command for the end of the period that begins at ``time``, and whether a step failed.
-        """
+        """The command for the end of the period that begins at ``time``, and whether a step failed."""
         ahead = time + self.period * np.arange(self.options.horizon + 1)
         reference = np.array([self.schedule.configuration(t) for t in ahead])
         if time >= self.schedule.duration:  # before, the sum would make up for a lag and overshoot

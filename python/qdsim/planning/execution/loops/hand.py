@@ -171,8 +171,7 @@ class Hand:
         return True
 
     def release(self) -> Commands[bool]:
-        """Release the object, and grasp it again if it moves; return whether it stayed in the end.
-        """
+        """Release the object, and grasp it again if it moves; return whether it stayed in the end."""
         for _ in range(TRIES):
             yield from self._set_down()
             before = self.world.q

@@ -1,5 +1,4 @@
-"""A controller that keeps an execution near its plan, with one smoothed linearisation per period.
-"""
+"""A controller that keeps an execution near its plan, with one smoothed linearisation per period."""
 
 from __future__ import annotations
 

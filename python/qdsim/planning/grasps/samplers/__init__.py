@@ -1,9 +1,9 @@
-"""Contact samplers: grasps for a given pose of the object.
+"""Contact samplers: random grasps for a given pose of the object.
 
-A sampler is any callable ``sampler(model, q, rng) -> q_new | None``: it leaves the object where it
-is, moves the robot to where it can push, and returns a configuration in which nothing penetrates,
-or None if it found none. Samplers ask the model (``collide``, ``body_pose``) and know nothing of
-planners.
+A sampler is any callable ``sampler(model, q, rng) -> q_new | None``. It keeps the pose of the
+object, moves the robot to a configuration from which it can push, and returns a configuration
+without penetration, or None if it found none. Samplers use only the model (``collide``,
+``body_pose``), and no planner.
 """
 
 from qdsim.planning.grasps.samplers.box_face import BoxFaceSampler

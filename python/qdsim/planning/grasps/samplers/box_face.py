@@ -1,4 +1,4 @@
-"""Where a fingertip of an arm may touch a box that slides on a table."""
+"""Grasps of an arm's fingertip on a box that slides on a table."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ __all__ = ["BoxFaceSampler"]
 class BoxFaceSampler:
     """Puts the tip of an arm at a random place on one of a box's four side faces, or on its top.
 
-    The published sampler of the arm that pushes a box: a face with equal probability, a place along
-    its horizontal line, the arm by inverse kinematics with its last axis into the face. Here the tip
-    stays ``gap`` in front of the face and nothing penetrates; the published one accepts penetration.
-    Where the arm cannot point into a face (the far one), its round tip touches it in any direction.
+    This is the published sampler of the arm that pushes a box: a face with equal probability, a
+    place along its horizontal line, and inverse kinematics of the arm with its last axis into the
+    face. Unlike the published sampler, it keeps the tip ``gap`` away from the face, without
+    penetration. If the arm cannot point into a face (the far one), its round tip touches the face
+    in any direction.
 
-    Sides that face away may be out of the arm's reach, and what was pushed too far cannot be pushed back;
-    with ``top`` the tip also goes on the top face, from where friction drags the box any way.
+    Sides that face away may be out of the arm's reach, so a box that was pushed too far cannot be
+    pushed back. With ``top`` the tip is also put on the top face, from where friction drags the box
+    in any direction.
 
     Attributes:
         object: body of the box, upright.
-        half: ``(3,)`` half the box's sides, m.
-        height: of the line above the box's centre, m.
+        half: ``(3,)`` half lengths of the box's sides, m.
+        height: height of the line above the box's centre, m.
         body: last link of the arm.
         tip: ``(3,)`` centre of the round tip in the link's coordinates, m; the link's z axis points
             out of it.
-        radius: of the tip, m.
-        posture: ``(nu,)`` arm that the inverse kinematics begin with.
-        top: whether the top face is drawn as well, as often as a side.
+        radius: radius of the tip, m.
+        posture: ``(nu,)`` start of the inverse kinematics.
+        top: whether the top face is drawn as well, as often as each side.
         gap: m.
         angle_tolerance: between the link's axis and the normal, rad.
-        draws: how often to try.
+        draws: largest number of attempts.
     """
 
     object: str
@@ -71,7 +73,7 @@ class BoxFaceSampler:
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the tip at a face, or None if no draw was good."""
+        """A configuration ``(nq,)`` with the tip at a face, or None if no attempt succeeded."""
         pos, rot = model.body_pose(q, self.object)
         check_joints_lead(model, "BoxFaceSampler")
         begin = np.array(q)

@@ -1,4 +1,4 @@
-"""How well the robot's contacts carry an object that nothing else supports."""
+"""A measure of how well the robot's contacts carry an object that nothing else supports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PRESSING = 1e-4
 
 
 def hangs(model: Model, q: Array, object: str) -> bool:
-    """Whether gravity acts on the object's freedoms."""
+    """Whether gravity acts on the object's degrees of freedom."""
     if not np.any(model.parameters.gravity):
         return False
     load = generalised_load(model, q, False)[ObjectSpace(model, object).v]
@@ -36,18 +36,20 @@ def hangs(model: Model, q: Array, object: str) -> bool:
 
 
 def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
-    """What it takes the robot alone to balance the object's weight: small for grasps that carry it.
+    """Measure the effort of the robot alone to balance the object's weight; it is small for grasps
+    that carry the object.
 
-    The least ``sqrt(|w|^2 + 1e-4 |f|^2)`` over contact forces f within friction cones narrowed to 0.7, where w is
-    what they leave over of the object's weight, torques over its length; both in weights. Grasps that hold press
-    with f and score ``0.01 |f|``; those that do not score up to 1. The worst of gravity's direction and four
-    that are 0.2 rad from it counts: two fingers below the centre of mass balance it, but not for long.
+    The least ``sqrt(|w|^2 + 1e-4 |f|^2)`` over contact forces f within friction cones narrowed to
+    0.7, where w is the unbalanced part of the object's weight, with torques divided by its length;
+    both in weights. Grasps that hold score ``0.01 |f|``; others score up to 1. The result is the
+    worst one over the direction of gravity and four directions 0.2 rad away from it, because two
+    fingers below the centre of mass balance the object, but unstably.
 
     Args:
         model: the model.
         q: ``(nq,)`` the grasp.
         object: name of the object's body.
-        reach: m; contacts of robot and object up to this far apart count, no others.
+        reach: contacts of robot and object up to this far apart count, m; no others do.
     """
     own, robot = sides(model, object)
     space = ObjectSpace(model, object)

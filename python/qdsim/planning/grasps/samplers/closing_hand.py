@@ -1,4 +1,4 @@
-"""Grasps by closing fingers along a random direction of the hand: for hands of any kind."""
+"""Grasps of any hand by closing its fingers along a random direction of the joints."""
 
 from __future__ import annotations
 
@@ -28,28 +28,31 @@ class ClosingSampler:
     """Opens the hand, draws a direction of its joints and closes along it until contact.
 
     CQDC §VII-C: "we pick a random direction in the hand configuration space using EigenGrasps, and
-    simulate closing the hand along that direction until contact is established". The closing is
-    geometric here (:func:`qdsim.planning.close_grasp`): each joint stops where something it moves
-    meets the object, another finger or its limit, on the free side of it; so samples lie within the
-    limits, do not penetrate and do not move the object.
+    simulate closing the hand along that direction until contact is established". Here the closing
+    is geometric (:func:`qdsim.planning.close_grasp`): each joint stops before a body that it moves
+    touches the object or another finger, or at its limit. Samples therefore lie within the limits,
+    do not penetrate and do not move the object.
 
     Attributes:
-        object: name of the object's body; contacts with any body that it carries count too.
-        opened: ``(nu,)`` joints of the open hand, of tendons that joints share their lengths, or None to begin with
-            where the robot is; entries that are NaN keep the robot's own value.
-        basis: ``(k, nu)`` motions of the joints (eigengrasps), e.g. all flexions.
-        mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
+        object: name of the object's body; contacts with bodies that it carries also count.
+        opened: ``(nu,)`` joint positions of the open hand (lengths of shared tendons), or None to
+            begin with the present position of the robot; NaN entries keep the robot's own value.
+        basis: ``(k, nu)`` motions of the joints (eigengrasps), for example all flexions.
+        mean, spread: ``(k,)`` the weights of the motions are ``mean + spread (U - 1/2)``, U uniform
+            in [0, 1).
         reach: joints travel at most ``reach`` times the drawn direction.
-        wrist: puts the wrist where the hand reaches the object: called with model, configuration
-            (with the opened hand) and generator before the fingers close, changes it in place. It may
-            return a direction ``(nu,)`` that is added to the drawn one. None leaves the wrist.
-        contacts: fingers (bodies of the robot) that have to touch the object.
-        near: bodies of the robot nearer to the object than this touch it, m.
+        wrist: moves the wrist to where the hand reaches the object: called with model,
+            configuration (with the opened hand) and generator before the fingers close, changes the
+            configuration in place. It may return a direction ``(nu,)`` that is added to the drawn
+            one. None: the wrist stays.
+        contacts: bodies of the robot (fingers) that have to touch the object.
+        near: bodies of the robot within this distance touch the object, m.
         gap: distance that the fingers keep, m.
-        extra: how often to bring one more shape of the robot to touch after the fingers have closed
-            (:func:`qdsim.planning.samplers.add_contact`); where that fails the grasp stays as it is. What few
-            round links touch in as many points falls out of the grasp without.
-        draws: how often to try.
+        extra: how often another shape of the robot is brought to touch after the fingers have
+            closed (:func:`qdsim.planning.samplers.add_contact`); if that fails the grasp stays as
+            it is. Without more contacts, an object that few round links touch falls out of the
+            grasp.
+        draws: largest number of attempts.
     """
 
     object: str
@@ -87,13 +90,13 @@ class ClosingSampler:
 
     @property
     def parameters(self) -> int:
-        """Of ``place``: a weight of every motion."""
+        """Number of parameters of ``place``: one weight per motion."""
         return len(self.mean)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good.
+        """A configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded.
 
-        The more draws have been in vain, the more hands are closed at once, which costs little more than one.
+        After failed attempts, several hands are closed at once, which costs little more than one.
         """
         tried, at_once = 0, 1
         while tried < self.draws:
@@ -113,7 +116,7 @@ class ClosingSampler:
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
         """The grasp ``(nq,)`` with given weights of the motions, or None if too few fingers touch.
 
-        What else a random call draws (the wrist's place) is drawn with the same seed every time.
+        Other random choices of a call (the wrist's place) are drawn with the same seed every time.
 
         Args:
             model: the model.

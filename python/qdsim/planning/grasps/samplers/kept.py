@@ -1,4 +1,4 @@
-"""Grasps that were of use before, brought to where the object is now."""
+"""Known grasps, moved to the present pose of the object."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ __all__ = ["KeptGrasps", "with_kept"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KeptGrasps:
-    """Takes a grasp from a list, moves the robot's joints until the same shapes touch the object again, and draws a
-    new one where that fails.
+    """Takes a grasp from a list, moves the robot until the same shapes touch the object again, or
+    else draws a new one.
 
-    Among some grasps drawn from the list it takes the one whose shapes are nearest to touching; so grasps of other
-    poses serve, and those of symmetric objects after any turn that changes nothing.
+    Of several grasps drawn from the list, it takes the one whose shapes are nearest to touching.
+    Grasps of other poses therefore also serve, as do those of symmetric objects after a rotation by
+    a symmetry.
 
     Attributes:
         fresh: draws new grasps.
@@ -71,8 +72,10 @@ class KeptGrasps:
 
 
 def with_kept(task: Task, grasps: Array) -> Task:
-    """A task whose sampler tries these grasps ``(n, nq)`` first; the task itself where it has no sampler, or a robot
-    whose joints share tendons."""
+    """A task whose sampler tries these grasps ``(n, nq)`` first.
+
+    The task itself if it has no sampler, or if joints of the robot share tendons.
+    """
     if task.sampler is None or len(grasps) == 0 or sharing(task.model):
         return task
     return task.replace(sampler=KeptGrasps(task.sampler, task.object, grasps))

@@ -1,4 +1,5 @@
-"""Samplers that take their choice as numbers: for policies, and for many configurations at once."""
+"""Samplers whose grasp is a function of a few numbers: for policies, and for many configurations at
+once."""
 
 from __future__ import annotations
 
@@ -15,19 +16,21 @@ __all__ = ["ParametricSampler", "placed", "strokes"]
 
 @runtime_checkable
 class ParametricSampler(Protocol):
-    """A contact sampler whose grasp is a function of ``parameters`` numbers in [-1, 1]; random calls draw them.
+    """A contact sampler whose grasp is a function of ``parameters`` numbers in [-1, 1]; random
+    calls draw them.
 
-    It may have ``place_batch(model, q, x)`` for configurations (n, nq) and numbers (n, parameters), which returns
-    configurations and which of them are grasps; and ``stroke_parameters`` and ``stroke(model, q, x, y)``, the change
-    (n, nu) of the command that numbers y (n, stroke_parameters) mean after the grasps q (n, nq) of x: a push into the
-    object, where the joints' own directions say little.
+    It may have ``place_batch(model, q, x)`` for configurations (n, nq) and numbers (n, parameters),
+    which returns configurations and which of them are grasps. It may also have
+    ``stroke_parameters`` and ``stroke(model, q, x, y)``: the change (n, nu) of the command for the
+    numbers y (n, stroke_parameters) after the grasps q (n, nq) of x. A stroke is a push into the
+    object, for robots whose joint directions are no useful coordinates of a push.
     """
 
     parameters: int
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The grasp (nq,) of the object at its pose in ``q`` (nq,) that ``x`` (parameters,) means, None if it is
-        none."""
+        """The grasp (nq,) for the numbers ``x`` (parameters,) and the object at its pose in ``q``
+        (nq,); None if there is none."""
         ...
 
 
@@ -41,10 +44,11 @@ def placed(sampler: Any, model: Model, q: Array, x: Array) -> tuple[Array, NDArr
         x: ``(n, parameters)`` numbers in [-1, 1], one row for each grasp.
 
     Returns:
-        Configurations ``(n, nq)``, and which of them are grasps ``(n,)``; the others keep their ``q``.
+        Configurations ``(n, nq)``, and which of them are grasps ``(n,)``; the others keep their
+        ``q``.
 
     Raises:
-        ValueError: what the sampler's ``place`` raises.
+        ValueError: as raised by the sampler's ``place``.
     """
     if hasattr(sampler, "place_batch"):
         found: tuple[Array, NDArray[np.bool_]] = sampler.place_batch(model, q, x)
@@ -58,7 +62,7 @@ def placed(sampler: Any, model: Model, q: Array, x: Array) -> tuple[Array, NDArr
 
 
 def strokes(sampler: Any, model: Model, q: Array, x: Array, y: Array) -> Array | None:
-    """Turn numbers into strokes: changes of the command that a sampler means by them.
+    """Convert numbers to strokes: changes of the command.
 
     Args:
         sampler: a sampler, with or without ``stroke``.
@@ -68,10 +72,11 @@ def strokes(sampler: Any, model: Model, q: Array, x: Array, y: Array) -> Array |
         y: ``(n, k)`` numbers in [-1, 1] of the strokes.
 
     Returns:
-        Changes of the command ``(n, nu)``, in the units of the actuators; None if the sampler has no strokes.
+        Changes of the command ``(n, nu)``, in the units of the actuators; None if the sampler has
+        no strokes.
 
     Raises:
-        ValueError: what the sampler's ``stroke`` raises.
+        ValueError: as raised by the sampler's ``stroke``.
     """
     if not hasattr(sampler, "stroke"):
         return None

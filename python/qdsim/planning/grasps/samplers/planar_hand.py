@@ -1,4 +1,4 @@
-"""Grasps of a disc by two fingers of two links in the plane."""
+"""Grasps of a disc by two planar fingers with two links each."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class PlanarHandSampler:
     """The two published grasps of the planar hand, chosen at random.
 
     *Pinch*: each fingertip at a random place on its side of the disc, one millimetre away from it.
-    *Enveloping*: both fingers folded inwards joint by joint until the next bit would touch, right
-    finger first. If no pinch is found the enveloping grasp is tried. What is returned lies within
-    the model's joint limits and no pair of the whole model penetrates, the fingers' own included.
+    *Enveloping*: both fingers are folded inwards joint by joint, right finger first, until the next
+    increment would touch. If no pinch is found, the enveloping grasp is tried. Grasps lie within
+    the model's joint limits, and no pair of the whole model penetrates, not even two fingers.
 
     Attributes:
-        pinch_probability: how often a pinch is tried first.
+        pinch_probability: probability that a pinch is tried first.
         object: body of the disc.
         bases: bodies of the finger bases, left and right.
         joints: first joints of the fingers, left and right; the second joint comes next in q.
         link_lengths: base to knuckle and knuckle to fingertip, m.
-        tip_distance: from the disc's centre to that of a pinching fingertip: radius of the disc,
-            radius of the tip and a gap, m.
-        draws: fingertip places tried for each finger.
+        tip_distance: distance of the disc's centre from that of a pinching fingertip: radius of the
+            disc, radius of the tip and a gap, m.
+        draws: number of fingertip places tried for each finger.
         resolution: the enveloping grasp closes joints to this angle, rad.
     """
 
@@ -69,13 +69,14 @@ class PlanarHandSampler:
     """Of ``place``: where the left and the right fingertip are on their parts of the disc's outline."""
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The pinch ``(nq,)`` whose tips are at given places of the object's outline, or None if there is none near them.
+        """The pinch ``(nq,)`` with the tips at given places of the object's outline, or None if
+        there is none near them.
 
         Args:
             model: the model.
             q: ``(nq,)`` configuration with the object in its pose.
-            x: ``(2,)`` in [-1, 1]: each tip is a share (1 + x) / 2 of the way along what it can reach, or at the
-                nearest of ``draws`` places where a pinch exists.
+            x: ``(2,)`` in [-1, 1]: each tip is at the share (1 + x) / 2 of its reachable part of
+                the outline, or at the nearest of ``draws`` places where a pinch exists.
         """
         found, good = self.place_batch(model, q[None], np.asarray(x)[None])
         return found[0] if good[0] else None

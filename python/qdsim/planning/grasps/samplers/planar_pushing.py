@@ -1,4 +1,4 @@
-"""Where a round pusher may touch a box in the plane."""
+"""Places of a round pusher at a box in the plane."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["BoxSideSampler"]
 class BoxSideSampler:
     """Puts the pusher at a random place on one of the four sides of the box.
 
-    The published sampler of planar pushing: side by side with equal probability, uniform along it,
-    a little past the corners, where a gap opens.
+    The published sampler of planar pushing: a side with equal probability, a place uniform along it
+    and slightly past the corners, where a gap opens.
 
     Attributes:
         object: body of the box, which moves in the yz plane.
         pusher: body of the pusher; its two slide joints along y and z are its configuration.
-        reach: distance of the pusher's centre from that of the box, and how far along a side it may
-            be, m.
+        reach: distance of the pusher's centre from that of the box, and largest offset along a
+            side, m.
     """
 
     object: str = "box"
@@ -43,14 +43,15 @@ class BoxSideSampler:
     """Of ``stroke``: how far, and how slanted."""
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""
+        """A configuration ``(nq,)`` with the pusher at a side, or None if it would penetrate."""
         side = int(rng.integers(4))
         along = float(rng.uniform(-1.0, 1.0))
         away = 1.0 if side % 2 == 0 else -1.0
         return self.place(model, q, np.array([along, away] if side < 2 else [away, along]))
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """A configuration ``(nq,)`` with the pusher at the box's outline, or None where it would penetrate.
+        """A configuration ``(nq,)`` with the pusher at the box's outline, or None if it would
+        penetrate.
 
         Args:
             model: the model.
@@ -86,14 +87,14 @@ class BoxSideSampler:
         return result, np.asarray(clear)
 
     def stroke(self, model: Model, q: Array, x: Array, y: Array) -> Array:
-        """Changes ``(n, 2)``, m, of the pusher's command that push into the side at which it is.
+        """Changes ``(n, 2)`` of the pusher's command that push into the touched side, m.
 
         Args:
             model: the model.
             q: ``(n, nq)`` configurations with the object in its poses.
-            x: ``(n, 2)`` directions, as of :meth:`place`.
-            y: ``(n, 2)`` in [-1, 1]: the length is ``0.02 * 100 ** ((1 + y0) / 2)`` m (2 cm to 2 m), the slant ``y1``
-                times 45 degrees.
+            x: ``(n, 2)`` directions, as for :meth:`place`.
+            y: ``(n, 2)`` in [-1, 1]: the length is ``0.02 * 100 ** ((1 + y0) / 2)`` m (2 cm to 2
+                m), the slant ``y1`` times 45 degrees.
         """
         flat = np.abs(x[:, 0]) >= np.abs(x[:, 1])
         inwards = np.where(

@@ -1,4 +1,4 @@
-"""Grasps anywhere on an object's surface, for any robot and any shape."""
+"""Grasps at random places of an object's surface, for any robot and any shape."""
 
 from __future__ import annotations
 
@@ -53,30 +53,32 @@ _FURTHER = 4.0
 class SurfaceSampler:
     """Puts one fingertip on a random place of the object's surface, then closes the other fingers.
 
-    It knows nothing of the robot or the object but what the model tells: a lone pusher, an arm, a
-    gripper and a hand are all served, and objects of any shapes that collide. A tip is drawn, then a
-    point near the object, from which the tip goes to the nearest place of the surface (closest points
-    of the model, inverse kinematics); so every place is drawn that a tip can face from outside. Joints
-    that move that tip alone, or no tip at the same time as it, then close towards the object until
-    they touch (:func:`qdsim.planning.close_grasp`).
+    The sampler uses only the model, so it serves any robot (a pusher, an arm, a gripper, a hand)
+    and objects of any shapes that collide. It draws a tip, then a point near the object, and moves
+    the tip to the nearest place of the surface by closest points and inverse kinematics. Every
+    place that the tip can reach from outside can therefore be drawn. The joints that move this tip
+    alone, or no tip together with it, then close towards the object until they touch
+    (:func:`qdsim.planning.close_grasp`).
 
-    Where a robot's tools are special, a sampler made for it will draw better grasps than this one.
+    For robots with special tools, a sampler made for the robot will draw better grasps.
 
     Attributes:
-        object: name of the object's body; what it carries belongs to it.
-        tips: names of the bodies that may touch it first; None takes the robot's last links, those that
-            have shapes which collide with the object and carry no others that do.
+        object: name of the object's body; bodies that it carries belong to it.
+        tips: names of the bodies that may touch the object first; None: the robot's last links,
+            whose shapes collide with the object and which carry no other such links.
         contacts: bodies of the robot that have to touch the object.
         close: whether the other fingers close.
         gap: distance that the robot keeps, m.
-        reach: m; the point near the object lies within this of its bounding sphere. None: its radius.
-        near: bodies nearer than this touch, m.
-        draws: how often to try, four times as often for grasps that carry.
-        carry: whether the grasp is to hold the object against gravity by itself. Then several fingers are led to
-            opposite places at once, and of all draws the first comes that holds with moderate forces
-            (:func:`qdsim.planning.grasps.samplers.carrying.carrying_effort`), or the one that is nearest to that. None:
-            where gravity acts on the object and the robot has two tips or more; a planner also looks whether the
-            goal lies on a support.
+        reach: the point near the object lies within this distance of its bounding sphere, m. None:
+            its radius.
+        near: bodies within this distance touch, m.
+        draws: largest number of attempts, four times as many for grasps that carry.
+        carry: whether the grasp has to hold the object against gravity by itself. Several fingers
+            are then moved to opposite places at once, and the sampler returns the first grasp that
+            holds with moderate forces
+            (:func:`qdsim.planning.grasps.samplers.carrying.carrying_effort`), or the best one of
+            all attempts. None: if gravity acts on the object and the robot has at least two tips; a
+            planner also checks whether the goal lies on a support.
     """
 
     object: str
@@ -104,7 +106,7 @@ class SurfaceSampler:
             fields(self, flag, "carry")
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
+        """A configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded."""
         tips, inner = self._tip_geoms(model)
         several = len(np.unique(model.geom_body[tips])) > 1
         carry = self.carry

@@ -1,4 +1,4 @@
-"""Which bodies touch an object, and one more contact for a grasp."""
+"""Bodies that touch an object, and additional contacts for a grasp."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ def add_contact(
     near: float = TOUCHING,
     within: float = DEFAULT_MARGIN,
 ) -> Array | None:
-    """Find a configuration ``(nq,)`` in which one more pair of shapes of robot and object touches, or None.
+    """Find a configuration ``(nq,)`` in which one more pair of shapes of robot and object touches,
+    or None.
 
-    A grasp by two points without torsional friction cannot hold an object whose centre of mass does not lie on the line
-    between them; a third contact can. One of the nearest pairs that do not touch yet is drawn, and Gauss-Newton steps
-    bring its distance and those of the touching pairs to ``gap``, by the smallest motions of the joints within their
-    limits.
+    A grasp by two points without torsional friction cannot hold an object whose centre of mass does
+    not lie on the line between them; a third contact can. The function draws one of the nearest
+    pairs that do not touch yet. Gauss-Newton steps bring its distance and those of the touching
+    pairs to ``gap``, by the smallest motions of the joints within their limits.
 
     Args:
         model: the model.
-        q: ``(nq,)`` a grasp without penetration; everything that is not actuated stays.
-        object: name of the object's body; what it carries counts too.
+        q: ``(nq,)`` a grasp without penetration; coordinates without actuators stay.
+        object: name of the object's body; bodies that it carries also count.
         rng: draws the pair.
-        gap: m, > 0; distance at the end, to within half of it.
-        near: m; pairs nearer than this touch already.
-        within: m; pairs further apart are not drawn.
+        gap: distance at the end, to within half of it, m, > 0.
+        near: pairs within this distance touch already, m.
+        within: pairs farther apart are not drawn, m.
 
     Raises:
         ValueError: for an unknown object, and for joints that share a tendon.
@@ -89,14 +90,17 @@ def bring_to_touch(
     near: float = TOUCHING,
     within: float = DEFAULT_MARGIN,
 ) -> Array | None:
-    """A configuration ``(nq,)`` near by in which pairs of shapes of robot and object touch, by Gauss-Newton steps of
-    the joints within their limits; None where there is none, or where something else penetrates.
+    """Find a configuration ``(nq,)`` near ``q`` in which given pairs of shapes of robot and object
+    touch.
+
+    Takes Gauss-Newton steps of the joints within their limits. None if there is no such
+    configuration, or if something else penetrates.
 
     Args:
         model, q, object: as in ``add_contact``.
         pairs: rows of ``model.pair_geom``.
-        gap, near: m, as there.
-        within: m; pairs further apart than this are not brought together.
+        gap, near: as in ``add_contact``, m.
+        within: pairs farther apart than this are not brought together, m.
     """
     check_joints_lead(model, "touching()")
     rows = model.actuated_q
