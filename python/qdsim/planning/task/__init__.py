@@ -1,1 +1,1 @@
-"""What to do: a task, the object's coordinates, and what its planners are told."""
+"""Planning tasks, the object's coordinates, and the options of planners."""

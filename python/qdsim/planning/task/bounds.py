@@ -1,4 +1,4 @@
-"""Bounds of commands and limits of joints: who keeps them, and by how much they may be missed."""
+"""Bounds of commands and limits of joints, and violations of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ __all__ = ["beyond", "beyond_limits", "narrowed"]
 
 
 def beyond(u: Array, lower: Array, upper: Array) -> Array:
-    """By how much commands ``(..., nu)`` are beyond their bounds ``(nu,)``; zero where within or by rounding."""
+    """Violation of the bounds ``(nu,)`` by commands ``(..., nu)``; zero within the bounds and for
+    rounding errors."""
     excess = np.maximum(np.maximum(lower - u, u - upper), 0.0)
     return np.where(excess > ROUNDING * np.maximum(1.0, np.abs(u)), excess, 0.0)
 
 
 def beyond_limits(model: Model, q: Array) -> Array:
-    """By how much the joints that actuators move are beyond their limits in configurations ``(..., nq)``:
-    ``(..., joints)``, rad or m, as :func:`~qdsim.planning.task.drives.robot_joints` has them."""
+    """Violation of the limits of actuated joints in configurations ``(..., nq)``.
+
+    ``(..., joints)``, rad or m, in the order of :func:`~qdsim.planning.task.drives.robot_joints`.
+    """
     lower, upper = robot_limits(model)
     here = q[..., robot_q(model)]
     excess = np.maximum(np.maximum(lower - here, here - upper), 0.0)
@@ -29,11 +32,11 @@ def beyond_limits(model: Model, q: Array) -> Array:
 
 
 def narrowed(model: Model, lower: Array, upper: Array) -> Model:
-    """The model with the actuated joints' limits within what commands ``(nu,)`` can ask for; itself where they are
-    already.
+    """The model with limits of actuated joints within the range of commands ``(nu,)``; the model
+    itself if they are already.
 
-    Samplers and inverse kinematics, which keep to the limits of the model that they are given, keep to the bounds so.
-    Joints that share a tendon keep their own.
+    Samplers and inverse kinematics respect the joint limits of their model, and so also these
+    bounds. Joints that share a tendon keep their limits.
     """
     gear = np.asarray(model.actuator_gear)
     ends = np.sort(np.stack((lower / gear, upper / gear)), axis=0).T

@@ -1,4 +1,4 @@
-"""What a task asks of a contact sampler."""
+"""The interface of contact samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Weights of trajectory optimisation: squared errors of object and robot, and moves of the command."""
+"""Weights of trajectory optimisation: squared errors of object and robot, and changes of the
+command."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ __all__ = ["TrackingCost"]
 
 
 class HasObject(Protocol):
-    """What knows the object's coordinates and its length, as a task does."""
+    """Has the object's coordinates and length, as a task does."""
 
     @property
     def space(self) -> ObjectSpace: ...
@@ -28,19 +29,19 @@ class TrackingCost:
 
         cost = |e_T|^2_final + sum_{t<T} |e_t|^2_running + |u_t - u_{t-1}|^2_command
 
-    where ``e_t`` is the error of configuration ``t`` with respect to the task's goal and ``u_{-1}``
-    the command that holds the start. There is no factor 1/2, as in the authors' code. Rotations err
-    by their logarithm, so the cost does not depend on coordinates.
+    Here ``e_t`` is the error of configuration ``t`` from the task's goal, and ``u_{-1}`` is the
+    command that holds the start. As in the authors' code, there is no factor 1/2. Errors of
+    rotation are logarithms, so the cost does not depend on coordinates.
 
     Each weight is one number or one per coordinate.
 
     Attributes:
-        object: of the object's displacement from its goal, 1/m^2 and 1/rad^2, one per tangent
-            coordinate of ``task.space``.
-        robot: of the actuated joints' distance from the goal's, one per actuator.
-        command: of the change of the command from step to step, one per actuator, > 0.
-        final_object, final_robot: the same at the last configuration; None is 100 times the weight
-            on the way.
+        object: weights of the object's displacement from its goal, 1/m^2 and 1/rad^2, one per
+            tangent coordinate of ``task.space``.
+        robot: weights of the actuated joints' distances from the goal's, one per actuator.
+        command: weights of the change of the command per step, one per actuator, > 0.
+        final_object, final_robot: weights at the last configuration; None: 100 times those of the
+            other steps.
     """
 
     object: float | tuple[float, ...] = 10.0
@@ -61,10 +62,11 @@ class TrackingCost:
 
     @classmethod
     def for_task(cls, task: HasObject) -> TrackingCost:
-        """A cost for which the object's size and a radian count alike.
+        """A cost in which a displacement by the object's length and a rotation by one radian have
+        equal weight.
 
         Args:
-            task: whose object and characteristic ``length`` (m) set the weights.
+            task: its object and characteristic ``length`` (m) determine the weights.
         """
         scale = task.space.scale(task.length) / task.length
         return cls(object=tuple(10.0 * scale**2))

@@ -1,9 +1,10 @@
-"""What the commands of a robot move: each the number of a joint, or the length of a tendon that joints share.
+"""What each command of a robot moves: one joint, or the length of a tendon that joints share.
 
-Planners steer *lengths* ``l``, one for each actuator: its spring pulls with ``k (u / gear - l)``. Of an actuator of a
-joint it is that joint's number. Where fingers have fewer actuators than joints (two joints of a finger, one tendon), it
-is the tendon's, and how its joints share it is no planner's choice: the step finds it, from their masses, springs,
-friction, limits and contacts.
+Planners control *lengths* ``l``, one for each actuator, whose spring pulls with ``k (u / gear -
+l)``. For an actuator of a joint, the length is the position of that joint. For an actuator of a
+tendon (one tendon for two joints of a finger) it is the length of the tendon. Planners do not
+choose how the joints share it: the step computes that from their masses, springs, friction, limits
+and contacts.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ T = TypeVar("T")
 
 
 def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
-    """A function of a model that is computed once for each, for as long as the model lives; no array is writable."""
+    """Cache a function of a model for as long as the model lives; arrays are read-only."""
     known: weakref.WeakKeyDictionary[Model, T] = weakref.WeakKeyDictionary()
 
     @functools.wraps(compute)
@@ -64,7 +65,7 @@ def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
 
 @once
 def sharing(model: Model) -> bool:
-    """Whether an actuator pulls along a tendon."""
+    """Whether an actuator acts on a tendon."""
     return bool(np.any(model.actuated_v < 0))
 
 
@@ -101,31 +102,32 @@ def _along(model: Model, tendon: int) -> set[int]:
 
 
 def robot_joints(model: Model) -> tuple[Joint, ...]:
-    """The joints that actuators move: one for each actuator of a joint, all of a tendon for one of that."""
+    """The joints that actuators move: one for each actuator of a joint, all joints of a tendon for
+    an actuator of a tendon."""
     return tuple(joint for joint, _ in _joints(model))
 
 
 @once
 def owners(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` the actuator of each of :func:`robot_joints`."""
+    """``(joints,)`` the actuator of each joint of :func:`robot_joints`."""
     return np.array([i for _, i in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_q(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` where :func:`robot_joints` are in a configuration."""
+    """``(joints,)`` positions of :func:`robot_joints` in a configuration."""
     return np.array([model.slice_q(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_v(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` where :func:`robot_joints` are in a displacement."""
+    """``(joints,)`` components of :func:`robot_joints` in a displacement."""
     return np.array([model.slice_v(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(joints,)`` of :func:`robot_joints`, rad or m, infinite where there are none."""
+    """Limits ``(joints,)`` of :func:`robot_joints`, rad or m; infinite for none."""
     rows = [model.joint_names.index(joint.name) for joint, _ in _joints(model)]
     limits = np.asarray(model.joint_range)[rows].reshape(-1, 2)
     return limits[:, 0].copy(), limits[:, 1].copy()
@@ -145,7 +147,7 @@ def lengths(model: Model, q: Array) -> Array:
 
 
 def slopes(model: Model, q: Array) -> Array:
-    """Derivatives ``(..., nu, nv)`` of :func:`lengths` by displacements."""
+    """Derivatives ``(..., nu, nv)`` of :func:`lengths` with respect to displacements."""
     found = np.zeros((*q.shape[:-1], model.nu, model.nv))
     on_joint = np.flatnonzero(model.actuated_v >= 0)
     found[..., on_joint, model.actuated_v[on_joint]] = 1.0
@@ -157,9 +159,11 @@ def slopes(model: Model, q: Array) -> Array:
 
 
 def shares(model: Model, q: Array) -> Array:
-    """``(nv, nu)``: the least displacement of the joints for a unit of each length, all others as they are.
+    """``(nv, nu)``: the smallest displacement of the joints for a unit of each length, with all
+    other lengths fixed.
 
-    By virtual work the transpose takes forces on joints to the pulls along lengths that come nearest to them.
+    By virtual work, the transpose maps forces on joints to the forces along lengths that
+    approximate them best.
     """
     if not sharing(model):
         return np.asarray(slopes(model, q).T)
@@ -168,8 +172,11 @@ def shares(model: Model, q: Array) -> Array:
 
 
 def put_lengths(model: Model, q: Array, wanted: Array) -> None:
-    """Moves the robot in configurations ``(n, nq)`` so that its lengths are ``wanted`` ``(n, nu)``, by the least
-    displacements within the joints' limits; where these do not allow it, as near as they do."""
+    """Move the robot in configurations ``(n, nq)`` to the lengths ``wanted`` ``(n, nu)``.
+
+    Uses the smallest displacements within the joint limits. If the limits prevent it, the lengths
+    come as near as possible.
+    """
     if not sharing(model):
         q[:, model.actuated_q] = wanted
         return
@@ -187,7 +194,7 @@ def put_lengths(model: Model, q: Array, wanted: Array) -> None:
 
 
 def fault_of_sharing(model: Model, i: int) -> str | None:
-    """What keeps planners from pulling along the tendon of actuator ``i``, in words; None: nothing does."""
+    """Why planners cannot use the tendon of actuator ``i``; None if they can."""
     k = int(model.actuated_tendons[i])
     name = model.tendon_names[k]
     if len(model.description.tendons[k].points) == 5 and model.description.tendons[k].reach:
@@ -223,13 +230,13 @@ def _is_undecided(model: Model, own: NDArray[np.intp], i: int) -> bool:
 
 
 def coupled_joints(model: Model) -> set[str]:
-    """Names of the joints that couplings tie."""
+    """Names of joints with couplings."""
     ties = [c for c in model.description.constraints if isinstance(c, Coupling)]
     return {name for c in ties for name in (c.joint, c.follows) if name is not None}
 
 
 def check_joints_lead(model: Model, what: str) -> None:
-    """Raises ValueError where joints share a tendon, of what puts every joint where it wants it."""
+    """Raise ValueError if joints share a tendon, for functions that set every joint separately."""
     if sharing(model):
         i = int(np.argmax(model.actuated_v < 0))
         raise ValueError(

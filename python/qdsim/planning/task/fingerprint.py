@@ -1,4 +1,5 @@
-"""What a search depends on, as a hash: a checkpoint goes on only with the task and the model that it was made with."""
+"""A hash of everything that a search depends on: a checkpoint continues only with its own task and
+model."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ class _Digest(Protocol):
 
 
 def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
-    """A hash of a task, with its goal or without, and the whole description of its model: names, topology, geometry,
-    all numbers.
+    """A hash of a task, with or without its goal, and of its whole model: names, topology,
+    geometry, all numbers.
 
-    Version 1, of files written before, knows five arrays of the model and no centres of mass, inertias, springs or
-    poses.
+    Version 1, in files of earlier releases, covers five arrays of the model, and no centres of
+    mass, inertias, springs or poses.
     """
     if version == 1:
         return _first_fingerprint(task)
@@ -40,7 +41,7 @@ def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
 
 
 def warn_of_first_version(path: str) -> None:
-    """That a file's fingerprint is of the first version, and what that does not know."""
+    """Warn that a file's fingerprint is of version 1, and what it does not cover."""
     warnings.warn(
         f"{path}: written by an earlier version: of the model only masses, sizes, frictions, stiffnesses and gravity were "
         "compared with the file's",
@@ -50,8 +51,10 @@ def warn_of_first_version(path: str) -> None:
 
 
 def hash_of(*values: object) -> str:
-    """A hash of values that the next process finds, too: of numbers their bits, of dataclasses and models all that they
-    hold, of functions and of objects of other kinds their names.
+    """A hash of values that is the same in every process.
+
+    It covers the bits of numbers, the contents of dataclasses and models, and the names of
+    functions and other objects.
     """
     digest = hashlib.sha256(b"qdsim 2")
     _feed(digest, values)

@@ -1,4 +1,4 @@
-"""Joints that follow others by couplings, and actuators of tendons that move such joints as one."""
+"""Joints that follow others by couplings, and actuators of tendons that move such joints together."""
 
 from __future__ import annotations
 
@@ -52,8 +52,11 @@ def _driven(model: Model) -> list[tuple[str, str, float, float]]:
 
 @once
 def folded(model: Model) -> Array:
-    """``(nv, nv)``: how all joints move with those that follow none: the identity but for joints that follow an
-    actuated one, whose rows are in that one's column. Forces that they feel are felt there, by the transpose."""
+    """``(nv, nv)``: displacements of all joints as a function of those of independent joints.
+
+    The identity, except that a joint that follows an actuated one has its row in that joint's
+    column. The transpose maps forces on all joints to forces on independent ones.
+    """
     fold = np.eye(model.nv)
     for joint, leader, slope, _ in _driven(model):
         own, other = (model.slice_v(name).start for name in (joint, leader))
@@ -62,8 +65,8 @@ def folded(model: Model) -> Array:
 
 
 def with_followers(model: Model, q: Array) -> Array:
-    """Configurations (..., nq) with the joints that follow actuated ones where these put them; ``q`` itself is
-    changed."""
+    """Move the joints that follow actuated ones in configurations (..., nq) to where these put
+    them; changes ``q`` in place."""
     for joint, leader, slope, offset in _driven(model):
         own, other = (model.slice_q(name).start for name in (joint, leader))
         q[..., own] = slope * q[..., other] + offset
@@ -77,13 +80,13 @@ def following(model: Model) -> list[str]:
 
 
 def driven_joints(model: Model) -> list[str]:
-    """Joints that actuators move, in the order of :func:`~qdsim.planning.task.drives.robot_joints`, then those that
-    follow them."""
+    """Joints that actuators move, in the order of :func:`~qdsim.planning.task.drives.robot_joints`,
+    then their followers."""
     return [joint.name for joint in robot_joints(model)] + following(model)
 
 
 def unmoved_q(model: Model) -> NDArray[np.intp]:
-    """``(n,)`` indices of the configuration's numbers that neither actuators nor what follows them move."""
+    """``(n,)`` indices of the configuration's entries that neither actuators nor followers move."""
     own = [model.slice_q(joint).start for joint in following(model)]
     return np.setdiff1d(model.unactuated_q, own).astype(np.intp)
 
@@ -95,29 +98,32 @@ def _columns(model: Model) -> Array:
 
 
 def by_drives(model: Model, J: Array) -> Array:
-    """Columns ``(..., nu)`` of a Jacobian ``(..., nv)`` by actuated joints, which take those that follow them along."""
+    """Columns ``(..., nu)`` of a Jacobian ``(..., nv)`` with respect to actuated joints together
+    with their followers."""
     return np.asarray(J @ _columns(model))
 
 
 def reduce_tendons(model: Model) -> Model:
     """Move actuators from tendons onto joints, for planners that command joints.
 
-    A tendon of joints that all follow one of them (couplings in proportion: the fingers of a parallel gripper) is as
-    long as that one says, ``l = s q``. An actuator of stiffness k and gear g on it is one of stiffness ``k s^2`` and
-    gear ``g s`` on that joint; limits of its force are times ``s`` (virtual work). Commands mean what they meant, and
-    what rests with one model rests with the other, so plans made with this one move the other, too. On the way the two
-    differ by the inertia of these joints, which springs of joints have no need of.
+    If all joints of a tendon follow one of them by proportional couplings (the fingers of a
+    parallel gripper), the tendon's length is proportional to the position of that joint, ``l = s
+    q``. An actuator of the tendon with stiffness k and gear g is then equivalent to an actuator of
+    that joint with stiffness ``k s^2``, gear ``g s`` and force limits multiplied by ``s`` (virtual
+    work). Commands keep their meaning, and both models have the same equilibria, so plans made with
+    this model run on the other one. During a motion the models differ by the inertia of these
+    joints, which joints with springs do not have in a step.
 
-    Tendons whose joints no coupling ties stay what they are: planners pull along them, and the step finds how their
-    joints share the length.
+    Tendons without couplings are left unchanged: planners command their length, and the step
+    computes the joint positions.
 
     Args:
-        model: the model; without actuators of such tendons it is returned as it is.
+        model: the model; without actuators of such tendons it is returned unchanged.
 
     Raises:
-        TypeError: if it is no model.
-        ValueError: where couplings tie joints of a tendon that do not all follow one, or it has a length where that
-            joint is at zero.
+        TypeError: if it is not a model.
+        ValueError: if couplings tie joints of a tendon that do not all follow one joint, or if the
+            tendon has a length when that joint is at zero.
     """
     instance("model", model, Model)
     description = model.description

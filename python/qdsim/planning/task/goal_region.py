@@ -1,4 +1,4 @@
-"""What of a goal's pose counts: the place, the orientation, or both, up to what the object's symmetry or the task
+"""Goal regions: poses that count as the goal because of symmetries or coordinates that the task
 leaves free."""
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ _MOST = 240
 
 @dataclasses.dataclass(frozen=True)
 class GoalRegion:
-    """Poses around a task's goal that count as the goal, too.
+    """Poses around a task's goal that also count as the goal.
 
-    The goal itself is one of them. ``GoalRegion(rotation="any")`` asks for the place alone, ``GoalRegion(-inf, inf)``
-    for the orientation alone, ``GoalRegion(axis=(0, 0, 1))`` leaves the turn of a bottle about its own axis free, and
-    ``GoalRegion(-inf, inf, axis="up")`` has an object upright wherever it is.
+    The goal itself is one of them. ``GoalRegion(rotation="any")`` fixes only the position,
+    ``GoalRegion(-inf, inf)`` only the orientation. ``GoalRegion(axis=(0, 0, 1))`` leaves the
+    rotation about this axis of the object free (a bottle), and ``GoalRegion(-inf, inf, axis="up")``
+    requires an upright object at any position.
 
     Attributes:
-        lower, upper: how far the object may be off the goal, at most 0 and at least 0: one number, m, for all
-            coordinates that shift it, or one per coordinate, m and rad: slides, hinges, and x, y, z of a free joint.
-            Infinite ones leave the coordinate free.
-        rotation: ``"goal"``: the goal's, up to what the next two say; ``"any"``: every one counts.
-        axis: ``(3,)`` axis in the object's own frame, through the origin of the body that its joint moves, about which
-            every turn counts; ``"up"``: the vertical, so that what was upright in the goal has to be. None: no such
-            axis.
-        symmetries: quaternions ``(w, x, y, z)`` in the object's own frame, after each of which it looks the same; all
-            their products count. An object on one hinge takes those about the hinge.
+        lower, upper: allowed offset from the goal, lower <= 0 <= upper: one number, m, for all
+            coordinates of translation, or one per coordinate, m and rad (slides, hinges, and x, y,
+            z of a free joint). Infinite: the coordinate is free.
+        rotation: ``"goal"``: the goal's orientation, up to ``axis`` and ``symmetries``; ``"any"``:
+            any orientation.
+        axis: ``(3,)`` axis in the object's frame, through the origin of the body of its joint,
+            about which the rotation is free; ``"up"``: the vertical axis, so that the object keeps
+            the inclination that it has in the goal. None: no free axis.
+        symmetries: quaternions ``(w, x, y, z)`` in the object's frame of rotations that leave the
+            object unchanged; all their products count. An object on one hinge uses those about the
+            hinge.
 
     Raises:
-        TypeError, ValueError: naming the field.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     lower: float | tuple[float, ...] = 0.0
@@ -69,7 +72,7 @@ class GoalRegion:
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
-    """Quaternions ``(4, ...)`` of one rotation after the other: first ``b``, then ``a``."""
+    """Quaternions ``(4, ...)`` of two successive rotations: first ``b``, then ``a``."""
     w, v = a[0] * b[0] - (a[1:] * b[1:]).sum(axis=0), np.cross(a[1:], b[1:], axis=0)
     return np.concatenate((w[None], a[0] * b[1:] + b[0] * a[1:] + v))
 

@@ -1,4 +1,5 @@
-"""The error of an object's pose with respect to a goal: what is left to the nearest pose that counts as it."""
+"""The error of an object's pose from a goal: the displacement to the nearest pose that counts as
+the goal."""
 
 from __future__ import annotations
 
@@ -18,23 +19,23 @@ __all__ = ["GoalSet", "Target", "way_to"]
 class GoalSet:
     """The poses of an object that count as its goal.
 
-    Shifts, hinges and rotations are bounded each for itself, so the nearest pose is the nearest in every one of them: a
-    box's nearest point, and of the rotations ``R S exp(a axis)``, S of the symmetries, the one with the smallest angle.
-    That is the twist of ``(R S)' R_q`` about the axis (swing and twist; Dobrowolski 2015, "Swing-twist decomposition in
-    Clifford algebra").
+    Translations, hinges and rotations have separate bounds, so the nearest pose is the nearest one
+    in each of them: the nearest point of a box, and among the rotations ``R S exp(a axis)``, S a
+    symmetry, the one with the smallest angle. This is the twist of ``(R S)' R_q`` about the axis
+    (swing and twist; Dobrowolski 2015, "Swing-twist decomposition in Clifford algebra").
 
     Args:
         model: the model.
         space: the object's coordinates in it.
         goal: ``(nq,)`` the goal.
-        region: what else counts; None: nothing.
+        region: other poses that count as the goal; None: none.
 
     Attributes:
         goal: ``(nq,)``.
-        is_point: whether the goal alone counts.
+        is_point: whether only the goal itself counts.
 
     Raises:
-        ValueError: naming the field of the region that does not fit the object.
+        ValueError: if a field of the region does not fit the object; the message names it.
     """
 
     def __init__(
@@ -89,14 +90,14 @@ class GoalSet:
             self._axis = own @ np.array(region.axis)
 
     def nearest(self, q: Array, goal: Array | None = None) -> Array:
-        """The goal with the object at the pose that counts and is nearest to where it is in ``q``.
+        """The goal configuration, with the object at the nearest pose that counts as the goal.
 
         Args:
-            q: ``(nq,)`` or ``(nq, N)`` configurations, one a column.
-            goal: the same, other goals; None: the goal.
+            q: ``(nq,)`` or ``(nq, N)`` configurations, one per column.
+            goal: the same shape, other goals; None: the goal.
 
         Returns:
-            ``(nq,)`` or ``(nq, N)``; of a goal that alone counts the goal as it is.
+            ``(nq,)`` or ``(nq, N)``; the goal itself if no other pose counts.
         """
         own = self.goal if goal is None else goal
         if self.is_point:
@@ -120,8 +121,8 @@ class GoalSet:
         return found[:, 0] if flat else found
 
     def difference(self, q: Array) -> Array:
-        """Displacements ``(size,)`` or ``(size, N)`` from configurations ``(nq,)`` or ``(nq, N)`` to the nearest goal, m
-        and rad."""
+        """Displacements ``(size,)`` or ``(size, N)`` from configurations ``(nq,)`` or ``(nq, N)``
+        to the nearest goal, m and rad."""
         return self.space.difference(self.nearest(q), q)
 
     def errors(self, q: Array) -> tuple[float, float]:
@@ -129,7 +130,7 @@ class GoalSet:
         return self.space.errors(q, self.nearest(q))
 
     def slopes(self, q: Array, e: Array) -> Array:
-        """Derivatives ``(N, size, size)`` of errors by displacements of the object.
+        """Derivatives ``(N, size, size)`` of errors with respect to displacements of the object.
 
         Args:
             q: ``(nq, N)`` configurations.

@@ -1,4 +1,4 @@
-"""What trajectory optimisation may be told."""
+"""Options of trajectory optimisation."""
 
 from __future__ import annotations
 
@@ -36,41 +36,46 @@ Start = Literal["squeeze", "rrt", "hold"]
 class ImpcOptions:
     """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.
 
-    By default each iteration linearises once along the trajectory, solves one quadratic program for each of a few trust
-    radii, rolls all of them out with the feedback of their programs, and continues from the best, even where it is
-    worse than the last iterate. ``ImpcOptions.published()`` gives CQDC Alg. 1 as the authors coded it.
+    By default each iteration linearises the step once along the trajectory, solves one quadratic
+    program for each of a few trust radii, rolls all solutions out with the feedback of their
+    programs, and continues from the best roll-out, even if it is worse than the last iterate.
+    ``ImpcOptions.published()`` gives CQDC Alg. 1 as in the authors' code.
 
     Attributes:
-        method: ``"feedback"``: as above. ``"published"``: the program is solved anew at every step of
-            the roll-out, over what is left of the horizon (CQDC Alg. 1), with the first radius.
-        horizon: steps T.
-        iterations: at most so many, those of all first guesses together.
-        h: step length in s; None takes the task's.
+        method: ``"feedback"``: as above. ``"published"``: at every step of the roll-out, the
+            program over the rest of the horizon is solved again (CQDC Alg. 1), with the first
+            radius.
+        horizon: number of steps T.
+        iterations: largest number of iterations, for all first guesses together.
+        h: time step in s; None: that of the task.
         cost: weights; None: :meth:`TrackingCost.for_task`.
-        kappa: log-barrier weight of the smoothed model, 1/J: a number, or that of the first iteration and that after
-            all ``iterations``, geometric in between. Only the first has an effect where ``smoothing`` is given.
+        kappa: log-barrier weight of the smoothed model, 1/J: a number, or a pair: the weights of
+            the first iteration and after all ``iterations``, geometric in between. With
+            ``smoothing``, only the first one has an effect.
         smoothing: a scheme of :mod:`qdsim.smoothing`, or a function from the iteration (from 0) to
-            one; None is analytic smoothing with ``kappa``.
-        use_A: whether the derivative by the state is used. False takes objects to stay where they are
-            and forgets where the robot is (CQDC's released code).
-        radii: half widths of the box for the commands, tried in one batch; in the units of the
-            command, one number or one per actuator each. Its middle are the commands of the last iterate; in the
-            published method where its robot is.
-        reach: how far a command may be from where the robot is in the last iterate, before the step or after it,
-            which bounds the forces of its springs; in the units of the command, one number or one per actuator; None:
-            any. What the model's actuators can pull with (``Actuator.force_range``) bounds it besides.
+            a scheme; None: analytic smoothing with ``kappa``.
+        use_A: whether the derivative with respect to the state is used. If False, the linear model
+            keeps objects in place and ignores the position of the robot (CQDC's released code).
+        radii: half widths of the trust regions of the commands, tried in one batch; each in the
+            units of the command, one number or one per actuator. They are centred at the commands
+            of the last iterate; in the published method at the robot's position.
+        reach: largest distance of a command from the robot's position in the last iterate, before
+            or after the step, which bounds the forces of the springs; in the units of the command,
+            one number or one per actuator; None: no bound. Force limits of the model's actuators
+            (``Actuator.force_range``) also apply.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
-            (the path of a small tree towards the goal), ``"hold"`` (CQDC §V-B2). A tuple
-            of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
-            one that is best then alone from there on. ``Mpc`` begins with the first of them.
+            (the path of a small tree towards the goal), ``"hold"`` (CQDC §V-B2), or a tuple of
+            these (repetitions are useful, because trees are random): each is iterated ``trials``
+            times, and then the best one alone. ``Mpc`` begins with the first of them.
         trials: see ``start``.
-        squeeze: how far the ramp goes, in the units of the command.
-        patience: stop after so many iterations without 1 % of improvement; None: never.
-        state_bounds: lower and upper bounds ``(nv,)`` of the displacement from the task's start, m and
-            rad, infinite where free (at rotations of ball and free joints they must be). They bound
-            the linear model; where an iterate is outside, it is only kept from going further.
-        limits: whether commands and exact steps keep the task's limits.
-        threads: of linearisations and roll-outs; None: all cores. Without effect on the results.
+        squeeze: length of the ramp, in the units of the command.
+        patience: stop after this many iterations without an improvement of 1 %; None: never.
+        state_bounds: lower and upper bounds ``(nv,)`` of the displacement from the task's start, m
+            and rad, infinite for none (required for rotations of ball and free joints). They are
+            bounds of the linear model; an iterate outside is only kept from moving farther away.
+        limits: whether commands and exact steps respect the task's limits.
+        threads: number of threads of linearisations and roll-outs; None: all cores. No effect on
+            the results.
     """
 
     method: Literal["feedback", "published"] = "feedback"
@@ -138,7 +143,7 @@ class ImpcOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> ImpcOptions:
-        """CQDC Alg. 1 as the authors' scripts run it: trust region around the robot, constant start.
+        """CQDC Alg. 1 as in the authors' scripts: trust region around the robot, constant start.
 
         Args:
             **changes: fields that differ from the published settings.
@@ -194,7 +199,7 @@ class ImpcOptions:
         return scheme
 
     def boxes(self, nu: int) -> list[Array]:
-        """The radii of the trust regions as arrays ``(nu,)``, m and rad.
+        """The radii of the trust regions as arrays ``(nu,)``, in the units of the command.
 
         Args:
             nu: number of commands.

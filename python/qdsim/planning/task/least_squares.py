@@ -27,24 +27,23 @@ def bounded_least_squares(
 ) -> Array:
     """Minimise ``|B x - target|^2 + regularization |x|^2`` subject to ``lower <= x <= upper``.
 
-    Clipping the free solution at the bounds would waste the joints that still can move; here they
-    take over. A primal active set method (Stark and Parker 1995, "Bounded-variable least-squares"):
-    the program is strictly convex, every full step lowers the cost on its working set, so it ends
-    at the minimiser. Most calls end at once, because the free solution lies within the bounds.
+    A primal active-set method (Stark and Parker 1995, "Bounded-variable least-squares"). The
+    program is strictly convex and every full step lowers the cost on its working set, so the method
+    ends at the minimiser. Most calls end at once, because the free solution lies within the bounds.
 
     Args:
         B: ``(n, m)`` matrix.
         target: ``(n,)`` right-hand side.
-        lower, upper: ``(m,)`` bounds with ``lower <= 0 <= upper``; infinite where there is none.
-        regularization: makes the solution unique where ``B`` has a kernel; small against the
-            squares of the singular values that matter, it gives the solution of minimum norm.
+        lower, upper: ``(m,)`` bounds with ``lower <= 0 <= upper``; infinite for none.
+        regularization: makes the solution unique if ``B`` has a kernel; small relative to the
+            squares of the relevant singular values, it gives the solution of minimum norm.
         first_guess: ``(m,)`` the free solution, if the caller has it already.
 
     Returns:
         ``(m,)`` the minimiser.
 
     Raises:
-        TypeError, ValueError: naming the argument that is not as described.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     matrix = finite("B", reals("B", B, (-1, -1)))
     if matrix.shape[1] == 0:
@@ -69,7 +68,7 @@ def least_squares_in_box(
     regularization: float = 1e-9,
     first_guess: Array | None = None,
 ) -> Array:
-    """:func:`bounded_least_squares` without its checks, for those who call it in loops."""
+    """:func:`bounded_least_squares` without its checks, for loops."""
     m = B.shape[1]
     if first_guess is not None and bool(((first_guess >= lower) & (first_guess <= upper)).all()):
         return first_guess
@@ -114,5 +113,6 @@ def least_squares_in_box(
 
 
 def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """How far ``x`` may move within bounds, back where it is beyond them not at all: ``(<= 0, >= 0)``."""
+    """How far ``x`` may move within bounds, ``(<= 0, >= 0)``; zero in a direction in which it is
+    beyond them."""
     return np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)

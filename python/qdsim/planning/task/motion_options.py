@@ -1,4 +1,4 @@
-"""How motions between grasps are planned."""
+"""Options of motions between grasps."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class MotionOptions:
     """Settings of :func:`qdsim.planning.connect`.
 
     Attributes:
-        clearance: m; pairs that the robot moves keep this distance once it has backed off. Pairs that cannot
-            be brought so far apart at an end (links that are always close) keep what they have there.
-        time_limit: s, for OMPL's search.
-        speed: largest of every actuated DOF, rad/s or m/s; one number, or one per actuated DOF in the order of
-            ``model.actuated_q``.
-        acceleration: likewise, rad/s^2 or m/s^2. Motions speed up and slow down on each straight piece and are
-            at rest at its ends. None: any, joints move at constant speed between points.
-        penetration: m, deepest that an end may have; on the way from and to it, it may be as deep.
+        clearance: distance that pairs moved by the robot keep once the robot has backed off, m.
+            Pairs that cannot be this far apart at an end (links that are always close) keep the
+            distance they have there.
+        time_limit: time limit of OMPL's search, s.
+        speed: largest speed of every actuated DOF, rad/s or m/s; one number, or one per actuated
+            DOF in the order of ``model.actuated_q``.
+        acceleration: largest acceleration, rad/s^2 or m/s^2, in the same form. Motions accelerate
+            and decelerate on each straight piece and are at rest at its ends. None: no limit,
+            joints move at constant speed between points.
+        penetration: deepest penetration allowed at an end, and on the way from and to it, m.
     """
 
     clearance: float = 2e-3

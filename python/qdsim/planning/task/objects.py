@@ -1,4 +1,4 @@
-"""Which bodies of a model are objects: what moves, and nothing drives."""
+"""Objects of a model: bodies that move and that no actuator moves."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ __all__ = ["objects_of"]
 
 
 def objects_of(model: Model) -> tuple[str, ...]:
-    """Names of the bodies on joints that nothing drives, in the order of the model; those that others of them carry
-    come after these. Bodies that a driven joint carries, or that carry one (a floating base), are parts of a robot.
+    """Names of the bodies on unactuated joints, in the order of the model; bodies that others of
+    them carry come last.
+
+    Bodies that an actuated joint carries, or that carry one (a floating base), are parts of a
+    robot.
     """
     bodies = model.description.bodies
     index = {body.name: i for i, body in enumerate(bodies)}

@@ -1,4 +1,5 @@
-"""What a task says that is possible and hardly meant: goals outside of its box or inside of a wall, angles in degrees."""
+"""Warnings for valid but suspicious tasks: goals outside the task's box or inside a wall, angles in
+degrees."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def warn_of_oddities(
     box: tuple[Array, Array],
     tolerances: tuple[float, float],
 ) -> None:
-    """Warnings about a task's goal, box and tolerances; each names the field.
+    """Warn of suspicious goals, boxes and tolerances of a task; each warning names the field.
 
     Args:
         space: the object's coordinates.
@@ -55,12 +56,13 @@ def warn_of_oddities(
 
 
 def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: float) -> None:
-    """A warning where the object would be deeper in something that nothing moves than its position may be off.
+    """Warn if the object at its goal penetrates a static geometry by more than the position
+    tolerance.
 
     Args:
         model: the model.
         space: the object's coordinates.
-        goal: ``(nq,)`` the only one.
+        goal: ``(nq,)`` the only goal.
         tolerance: m.
     """
     depth, wall = depth_in_walls(model, space, goal)
@@ -72,7 +74,8 @@ def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: floa
 
 
 def depth_in_walls(model: Model, space: ObjectSpace, q: Array) -> tuple[float, str]:
-    """How deep the object is in something that nothing moves in ``q`` ``(nq,)``, m, and in what; 0 outside of all."""
+    """Penetration of the object and a static geometry in ``q`` ``(nq,)``, m, and the name of the
+    geometry; 0 for none."""
     for contact in np.sort(model.collide(q, 0.0), order="dist"):
         pair = contact["body_a"], contact["body_b"]
         moved = [np.any(model.jacobian(q, int(b), np.zeros(3)), axis=0) for b in pair]

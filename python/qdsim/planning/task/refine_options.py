@@ -1,4 +1,4 @@
-"""What refinement may be told."""
+"""Options of the refinement of plans."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RefineOptions:
     """How plans are refined.
 
     Attributes:
-        h: step length of the refined plan in s; None: a quarter of the task's.
-        most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
-            commands are stretched over them.
-        impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
-            Its horizon and step length are set from the segment.
+        h: time step of the refined plan in s; None: a quarter of the task's.
+        most_steps: largest number of steps of a segment, which limits the size of the programs; the
+            plan's commands are stretched over these steps.
+        impc: settings of the optimisation; None: those of the task, or else the defaults with up to
+            60 iterations. Its horizon and time step are set from the segment.
     """
 
     h: float | None = None

@@ -1,6 +1,6 @@
-"""What planners ask of a model: of its robot what it moves and how far, of its object how heavy and large it is.
+"""Properties of robots and objects for planners: bodies that commands move, levers, masses, sizes.
 
-What depends on the model alone is computed once for each.
+Properties that depend on the model alone are computed once per model.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ _REDUCE_TENDONS = (
 
 
 def check_springs(model: Model) -> None:
-    """Raises ValueError unless every actuator is a spring that its command moves, of joints of its own: of one, or of
-    those that share its tendon."""
+    """Raise ValueError unless every actuator is a spring that its command moves, and acts on its
+    own joint or tendon."""
     p, seen = model.parameters, set()
     for i, name in enumerate(model.actuator_names):
         joint = int(model.actuated_v[i])
@@ -100,8 +100,7 @@ def check_springs(model: Model) -> None:
 
 @once
 def joint_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(nu,)`` of what the actuators move, joints and lengths of tendons, rad or m; infinite where there are
-    none."""
+    """Limits ``(nu,)`` of the actuated joints and tendon lengths, rad or m; infinite for none."""
     if not sharing(model):
         return robot_limits(model)
     ends = np.full((model.nu, 2), (-np.inf, np.inf))
@@ -122,14 +121,14 @@ def joint_limits(model: Model) -> tuple[Array, Array]:
 
 @once
 def turning(model: Model) -> NDArray[np.bool_]:
-    """``(nu,)`` whether what an actuator moves are angles: a hinge, or a tendon of hinges."""
+    """``(nu,)`` whether an actuator moves angles: a hinge, or a tendon of hinges."""
     slides = np.array([joint.type == "slide" for joint in robot_joints(model)], dtype=bool)
     return ~np.isin(np.arange(model.nu), owners(model)[slides])
 
 
 @once
 def command_range(model: Model) -> tuple[Array, Array]:
-    """Bounds ``(nu,)`` on the commands that respect joint limits and those of the commands."""
+    """Bounds ``(nu,)`` on commands that respect joint limits and command ranges."""
     ends = np.stack(joint_limits(model), axis=1) * np.asarray(model.actuator_gear)[:, None]
     return (
         np.maximum(ends.min(axis=1), model.u_lower),
@@ -139,8 +138,11 @@ def command_range(model: Model) -> tuple[Array, Array]:
 
 @once
 def force_reach(model: Model) -> tuple[Array, Array]:
-    """How far ``(nu,)`` a command may be below and above where its joint is, for what the actuator can pull with:
-    ``(<= 0, >= 0)``, infinite where there is no limit."""
+    """Largest distance ``(nu,)`` of a command below and above its joint for the force limits of the
+    actuator.
+
+    ``(<= 0, >= 0)``, infinite for no limit.
+    """
     stiffness = np.asarray(model.parameters.actuator_stiffness)[:, None]
     ends = np.asarray(model.parameters.actuator_force_range) / stiffness
     ends = np.sort(ends * np.asarray(model.actuator_gear)[:, None], axis=1)
@@ -149,8 +151,8 @@ def force_reach(model: Model) -> tuple[Array, Array]:
 
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator's joint, one that follows it, or one that its tendon pulls at, moves a
-    body: the body is its own or below it."""
+    """``(nu, bodies)`` whether an actuator moves a body by its joint, a joint that follows it, or
+    its tendon."""
     description, fold = model.description, folded(model)
     owned = np.zeros((model.nu, len(model.body_names)), dtype=bool)
     pulled = model.tendon_jacobians(model.default_q) != 0.0
@@ -198,8 +200,11 @@ def robot_bodies(model: Model) -> NDArray[np.bool_]:
 
 
 def levers(model: Model, q: Array) -> Array:
-    """The longest lever of what each actuator moves ``(nu,)`` in a configuration, over the middles of all geometries:
-    metres a radian, 1 for slides."""
+    """The longest lever of each actuator ``(nu,)`` in a configuration, over the centres of all
+    geometries.
+
+    Metres per radian; 1 for slides.
+    """
     share = shares(model, q) if sharing(model) else None
     held = np.asarray(model.actuated_v)
     longest = np.zeros(len(held))
@@ -214,8 +219,10 @@ def levers(model: Model, q: Array) -> Array:
 
 
 def strides(model: Model, q: Array) -> Array:
-    """How far a unit of each command ``(nu,)`` moves the robot's furthest part in a configuration, m; what turns little
-    but itself counts with 5 cm a radian."""
+    """Largest displacement ``(nu,)`` of any link per unit of each command in a configuration, m.
+
+    A joint that moves hardly anything except itself has a lever of 5 cm.
+    """
     gear = np.abs(np.asarray(model.actuator_gear))
     return np.asarray(np.maximum(levers(model, q), LEAST_LEVER) / gear)
 
@@ -232,7 +239,7 @@ def penetration(model: Model, q: Array) -> float:
 
 
 def deepest(model: Model, q: Array) -> tuple[float, str]:
-    """The deepest penetration, m, as ``penetration`` has it, and the names of the two that penetrate."""
+    """The deepest penetration as in ``penetration``, m, and the names of the two geometries."""
     contacts = model.collide(q, 0.0)
     soft = soft_geoms(model)
     if soft.any():
@@ -249,7 +256,7 @@ def deepest(model: Model, q: Array) -> tuple[float, str]:
 
 @once
 def soft_geoms(model: Model) -> NDArray[np.bool_]:
-    """``(geoms,)`` which geometries press by a pressure field."""
+    """``(geoms,)`` which geometries have a pressure field."""
     return np.array([geom.soft is not None for geom in model.description.geoms], dtype=bool)
 
 
@@ -271,14 +278,15 @@ def gap_slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
 
 
 def near_pairs(model: Model, q: Array, gap: float) -> NDArray[np.void]:
-    """Contacts of pairs nearer than ``gap`` (m) that some actuated joint moves against each other."""
+    """Contacts of pairs nearer than ``gap`` (m) that some actuated joint moves relative to each
+    other."""
     contacts = model.collide(q, gap)
     near: NDArray[np.void] = contacts[too_near(model, contacts, gap)]
     return near
 
 
 def too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np.intp]:
-    """Indices of the contacts that :func:`near_pairs` has."""
+    """Indices of the contacts of :func:`near_pairs`."""
     table = moved_bodies(model)
     apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
     return np.flatnonzero(apart & (contacts["dist"] < gap))
@@ -289,7 +297,7 @@ def too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np
 
 @once
 def bounding_radii(model: Model) -> Array:
-    """``(geoms,)`` radii of spheres about the geometries' frames that contain them, m."""
+    """``(geoms,)`` radii of bounding spheres centred at the geometries' frames, m."""
     meshes = {mesh.name: mesh for mesh in model.description.meshes}
     return np.array(
         [
@@ -306,7 +314,7 @@ def mass_metric(model: Model) -> Array:
 
 
 def critical_damping(model: Model) -> Array:
-    """``(nv,)`` dampers, ``2 sqrt(k m)``, of what actuators hold, N s/m and Nm s/rad."""
+    """``(nv,)`` critical dampers, ``2 sqrt(k m)``, of actuated coordinates, N s/m and Nm s/rad."""
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     held = slopes(model, model.default_q).T ** 2 @ stiffness
     return np.asarray(2.0 * np.sqrt(held * mass_metric(model)))
@@ -318,9 +326,11 @@ def per_joint(model: Model, values: Array) -> Array:
 
 
 def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
-    """Whether gravity acts along no slide of the object, so that a plane which is not part of the model bears it.
+    """Whether gravity acts along no slide of the object, so that a plane outside the model must
+    carry it.
 
-    Bodies on its way have the same slides and less mass: the object's own weight is what counts.
+    The object's own weight decides. (Intermediate bodies of chained slides have the same slides and
+    less mass.)
     """
     slides = ~space.rotation
     if not slides.any():
@@ -331,9 +341,10 @@ def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
 
 
 def object_length(model: Model, q: Array, space: ObjectSpace) -> float:
-    """How far a point of the object moves per radian of its rotation at most, m: what a radian counts for.
+    """Largest displacement of a point of the object per radian of its rotation, m: the weight of a
+    radian.
 
-    1 where nothing of it has a shape of finite size.
+    1 if no shape of the object has a finite size.
     """
     turns = space.v[space.rotation]
     furthest = 0.0
@@ -346,7 +357,8 @@ def object_length(model: Model, q: Array, space: ObjectSpace) -> float:
 
 
 def object_size(model: Model, space: ObjectSpace) -> float:
-    """m, largest radius of gyration of an object; 0 for one that does not turn or does not shift."""
+    """Largest radius of gyration of an object, m; 0 for an object that cannot rotate or cannot
+    translate."""
     mass = mass_metric(model)[space.v]
     slides, turns = mass[~space.rotation], mass[space.rotation]
     if len(slides) == 0 or len(turns) == 0:
@@ -355,8 +367,10 @@ def object_size(model: Model, space: ObjectSpace) -> float:
 
 
 def object_weight(model: Model, space: ObjectSpace, length: float) -> float:
-    """N, of an object; of one that only turns, ``length`` (m) makes its inertia a mass; by standard gravity where
-    the model has none."""
+    """Weight of an object, N; standard gravity if the model has none.
+
+    For an object that only rotates, its inertia divided by ``length`` (m) squared is the mass.
+    """
     mass = mass_metric(model)[space.v]
     slides = mass[~space.rotation]
     gravity = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY

@@ -1,4 +1,4 @@
-"""Objects that look the same after turns: balls, cans and bottles."""
+"""Objects with an axis of rotational symmetry: balls, cans and bottles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ __all__ = ["turn_axes"]
 
 
 def turn_axes(model: Model, body: str) -> Array:
-    """Find the axes through a body's origin about which every turn leaves its colliding shapes as they are.
+    """Find the axes through a body's origin about which any rotation leaves its collision shapes
+    unchanged.
 
     Args:
         model: the model.
         body: name of a body that carries no others.
 
     Returns:
-        ``(n, 3)`` unit vectors in the body's own frame: three for spheres around its origin, one for coaxial
-        cylinders, capsules, spheres and ellipsoids, none for all others (meshes among them).
+        ``(n, 3)`` unit vectors in the body's frame: three for spheres around its origin, one for
+        coaxial cylinders,
+        capsules, spheres and ellipsoids, none for others (meshes included).
     """
     index = model.body_index(body)
     none = np.empty((0, 3))

@@ -1,4 +1,4 @@
-"""What a planner may be told."""
+"""Options of the planner."""
 
 from __future__ import annotations
 
@@ -36,55 +36,59 @@ class RRTOptions:
     of CQDC Alg. 2 and 3 with the constants of the authors' planar hand script.
 
     Attributes:
-        strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object
-            nearer, then tries random inputs, then a new grasp, and goes on to the same subgoal.
-            ``"published"`` takes one step an iteration, or samples a contact with
+        strategy: ``"chain"`` pushes towards one subgoal while that brings the object nearer, then
+            tries random inputs, then a new grasp, and continues towards the same subgoal.
+            ``"published"`` takes one step per iteration, or samples a contact with
             ``grasp_probability``.
-        max_nodes: the tree ends at this many nodes.
-        max_iterations: and after this many subgoals,
-        max_steps: and after the iteration in which the simulator has taken this many steps; None: any
-            number.
-        max_idle: and after this many subgoals in a row that added no node: no push helps and the sampler finds no
-            grasp, as where the robot does not reach the object. Searches that got anywhere had at most some 20. None:
-            any number.
-        restart: nodes after which the search begins anew at the start, times Luby's sequence 1 1 2 1 1 2 4
-            ...: a tree that went astray is left alone. None: one tree.
-        goal_probability: how often the subgoal is the goal. Half of the other ones of the chaining strategy lie
-            between the node nearest to the goal and the goal, the rest anywhere in the task's box.
+        max_nodes: largest number of nodes.
+        max_iterations: largest number of subgoals.
+        max_steps: the search ends after the iteration that reaches this number of steps of the
+            simulator; None: no limit.
+        max_idle: largest number of subgoals in a row that add no node (no push helps and the
+            sampler finds no grasp, for example because the robot does not reach the object); None:
+            no limit.
+        restart: number of nodes after which the search starts again, times Luby's sequence 1 1 2 1
+            1 2 4 ...: an unlucky tree is abandoned. None: one tree.
+        goal_probability: probability that the subgoal is the goal. In the chaining strategy, half
+            of the other subgoals lie between the goal and the node nearest to it, the rest anywhere
+            in the task's box.
         gamma: regularisation of the metric (CQDC eq. 45), m^2.
         step: longest change of the command on one edge, in the units of the command.
-        dynamics: ``"exact"`` steps (CQDC Alg. 3), or the ``"smoothed"`` ones at :attr:`kappa` that the
-            authors' released planner takes. Joint limits bound the commands in both, the steps
-            themselves only where they are exact.
-        sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
-        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs: ``Analytic(kappa)``, ``Exact()``, or
-            ``Randomized(...)``, which draws its samples by the number of the node. None: the log barrier at 100/J.
-        metric: "local", the Mahalanobis metric of CQDC §VI, or "global", the plain distance between
-            poses with rotations scaled to length (CQDC's ablation). A radian counts for the task's
-            ``length``, in the published strategy for one metre.
-        grasp_probability: published strategy: how often an iteration samples a contact.
-        chain_length: chain: most pushes in a row.
-        squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
-            the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
-            is held against gravity stays held. With 0 it is where the robot is (CQDC).
-        hold: where gravity would take the object, prefer contact samples whose forces can hold it
-            (:func:`qdsim.planning.holding_command`), and begin with the command
-            that does, as far as ``squeeze`` lets it. With False they are taken as they come (CQDC).
-        require_static_regrasps: change a grasp only where the object stays where it is without the robot
-            (:func:`qdsim.planning.is_stable`); without gravity it always does. CQDC ignores gravity there; with False
-            most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. The chaining
-            strategy sets down what hangs before it takes hold elsewhere, and for a goal in the air takes grasps where
-            the object rests below it.
-        motion_seconds: keep only grasps that the robot can get to from where it is: that
-            :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
-            for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
-            same for the same seed unless a search runs out of time. None: not asked (CQDC), and some regrasps
-            of a plan may be shut in.
-        force: N or Nm at the joint, the hardest that an actuator may pull at the end of a step of an edge, one number
-            or one per actuator: there the edge ends.
-            The quasi-dynamic object bears any squeeze, others are shot out. None: any.
-        certify: keep only pushes that end as planned in second-order roll-outs at the pace of an execution, with
-            friction and the object's mass off by up to 30 %, as ``Plan.check`` looks at them.
+        dynamics: ``"exact"`` steps (CQDC Alg. 3), or ``"smoothed"`` ones at :attr:`kappa` as in the
+            authors' released planner. Joint limits bound the commands in both cases, and the steps
+            only if they are exact.
+        sub_steps: number of steps of ``task.options.h`` on one edge; the command moves along a
+            ramp.
+        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs: ``Analytic(kappa)``,
+            ``Exact()``, or ``Randomized(...)``, which draws its samples by the number of the node.
+            None: the log barrier at 100/J.
+        metric: ``"local"``: the Mahalanobis metric of CQDC §VI; ``"global"``: the plain distance
+            between poses with rotations scaled to length (CQDC's ablation). A radian counts as the
+            task's ``length``, in the published strategy as one metre.
+        grasp_probability: published strategy: probability that an iteration samples a contact.
+        chain_length: chaining strategy: largest number of pushes in a row.
+        squeeze: share of a push's pressure with which the next push begins. The nominal command of
+            a node is the last command of the push that leads to it, at most ``squeeze * step`` away
+            from the robot's position, so that an object held against gravity stays held. With 0 it
+            is the robot's position (CQDC).
+        hold: if gravity acts on the object, prefer grasps whose forces can hold it
+            (:func:`qdsim.planning.holding_command`), and begin with the holding command, as far as
+            ``squeeze`` allows. If False, any grasp is taken (CQDC).
+        require_static_regrasps: regrasp only where the object stays in place without the robot
+            (:func:`qdsim.planning.is_stable`); without gravity it always does. CQDC ignores gravity
+            here; with False, most regrasps of a plate or of a box between two arms drop the object,
+            which ``Plan.check`` reports. The chaining strategy sets a held object down before a
+            regrasp, and for a goal in the air takes grasps where the object rests below the goal.
+        motion_seconds: keep only grasps that the robot can reach by a collision-free motion
+            (:func:`qdsim.planning.connect`), with at most this many seconds of OMPL if the straight
+            line is blocked. Trees are the same for the same seed unless a search runs out of time.
+            None: not checked (CQDC), so some regrasps of a plan may be impossible.
+        force: largest force of an actuator at the end of a step, N or Nm at the joint, one number
+            or one per actuator: an edge ends where it would be exceeded. (In the quasi-dynamic
+            model an object bears any squeeze; a real object is shot out.) None: no limit.
+        certify: keep only pushes that end as planned in second-order roll-outs at the speed of an
+            execution, with errors of up to 30 % in friction and in the object's mass, as in
+            ``Plan.check``.
     """
 
     strategy: Strategy = "chain"
@@ -152,7 +156,7 @@ class RRTOptions:
 
     @property
     def motion_options(self) -> MotionOptions | None:
-        """What motions to new grasps are asked for, None if they are not."""
+        """Options of motions to new grasps; None if these are not checked."""
         if self.motion_seconds is None:
             return None
         return MotionOptions(time_limit=self.motion_seconds)

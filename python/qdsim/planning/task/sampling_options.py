@@ -1,4 +1,4 @@
-"""What sampling-based control may be told."""
+"""Options of sampling-based control."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ __all__ = ["SamplingOptions"]
 class SamplingOptions:
     """Settings of :class:`qdsim.planning.SamplingMpc`.
 
-    Control period, weights of the cost and reach of the springs are those of the task's ``impc`` settings, where it has
-    none those of :func:`qdsim.planning.dexterous`.
+    Control period, weights of the cost and reach of the springs are those of the task's ``impc``
+    settings, or else those of :func:`qdsim.planning.dexterous`.
 
     Attributes:
-        method: How samples become the next answer. ``"cem"``: the mean of the six best (cross-entropy method, Kobilarov
-            2012). ``"mppi"``: the mean of all, weighted by ``exp(-10 (cost - least) / deviation)`` (model predictive path
-            integral control, Williams et al. 2017). ``"predictive"``: the best one (predictive sampling, Howell et al.
-            2022).
-        samples: Command sequences that each call rolls out.
-        horizon: Control periods to look ahead.
-        noise: Standard deviation at the last of K knots over the horizon, in the units of the command, one number or one
-            per actuator; at knot k it is ``sqrt(k / K)`` times that, and linear in between. None: what moves the
-            fingertips by 0.6 of the object's radius of gyration.
-        threads: Of the rollouts; None: all cores. Without effect on the results.
+        method: how samples determine the next commands. ``"cem"``: the mean of the six best
+            (cross-entropy method, Kobilarov 2012). ``"mppi"``: the mean of all, weighted by
+            ``exp(-10 (cost - least) / deviation)`` (model predictive path integral control,
+            Williams et al. 2017). ``"predictive"``: the best one (predictive sampling, Howell et
+            al. 2022).
+        samples: number of command sequences that each call rolls out.
+        horizon: number of control periods to look ahead.
+        noise: standard deviation at the last of K knots over the horizon, in the units of the
+            command, one number or one per actuator; at knot k it is ``sqrt(k / K)`` times that,
+            with linear interpolation. None: noise that moves the fingertips by 0.6 of the object's
+            radius of gyration.
+        threads: number of threads of the rollouts; None: all cores. No effect on the results.
     """
 
     method: Literal["cem", "mppi", "predictive"] = "cem"

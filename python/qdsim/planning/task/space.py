@@ -1,4 +1,4 @@
-"""The object's part of a configuration space: what a planner steers and measures."""
+"""The object's part of the configuration space, which a planner controls and measures."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["ObjectSpace"]
 class ObjectSpace:
     """Coordinates of one object of a model, as tangent vectors of its unactuated joints.
 
-    A planner through contact steers the object; the robot only has to be somewhere useful (CQDC
-    §VI-B). This class cuts the object's rows out of configurations and tangent vectors and
-    subtracts configurations on the manifold, over whole arrays of them: scalar joints by
-    subtraction, ball and free joints by the logarithm of the relative rotation, as
-    ``Model.difference`` does one at a time.
+    A planner through contact controls the object; the robot only has to be in a useful position
+    (CQDC §VI-B). This class extracts the object's entries from arrays of configurations and tangent
+    vectors, and subtracts configurations on the manifold: scalar joints by subtraction, ball and
+    free joints by the logarithm of the relative rotation, as ``Model.difference`` does for one
+    configuration.
 
     Args:
         model: the model.
@@ -29,12 +29,11 @@ class ObjectSpace:
 
     Attributes:
         body: name of the object's body.
-        joints: names of the object's joints, in order of ``q``.
+        joints: names of the object's joints, in the order of ``q``.
         q: indices of the object's entries of a configuration.
         v: indices of the object's entries of a tangent vector, ``size`` of them.
-        take_v: the same as ``v``, as a slice where they are neighbours.
-        rotation: ``(size,)`` bool, which of these turn the object (radians) rather than shift it
-            (metres).
+        take_v: the same as ``v``, as a slice if they are contiguous.
+        rotation: ``(size,)`` bool, which of these are rotations (rad) and not translations (m).
     """
 
     def __init__(self, model: Model, body: str) -> None:
@@ -96,7 +95,7 @@ class ObjectSpace:
 
     @property
     def scalars(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Indices in ``q`` of slides, hinges and places, and their coordinates."""
+        """Indices in ``q`` of slides, hinges and positions, and their coordinates."""
         return self._scalar_q, self._scalar_v
 
     def q_of_scalars(self, coordinates: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -111,11 +110,11 @@ class ObjectSpace:
         """Object displacement ``q1 - q0`` on the manifold.
 
         Args:
-            q1: ``(nq,)`` or ``(nq, N)`` configurations, one a column.
+            q1: ``(nq,)`` or ``(nq, N)`` configurations, one per column.
             q0: the same; either may be a single configuration.
 
         Returns:
-            ``(size,)`` or ``(size, N)`` displacements, metres and radians.
+            ``(size,)`` or ``(size, N)`` displacements, m and rad.
         """
         if not self._quaternion:
             a, b = q1[self._take_q], q0[self._take_q]
@@ -132,7 +131,8 @@ class ObjectSpace:
         return result[:, 0] if flat else result
 
     def log_slopes(self, e: Array) -> Array:
-        """Derivatives ``(N, size, size)`` of pose differences by displacements of their first configurations.
+        """Derivatives ``(N, size, size)`` of pose differences with respect to displacements of
+        their first configurations.
 
         Args:
             e: ``(size, N)`` differences, m and rad.
@@ -174,7 +174,8 @@ class ObjectSpace:
         return math.sqrt(shift), math.sqrt(turn)
 
     def scale(self, length: float) -> Array:
-        """Factors ``(size,)`` that turn displacements into metres: 1 for shifts, ``length`` for turns.
+        """Factors ``(size,)`` that convert displacements to metres: 1 for translations, ``length``
+        for rotations.
 
         Args:
             length: m per rad.

@@ -1,4 +1,4 @@
-"""Turns of an object that nobody can tell from none: what is known of one pose holds for all that they lead to."""
+"""Rotational symmetries of an object: knowledge about one pose holds for all symmetric poses."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ _PLAIN = ("sphere", "capsule", "cylinder", "ellipsoid", "box")
 
 
 def symmetries(model: Model, space: ObjectSpace) -> Array:
-    """Find the turns of an object about its origin that leave its shapes and its inertia as they are.
+    """Find the rotations of an object about its origin that leave its shapes and its inertia
+    unchanged.
 
-    Of all turns those of a cube are looked at whose axes are the first shape's: a cube has 24, a box of three
-    lengths four. Turns about a round axis count as none, so a cylinder has two and a ball one.
+    The candidates are the rotations of a cube with the axes of the first shape: a cube has 24
+    symmetries, a box with three lengths four. Rotations about an axis of rotational symmetry count
+    as the identity, so a cylinder has two and a ball one.
 
     Args:
         model: the model.
         space: the object's coordinates in it.
 
     Returns:
-        ``(n, 3, 3)`` rotations in the body's own frame, a group but for turns about round axes, the identity first;
-        alone where the object does not turn freely, carries others, or has shapes such as meshes.
+        ``(n, 3, 3)`` rotations in the body's frame, the identity first; they form a group up to
+        rotations about axes of
+        rotational symmetry. Only the identity if the object cannot rotate freely, carries other
+        bodies, or has shapes such
+        as meshes.
     """
     body = model.body_index(space.body)
     own = model.description.bodies[body]
@@ -58,7 +63,7 @@ def symmetries(model: Model, space: ObjectSpace) -> Array:
 
 
 def turned_object(space: ObjectSpace, q: Array, R: Array) -> Array:
-    """Configurations ``(..., nq)`` with the object turned by a rotation ``(3, 3)`` in its own frame."""
+    """Configurations ``(..., nq)`` with the object rotated by ``(3, 3)`` in its own frame."""
     at = space.quaternions[0][0]
     out = np.array(q)
     w, v = q[..., at : at + 1], q[..., at + 1 : at + 4]

@@ -1,4 +1,4 @@
-"""A manipulation task: where an object is, where it should be, and who moves it."""
+"""A manipulation task: start and goal of an object, and the robot that moves it."""
 
 from __future__ import annotations
 
@@ -36,25 +36,24 @@ class Task:
     Attributes:
         name: for titles and files.
         model: the model.
-        options: of the exact step, with the step length ``h``. The smoothed model behind the metric
-            takes them too, at its own ``kappa`` and without joint limits, which would push at a
-            distance.
+        options: of the exact step, with the time step ``h``. The smoothed model of the metric uses
+            them with its own ``kappa`` and without joint limits, which would act at a distance.
         start: ``(nq,)`` configuration, collision-free to ``start_tolerance``.
-        goal: ``(nq,)`` configuration of which only the object's entries matter.
+        goal: ``(nq,)`` configuration; only the object's entries matter.
         object: name of the object's body.
-        lower, upper: box from which subgoals are drawn, as object displacements from the start; one
-            entry per tangent coordinate of the object, metres and radians.
+        lower, upper: box of subgoals, as object displacements from the start; one entry per tangent
+            coordinate of the object, m and rad.
         sampler: draws grasps for a given object pose, or None.
         position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m
             and rad.
-        length: metres that one radian counts for, a typical radius of the object; None takes how far its
-            furthest point moves per radian.
-        command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
-        planner: settings of the planner that suit the task; None: the planner's own defaults.
-        start_tolerance: deepest penetration that the start may have, m.
-        impc: settings of trajectory optimisation that suit the task; None: its own defaults.
-        unpaced: of a task that ``paced`` made, the options before that; else None.
-        goal_region: which other poses count as the goal, too (``GoalRegion``); None: none.
+        length: weight of one radian in metres, a typical radius of the object; None: the largest
+            displacement of a point of the object per radian.
+        command_lower, command_upper: ``(nu,)`` bounds of the command; None: the joint limits.
+        planner: settings of the planner that suit the task; None: the planner's defaults.
+        start_tolerance: deepest penetration allowed at the start, m.
+        impc: settings of trajectory optimisation that suit the task; None: its defaults.
+        unpaced: for a task made by ``paced``, the options before it; else None.
+        goal_region: other poses that also count as the goal (``GoalRegion``); None: none.
         space: the object's coordinates (filled in).
     """
 
@@ -146,19 +145,19 @@ class Task:
             )
 
     def replace(self, **changes: Any) -> Task:
-        """The same task with some fields changed, e.g. another goal.
+        """The same task with some fields changed.
 
         Args:
-            **changes: fields and their new values, e.g. another goal.
+            **changes: fields and their new values, for example another goal.
 
         Raises:
-            TypeError, ValueError: as of the constructor.
+            TypeError, ValueError: as for the constructor.
         """
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         return Task(**(fields | changes))
 
     def without_pace(self) -> Task:
-        """The task before ``paced``, whose step resists the object as a support does at one speed; else this task."""
+        """The task before ``paced``, which changes the step's resistance; else this task."""
         before = self.unpaced
         if before is None:
             return self
@@ -167,14 +166,14 @@ class Task:
         return self.replace(options=options, unpaced=None)
 
     def towards(self, goal: Array, **changes: Any) -> Task:
-        """The same task with another goal, and with limits of the object's displacement that include it.
+        """The same task with another goal, and with a box of subgoals that includes it.
 
         Args:
             goal: ``(nq,)`` configuration with the object at its goal.
             **changes: other fields and their values.
 
         Raises:
-            TypeError, ValueError: as of the constructor.
+            TypeError, ValueError: as for the constructor.
         """
         start = np.asarray(changes.get("start", self.start))
         region = changes.get("goal_region", self.goal_region)
@@ -207,23 +206,22 @@ class Task:
 
     @functools.cached_property
     def goals(self) -> GoalSet:
-        """The poses that count as the goal: where the error with respect to it is computed."""
+        """The poses that count as the goal, for errors from the goal."""
         return GoalSet(self.model, self.space, np.asarray(self.goal), self.goal_region)
 
     @property
     def aim(self) -> Array:
-        """``(nq,)`` the goal, with the object at the pose that counts as it and is nearest to the start."""
+        """``(nq,)`` the goal configuration, with the object at the pose that counts as the goal and
+        is nearest to the start."""
         return self.goals.nearest(self.start)
 
     @functools.cached_property
     def grasping_model(self) -> Model:
-        """The model that samplers are given: where the task's commands are bounded more narrowly than the joints, with
-        such limits of the joints.
-        """
+        """The model for samplers, with joint limits narrowed to the bounds of the task's commands."""
         return narrowed(self.model, *self.command_bounds)
 
     def hold(self, q: Array) -> Array:
-        """The command ``(nu,)`` that holds the robot where it is, clipped to the command bounds.
+        """The command ``(nu,)`` that holds the robot in place, clipped to the command bounds.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -231,14 +229,15 @@ class Task:
         return np.clip(self.model.command_from(q), *self.command_bounds)
 
     def grasp(self, q: Array, rng: np.random.Generator) -> Array | None:
-        """A contact sample ``(nq,)`` of the task's sampler that its commands can hold, or None.
+        """A grasp ``(nq,)`` of the task's sampler that is within reach of its commands, or None.
 
         Args:
             q: ``(nq,)`` configuration with the object in its pose.
             rng: generator for the sampler.
 
         Raises:
-            TypeError, ValueError: if there is no sampler, or what it returns is no configuration or moves the object.
+            TypeError, ValueError: if there is no sampler, or if its result is not a configuration
+                or moves the object.
         """
         if self.sampler is None:
             raise ValueError("task: it has no sampler of grasps")
@@ -283,7 +282,8 @@ class Task:
         return self.goals.errors(q)
 
     def off(self, q: Array) -> float:
-        """The errors of ``errors`` divided by the tolerances, the larger of the two; at most 1 at the goal.
+        """The errors of ``errors`` divided by the tolerances, the larger of the two; at most 1 at
+        the goal.
 
         Args:
             q: ``(nq,)`` configuration.
