@@ -1,4 +1,4 @@
-"""How far a robot is from everything while it moves: certified edges, and ways out of contact."""
+"""Distances of a robot from obstacles while it moves: certified edges, and retreats out of contact."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _RESOLUTION = 1e-4
 
 
 class RobotSpace:
-    """The actuated joints of a model as a space to move in. Joints that follow them move with them, everything else is
-    held.
+    """The configuration space of the actuated joints of a model; followers move with them,
+    everything else is fixed.
 
     Points are ``(nu,)`` positions of the actuated joints (rad, m), not commands.
 
@@ -41,9 +41,10 @@ class RobotSpace:
         q_from, q_to: ``(nq,)`` the ends of a motion, which lie in the space.
 
     Attributes:
-        pairs: ``(pairs,)`` candidate pairs whose two sides actuators move against each other.
-        reach: ``(pairs, nu)`` how far (m) a point of one side may move with respect to the other per unit of
-            each joint.
+        pairs: ``(pairs,)`` candidate pairs whose two geometries actuators move relative to each
+            other.
+        reach: ``(pairs, nu)`` largest displacement of a point of one geometry relative to the other
+            per unit of each joint, m.
         weight: ``(nu,)`` the largest reach of each joint, which makes lengths of joints comparable.
         lower, upper: ``(nu,)`` finite bounds that contain both ends.
     """
@@ -92,11 +93,11 @@ class RobotSpace:
         )
 
     def length(self, a: Array, b: Array) -> float:
-        """Distance between points, m: joints weighted by how far they move things."""
+        """Distance between points, m: each joint is weighted by its largest reach."""
         return float(np.linalg.norm(self.weight * (b - a)))
 
     def clear(self, a: Array, b: Array, floor: Array) -> bool:
-        """Whether every pair stays at least ``floor`` ``(pairs,)`` m apart on the straight line."""
+        """Whether every pair stays at least ``floor`` ``(pairs,)`` m apart along the straight line."""
         return self._first_hit(a, b, floor) is None
 
     def obstacle(self, a: Array, b: Array, floor: Array) -> str | None:
@@ -151,10 +152,10 @@ class RobotSpace:
     # ---------------------------------------------------------------- out of contact
 
     def retreat(self, x: Array, goal: float, clearance: float) -> list[Array]:
-        """Points from ``x`` to where nothing is nearer than ``goal`` (m), or as far as that goes.
+        """Points from ``x`` to where nothing is nearer than ``goal`` (m), or as far as possible.
 
-        Each step is the smallest one that opens the near contacts along their normals, to first order; no
-        pair comes nearer than at ``x`` or the clearance on the way.
+        Each step is the smallest one that opens the near contacts along their normals, to first
+        order; on the way no pair comes nearer than at ``x`` or than the clearance.
         """
         floor = np.minimum(self.distances(x[None])[0], clearance)
         path = [np.array(x)]

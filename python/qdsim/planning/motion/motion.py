@@ -1,15 +1,15 @@
-"""Collision-free motions of the robot between two grasps, while the object stays where it is.
+"""Collision-free motions of the robot between two grasps, while the object stays in place.
 
-CQDC §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here the robot
-first backs off along the contact normals, then goes straight where nothing is in the way, else as OMPL's
-RRT-Connect finds (extra ``planning``), and approaches the next grasp as it would back off from it. Joints keep
-limits of speed and acceleration (``time_law``).
+CQDC §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here
+the robot first backs off along the contact normals. Then it moves along a straight line if that is
+free, or along a path of OMPL's RRT-Connect (extra ``planning``). It approaches the next grasp as it
+would back off from it. Joints respect limits of speed and acceleration (``time_law``).
 
-Edges are certified, not sampled: no point of a geometry moves further than its joints' travel times its
-largest distance from their axes, so a pair cannot meet between two configurations whose distances sum to more
-than that (Schwarzer, Saha and Latombe 2005, "Adaptive dynamic collision checking for single and multiple
-articulated robots in complex environments"). Intervals that are not certain yet are halved, all at once,
-with :func:`qdsim.pair_distances`.
+Edges are certified, not sampled. No point of a geometry moves farther than the travel of its joints
+times its largest distance from their axes. A pair therefore cannot meet between two configurations
+whose distances sum to more than that (Schwarzer, Saha and Latombe 2005, "Adaptive dynamic collision
+checking for single and multiple articulated robots in complex environments"). Intervals that are
+not certified yet are halved, all at once, with :func:`qdsim.pair_distances`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Motion:
     """A path of the robot; everything else stays.
 
     Attributes:
-        configurations: ``(points, nq)``; straight in the joints between them.
-        times: ``(points,)`` s, from 0, rising.
-        planner: how the free part was found: "line", straight; "opening", the robot backs off further
-            first; "RRTConnect".
-        ramps: ``(points - 1,)`` s; each piece speeds up from rest for so long, at constant acceleration, and slows
-            down to rest for as long. Zeros: it moves at constant speed all the time.
+        configurations: ``(points, nq)``; linear in the joints between them.
+        times: ``(points,)`` s, from 0, increasing.
+        planner: how the free part was found: "line": straight; "opening": the robot backs off
+            farther first; "RRTConnect".
+        ramps: ``(points - 1,)`` s; each piece accelerates from rest for this time, at constant
+            acceleration, and decelerates to rest for the same time. Zeros: constant speed.
     """
 
     configurations: Array
@@ -69,24 +69,26 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """s."""
+        """Duration, s."""
         return float(self.times[-1])
 
     def at(self, seconds: ArrayLike) -> Array:
-        """Configurations ``(..., nq)`` at some times; before the start and after the end the robot rests.
+        """Interpolate configurations ``(..., nq)`` at some times; before the start and after the
+        end the robot rests.
 
         Args:
-            seconds: ``(...)``, s from the start.
+            seconds: ``(...)`` times from the start, s.
         """
         k, done, _ = self._pieces(seconds)
         before, after = self.configurations[k], self.configurations[k + 1]
         return np.asarray(before + done[..., None] * (after - before))
 
     def rates(self, seconds: ArrayLike) -> Array:
-        """Rates ``(..., nq)`` of the configurations, rad/s or m/s; zero before the start and after the end.
+        """Rates ``(..., nq)`` of the configurations, rad/s or m/s; zero before the start and after
+        the end.
 
         Args:
-            seconds: ``(...)``, s from the start.
+            seconds: ``(...)`` times from the start, s.
         """
         t = np.asarray(seconds, dtype=np.float64)
         k, _, rate = self._pieces(t)
@@ -112,24 +114,27 @@ def connect(
     options: MotionOptions | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Motion:
-    """Find a collision-free motion of the robot from one configuration to another; everything else is held.
+    """Find a collision-free motion of the robot from one configuration to another; everything else
+    is fixed.
 
-    Pairs that touch at one end may touch on the way from and to it, and do not come nearer than there; the robot first
-    backs off along the contact normals. In between it keeps ``options.clearance``. Joint limits are kept, except that
-    the ends may lie beyond them. Straight lines are tried first, then OMPL's planners (Sucan, Moll and Kavraki 2012).
+    Pairs that touch at one end may touch on the way from and to it, but come no nearer than there;
+    the robot first backs off along the contact normals. In between it keeps ``options.clearance``.
+    Joint limits are respected, except that the ends may lie beyond them. Straight lines are tried
+    first, then OMPL's planners (Sucan, Moll and Kavraki 2012).
 
     Args:
         model: the model.
         q_from, q_to: ``(nq,)`` configurations with the same unactuated part, m and rad.
         options: clearance, time, speed.
-        rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same motion unless OMPL
-            runs out of time.
+        rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same
+            motion unless OMPL runs out of time.
 
     Raises:
-        MotionError: if an end penetrates too deeply, or OMPL found nothing in time; the message names the pair and the
-            time.
-        ImportError: if the straight line is not free and OMPL is not installed.
-        ValueError: naming the argument; also if bilateral constraints tie what the robot moves.
+        MotionError: if an end penetrates too deeply, or OMPL found nothing in time; the message
+            names the pair and the time.
+        ImportError: if the straight line is blocked and OMPL is not installed.
+        ValueError: if an argument is invalid (the message names it), or if bilateral constraints
+            couple the robot's joints.
     """
     instance("model", model, Model)
     given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()
@@ -160,8 +165,12 @@ def connect(
 
 
 def motion_fault(model: Model, motion: Motion) -> str | None:
-    """The fault of a motion, in words, or None if it is free of collisions, moves the robot only and keeps the joint
-    limits that its ends keep. Pairs that penetrate at an end may do so as much on the way."""
+    """The fault of a motion in words; None if it is collision-free, moves only the robot and
+    respects the joint limits.
+
+    Pairs that penetrate at an end may penetrate as deeply on the way, and joints beyond a limit at
+    an end may be as far beyond it.
+    """
     q = motion.configurations
     rest = unmoved_q(model)
     if np.any(q[:, rest] != q[0, rest]):

@@ -23,9 +23,11 @@ __all__ = ["rrt_connect"]
 def rrt_connect(
     space: RobotSpace, a: Array, b: Array, floor: Array, options: MotionOptions, seed: int
 ) -> Array | None:
-    """A path ``(points, nu)`` from ``a`` to ``b`` on which pairs keep ``floor`` (m), or None.
+    """A path ``(points, nu)`` from ``a`` to ``b`` on which pairs keep the distance ``floor`` (m),
+    or None.
 
-    States are the joints times their weights, so that lengths are metres of what moves furthest.
+    States are the joints times their weights, so that lengths are in metres of the point that moves
+    farthest.
 
     Raises:
         ImportError: if OMPL is not installed.

@@ -1,10 +1,11 @@
-"""When the points of a path are passed, so that joints keep their speeds and accelerations.
+"""Times of the points of a path, within the joints' limits of speed and acceleration.
 
-Each straight piece is a trapezoid of speed: up at constant acceleration, on, down to rest (without the middle where the
-piece is too short for full speed). The fastest such law that begins and ends at rest is this one, since along a line
-the limits of all joints are one limit of the path's own speed and one of its acceleration. Corners are passed at rest:
-any other speed would need an infinite acceleration there or leave the path, and the path is what is certified to be
-free.
+Each straight piece has a trapezoidal speed profile: constant acceleration from rest, constant
+speed, constant deceleration to rest (without the middle part if the piece is too short for full
+speed). This is the fastest profile that begins and ends at rest, because along a line the limits of
+all joints become one limit of the path's speed and one of its acceleration. Corners are passed at
+rest: any other speed would need infinite acceleration or leave the path, and only the path is
+certified.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ __all__ = ["shares", "time_law"]
 
 
 def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[Array, Array]:
-    """When points ``(n, nu)`` are passed (n), s from 0, and for how long (n - 1) each piece speeds up, and
-    slows down.
+    """Times (n) from 0 at which points ``(n, nu)`` are passed, s, and how long (n - 1) each piece
+    accelerates and decelerates.
 
     Args:
         points: corners of the path.
-        speed, acceleration: largest of each joint ``(nu,)``, per s and per s^2; acceleration None: any.
+        speed, acceleration: largest ones of each joint ``(nu,)``, per s and per s^2; acceleration
+            None: no limit.
     """
     steps = np.abs(np.diff(points, axis=0))
     cruise = (steps / speed).max(axis=1, initial=0.0)  # s, a piece at full speed
@@ -39,12 +41,12 @@ def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[A
 
 
 def shares(since: Array, span: Array, ramp: Array) -> tuple[Array, Array]:
-    """How much of a piece is done (0 to 1) a time after its begin, and its rate, 1/s.
+    """Completed share (0 to 1) of a piece at a time after its start, and its rate, 1/s.
 
     Args:
-        since: s since the piece began, from 0 to ``span``.
-        span: s, of the piece.
-        ramp: s, of its speeding up and of its slowing down, at most half of the span.
+        since: time since the piece began, from 0 to ``span``, s.
+        span: duration of the piece, s.
+        ramp: duration of its acceleration and of its deceleration, at most half of the span, s.
     """
     top = 1.0 / (span - ramp)
     up, down = np.maximum(ramp - since, 0.0), np.maximum(since - (span - ramp), 0.0)

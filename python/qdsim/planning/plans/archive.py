@@ -1,8 +1,10 @@
-"""Files of arrays with a JSON header (``.npz``, no pickles inside): plans, trees and checkpoints, written and read.
+"""Files of arrays with a JSON header (``.npz``, no pickles inside): plans, trees and checkpoints,
+written and read.
 
-A file is always whole (:func:`qdsim.whole_files.replacing`). A reader asks for each entry with the type and the sizes
-that it must have; both are compared with what the file says before the entry is read, and entries that nobody asks for
-are an error, not read either. Whatever is wrong with a file is a ``ValueError`` that names it.
+A file is written completely or not at all (:func:`qdsim.whole_files.replacing`). A reader requests
+each entry with its type and size; both are compared with those in the file before the entry is
+read. Entries that are not requested are an error and are not read. Any fault of a file is a
+``ValueError`` that names it.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ class Format:
     """One kind of file.
 
     Attributes:
-        name: of the format, in the header.
-        version: that is written; earlier ones, from 1 on, are read.
-        noun: what such a file is, for messages: "not ``noun``".
+        name: name of the format, in the header.
+        version: version that is written; all earlier ones are read.
+        noun: name of the kind of file in messages: "not ``noun``".
     """
 
     name: str
@@ -64,17 +66,17 @@ def read_archive(
     *,
     argument: str = "",
 ) -> T:
-    """What ``make`` gets out of a file.
+    """Read a file with ``make``.
 
     Args:
-        path: the file.
-        format: of the file.
-        make: asks for all entries.
-        argument: of the public function that was given the file, for messages.
+        path: path of the file.
+        format: format of the file.
+        make: requests all entries and returns the result.
+        argument: name of the public function's argument, for messages.
 
     Raises:
         OSError: if the file cannot be opened.
-        ValueError: if it is damaged, of another format, or ``make`` raises anything.
+        ValueError: if it is damaged, has another format, or ``make`` raises anything.
     """
     with opened(path) as file:
         try:
@@ -98,15 +100,15 @@ def load_checkpoint(
     *,
     inputs: str,
 ) -> T | None:
-    """What ``make`` gets out of a file; None if there is none.
+    """Read a checkpoint with ``make``; None if the file does not exist.
 
     Args:
-        mark: of this run, as the given version of the format has it.
-        inputs: what the mark depends on, for messages.
+        mark: fingerprint of this run, for a version of the format.
+        inputs: inputs that the fingerprint depends on, for messages.
 
     Raises:
         OSError: if the file cannot be opened.
-        ValueError: if it is damaged, or not of this run.
+        ValueError: if it is damaged, or belongs to another run.
     """
 
     def checked(archive: Archive) -> T:
@@ -153,7 +155,7 @@ class Archive:
         return f"{name}.npy" in self._zip.NameToInfo
 
     def shape(self, name: str, rank: int) -> tuple[int, ...]:
-        """What an entry says its shape is, of so many dimensions."""
+        """The shape of an entry according to the file, with a given number of dimensions."""
         with self._open(name) as stream:
             shape, _, _ = _npy_header(stream)
         if len(shape) != rank:
@@ -165,7 +167,7 @@ class Archive:
     ) -> NDArray[Any]:
         """An entry, which must have this type and shape; None is any size. Floats must be finite.
 
-        ``fault`` is what an error says of another type or shape.
+        ``fault`` is the error message for another type or shape.
         """
         wanted = np.dtype(dtype)
         with self._open(name) as stream:
@@ -188,14 +190,14 @@ class Archive:
         return array
 
     def counts(self, name: str, size: int | None = None, fault: str = "") -> NDArray[np.int64]:
-        """An entry that lists counts."""
+        """An entry of counts."""
         array = self.array(name, np.int64, size, fault=fault)
         if np.any(array < 0):
             raise ValueError(f"{name} is not a list of counts")
         return array
 
     def check_used(self) -> None:
-        """Check that every entry was asked for."""
+        """Check that every entry was requested."""
         if self._left:
             raise ValueError(f"it has an entry {min(self._left)!r} that does not belong there")
 

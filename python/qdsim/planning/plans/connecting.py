@@ -1,4 +1,4 @@
-"""Motions for the changes of grasp of a plan."""
+"""Motions for the regrasps of a plan."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def connect_segments(
     """Plan a collision-free motion for each regrasp of a plan.
 
     Args:
-        plan: the plan; motions that it has are planned anew.
+        plan: the plan; motions that it has are replaced.
         model: the model of its task, or the task.
         options, rng: as for :func:`connect`.
 
     Returns:
-        The plan with motions, paths ``(n, nq)`` in m and rad, None in ``plan.motions`` where none was found; and for
-        every
-        regrasp the reason why, or None.
+        The plan with motions (paths ``(n, nq)`` in m and rad; None in ``plan.motions`` if none was
+        found), and for every
+        regrasp the reason why there is none, or None.
 
     Raises:
         ValueError: if the plan does not belong to the model.

@@ -1,5 +1,7 @@
-"""Reasons why the execution of a plan is likely to fail: objects that nothing supports, pushes that do not end as
-planned, actuators that would have to pull with more than they can."""
+"""Reasons why the execution of a plan is likely to fail.
+
+An object without support, a push that does not end as planned, an actuator beyond its force limit.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def obstacles(
         object: name of the object's body.
         segments: of a plan.
         options: of the plan's steps.
-        bounds: ``(nu,)`` each, of the commands.
+        bounds: lower and upper bounds of the commands, ``(nu,)`` each.
         tolerances: m and rad.
     """
     trials = Trials(model, object, options.gravity_on_actuated, tolerances)
@@ -97,7 +99,7 @@ def _edges(segment: Segment) -> list[tuple[int, int]]:
 
 
 def judged_forces(model: Model, steps: Iterable[Step]) -> tuple[Array, tuple[list[str], list[str]]]:
-    """What every actuator ``(nu,)`` pulls with at most, and faults and notes about their limits."""
+    """The largest force of every actuator ``(nu,)``, and faults and notes about force limits."""
     pulls = [step.actuator_force for step in steps]
     if not pulls:
         return np.zeros(model.nu), ([], [])

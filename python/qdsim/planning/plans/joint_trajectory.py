@@ -1,9 +1,11 @@
-"""A plan as a trajectory of joints by time, with the fields of ROS 2's ``trajectory_msgs/JointTrajectory``.
+"""A plan as joint positions and velocities over time, with the fields of ROS 2's
+``trajectory_msgs/JointTrajectory``.
 
-Robots are sent where the springs of their joints are to pull, since a robot that is sent where its joints were in
-the plan would not press on anything. Straight pieces of the commands are run in the trapezoids of
-:mod:`qdsim.planning.motion.time_law`, from rest to rest; points stand where the acceleration changes, between which a
-cubic through positions and velocities, as ``joint_trajectory_controller`` takes it, is exact.
+Positions are the commands (the set points of the joints' springs): a robot sent to the joint
+positions of the plan would not press on anything. Straight pieces of the commands have trapezoidal
+speed profiles (:mod:`qdsim.planning.motion.time_law`) that begin and end at rest. Points are placed
+where the acceleration changes. Between them the cubic through positions and velocities, which
+``joint_trajectory_controller`` uses, is exact.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ accelerations over short pieces."""
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class JointTrajectory:
-    """Positions and velocities of joints by time.
+    """Positions and velocities of joints over time.
 
     Attributes:
-        joint_names: the joints, in the order of the columns.
-        times: ``(points,)`` s from the start, rising.
-        positions: ``(points, joints)`` rad or m, what the joints' springs are to pull to.
+        joint_names: names of the joints, in the order of the columns.
+        times: ``(points,)`` times from the start, increasing, s.
+        positions: ``(points, joints)`` set points of the joints' springs, rad or m.
         velocities: ``(points, joints)`` rad/s or m/s.
-        accelerations: ``(points, joints)`` rad/s^2 or m/s^2, those after each point; None: not given, controllers then
-            join points by cubics.
+        accelerations: ``(points, joints)`` accelerations after each point, rad/s^2 or m/s^2; None:
+            controllers interpolate by cubics.
     """
 
     joint_names: tuple[str, ...]
@@ -60,11 +62,11 @@ class JointTrajectory:
 
     @property
     def duration(self) -> float:
-        """s, from the start to the last point."""
+        """Time from the start to the last point, s."""
         return float(self.times[-1])
 
     def at(self, seconds: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations, ``(n, joints)`` each, by the cubic through the points before and after.
+        """Interpolate positions, velocities and accelerations, ``(n, joints)`` each, by cubics.
 
         Before the first point and after the last the joints are at rest.
 
@@ -89,7 +91,8 @@ class JointTrajectory:
         return p + (m + (b + c * s) * s) * s, rates, turns
 
     def sampled(self, period: float) -> JointTrajectory:
-        """The trajectory at every period and at its end, with accelerations: for controllers that take a point a period.
+        """The trajectory at every period and at its end, with accelerations, for controllers that
+        take one point per period.
 
         Args:
             period: s, positive.
@@ -103,11 +106,12 @@ class JointTrajectory:
         return JointTrajectory(self.joint_names, times, *self.at(times))
 
     def check(self, velocity: ArrayLike, acceleration: ArrayLike) -> None:
-        """Raises ValueError, with the joint and the time, where a limit is not kept between any two points.
+        """Raise ValueError, with the joint and the time, if a limit is violated anywhere.
 
         Args:
-            velocity: largest of each joint, rad/s or m/s, a number or one per joint.
-            acceleration: likewise, rad/s^2 or m/s^2.
+            velocity: largest velocity of each joint, rad/s or m/s, one number or one per joint.
+            acceleration: largest acceleration of each joint, rad/s^2 or m/s^2, one number or one
+                per joint.
         """
         span = np.diff(self.times)[:, None]
         v0, v1 = self.velocities[:-1], self.velocities[1:]
@@ -137,7 +141,7 @@ class JointTrajectory:
     # ---------------------------------------------------------------- as messages and files
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of ``trajectory_msgs/JointTrajectory``, in lists, text and numbers alone.
+        """The fields of ``trajectory_msgs/JointTrajectory`` as lists, text and numbers.
 
         ``rosidl_runtime_py.set_message_fields(message, ...)`` fills a message with it.
         """
@@ -158,10 +162,10 @@ class JointTrajectory:
         return {"header": header, "joint_names": list(self.joint_names), "points": points}
 
     def to_yaml(self, path: str | os.PathLike[str]) -> None:
-        """Write :meth:`to_dict` as YAML, which ``ros2 topic pub`` and ``ros2 action send_goal`` take.
+        """Write :meth:`to_dict` as YAML, for ``ros2 topic pub`` and ``ros2 action send_goal``.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -172,13 +176,13 @@ class JointTrajectory:
         path_of("path", path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with one row a point.
+        """Write a table with one row per point.
 
-        Its columns are ``time``, then ``<joint>.position`` of all joints, ``.velocity``, and ``.acceleration`` where they
-        are given.
+        Its columns are ``time``, then ``<joint>.position`` for all joints, ``.velocity``, and
+        ``.acceleration`` if given.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -199,7 +203,7 @@ class JointTrajectory:
 
 
 def limits_of(name: str, value: ArrayLike, size: int) -> Array:
-    """A positive number, infinity too, for each of ``size`` joints."""
+    """A positive number (or infinity) for each of ``size`` joints."""
     limits = spread(name, value, size)
     if not np.all(limits > 0.0):
         raise ValueError(f"{name}: expected positive numbers, got {value!r}")
@@ -223,8 +227,8 @@ def _flow(value: Any) -> str:
 
 
 def corners(points: Array) -> Array:
-    """Indices ``(k,)`` of the ends and corners of a path of points ``(n, joints)``; points on a straight line between
-    two corners are left out."""
+    """Indices ``(k,)`` of the ends and corners of a path of points ``(n, joints)``, without points
+    on straight lines."""
     if len(points) == 1:
         return np.array([0])
     steps = np.diff(points, axis=0)
@@ -244,11 +248,12 @@ def timed(
     acceleration: Array,
     pause: float,
 ) -> tuple[JointTrajectory, list[Array]]:
-    """A trajectory through the points of each part, at rest for a pause after each, and when it passes them.
+    """A trajectory through the points of each part, with a pause at rest after each, and the times
+    of the points.
 
     Args:
         names: of the joints.
-        parts: ``(n, joints)`` each, which begins where the one before ends.
+        parts: ``(n, joints)`` each; every part begins at the end of the previous one.
         velocity, acceleration: limits ``(joints,)``.
         pause: s.
     """

@@ -1,6 +1,5 @@
-"""Plans: commands from a start to a goal, cut where the grasp changes; kept in a file, replayed,
-judged.
-"""
+"""Plans: commands from a start to a goal, divided into segments at regrasps; saved, replayed and
+checked."""
 
 from __future__ import annotations
 
@@ -45,9 +44,8 @@ class ReplayResult:
         steps: the :class:`qdsim.Step` of every command, a tuple for each segment, with contacts and
             forces.
         max_error: largest difference to the plan's own configurations, over all entries.
-        identical: whether every configuration has the same bits.
-        position_error, rotation_error: of the object's last pose with respect to the goal, m and
-            rad.
+        identical: whether all configurations are bitwise identical.
+        position_error, rotation_error: error of the object's last pose from the goal, m and rad.
     """
 
     steps: tuple[tuple[Step, ...], ...]
@@ -59,18 +57,18 @@ class ReplayResult:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict:
-    """Whether a plan is good, and the reasons if it is not.
+    """Result of checking a plan: whether it is good, and the reasons if it is not.
 
     Attributes:
-        faults: what is wrong, in words; empty for a good plan.
+        faults: descriptions of all faults; empty for a good plan.
         position_error, rotation_error: at the end of the replay, m and rad.
         replay_error: largest difference between replay and plan.
-        regrasp_penetration: deepest penetration at either end of any change of grasp, m.
-        notes: what is worth knowing and no fault.
-        dropping_regrasps: indices of the changes of grasp at which the object would not stay where it is if
-            the robot let go of it altogether.
-        largest_forces: ``(nu,)`` what each actuator pulls with at most in the replay, N or Nm.
-        obstacles: what speaks against an execution, in words; None where that was not asked.
+        regrasp_penetration: deepest penetration before or after any regrasp, m.
+        notes: observations that are not faults.
+        dropping_regrasps: indices of the regrasps at which the object would not stay in place
+            without the robot.
+        largest_forces: ``(nu,)`` largest force of each actuator in the replay, N or Nm.
+        obstacles: reasons why an execution may fail; None if not checked.
     """
 
     faults: tuple[str, ...]
@@ -100,7 +98,7 @@ class Verdict:
 
     @property
     def executable(self) -> bool | None:
-        """Whether no reason against an execution was found; None if that was not checked."""
+        """Whether no reason against an execution was found; None if not checked."""
         return None if self.obstacles is None else not self.obstacles
 
     def __bool__(self) -> bool:
@@ -111,23 +109,24 @@ class Verdict:
 class Plan:
     """Commands that bring an object to its goal.
 
-    Within a segment the steps follow from the commands alone. Between two segments the grasp
-    changes: the robot goes to another configuration, by a motion where the plan has it, while the object
-    stays where it is. :meth:`check` says where gravity objects.
+    Within a segment, the commands determine the steps. Between two segments the robot regrasps: it
+    moves to another configuration, by a motion if the plan has one, while the object stays in
+    place. :meth:`check` reports regrasps at which gravity would move the object.
 
     Attributes:
         task: name of the task.
         object: name of the object's body.
         options: of the steps.
-        goal: ``(nq,)``, of which the object's entries matter.
-        position_tolerance, rotation_tolerance: what counts as having reached it, m and rad.
+        goal: ``(nq,)`` configuration; only the object's entries matter.
+        position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m
+            and rad.
         contact_tolerance: deepest penetration at the ends of a regrasp, m.
         segments: at least one.
-        motions: one for each change of grasp, None where there is none; or empty.
+        motions: one per regrasp, None for a regrasp without a motion; or empty.
             :func:`qdsim.planning.connect_segments` makes them.
-        command_bounds: ``nu`` lower and ``nu`` upper ones, which the commands keep; None: the joint limits and the
-            actuators' ranges of the model.
-        goal_region: which other poses count as the goal, too; None: none.
+        command_bounds: ``nu`` lower and ``nu`` upper bounds, which the commands satisfy; None: the
+            joint limits and the actuators' ranges of the model.
+        goal_region: other poses that also count as the goal; None: none.
     """
 
     task: str
@@ -169,18 +168,18 @@ class Plan:
 
     @property
     def regrasps(self) -> tuple[tuple[Array, Array], ...]:
-        """Configurations before and after each change of grasp."""
+        """Configurations before and after each regrasp."""
         return tuple((a.end, b.start) for a, b in zip(self.segments, self.segments[1:]))
 
     @property
     def sequence(self) -> tuple[Segment | Motion, ...]:
-        """Segments and motions as they follow each other; regrasps without a motion are gaps."""
+        """Segments and motions in order; regrasps without a motion are gaps."""
         pairs = zip_longest(self.segments, self.motions)
         return tuple(part for pair in pairs for part in pair if part is not None)
 
     @property
     def step_count(self) -> int:
-        """Steps of all segments."""
+        """Number of steps of all segments."""
         return sum(segment.steps for segment in self.segments)
 
     def goals(self, model: Model) -> GoalSet:
@@ -192,7 +191,7 @@ class Plan:
         return GoalSet(model, ObjectSpace(model, self.object), self.goal, self.goal_region)
 
     def with_forces(self, model: Model | Task) -> Plan:
-        """The plan with the contact forces of every step, computed again from its configurations.
+        """The plan with the contact forces of every step, recomputed from its configurations.
 
         Args:
             model: the model or task of the plan.
@@ -218,7 +217,7 @@ class Plan:
         return dataclasses.replace(self, segments=tuple(segments))
 
     def replay(self, model: Model | Task) -> ReplayResult:
-        """Take every segment's steps again, from the segment's start.
+        """Recompute the steps of every segment from the segment's start.
 
         Args:
             model: the model or task of the plan.
@@ -251,20 +250,24 @@ class Plan:
         require_static_regrasps: bool = True,
         executable: bool = False,
     ) -> Verdict:
-        """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and
-        their motions.
+        """Replay the plan and check its goal, its reproducibility, bounds of commands and joints,
+        regrasps and motions.
 
         Args:
             model: the model of the plan's task, or the task.
-            replay_tolerance: largest difference between replay and plan that is no fault. Steps have
-                the same bits on the machine that made the plan; other processors may round otherwise.
-            require_static_regrasps: whether it is a fault if an object would not stay where it is without the
-                robot while the grasp changes; else it is a note. CQDC's planners ignore gravity there.
-            executable: whether to look for what speaks against an execution, too (``Verdict.obstacles``). At every
-                waypoint, where segments begin and their edges end, contact forces in friction cones narrowed by 30 %
-                and commands within bounds and force limits have to bear the object; and every edge, stepped with
-                velocities, has to end within two tolerances of its end in three roll-outs with frictions and the
-                object's mass off by up to 30 %. That is no fault: a plan may be good in its own model.
+            replay_tolerance: largest difference between replay and plan that is not a fault. On the
+                machine that made the plan, steps are bitwise identical; other processors may round
+                differently.
+            require_static_regrasps: whether a regrasp at which the object would not stay in place
+                without the robot is a fault; otherwise it is a note. CQDC's planners ignore gravity
+                there.
+            executable: whether to look for reasons why an execution may fail
+                (``Verdict.obstacles``). There are two tests. At every waypoint (where segments
+                begin and edges end), some command within bounds and force limits has to hold the
+                object, with contact forces in friction cones narrowed by 30 %. And every edge is
+                simulated by second-order steps in three roll-outs with errors of up to 30 % in
+                friction and in the object's mass, and has to end within twice the tolerances of its
+                planned end. Failures are not faults: the plan may be good in its own model.
         """
         model = model_of(self, model)
         result = self.replay(model)
@@ -307,7 +310,8 @@ class Plan:
         )
 
     def bounds(self, model: Model) -> tuple[Array, Array]:
-        """Lower and upper bounds ``(nu,)`` of the commands: the plan's own, else the joint limits and actuators' ranges.
+        """Lower and upper bounds ``(nu,)`` of the commands: those of the plan, or the joint limits
+        and actuators' ranges.
 
         Args:
             model: the plan's model.
@@ -384,26 +388,30 @@ class Plan:
         duration: float | None = None,
         pause: float = 0.3,
     ) -> JointTrajectory:
-        """The plan as positions and velocities of the robot's joints by time, for a robot's own controller.
+        """Convert the plan to joint positions and velocities over time, for a robot's own
+        controller.
 
-        Positions are where the joints' springs are to pull, as the plan's commands say, so that the robot presses as
-        planned where its controller is as stiff as the actuators of the model; it has to compensate gravity where the
-        plan's options leave it out. The path is that of the commands: every straight piece begins and ends at rest
-        and is run as fast as the limits allow.
+        Positions are the commands, the set points of the joints' springs. The robot presses as
+        planned if its controller is as stiff as the actuators of the model; it has to compensate
+        gravity if the plan's options do. The path is that of the commands: every straight piece
+        begins and ends at rest and is as fast as the limits allow.
 
         Args:
             model: the model of the plan's task, or the task.
-            velocity: largest of each joint, rad/s or m/s, a number or one per actuator.
-            acceleration: likewise, rad/s^2 or m/s^2.
-            effort: N or Nm, likewise; None: what the model's actuators can pull with.
-            duration: s, the whole trajectory is stretched to that; None: as short as the limits allow.
-            pause: s, at rest before and after each change of grasp, and at the end.
+            velocity: largest velocity of each joint, rad/s or m/s, one number or one per actuator.
+            acceleration: largest acceleration of each joint, rad/s^2 or m/s^2, one number or one
+                per actuator.
+            effort: largest force of each actuator, N or Nm, one number or one per actuator; None:
+                the force limits of the model.
+            duration: duration to which the trajectory is stretched, s; None: as short as the limits
+                allow.
+            pause: time at rest before and after each regrasp, and at the end, s.
 
         Raises:
-            ValueError: if the plan does not belong to the model, an actuator moves no joint by a spring, a regrasp has
-                no motion, a command is beyond its bounds, or a limit cannot be kept; the message names the joint and
-                the time.
-            SolverError: if a step cannot be solved, where efforts are limited.
+            ValueError: if the plan does not belong to the model, an actuator has no spring on a
+                joint, a regrasp has no motion, a command is beyond its bounds, or a limit cannot be
+                kept; the message names the joint and the time.
+            SolverError: if a step cannot be solved when efforts are limited.
         """
         model = model_of(self, model)
         fastest = limits_of("velocity", velocity, model.nu)
@@ -430,37 +438,42 @@ class Plan:
     # ---------------------------------------------------------------- files
 
     def show(self, model: Model | Task | None = None, *, height: int = 520) -> Any:
-        """Play the plan in a browser (extra ``viewer``); in a notebook on a page below the cell, without a server.
+        """Play the plan in a browser (extra ``viewer``); in a notebook, show it below the cell
+        without a server.
 
         Args:
-            model: the model, or the task; None: of the published system that has the plan's task.
-            height: of the page in a notebook, pixels.
+            model: the model, or the task; None: that of the published system to which the plan's
+                task belongs.
+            height: height of the page in a notebook, pixels.
 
         Returns:
             The :class:`qdsim.viewer.Viewer`; None in a notebook.
 
         Raises:
             ImportError: without the extra ``viewer``.
-            ValueError: if the plan does not belong to the model, or none is given and its task is not published.
+            ValueError: if the plan does not belong to the model, or if no model is given and the
+                task is not published.
         """
         return shown(self, model_of(self, model) if model is not None else None, height=height)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
+        """Write the plan to one ``.npz`` file (no pickles inside), which :meth:`load` reads.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``, ``options``, the
-        tolerances, ``command_bounds``, ``planners`` of the motions and ``goal_region`` (since version 4); ``goal`` (nq); ``steps`` (segments) and
-        ``edges`` (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
-        ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
-        ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
-        motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
-        ``motion_configurations`` (sum of points, nq), ``motion_times`` (sum of points) and ``motion_ramps`` (sum of
-        points - 1, since version 3).
+        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``,
+        ``options``, the tolerances, ``command_bounds``, ``planners`` of the motions and
+        ``goal_region`` (since version 4); ``goal`` (nq); ``steps`` (segments) and ``edges``
+        (segments), the counts of each; and the segments one after the other: ``inputs`` (sum of
+        steps, nu), ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). If all
+        segments have contacts: ``contacts`` (records as in ``Step.contacts``) and ``contact_start``
+        (sum of steps + 1). If there are motions: ``motion_points`` (regrasps), the number of points
+        of each, 0 for none, and one after the other ``motion_configurations`` (sum of points, nq),
+        ``motion_times`` (sum of points) and ``motion_ramps`` (sum of points - 1, since version 3).
 
-        The file is written beside its place and moved there when it is whole: what was there stays if that fails.
+        The file is written to a temporary place and moved when it is complete: if writing fails, an
+        existing file stays.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -470,14 +483,14 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan that :meth:`save` wrote, of this version or an earlier one.
+        """Read a plan written by :meth:`save`, of this version or an earlier one.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if it is not a plan, or is cut or damaged; the message names the file.
+            ValueError: if it is not a plan, or is truncated or damaged; the message names the file.
         """
         return read_archive(
             path_of("path", path), FORMAT, lambda archive: cls(**fields_of(archive))
@@ -491,7 +504,7 @@ class Plan:
 
 
 def model_of(plan: Plan, model: Model | Task) -> Model:
-    """The model that a plan's caller means: that of a task, where the task was given; it fits the plan.
+    """The model given by a caller, or that of a given task; checks that it fits the plan.
 
     Raises:
         TypeError: for anything else.
@@ -509,7 +522,7 @@ def model_of(plan: Plan, model: Model | Task) -> Model:
 def plan_for(
     task: Task, segments: Sequence[Segment], options: Options, contact_tolerance: float
 ) -> Plan:
-    """A plan of a task's object to its goal, by commands that keep the task's bounds."""
+    """A plan for a task, with its object, goal, tolerances and command bounds."""
     return Plan(
         task=task.name,
         object=task.object,

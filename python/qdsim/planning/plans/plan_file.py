@@ -1,4 +1,4 @@
-"""Plans in files: one format, of which later versions have more entries; see :meth:`Plan.save`."""
+"""Plans in files: one format, to which later versions add entries; see :meth:`Plan.save`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def entries_of(plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a file, of a plan's fields."""
+    """Header and arrays of a file, from a plan's fields."""
     segments = cast("tuple[Segment, ...]", plan["segments"])
     motions = cast("tuple[Motion | None, ...]", plan["motions"])
     header = {
@@ -88,7 +88,7 @@ def _option_values(options: Options) -> dict[str, Any]:
 
 
 def fields_of(archive: Archive) -> dict[str, Any]:
-    """A plan's fields, of an open file."""
+    """A plan's fields, from an open file."""
     header = archive.header
     options = known_fields(Options, header["options"])
     region = header.get("goal_region")

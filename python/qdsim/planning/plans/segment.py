@@ -1,4 +1,4 @@
-"""A stretch of a plan, with one grasp."""
+"""A part of a plan with one grasp."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ __all__ = ["Segment"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Segment:
-    """A stretch of a plan between two changes of grasp.
+    """A part of a plan between two regrasps.
 
     Attributes:
         inputs: ``(steps, nu)`` commands, one for each step of ``Plan.options.h``.
         configurations: ``(steps + 1, nq)``, the start and the configuration after every step.
-        knots: ``(edges,)`` how many steps had been taken at the end of each of the tree's edges.
-        contacts: contacts that exert a force, of all steps one after the other, as in ``Step.contacts``
-            (points and frames are those at the beginning of their step); None where not known.
-        contact_start: ``(steps + 1,)``, step k's contacts are ``contacts[contact_start[k]:contact_start[k + 1]]``;
-            None without ``contacts``.
+        knots: ``(edges,)`` number of steps up to the end of each edge of the tree.
+        contacts: contacts that exert a force, of all steps one after the other, as in
+            ``Step.contacts`` (points and frames are those at the beginning of their step); None if
+            not known.
+        contact_start: ``(steps + 1,)``, step k's contacts are
+            ``contacts[contact_start[k]:contact_start[k + 1]]``; None without ``contacts``.
     """
 
     inputs: Array
@@ -81,7 +82,7 @@ class Segment:
         """The segment's first ``count`` steps.
 
         Args:
-            count: how many steps, 1 to ``steps``.
+            count: number of steps, 1 to ``steps``.
         """
         knots = np.append(self.knots[self.knots < count], count)
         start = None if self.contact_start is None else self.contact_start[: count + 1]

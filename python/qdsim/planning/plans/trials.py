@@ -1,4 +1,5 @@
-"""Edges of plans in second-order roll-outs at the pace of executions, with friction and the object's mass off."""
+"""Second-order roll-outs of a plan's edges at the speed of executions, with errors in friction and
+mass."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="softe
 
 
 class Trials:
-    """Rolls edges out in worlds with other friction and masses.
+    """Simulates edges with other friction and masses.
 
     Args:
         model: the model.
@@ -62,13 +63,14 @@ class Trials:
         self._options = SECOND_ORDER.replace(gravity_on_actuated=gravity_on_actuated)
 
     def worst(self, q: Array, first: Array, inputs: Array, end: Array) -> float:
-        """Tolerances, that the object is off at the end of an edge in the worst world, infinite without a solution.
+        """Largest error of the object at the end of an edge over all worlds, in tolerances;
+        infinite without a solution.
 
         Args:
-            q: ``(nq,)`` where the edge begins, at rest.
+            q: ``(nq,)`` start of the edge, at rest.
             first: ``(nu,)`` the command there.
             inputs: ``(steps, nu)`` the edge's commands.
-            end: ``(nq,)`` where it is planned to end.
+            end: ``(nq,)`` planned end.
         """
         model = self.model
         q, still = np.asarray(model.normalize(q)), np.zeros(model.nv)

@@ -1,4 +1,4 @@
-"""Which grasps a search draws."""
+"""The samplers of grasps that a search uses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ __all__ = ["grasping_tasks"]
 
 
 def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
-    """The task with a sampler that knows whether the object has to be carried to its goal; if it has to, also the
-    task with a sampler of grasps for pushes."""
+    """The task with a sampler that knows whether the object has to be carried to its goal.
+
+    If it has to be carried, also the task with a sampler of grasps for pushes.
+    """
     sampler = task.sampler
     if isinstance(sampler, KeptGrasps):
         plain, pushing = grasping_tasks(task.replace(sampler=sampler.fresh))

@@ -1,9 +1,10 @@
-"""A path of the object alone to its goal, around what the robot does not move. Subgoals come from it where the
-straight path is blocked.
+"""A path of the object alone to its goal, around static obstacles, for subgoals where the straight
+path is blocked.
 
-A push moves the object straight towards a subgoal. Where an obstacle stands in between, no push helps, and random
-poses rarely lead around it. A tree over the object's pose alone (Kuffner and LaValle 2000, "RRT-Connect: an efficient
-approach to single-query path planning") ignores the robot and takes a fraction of a second.
+A push moves the object straight towards a subgoal. If an obstacle blocks this line, no push helps,
+and random poses rarely lead around it. A tree over the object's pose alone (Kuffner and LaValle
+2000, "RRT-Connect: an efficient approach to single-query path planning") ignores the robot and
+takes a fraction of a second.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Guide:
 
     Args:
         poses: ``(n, nq)`` from the start to the goal.
-        near: m, rotations times the task's length: a node this near to a pose has got there.
+        near: a pose counts as reached by a node within this distance, m; rotations are multiplied
+            by the task's length.
     """
 
     def __init__(self, poses: Array, near: float) -> None:
@@ -52,7 +54,7 @@ class Guide:
         return 0
 
     def subgoal(self, tree: Tree, rng: np.random.Generator) -> Array:
-        """The next pose that no node of the current tree has reached, or a later one ``(nq,)``."""
+        """The next pose that no node of the current tree has reached, or a later one, ``(nq,)``."""
         last = len(self.poses) - 1
         following = min(self.reached(tree) + 1, last)
         k = following if rng.random() < _NEXT else int(rng.integers(following, last + 1))
@@ -60,8 +62,8 @@ class Guide:
 
 
 def guide(task: Task, rng: np.random.Generator) -> Guide | None:
-    """Find the object's path around what the robot does not move; None where the straight path is free, or none is
-    found.
+    """Find a path of the object around static obstacles; None if the straight path is free or no
+    path is found.
 
     Args:
         task: its start and its goal are the ends.

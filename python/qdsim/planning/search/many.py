@@ -25,11 +25,11 @@ class Planned:
     """One search of :func:`plan_many`.
 
     Attributes:
-        goal: number of the goal.
-        seed: of the search, for :func:`rrt`.
-        plan: None where the goal was not reached.
-        nodes, steps: of the tree, and steps of the simulator that it took.
-        position_error, rotation_error: of the nearest node, m and rad.
+        goal: index of the goal.
+        seed: seed of the search, for :func:`rrt`.
+        plan: the plan; None if the goal was not reached.
+        nodes, steps: number of nodes, and of steps of the simulator.
+        position_error, rotation_error: errors of the nearest node, m and rad.
     """
 
     goal: int
@@ -54,24 +54,26 @@ def plan_many(
 ) -> tuple[Planned, ...]:
     """Search for plans to many goals, with several seeds each, on any executor.
 
-    Seeds belong to searches, so the plans have the same bits on one thread, on processes and on a cluster.
+    Seeds belong to searches, so the plans are bitwise identical on one thread, on processes and on
+    a cluster.
 
     Args:
-        task: what to do; its goal counts where ``goals`` are None.
-        goals: ``(n, nq)`` configurations of which the object's entries matter.
-        seeds: searches of each goal, >= 1.
-        options: how; None takes ``task.planner``, or the defaults.
-        seed: of all searches, >= 0.
-        executor: of ``concurrent.futures``, or a function that makes one (see :func:`qdsim.parallel.run`).
-        folder: where finished searches are kept and taken from.
+        task: the task; its goal is used if ``goals`` is None.
+        goals: ``(n, nq)`` configurations; only the object's entries matter.
+        seeds: number of searches per goal, >= 1.
+        options: settings of the search; None: ``task.planner``, or the defaults.
+        seed: seed of all searches, >= 0.
+        executor: an executor of ``concurrent.futures``, or a function that makes one (see
+            :func:`qdsim.parallel.run`).
+        folder: folder in which finished searches are saved and from which they are read.
         progress: show a bar.
 
     Returns:
-        ``n * seeds`` searches, goal by goal.
+        ``n * seeds`` searches, ordered by goal.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
-        WorkError: if searches failed; what the others found is in it and in the folder.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        WorkError: if searches failed; it and the folder contain the results of the others.
     """
     instance("task", task, Task)
     chosen = instance("options", options, RRTOptions, or_none=True) or task.planner or RRTOptions()
@@ -102,7 +104,7 @@ def plan_many(
 
 
 def search(task: Task, options: RRTOptions, seed: int) -> Result:
-    """Search once and return arrays, which any executor can carry."""
+    """Search once and return arrays, which any executor can transmit."""
     tree = rrt(task, options, seed)
     result = {
         "counts": np.array([tree.count, tree.steps]),

@@ -1,4 +1,4 @@
-"""Measures of a tree's growth: how near it comes to the goal, how much of the task's box it reaches."""
+"""Measures of a tree's growth: its distance to the goal, and its share of the task's box."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["distance_to_goal", "packing_ratio", "subgoal_samples"]
 
 
 def distance_to_goal(tree: Tree) -> Array:
-    """Least distance of the tree's nodes to the goal, before and after every iteration (as in CQDC, section VIII-A).
+    """Compute the least distance of the tree's nodes to the goal, at the start and after every
+    iteration (CQDC, VIII-A).
 
     Args:
         tree: a planner's tree.
 
     Returns:
-        ``(iterations + 1,)`` m, rotations (rad) times ``task.length``; it never increases.
+        ``(iterations + 1,)`` m, rotations (rad) multiplied by ``task.length``; it never increases.
     """
     instance("tree", tree, Tree)
     best = np.minimum.accumulate(tree.distance)
@@ -29,23 +30,25 @@ def distance_to_goal(tree: Tree) -> Array:
 def packing_ratio(
     tree: Tree, *, eta: float = 3.0, samples: int = 1000, rng: int | np.random.Generator = 0
 ) -> Array:
-    """Share of the task's box of subgoals that the tree reaches, before and after every iteration.
+    """Compute the share of the task's box of subgoals that the tree reaches, at the start and after
+    every iteration.
 
     CQDC eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
-    over that of the box, by Monte Carlo.
+    divided by that of the box, estimated from samples.
 
     Args:
         tree: a grown tree.
-        eta: threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2, as in
-            the authors' scripts, which have 3.
-        samples: poses drawn from the box; the standard error is at most ``0.5 / sqrt(samples)``.
+        eta: threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2; the
+            authors' scripts use 3.
+        samples: number of poses drawn from the box; the standard error is at most ``0.5 /
+            sqrt(samples)``.
         rng: seed or generator of the samples. The same seed compares trees on the same samples.
 
     Returns:
-        ``(iterations + 1,)`` shares; they never fall.
+        ``(iterations + 1,)`` shares; they never decrease.
 
     Raises:
-        ValueError: naming the argument that is not as described.
+        ValueError: if an argument is invalid; the message names it.
     """
     instance("tree", tree, Tree)
     eta = number("eta", eta, above=0)
@@ -60,7 +63,7 @@ def packing_ratio(
 
 
 def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) -> Array:
-    """Configurations ``(samples, nq)`` with the object anywhere in the task's box."""
+    """Configurations ``(samples, nq)`` with the object at random poses of the task's box."""
     task, generator = tree.task, generator_of(rng)
     shares = generator.random((samples, task.space.size))
     return np.array(

@@ -38,14 +38,16 @@ class Edge(NamedTuple):
 
 
 def step_options(task: Task, options: RRTOptions) -> Options:
-    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics are."""
+    """Options of the steps along the edges: those of the task, smoothed if the planner's dynamics
+    are smoothed."""
     if options.dynamics == "exact":
         return task.options
     return task.options.replace(kappa=options.kappa, joint_limits=False)
 
 
 def plan_along(task: Task, options: RRTOptions, path: Sequence[Edge]) -> Plan:
-    """The plan along a path from a root; runs of regrasps become their last one, trailing ones are dropped."""
+    """The plan along a path from a root; of consecutive regrasps only the last is kept, and none at
+    the end."""
     edges = list(path[1:])
     while edges and edges[-1].kind == EdgeKind.REGRASP:
         edges.pop()

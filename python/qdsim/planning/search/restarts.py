@@ -1,4 +1,4 @@
-"""When a search starts a new tree, and when it gives up."""
+"""When a search starts a new tree, and when it ends without success."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def is_stale(tree: Tree, unit: int | None) -> bool:
 
 
 def idle_iterations(rows: list[Any]) -> int:
-    """How many of the last iterations in a row added no node; ``rows`` are those of the tree's records."""
+    """Number of the last iterations in a row that added no node; ``rows`` are those of the tree's
+    records."""
     count = rows[-1][1] if rows else 0
     for idle, row in enumerate(reversed(rows)):
         if row[1] != count:
@@ -26,9 +27,10 @@ def idle_iterations(rows: list[Any]) -> int:
 
 
 def luby(number: int) -> int:
-    """Entry ``number``, from 1 on, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the lengths of restarts that
-    are optimal up to a logarithm whatever the distribution of run times (Luby, Sinclair and
-    Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
+    """Entry ``number``, starting from 1, of Luby's sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
+
+    Restarts of these lengths are optimal up to a logarithm for any distribution of run times (Luby,
+    Sinclair and Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
     """
     while True:
         power = number.bit_length()

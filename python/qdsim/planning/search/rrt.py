@@ -1,6 +1,5 @@
 """Rapidly exploring random trees through contact (CQDC Alg. 2 and 3), and a chaining variant of
-them.
-"""
+them."""
 
 from __future__ import annotations
 
@@ -75,27 +74,32 @@ def rrt(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> Tree:
-    """Search for a way to move the task's object to its goal: a tree of grasps and steps (CQDC, algorithms 2 and 3).
+    """Search for a plan that moves the task's object to its goal: a tree of grasps and steps (CQDC,
+    algorithms 2 and 3).
 
     Args:
-        task: what to do.
-        options: how; None takes ``task.planner``, or the chaining strategy with its defaults.
+        task: the task.
+        options: settings of the search; None: ``task.planner``, or the chaining strategy with its
+            defaults.
         rng: a seed or a generator. The same seed gives the same tree.
         progress: show a bar with the distance to the goal (without tqdm a line, in terminals).
-        checkpoint: a file in which the search saves itself, every ``checkpoint_seconds`` and at its end. If it exists
-            the search continues from it, with the bits of a search that was never interrupted, and ``rng`` is not used.
-            ``max_nodes``, ``max_iterations`` and ``max_steps`` may have grown since; a search that ended at
+        checkpoint: a file in which the search is saved every ``checkpoint_seconds`` and at its end.
+            If the file exists, the search continues from it; the result is bitwise identical to
+            that of an uninterrupted search, and ``rng`` is not used. ``max_nodes``,
+            ``max_iterations`` and ``max_steps`` may be larger than before; a search that ended at
             ``max_nodes`` ended within an iteration, and continues with the next one.
-        checkpoint_seconds: s.
+        checkpoint_seconds: time between two writes of the checkpoint, s.
 
     Returns:
-        The tree, with ``nodes`` configurations ``q`` ``(nodes, nq)``. ``tree.reached`` tells whether the goal was
-        found,
-        ``tree.plan()`` gives the plan. Steps that the solver cannot do are counted in ``tree.failures`` and left out.
+        The tree, with configurations ``q`` ``(nodes, nq)``. ``tree.reached`` is whether the goal
+        was found,
+        ``tree.plan()`` returns the plan. Steps that the solver cannot compute are counted in
+        ``tree.failures`` and
+        skipped.
 
     Raises:
-        TypeError, ValueError: naming the argument; also for a checkpoint that is damaged, or of another task or
-            options.
+        TypeError, ValueError: if an argument is invalid, or the checkpoint is damaged or belongs to
+            another task or other options; the message names the argument.
     """
     instance("task", task, Task)
     instance("options", options, RRTOptions, or_none=True)

@@ -49,23 +49,25 @@ class LocalModel(NamedTuple):
 class Tree:
     """Nodes of a search through contact, stored as arrays.
 
-    Each node carries the smoothed linear model at its own configuration with the robot commanded to
-    stay (CQDC eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in
-    metres (rotations times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
+    Each node has the smoothed linear model at its configuration, with the robot commanded to stay
+    (CQDC eq. 44): ``q+ = c + B du``. Distances to a subgoal are those of the object, in metres
+    (rotations multiplied by ``length``), in the local Mahalanobis metric: ``|x - c|`` weighted with
     ``(B_u B_u' + gamma I)^-1`` (CQDC eq. 47, without the factor 1/2, as in the authors' code).
 
     Attributes:
-        task, options: what was planned, and how.
-        count: nodes so far.
-        first: index of the root of the tree that grows now: 0, or after restarts that of the last one.
+        task, options: the task, and the settings of the search.
+        count: number of nodes.
+        first: index of the root of the current tree: 0, or the root after the last restart.
         goal_node: index of the first node within the task's tolerances of the goal, or None.
-        steps: simulator steps taken, edges that were not kept included.
-        linearizations: smoothed steps with derivative: one a node, and one for every grasp tried in vain.
-        failures: simulator steps that the solver gave up; the iteration goes on without them.
-        records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance
-            (m, rotation scaled), position error (m) and rotation error (rad) of the node nearest to
-            the goal.
-        seconds: time spent growing.
+        steps: number of simulator steps, including those of discarded edges.
+        linearizations: number of smoothed steps with derivatives: one per node, and one per failed
+            grasp.
+        failures: number of simulator steps that the solver could not compute; the iteration
+            continues without them.
+        records: structured array, one row per iteration: nodes, steps and regrasps so far, and
+            distance (m, rotation scaled), position error (m) and rotation error (rad) of the node
+            nearest to the goal.
+        seconds: time spent on the search, s.
     """
 
     def __init__(self, task: Task, options: RRTOptions) -> None:
@@ -126,10 +128,10 @@ class Tree:
         Args:
             q: ``(nq,)`` configuration.
             parent: index of the parent, -1 for the root.
-            kind: how it was reached.
+            kind: how the node was reached.
             inputs: ``(steps, nu)`` commands of the edge, None for a regrasp.
             trajectory: ``(steps, nq)`` configurations after each of them.
-            local: its local model, where it is known already.
+            local: its local model, if it is known already.
 
         Returns:
             Index of the node.
@@ -206,7 +208,7 @@ class Tree:
         return found.B, found.q_next, penetration(model, q)
 
     def distances(self, subgoal: Target) -> Array:
-        """Distances ``(count,)`` of all nodes to a subgoal: Mahalanobis distances of the local models (CQDC eq. 47), or those
+        """Distances ``(count,)`` of all nodes to a subgoal, in the local Mahalanobis metric or that
         of ``options.metric``.
 
         Args:
@@ -225,7 +227,8 @@ class Tree:
         return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Target) -> int:
-        """Index of the node nearest to a subgoal in the local metric (CQDC eq. 50), of the tree that grows now.
+        """Index of the node of the current tree nearest to a subgoal in the local metric (CQDC eq.
+        50).
 
         Args:
             subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
@@ -238,7 +241,8 @@ class Tree:
 
     @property
     def nearest_to_goal(self) -> int:
-        """The node of the current tree that is nearest to the goal; ``best_node`` is that of all trees."""
+        """The node of the current tree that is nearest to the goal; ``best_node`` is the nearest
+        one of all trees."""
         return self._nearest(self._distance[self.first : self.count])
 
     def _nearest(self, distances: Array) -> int:
@@ -250,7 +254,7 @@ class Tree:
         return self.first + int((distances * (1 + self._stuck[self.first : self.count])).argmin())
 
     def mark_stuck(self, *nodes: int) -> None:
-        """Record that no push helped at a node and that the robot cannot let go of the object there.
+        """Record that no push helped at a node and that the robot cannot release the object there.
 
         Args:
             *nodes: indices of nodes.
@@ -259,7 +263,7 @@ class Tree:
             self._stuck[node] += 1
 
     def object_distance(self, q: Array, subgoal: Target) -> float:
-        """Distance, m, of the object to a subgoal; rotations count times ``length``.
+        """Distance of the object to a subgoal, m; rotations are multiplied by ``length``.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -269,7 +273,8 @@ class Tree:
         return math.sqrt(e @ e)
 
     def object_distances(self, subgoal: Target) -> Array:
-        """Distances ``(count - first,)``, m, of :meth:`object_distance`, of the nodes of the tree that grows now.
+        """Distances ``(count - first,)`` as in :meth:`object_distance` of the nodes of the current
+        tree, m.
 
         Args:
             subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
@@ -278,14 +283,14 @@ class Tree:
         return np.asarray(np.linalg.norm(e * self._scale_column, axis=0))
 
     def grasps_tried(self) -> Array:
-        """How many changes of grasp began at each node of the tree that grows now, or failed to."""
+        """Number of regrasps that began, or failed, at each node of the current tree."""
         own = slice(self.first, self.count)
         parents = self._parent[own][self._kind[own] == EdgeKind.REGRASP]
         begun = np.bincount(parents - self.first, minlength=self.count - self.first)
         return np.asarray(begun + self._stuck[own], dtype=np.float64)
 
     def stuck(self, node: int) -> int:
-        """How often :meth:`mark_stuck` named a node.
+        """Number of calls of :meth:`mark_stuck` for a node.
 
         Args:
             node: index of the node, from 0.
@@ -308,7 +313,8 @@ class Tree:
         )
 
     def target(self, q: Array, subgoal: Target) -> Array:
-        """Displacement ``(n,)`` of the object to a subgoal, m; rotations are scaled by ``length``.
+        """Displacement ``(n,)`` of the object to a subgoal, m; rotations are multiplied by
+        ``length``.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -317,7 +323,7 @@ class Tree:
         return np.asarray(way_to(self.task.space, subgoal, q) * self.scale)
 
     def steering(self, q: Array, local: LocalModel, subgoal: Target) -> tuple[Array, Array]:
-        """``B`` and its inverse for the coordinates that count at a configuration.
+        """``B`` and its inverse for the coordinates with a goal.
 
         If the goal leaves the rotation about an axis free, that rotation is left out.
 
@@ -356,14 +362,13 @@ class Tree:
 
     @property
     def errors(self) -> Array:
-        """Position (m) and rotation error (rad) of every node to the goal ``(count, 2)``."""
+        """Position (m) and rotation errors (rad) of every node from the goal, ``(count, 2)``."""
         return self._errors[: self.count]
 
     @property
     def distance(self) -> Array:
-        """Distance of every node's object pose to the goal ``(count,)``, m, rotation times
-        ``task.length``.
-        """
+        """Distance of every node's object pose to the goal ``(count,)``, m; rotations are
+        multiplied by ``task.length``."""
         return self._distance[: self.count]
 
     @property
@@ -373,7 +378,7 @@ class Tree:
 
     @property
     def regrasp_count(self) -> int:
-        """Edges by contact sampling in the tree."""
+        """Number of edges that are regrasps."""
         return int(np.count_nonzero(self.kind == EdgeKind.REGRASP))
 
     def inputs(self, node: int) -> Array | None:
@@ -416,7 +421,7 @@ class Tree:
         """The plan from the start to a node.
 
         Args:
-            node: its index; None: the goal's.
+            node: index of the node; None: the goal node.
 
         Raises:
             ValueError: if the goal was not reached and no node is given.
@@ -437,16 +442,17 @@ class Tree:
         return plan_along(self.task, self.options, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tree to one ``.npz`` file, to be read by :meth:`load`.
+        """Write the tree to one ``.npz`` file, which :meth:`load` reads.
 
         Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``fingerprint``,
-        ``options``, ``count``, ``goal_node``, ``counters`` and ``state``; one row a node in ``q``,
-        ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``, ``distance``,
-        ``stuck``, and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
-        inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
+        ``options``, ``count``, ``goal_node``, ``counters`` and ``state``; one row per node in
+        ``q``, ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``,
+        ``distance``, ``stuck``, and one column in ``next`` and ``whiten``; ``edge_steps`` (count),
+        -1 for an edge without inputs, and the edges one after the other in ``inputs`` and
+        ``trajectory``; ``records``.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -454,11 +460,11 @@ class Tree:
         self.keep(path_of("path", path))
 
     def keep(self, path: str | os.PathLike[str], **state: Any) -> None:
-        """:meth:`save` with what else a search has to know to go on.
+        """Write the tree as :meth:`save`, with the state that a search needs to continue.
 
         Args:
-            path: of the file.
-            **state: what else a search has to know to go on.
+            path: path of the file.
+            **state: other state of the search.
         """
         content = TreeContent(
             {name: self._rows(name, self.count) for name in NODES + COLUMNS},
@@ -474,18 +480,18 @@ class Tree:
     def load(
         cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None = None
     ) -> Tree:
-        """Read a tree that :meth:`save` or a checkpoint of :func:`qdsim.planning.rrt` wrote.
+        """Read a tree written by :meth:`save` or by a checkpoint of :func:`qdsim.planning.rrt`.
 
         Args:
-            path: the file.
-            task: the tree's task; files do not hold models.
-            options: the search's options; needed where they hold a smoothing scheme.
+            path: path of the file.
+            task: the tree's task; files do not contain models.
+            options: the search's options; required if they contain a smoothing scheme.
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if it is not a tree, is damaged, or belongs to another task or other options. The whole
-                description of the model is compared; of files of version 1 masses, sizes, frictions, stiffnesses and
-                gravity only, with a warning.
+            ValueError: if it is not a tree, is damaged, or belongs to another task or other
+                options. The whole description of the model is compared; for files of version 1 only
+                masses, sizes, friction, stiffness and gravity, with a warning.
         """
         instance("task", task, Task)
         instance("options", options, RRTOptions, or_none=True)
@@ -495,10 +501,10 @@ class Tree:
     def kept(
         cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None
     ) -> tuple[Tree, dict[str, Any]]:
-        """A tree that :meth:`keep` wrote, and the state it was given; errors as of :meth:`load`.
+        """A tree written by :meth:`keep`, and its state; errors as for :meth:`load`.
 
         Args:
-            path: of the file.
+            path: path of the file.
             task: of the search.
             options: of the search; None: those of the file.
         """

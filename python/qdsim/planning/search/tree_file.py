@@ -1,4 +1,4 @@
-"""Trees in files: what a search has done so far, so that it can go on where it was."""
+"""Trees in files, so that a search can continue."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _COLUMN_NAMES = RECORD.names or ()
 
 
 class TreeContent(NamedTuple):
-    """What a search has found so far."""
+    """The content of a tree file."""
 
     nodes: dict[str, NDArray[Any]]  # NODES and COLUMNS
     inputs: list[Array | None]  # (steps, nu) of the edge to each node
@@ -89,7 +89,7 @@ def _joined(parts: list[Array | None], width: int) -> Array:
 
 
 def option_values(options: RRTOptions) -> dict[str, Any]:
-    """The options' fields by name, as JSON takes them; a smoothing scheme as it prints."""
+    """The options' fields by name, as JSON values; a smoothing scheme as text."""
     values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
     return {
         k: v if isinstance(v, (str, int, float, type(None))) else repr(v) for k, v in values.items()
@@ -99,7 +99,7 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
 def content_of(
     archive: Archive, path: str | os.PathLike[str], task: Task, given: RRTOptions | None
 ) -> tuple[RRTOptions, TreeContent, dict[str, Any]]:
-    """Options, tree and state of an open file; raises where it does not fit the task or the options given."""
+    """Options, tree and state of an open file; raises if it does not fit the given task or options."""
     header = archive.header
     if header["fingerprint"] != fingerprint(task, archive.version):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
