@@ -1,1 +1,1 @@
-"""Roadmaps through contact: built once, asked for any goal."""
+"""Roadmaps through contact: built once, queried for any goal."""

@@ -1,4 +1,4 @@
-"""How many queries a roadmap answers."""
+"""The share of random queries that a roadmap answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Z = statistics.NormalDist().inv_cdf(0.975)
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Coverage:
-    """Answers of a roadmap to random queries.
+    """Results of random queries of a roadmap.
 
     Attributes:
         starts, goals: ``(n, nq)`` of the queries.

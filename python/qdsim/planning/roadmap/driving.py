@@ -1,4 +1,4 @@
-"""Legs in a plant: in closed loop, from where the object is measured."""
+"""Legs on a plant, in closed loop from the measured pose of the object."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MISSES = 2
 
 
 class Driven(Legs):
-    """Makes legs by turning the object of a plant; those that do not arrive have moved it, too.
+    """Makes legs by turning the object of a plant; unsuccessful legs also move it.
 
     Args:
         task, options: of the roadmap.
-        plant: is moved.
+        plant: the simulator or robot.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, plant: World) -> None:

@@ -1,4 +1,5 @@
-"""Edges of a roadmap: found, and tried from disturbed starts. One work item holds the edges out of one node."""
+"""Edges of a roadmap: found by searches, and repeated from disturbed starts. One work item is all
+edges out of a node."""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ class Edges:
 
     Attributes:
         source, target: ``(n,)`` nodes.
-        tries, arrived: ``(n,)`` disturbed starts, and how many of them arrived.
-        radius: ``(n,)`` distance of the starts up to which all arrived, in tolerances; 0: only the node's own pose.
+        tries, arrived: ``(n,)`` number of disturbed starts, and how many of them arrived.
+        radius: ``(n,)`` distance of the starts up to which all arrived, in tolerances; 0: only the
+            node's own pose.
         segments, steps: ``(n,)`` segments of each edge, and steps of each segment.
-        inputs, configurations: of all segments one after the other, ``(sum, nu)`` and ``(sum + segments, nq)``.
+        inputs, configurations: of all segments one after the other, ``(sum, nu)`` and ``(sum +
+            segments, nq)``.
     """
 
     def __init__(self, arrays: Result) -> None:
@@ -52,16 +55,16 @@ class Edges:
 
     @property
     def success(self) -> Array:
-        """``(n,)`` probability that an edge arrives, by Laplace's rule of succession."""
+        """``(n,)`` probability that an edge arrives, estimated by Laplace's rule of succession."""
         return (self.arrived + 1.0) / (self.tries + 2.0)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What the edges are made of."""
+        """The edges as arrays by name."""
         names = (*ROWS, "segments", "steps", "inputs", "configurations")
         return {name: getattr(self, name) for name in names}
 
     def leg(self, edge: int) -> Leg:
-        """The commands of an edge, as they were found."""
+        """The original commands of an edge."""
         return Leg(
             tuple(
                 self._segment(segment)
@@ -70,7 +73,7 @@ class Edges:
         )
 
     def grasps(self) -> Array:
-        """``(n, nq)`` where the robot begins to push in each segment."""
+        """``(n, nq)`` configurations in which the robot begins to push in each segment."""
         first = self._input[:-1] + np.arange(len(self.steps))
         return np.asarray(self.configurations[first[self.steps > 0]])
 
@@ -86,12 +89,12 @@ class Edges:
 def find_edges(
     task: Task, options: RoadmapOptions, nodes: Array, source: int, targets: list[int], seed: int
 ) -> Result:
-    """Look for an edge from a node to each of some others: the arrays of :class:`Edges`.
+    """Search for an edge from a node to each of some others; return the arrays of :class:`Edges`.
 
     Args:
         task, options: of the roadmap.
         nodes: ``(n, nq)``.
-        source, targets: nodes.
+        source, targets: indices of nodes.
         seed: of this work item.
     """
     legs, rng = Legs(task, options), np.random.default_rng(seed)

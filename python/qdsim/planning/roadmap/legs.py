@@ -1,4 +1,4 @@
-"""Legs: the object from where it is to a pose near by, by an edge's own commands or by a search."""
+"""Legs: motions of the object to a pose nearby, by an edge's own commands or by a search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RECOVERY, _OUT = 0.02, 40
 
 
 class Leg(NamedTuple):
-    """A way of the object: segments, the first of which begins at the leg's start."""
+    """A motion of the object: segments, the first of which begins at the leg's start."""
 
     segments: tuple[Segment, ...]
 
@@ -44,7 +44,7 @@ class Leg(NamedTuple):
 
 
 def joined(legs: list[Leg]) -> tuple[Segment, ...]:
-    """The segments of legs that follow each other; where a grasp goes on, one segment does."""
+    """The segments of consecutive legs; two segments with the same grasp become one."""
     segments: list[Segment] = []
     for leg in legs:
         for segment in leg.segments:
@@ -61,11 +61,11 @@ def joined(legs: list[Leg]) -> tuple[Segment, ...]:
 
 
 class Recorded:
-    """The model as a turn moves it, step by step.
+    """The model moved step by step by a turn, with a record.
 
     Args:
-        task: whose model and options count.
-        q: ``(nq,)`` where it begins.
+        task: its model and options are used.
+        q: ``(nq,)`` start.
     """
 
     def __init__(self, task: Task, q: Array) -> None:
@@ -75,7 +75,7 @@ class Recorded:
 
     @property
     def q(self) -> Array:
-        """``(nq,)`` where everything is."""
+        """``(nq,)`` the configuration."""
         return self._configurations[-1]
 
     @property
@@ -84,7 +84,7 @@ class Recorded:
         return False
 
     def move(self, u: Array) -> None:
-        """A control period with a command ``(nu,)`` at its end."""
+        """Move for a control period to a command ``(nu,)`` at its end."""
         self._configurations.append(self._after(u))
         self._inputs.append(u)
 
@@ -92,7 +92,7 @@ class Recorded:
         return np.asarray(step(self.task.model, self.q, u, self.task.options).q_next)
 
     def leg(self, nearest: bool = False) -> Leg:
-        """All that was done; or up to where the object was nearest to the task's goal."""
+        """The whole record as a leg, or up to where the object was nearest to the goal of the task."""
         count = len(self._inputs)
         if nearest:
             count = int(np.argmin([self.task.off(q) for q in self._configurations]))
@@ -107,9 +107,9 @@ class Legs:
     """Makes legs of a task.
 
     Args:
-        task: whose model, tolerances and sampler count; its goal does not.
+        task: its model, tolerances and sampler are used; its goal is not.
         options: of the roadmap.
-        grasps: ``(n, nq)`` that searches are to try first.
+        grasps: ``(n, nq)`` grasps that searches try first.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, grasps: Array | None = None) -> None:
@@ -138,13 +138,14 @@ class Legs:
         region: GoalRegion | None = None,
         leave: bool = True,
     ) -> Leg | None:
-        """A leg that ends within the task's tolerances of a pose, by a search or a turn; None if there is none.
+        """A leg that ends within the task's tolerances of a pose, by a search or a turn; None if
+        there is none.
 
         Args:
-            q: ``(nq,)`` where object and robot are.
-            pose: ``(nq,)``, of which the object's entries matter.
+            q: ``(nq,)`` configuration of object and robot.
+            pose: ``(nq,)``; only the object's entries matter.
             seed: of the search.
-            region: which poses around it count, too.
+            region: poses around it that also count.
             leave: whether turns end with the robot away from the object.
         """
         if self.turns:
@@ -172,8 +173,8 @@ class Legs:
         return leg if valid and task.reached(leg.end) else None
 
     def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
-        """A leg along an edge: by its commands, and where these end too far from the pose, by a search from there or
-        from here."""
+        """A leg along an edge by its commands, completed by a search if these end too far from the
+        pose."""
         again = self._again(q, edge)
         if again is None:
             return self.connect(q, pose, seed)

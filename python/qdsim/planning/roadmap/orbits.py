@@ -1,4 +1,5 @@
-"""Nodes and edges that differ by a symmetry of the object alone: the robot's motion is the same for all of them."""
+"""Nodes and edges that differ only by a symmetry of the object: the robot's motion is the same for
+all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ __all__ = ["copied", "orbits"]
 
 
 def orbits(task: Task, poses: Array, group: Array) -> Array:
-    """All that symmetries ``(n, 3, 3)`` make of poses ``(m, nq)``: ``(m n, nq)``, each pose followed by its own."""
+    """All symmetric copies of poses ``(m, nq)`` under symmetries ``(n, 3, 3)``: ``(m n, nq)``, each
+    pose followed by its own."""
     if len(group) == 1:
         return poses
     made = [turned_object(task.space, poses, R) for R in group]
@@ -22,10 +24,10 @@ def orbits(task: Task, poses: Array, group: Array) -> Array:
 
 
 def copied(task: Task, edges: Edges, group: Array) -> Edges:
-    """Edges out of poses as they were drawn, and what each symmetry makes of them.
+    """Edges out of poses, and their copies under each symmetry.
 
     Args:
-        task: whose object is turned.
+        task: its object is turned.
         edges: between nodes of :func:`orbits`.
         group: ``(n, 3, 3)`` symmetries.
     """

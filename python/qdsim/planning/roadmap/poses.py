@@ -1,4 +1,4 @@
-"""Where an object may rest, how far such poses are from each other, and where the robot waits meanwhile."""
+"""Resting poses of an object, distances between them, and positions of the waiting robot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _TRIES = 20
 
 
 def distances(task: Task, poses: Array, target: Target) -> Array:
-    """Distances ``(n,)`` of poses ``(n, nq)`` from another one or a goal, m; rotations count by the task's length."""
+    """Distances ``(n,)`` of poses ``(n, nq)`` from another one or a goal, m; rotations are
+    multiplied by the task's length."""
     difference = way_to(task.space, target, poses.T)
     return np.asarray(np.linalg.norm(task.space.scale(task.length)[:, None] * difference, axis=0))
 
@@ -33,21 +34,22 @@ def nearest(task: Task, poses: Array, target: Target, count: int) -> tuple[list[
 
 
 def away(task: Task, q: Array, pose: Array) -> float:
-    """How far the object is from a pose, in tolerances of the task: at most 1 counts as there."""
+    """Distance of the object from a pose, in tolerances of the task; at most 1 counts as arrived."""
     return task.in_tolerances(task.space.errors(q, pose))
 
 
 def resting(task: Task, q: Array) -> Array | None:
-    """``q`` with the object where it comes to rest by itself; None where it falls out of the scene."""
+    """``q`` with the object where it comes to rest by itself; None if it falls out of the scene."""
     if is_stable(task.model, q, task.object, task.options):
         return q
     return landing(task.model, q, task.object, task.options)
 
 
 def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
-    """``q`` with the robot as at the task's start, or where that is not free in a grasp; None if there is none.
+    """``q`` with the robot as at the task's start, or in a grasp if that is not free; None if there
+    is none.
 
-    Without a sampler of grasps the robot's springs give way to the object at the task's start.
+    Without a sampler of grasps, the robot's springs yield to the object at the task's start.
     """
     here = np.array(q)
     own = robot_q(task.model)
@@ -64,7 +66,7 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
 
 
 def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
-    """A resting pose from the task's box with the robot parked ``(nq,)``; None where there seems to be none."""
+    """A resting pose from the task's box with the robot parked ``(nq,)``; None if none was found."""
     for _ in range(_TRIES):
         share = rng.random(task.space.size)
         drawn = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
@@ -76,16 +78,17 @@ def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
 
 
 def draw_poses(task: Task, count: int, rng: np.random.Generator) -> Array:
-    """As many resting poses ``(n, nq)``, or those that were found."""
+    """The given number of resting poses ``(n, nq)``, or those that were found."""
     drawn = [draw_pose(task, rng) for _ in range(count)]
     return np.array([q for q in drawn if q is not None]).reshape(-1, task.model.nq)
 
 
 def spread_out(task: Task, count: int, rng: np.random.Generator) -> Array:
-    """The task's start if it rests there, and poses that are far from each other ``(n, nq)``.
+    """The task's start if the object rests there, and poses that are far from each other, ``(n,
+    nq)``.
 
-    Each is the one of the candidates that is farthest from those before (Gonzalez 1985, "Clustering to minimize the
-    maximum intercluster distance").
+    Each is the candidate that is farthest from the poses before it (Gonzalez 1985, "Clustering to
+    minimize the maximum intercluster distance").
     """
     drawn = draw_poses(task, _CANDIDATES * count, rng)
     if is_stable(task.model, task.start, task.object, task.options):

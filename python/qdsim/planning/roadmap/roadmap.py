@@ -1,9 +1,10 @@
-"""Roadmaps: resting poses of an object, joined by edges that were tried, and plans along them.
+"""Roadmaps: resting poses of an object, joined by tested edges, and plans along them.
 
-Kavraki, Svestka, Latombe and Overmars 1996, "Probabilistic roadmaps for path planning in high-dimensional
-configuration spaces", on the object's resting poses, where the robot may change its grasp (Simeon, Laumond, Cortes and
-Sahbani 2004, "Manipulation planning with probabilistic roadmaps"). An edge is a connection found by a search through
-contact; it carries the share of disturbed starts from which it arrived.
+Kavraki, Svestka, Latombe and Overmars 1996, "Probabilistic roadmaps for path planning in
+high-dimensional configuration spaces", on the object's resting poses, where the robot may regrasp
+(Simeon, Laumond, Cortes and Sahbani 2004, "Manipulation planning with probabilistic roadmaps"). An
+edge is a motion found by a search through contact, with the share of disturbed starts from which it
+arrived.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ FORMAT = Format("qdsim-roadmap", 1, "a roadmap of qdsim")
 
 
 class NotCoveredError(RuntimeError):
-    """A roadmap has no plan for a query; the message says how far it got.
+    """A roadmap has no plan for a query; the message gives the remaining distance.
 
     Attributes:
-        q: ``(nq,)`` where the last leg that arrived ended.
+        q: ``(nq,)`` end of the last successful leg.
     """
 
     def __init__(self, said: str, q: Array) -> None:
@@ -70,8 +71,8 @@ class RoadmapPlan(Plan):
     """A plan along a roadmap.
 
     Attributes:
-        nodes: of the roadmap that it passes.
-        success: product of the probabilities of the edges that it took.
+        nodes: nodes of the roadmap on its path.
+        success: product of the success probabilities of its edges.
     """
 
     nodes: tuple[int, ...] = ()
@@ -82,10 +83,10 @@ class Roadmap:
     """Resting poses of an object, connected by tested motions; :func:`roadmap` makes one.
 
     Attributes:
-        task: its goal does not count.
+        task: the task; its goal is not used.
         options: how the roadmap was built.
         nodes: ``(n, nq)`` resting poses of the object, with the robot out of the way or in a grasp.
-        edges: from node to node, with commands and success.
+        edges: between nodes, with commands and success rates.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, nodes: Array, edges: Edges) -> None:
@@ -99,16 +100,16 @@ class Roadmap:
 
     @property
     def radius(self) -> Array:
-        """``(n,)`` distance from each node, in tolerances of the task, up to which every tried start of its best edge
-        arrived; 0 where there is none."""
+        """``(n,)`` distance from each node up to which every tested start of its best edge arrived,
+        in tolerances; 0 for none."""
         found = np.zeros(len(self.nodes))
         np.maximum.at(found, self.edges.source, self.edges.radius)
         return found
 
     @property
     def reach(self) -> float:
-        """m, rotations times the task's length: the longest edge, and the farthest that a query may be from the
-        nodes."""
+        """The longest edge, which is also the largest distance of a query from the nodes, m;
+        rotations times the task's length."""
         if self.edges.count == 0:
             return 0.0
         a, b = self.nodes[self.edges.source], self.nodes[self.edges.target]
@@ -119,19 +120,21 @@ class Roadmap:
     # ---------------------------------------------------------------- queries
 
     def query(self, start: ArrayLike, goal: ArrayLike, *, seed: int = 0) -> RoadmapPlan:
-        """Find a plan along the likeliest way.
+        """Find a plan along the path with the highest success probability.
 
-        A graph search gives the way; its edges are stepped again from where the object really is, and a search joins
-        its ends with the start and the goal. Where a leg fails another way is taken from there.
+        A graph search gives the path. Its edges are replayed from the actual pose of the object,
+        and searches connect its ends with start and goal. If a leg fails, another path is taken
+        from there.
 
         Args:
-            start: ``(nq,)`` where robot and object are, e.g. as measured.
-            goal: ``(nq,)`` of which the object's entries matter; around it the task's ``goal_region`` counts, too.
+            start: ``(nq,)`` configuration of robot and object, for example as measured.
+            goal: ``(nq,)``; only the object's entries matter. The task's ``goal_region`` around it
+                also counts.
             seed: of the searches, >= 0.
 
         Raises:
             NotCoveredError: if no plan was found.
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         nq = self.task.model.nq
         begin = np.asarray(self.task.model.normalize(vector("start", start, nq)))
@@ -152,20 +155,22 @@ class Roadmap:
         return instance("plan", made.with_forces(self.task.model), RoadmapPlan)
 
     def drive(self, plant: World, goal: ArrayLike, *, seed: int = 0) -> RoadmapPlan:
-        """Take the object of a plant to a goal along the likeliest way, each leg in closed loop.
+        """Move the object of a plant to a goal along the path with the highest success probability,
+        each leg in closed loop.
 
-        For objects that are turned in a hand. Where a leg does not arrive the way goes on from where the object is.
+        For objects that are turned in a hand. After a leg that does not arrive, a path is taken
+        from the present pose.
 
         Args:
-            plant: at rest; it is moved.
+            plant: the simulator or robot, at rest; it is moved.
             goal, seed: as for :meth:`query`.
 
         Returns:
-            What was commanded and measured, every control period.
+            Commands and measurements of every control period.
 
         Raises:
             NotCoveredError: if the goal was not reached, or the object was lost.
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         maker = self._driven(plant)
         end = vector("goal", goal, self.task.model.nq)
@@ -206,10 +211,11 @@ class Roadmap:
         return Roadmap(self.task, self.options, self.nodes, edges)
 
     def coverage(self, count: int = 100, seed: int = 0) -> Coverage:
-        """Ask for random plans, from resting poses in the task's box to others, and count those that are found.
+        """Measure the share of random queries between resting poses in the task's box that are
+        answered by a plan.
 
         Args:
-            count: queries, >= 1.
+            count: number of queries, >= 1.
             seed: of the queries, >= 0.
         """
         integer("count", count, least=1)
@@ -244,11 +250,13 @@ class Roadmap:
         folder: str | Path | None = None,
         progress: bool = False,
     ) -> Roadmap:
-        """The roadmap with nodes at goals that it does not cover, and edges to and from their neighbours.
+        """The roadmap with new nodes at goals that it does not cover, and edges to and from their
+        neighbours.
 
         Args:
-            goals: ``(n, nq)`` of which the object's entries matter. A goal at which the object does not rest becomes
-                a node where it would come to rest; those that have no such pose are left out.
+            goals: ``(n, nq)``; only the object's entries matter. If the object does not rest at a
+                goal, the node is the pose where it comes to rest; without such a pose the goal is
+                left out.
             seed, executor, folder, progress: as for :func:`roadmap`.
         """
         rows = reals("goals", goals, (-1, self.task.model.nq))
@@ -276,15 +284,15 @@ class Roadmap:
     # ---------------------------------------------------------------- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the roadmap to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
+        """Write the roadmap to one ``.npz`` file (no pickles inside), which :meth:`load` reads.
 
-        Entries: ``header``, a JSON text with ``format``, ``version``, ``fingerprint`` of task and model, and
-        ``options``; ``nodes`` (n, nq); one row an edge in ``source``, ``target``, ``tries``, ``arrived``, ``radius``
-        and ``segments``; ``steps`` of each segment, and its commands in ``inputs`` (sum of steps, nu) and
-        ``configurations`` (sum of steps + 1, nq).
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``fingerprint`` of task and
+        model, and ``options``; ``nodes`` (n, nq); one row per edge in ``source``, ``target``,
+        ``tries``, ``arrived``, ``radius`` and ``segments``; ``steps`` of each segment, and its
+        commands in ``inputs`` (sum of steps, nu) and ``configurations`` (sum of steps + 1, nq).
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -301,16 +309,17 @@ class Roadmap:
     def load(
         cls, path: str | os.PathLike[str], task: Task, *, search: RRTOptions | None = None
     ) -> Roadmap:
-        """Read a roadmap that :meth:`save` wrote.
+        """Read a roadmap written by :meth:`save`.
 
         Args:
-            path: the file.
-            task: that the roadmap was made for; its goal does not count.
-            search: ``RoadmapOptions.search`` of the roadmap, which files do not hold.
+            path: path of the file.
+            task: the task of the roadmap; its goal is not used.
+            search: ``RoadmapOptions.search`` of the roadmap, which files do not contain.
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if it is no roadmap, damaged, or of another model or task; the message names the file.
+            ValueError: if it is not a roadmap, is damaged, or belongs to another model or task; the
+                message names the file.
         """
         instance("task", task, Task)
         instance("search", search, RRTOptions, or_none=True)
@@ -343,22 +352,27 @@ def roadmap(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> Roadmap:
-    """Build a roadmap between resting poses of a task's object, after Kavraki et al. 1996 (probabilistic roadmaps).
+    """Build a roadmap between resting poses of a task's object, after Kavraki et al. 1996
+    (probabilistic roadmaps).
 
-    Seeds belong to nodes: the roadmap has the same bits on one thread, on processes and on a cluster.
+    Seeds belong to nodes: the roadmap is bitwise identical on one thread, on processes and on a
+    cluster.
 
     Args:
-        task: whose object is moved; its goal does not count.
-        options: how; None: the defaults.
-        nodes: ``(n, nq)`` poses of the object to begin with in place of ``options.nodes`` random ones.
+        task: the task; its goal is not used.
+        options: settings; None: the defaults.
+        nodes: ``(n, nq)`` poses of the object to begin with, in place of ``options.nodes`` random
+            ones.
         seed: of poses and searches, >= 0.
-        executor: of `concurrent.futures`, or a function that makes one (see :func:`qdsim.parallel.run`).
-        folder: where finished nodes are kept and taken from, so that nothing is lost at Ctrl-C.
+        executor: an executor of `concurrent.futures`, or a function that makes one (see
+            :func:`qdsim.parallel.run`).
+        folder: folder in which finished nodes are saved and from which they are read, so that
+            nothing is lost at Ctrl-C.
         progress: show a bar.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
-        WorkError: if a worker failed; what the others found is in the folder.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        WorkError: if a worker failed; the results of the others are in the folder.
     """
     instance("task", task, Task)
     chosen = instance("options", options, RoadmapOptions, or_none=True) or RoadmapOptions()

@@ -1,4 +1,4 @@
-"""What a roadmap may be told."""
+"""Options of roadmaps."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ class RoadmapOptions:
     """Settings of :func:`qdsim.planning.roadmap`.
 
     Attributes:
-        nodes: resting poses of the object that the roadmap begins with, drawn from the task's box.
-        neighbours: nearest nodes that each node is joined with, and that queries begin and end at.
-        trials: disturbed starts from which each edge is tried.
-        radius: how far these starts are from the edge's node at most, and how far from a node an edge may end;
-            in tolerances of the task, >= 1.
-        attempts: connections that a query may see fail before it gives up.
-        search: of one connection; None: the task's planner with at most 200 nodes and 4000 steps.
+        nodes: number of resting poses of the object at the beginning, drawn from the task's box.
+        neighbours: number of nearest nodes with which each node, and each end of a query, is
+            joined.
+        trials: number of disturbed starts of each edge.
+        radius: largest distance of these starts from the edge's node, and of an edge's end from its
+            node, in tolerances of the task, >= 1.
+        attempts: number of failed connections after which a query gives up.
+        search: settings of one connection; None: the task's planner with at most 200 nodes and 4000
+            steps.
     """
 
     nodes: int = 24

@@ -1,4 +1,5 @@
-"""The likeliest way through a graph (Dijkstra 1959, "A note on two problems in connexion with graphs")."""
+"""The cheapest path through a graph (Dijkstra 1959, "A note on two problems in connexion with
+graphs")."""
 
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ def cheapest(
     ways: Sequence[Sequence[tuple[int, float, int]]],
     exits: Mapping[int, float],
 ) -> list[tuple[int, int]] | None:
-    """The cheapest way from an entry to an exit.
+    """The cheapest path from an entry to an exit.
 
     Args:
-        entries: cost of getting to a node from outside.
-        ways: of each node, where its edges lead to, their costs >= 0 and their numbers.
-        exits: cost of getting from a node to the goal.
+        entries: cost of reaching a node from outside.
+        ways: for each node, the targets of its edges, their costs >= 0 and their numbers.
+        exits: cost of reaching the goal from a node.
 
     Returns:
-        Nodes, each with the number of the edge that leads to it (-1 for the first); None if there is no way.
+        Nodes, each with the number of the edge that leads to it (-1 for the first); None if there
+        is no path.
     """
     best = dict(entries)
     before: dict[int, tuple[int, int]] = {}

@@ -1,9 +1,10 @@
-"""Turning an object in a hand to a pose where it rests, and letting go of it there.
+"""Turning an object in a hand to a resting pose, and releasing it there.
 
-Fingers that go home from where they are take the object along. They let go in three steps: springs come to where
-their joints are, so that nothing presses; the fingers leave along the normals of what is near, all at once, until they
-are clear of the object by its length or can go no further; and they come to where the robot starts by the way on which
-they would leave the object from there, backwards.
+Fingers that return to their start directly would drag the object along. They release it in three
+steps. First the springs are relaxed, so that nothing presses. Then the fingers leave along the
+normals of near contacts, all at once, until they are one length of the object away or can move no
+farther. Finally they return to the robot's start, and approach it on the reverse of the path on
+which they would leave the object from there.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _STUCK = 1e-3
 
 
 class Moved(Protocol):
-    """What is moved: the model or a plant."""
+    """The model or a plant."""
 
     @property
     def q(self) -> Array:
@@ -58,18 +59,19 @@ class Moved(Protocol):
 
 
 def by_turns(task: Task) -> bool:
-    """Whether objects are turned between fingers by iMPC: they lie in a hand, and nothing draws grasps of them."""
+    """Whether iMPC turns objects between fingers: they lie in a hand, and there is no sampler of
+    grasps."""
     return task.sampler is None and in_space(task)
 
 
 def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
-    """Commands (nu,), one a control period, that bring the object to the task's goal.
+    """Commands (nu,), one per control period, that bring the object to the task's goal.
 
     Args:
-        task: to the goal.
-        world: moves by each command before the next one is asked for.
-        leave: whether to let go where the goal is reached, after the object was held there. Elsewhere the fingers
-            hold on: the object would fall.
+        task: the task.
+        world: moves by each command before the next one is requested.
+        leave: whether to release the object at the goal. Elsewhere the fingers keep holding it, or
+            it would fall.
     """
     loop = Mpc(task, (task.impc or dexterous(task)).replace(h=task.options.h))
     held, since, least = 0, 0, math.inf
@@ -88,7 +90,8 @@ def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
 
 
 def let_go(task: Task, world: Moved, u: Array) -> Iterator[Array]:
-    """Commands (nu,) from ``u`` on after which no finger touches the object, and the robot is at the task's start."""
+    """Commands (nu,) from ``u`` on, after which no finger touches the object and the robot is at
+    the task's start."""
     model, period = task.model, task.options.h
     for k in range(_FADE):
         u = u + (np.asarray(model.command_from(world.q)) - u) / (_FADE - k)

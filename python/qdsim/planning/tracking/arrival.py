@@ -1,4 +1,4 @@
-"""When a closed loop has arrived and holds, and when it begins again."""
+"""Decides when a closed loop has arrived at the goal and holds, and when it starts again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ PERIODS = 3
 class Arrival:
     """Decides from measurements whether an object has arrived at its goal and stays there.
 
-    It has arrived once it was within a share of the task's tolerances in three consecutive measurements and comes no
-    nearer; it has left once it is beyond a larger share of them.
+    It has arrived once it was within a share of the task's tolerances in three consecutive
+    measurements and comes no nearer; it has left once it is outside a larger share of them.
 
     Args:
         task: its goal and tolerances.
-        within, left: of the tolerances, within which it has arrived and beyond which it has left.
+        within, left: shares of the tolerances within which the object has arrived and beyond which
+            it has left.
     """
 
     def __init__(self, task: Task, within: float = WITHIN, left: float = LEFT) -> None:
@@ -32,11 +33,11 @@ class Arrival:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Return to the initial state."""
         self.arrived, self._inside, self._before = False, 0, math.inf
 
     def measure(self, q: Array) -> bool:
-        """Whether the object has arrived, and not left since, with one more measurement ``(nq,)``."""
+        """Add a measurement ``(nq,)``; return whether the object has arrived and not left since."""
         size = self._task.off(q)
         self._inside = self._inside + 1 if size <= self._within else 0
         rests = self._inside >= PERIODS and size >= self._before

@@ -1,4 +1,4 @@
-"""What trajectory optimisation minimises, over trajectories and as a quadratic model along one."""
+"""The cost of trajectory optimisation, over trajectories and as a quadratic model along one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CostModel:
         cost: the weights.
 
     Attributes:
-        reference: ``(T + 1, nq)`` where to be at every step, in place of the goal; None: the goal.
+        reference: ``(T + 1, nq)`` reference at every step, in place of the goal; None: the goal.
     """
 
     def __init__(self, task: Task, cost: TrackingCost) -> None:
@@ -36,10 +36,11 @@ class CostModel:
         self.final_robot = spread("cost.final_robot", cost.final_robot, model.nu)
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """Errors of object (..., size) and robot, the lengths that its actuators move, (..., nu) in configurations (..., nq).
+        """Errors of the object (..., size) and of the robot's lengths (..., nu) in configurations
+        (..., nq).
 
-        With respect to the goal; to the last ``n`` of the reference where there is one, for
-        trajectories (..., n, nq).
+        They are errors from the goal, or from the last ``n`` entries of the reference if there is
+        one, for trajectories (..., n, nq).
         """
         flat = q.reshape(-1, q.shape[-1])
         if self.reference is None:
@@ -52,7 +53,7 @@ class CostModel:
         return e.reshape(*lead, -1), robot.reshape(*lead, -1)
 
     def values(self, q: Array, u: Array, before: Array) -> tuple[Array, Array]:
-        """Cost and the object's part of its last term.
+        """Cost, and the object's part of its last term.
 
         Args:
             q: trajectories (..., T + 1, nq).
@@ -73,7 +74,7 @@ class CostModel:
         return total + ((moves**2) @ self.command).sum(axis=-1), final
 
     def expand(self, q: Array) -> tuple[Array, Array]:
-        """Weights (T, nv, nv) and linear terms (T, nv) by displacements of q_1 .. q_T.
+        """Weights (T, nv, nv) and linear terms (T, nv) with respect to displacements of q_1 .. q_T.
 
         ``q`` is (T, nq). The weights are those of Gauss and Newton: the second derivative of the
         logarithm is left out.

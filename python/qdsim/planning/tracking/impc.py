@@ -40,14 +40,14 @@ class ImpcResult:
     """Result of ``impc``: the best trajectory, and the record of all iterations.
 
     Attributes:
-        task, options: what was done, and how.
-        step_options: of the steps along the trajectory.
+        task, options: the task, and the settings.
+        step_options: options of the steps along the trajectory.
         u: ``(T, nu)`` commands of the best iterate.
         q: ``(T + 1, nq)`` configurations.
         cost: its cost.
         iteration: the iteration it comes from, 0 for the first guess.
-        records: structured array, one row for a first guess and one an iteration: cost, final_cost
-            (the object's part of the last term), best_cost so far, half width of the box it came from
+        records: structured array, one row for a first guess and one per iteration: cost, final_cost
+            (the object's part of the last term), best_cost so far, half width of its trust region
             (largest over the actuators; 0 for the guess), kappa (NaN for schemes without), errors
             of the object at the end (m, rad); and up to there: steps, linearizations (samples
             counted), quadratic programs and their iterations, roll-outs that failed, seconds.
@@ -74,7 +74,7 @@ class ImpcResult:
 
     @property
     def seconds(self) -> float:
-        """Time of the whole search, s."""
+        """Duration of the whole search, s."""
         return float(self.records["seconds"][-1])
 
     def plan(self) -> Plan:
@@ -102,26 +102,29 @@ def impc(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> ImpcResult:
-    """Optimise a trajectory from the task's start towards its goal by iterative MPC (CQDC, algorithm 1).
+    """Optimise a trajectory from the task's start towards its goal by iterative MPC (CQDC,
+    algorithm 1).
 
     Args:
-        task: what to do.
-        options: how; None takes the task's own, or the defaults.
-        rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same trajectory.
+        task: the task.
+        options: settings; None: those of the task, or the defaults.
+        rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same
+            trajectory.
         u: ``(T, nu)`` first guess of the commands, in place of ``options.start``.
-        progress: show a bar with the cost and the distance to the goal (without tqdm a line, in terminals).
-        checkpoint: a file in which the optimisation saves itself, every ``checkpoint_seconds`` and at its end. If it
-            exists the optimisation continues from it, with the bits of one that was never interrupted, and ``rng`` is
-            not used. With one first guess and a ``kappa`` that does not depend on them, ``iterations`` may have grown
-            since.
-        checkpoint_seconds: s.
+        progress: show a bar with the cost and the distance to the goal (without tqdm a line, in
+            terminals).
+        checkpoint: a file in which the optimisation is saved every ``checkpoint_seconds`` and at
+            its end. If the file exists, the optimisation continues from it; the result is bitwise
+            identical to that of an uninterrupted one, and ``rng`` is not used. With one first guess
+            and a ``kappa`` that does not depend on it, ``iterations`` may be larger than before.
+        checkpoint_seconds: time between two writes of the checkpoint, s.
 
     Returns:
         The best iterate and the record of all.
 
     Raises:
-        TypeError, ValueError: naming the argument; also for a checkpoint that is damaged, or of another task, first
-            guess or options.
+        TypeError, ValueError: if an argument is invalid, or the checkpoint is damaged or belongs to
+            another task, first guess or other options; the message names the argument.
         SolverError: if the first guess cannot be rolled out, or a step of the linearisation fails.
     """
     task, settings, generator = check_arguments(task, options, rng)
@@ -137,14 +140,14 @@ def impc(
 def check_arguments(
     task: Task, options: ImpcOptions | None, rng: int | np.random.Generator
 ) -> tuple[Task, ImpcOptions, np.random.Generator]:
-    """What callers may get wrong."""
+    """Check the arguments of ``impc``."""
     instance("task", task, Task)
     instance("options", options, ImpcOptions, or_none=True)
     return task, options or task.impc or ImpcOptions(), generator_of(rng)
 
 
 def check_commands(u: ArrayLike, horizon: int, nu: int) -> Array:
-    """Commands of the caller as an array (T, nu)."""
+    """The caller's commands as an array (T, nu)."""
     array = np.array(reals("u", u))
     if array.shape != (horizon, nu):
         raise ValueError(f"u: expected shape ({horizon}, {nu}), got {array.shape}")

@@ -29,14 +29,14 @@ where small motions gain nothing (across a gap) although large ones do."""
 
 @dataclasses.dataclass(frozen=True)
 class MpcReport:
-    """What the last call of :meth:`Mpc.act` did.
+    """Report of the last call of :meth:`Mpc.act`.
 
     Attributes:
-        cost: predicted cost over the horizon; NaN if nothing could be predicted.
-        radius: half width of the box that the trajectory came from; 0 where the old one was kept.
+        cost: predicted cost over the horizon; NaN if the prediction failed.
+        radius: half width of the trust region of the trajectory; 0 if the old one was kept.
         iterations: iterations of the optimiser.
-        fallback: "" or why the commands of the call before were kept: what failed.
-        seconds: how long the call took.
+        fallback: "" or the failure because of which the commands of the previous call were kept.
+        seconds: duration of the call, s.
         holding: whether the object has arrived and the command was kept.
     """
 
@@ -49,25 +49,27 @@ class MpcReport:
 
 
 class Mpc:
-    """Steers an object to the task's goal by iMPC in closed loop, from any measured configuration.
+    """Moves an object to the task's goal by iMPC in closed loop, from any measured configuration.
 
-    Every call shifts the trajectory of the call before by one step, rolls it out from the measured
-    configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and returns its
-    first command. The old trajectory stays where every new one is predicted to cost much more.
+    Every call shifts the trajectory of the previous call by one step, rolls it out from the
+    measured configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and
+    returns its first command. The old trajectory is kept if every new one is predicted to cost much
+    more.
 
-    An object that was within a fifth of the task's tolerances in three calls in a row, and comes no nearer, has
-    arrived: the command stays as it is until the object is beyond half of the tolerances. Fingers that go on moving
-    for the last fraction of a tolerance lose what they hold.
+    An object that was within a fifth of the task's tolerances in three calls in a row, and comes no
+    nearer, has arrived: the command is kept until the object is outside half of the tolerances.
+    Fingers that keep moving for the last fraction of a tolerance lose the object.
 
     Args:
-        task: what to do; its start only counts as the reference of ``options.state_bounds``.
-        options: how; None takes the task's own, for objects that gravity pulls and that turn freely
-            :func:`dexterous`, else the defaults. ``h`` is the control period,
-            ``iterations`` does not count.
+        task: the task; its start is only the reference of ``options.state_bounds``.
+        options: settings; None: those of the task, or :func:`dexterous` for objects that rotate
+            freely under gravity, or the defaults. ``h`` is the control period; ``iterations`` is
+            not used.
         rng: a seed or a generator, for schemes and starts that sample.
         iterations: iterations of every call.
-        first_iterations: iterations of the first call, and of the first after a reset.
-        hold: whether the command stays as it is once the object has arrived. Calls with a reference never hold.
+        first_iterations: iterations of the first call, and of the first one after a reset.
+        hold: whether the command is kept once the object has arrived. Calls with a reference never
+            hold.
     """
 
     def __init__(
@@ -99,21 +101,21 @@ class Mpc:
 
     @property
     def report(self) -> MpcReport:
-        """What the last call did."""
+        """Report of the last call."""
         return self._report
 
     @property
     def commands(self) -> Array | None:
-        """Commands ``(T, nu)`` that the last call intends, the one it returned first."""
+        """Planned commands ``(T, nu)`` of the last call, beginning with the one it returned."""
         return None if self._u is None else self._u.copy()
 
     @property
     def prediction(self) -> Array | None:
-        """Configurations ``(T + 1, nq)`` that they are expected to lead to; None if unknown."""
+        """Predicted configurations ``(T + 1, nq)`` under these commands; None if unknown."""
         return None if self._path is None else self._path.q.copy()
 
     def reset(self, u: ArrayLike | None = None) -> None:
-        """Forget everything, as if new; a seed starts again, a generator goes on.
+        """Return to the initial state; a seed starts again, a generator continues.
 
         Args:
             u: ``(T, nu)`` commands to begin with, in place of ``options.start``.
@@ -127,18 +129,19 @@ class Mpc:
         self._rng = np.random.default_rng(self._seed)
 
     def act(self, q: ArrayLike, reference: ArrayLike | None = None) -> Array:
-        """The command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
+        """Compute the command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
 
         Args:
             q: measured configuration.
-            reference: ``(T + 1, nq)`` where object and robot should be now and after every step of the
-                horizon; None: at the task's goal.
+            reference: ``(T + 1, nq)`` reference of object and robot now and after every step of the
+                horizon; None: the task's goal.
 
-        A configuration for which a solver fails is no error: the trajectory of the last call goes on,
-        and :attr:`report` says so.
+        If a solver fails, the trajectory of the last call is continued, and :attr:`report` gives
+        the reason.
 
         Raises:
-            ValueError: if ``q`` is no configuration of the model, or the reference is of other shape.
+            ValueError: if ``q`` is not a configuration of the model, or the reference has another
+                shape.
         """
         begin = time.perf_counter()
         model = self.task.model

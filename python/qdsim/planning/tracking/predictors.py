@@ -1,4 +1,4 @@
-"""Models that sampling-based control predicts with: many command sequences from one state."""
+"""Prediction models of sampling-based control: many command sequences from one state."""
 
 from __future__ import annotations
 
@@ -26,23 +26,26 @@ Prediction = tuple[Array, NDArray[np.bool_]]
 
 
 class Predictor(Protocol):
-    """A model that predicts what commands do."""
+    """A model that predicts the effect of commands."""
 
     def roll(
         self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
     ) -> Prediction:
-        """Where commands lead.
+        """Predict configurations under commands.
 
         Args:
-            q, v: ``(nq,)`` and ``(nv,)``, where everything is and how it moves.
-            before: ``(nu,)`` the command that acts now.
-            u: ``(samples, T, nu)`` commands at the ends of periods; within a period they go straight to the next.
+            q, v: ``(nq,)`` and ``(nv,)``, configuration and velocity.
+            before: ``(nu,)`` the present command.
+            u: ``(samples, T, nu)`` commands at the ends of periods; within a period they change
+                linearly.
             period: s.
-            threads: How many; None: all cores. The bits do not depend on it.
+            threads: number of threads; None: all cores. Results are bitwise identical for any
+                number.
 
         Returns:
-            ``(samples, T + 1, nq)`` configurations, the first one included, and which samples ``(samples,)`` could be
-            predicted to their ends.
+            ``(samples, T + 1, nq)`` configurations, the first one included, and which samples
+            ``(samples,)`` could be
+            predicted to the end.
         """
         ...
 
@@ -52,8 +55,8 @@ class QuasiDynamicModel(Predictor):
 
     Args:
         model: the model.
-        options: of the step, whose h is the period's; None: the defaults. Measured states penetrate, so contacts give
-            way where they must (``infeasible="soften"``), whatever the options say.
+        options: of the step; their h is replaced by the period. None: the defaults. Measured states
+            may penetrate, so ``infeasible="soften"`` is always set.
     """
 
     def __init__(self, model: Model, options: Options | None = None) -> None:
@@ -73,9 +76,10 @@ class SecondOrderModel(Predictor):
     """Predicts with several second-order steps per period.
 
     Args:
-        model: the model, with the damping that its joints have in the world.
-        options: of the step; h is divided so that a period has a whole number of steps. None: 10 ms, overlaps part at
-            0.1 m/s, gravity on the robot compensated, contacts that give way where they must.
+        model: the model, with the joint damping of the world.
+        options: of the step; h is reduced so that a period has a whole number of steps. None: 10
+            ms, penetrations are corrected at 0.1 m/s, gravity on the robot is compensated, and
+            infeasible steps are softened.
     """
 
     def __init__(self, model: Model, options: DynamicOptions | None = None) -> None:
@@ -106,9 +110,10 @@ class MujocoModel(Predictor):
 
     Args:
         mj: the model, of the task's layout; it is copied.
-        timestep: s, of a prediction; None: the model's own. Position servos that are too stiff for longer steps get the
-            armature that these need, and damping for it.
-        compensated: whether gravity on what actuators move is compensated, at where it is when the prediction begins.
+        timestep: time step of predictions, s; None: the model's own. Position actuators that are
+            too stiff for a longer time step get additional armature and damping.
+        compensated: whether gravity on actuated bodies is compensated, at the configuration at the
+            start of the prediction.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Settings for fingers that turn and carry things in a world of second order, derived from the task alone."""
+"""Settings for fingers that turn and carry objects in the real world, derived from the task alone."""
 
 from __future__ import annotations
 
@@ -28,34 +28,38 @@ PRESS = 30.0
 
 
 def in_space(task: Task) -> bool:
-    """Whether the task's object turns freely, and gravity pulls it."""
+    """Whether the task's object rotates freely, and gravity acts on it."""
     return bool(task.space.rotation_vectors) and bool(np.any(task.model.parameters.gravity))
 
 
 def stiff_kappa(weight: float, length: float) -> float:
-    """The log-barrier weight (1/J) at which a contact carries a weight (N) at a ninetieth of a length (m). Its force
-    at a distance is ``1 / (kappa distance)``.
+    """The log-barrier weight (1/J) at which a contact carries a weight (N) at a distance of a
+    ninetieth of a length (m).
 
-    With a softer barrier plans rely on forces that exist in the model only; with a stiffer one the model does not see
-    the contacts that fingers could make.
+    The force of the barrier at a distance is ``1 / (kappa distance)``. With a softer barrier, plans
+    rely on forces that exist only in the model; with a stiffer one, the model does not see contacts
+    that fingers could make.
     """
     return 1.0 / (weight * GAP * length)
 
 
 def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions:
-    """Choose settings of :class:`Mpc` for in-hand manipulation that also hold on simulators and robots.
+    """Choose settings of :class:`Mpc` for in-hand manipulation that also work in simulators and on
+    robots.
 
-    Commands move little from period to period and springs press no harder than actuators can: what is fast or far
-    does not matter in the quasi-dynamic model, and throws things in a world with inertia. Every weight comes from
-    the object's weight and length and the lengths of the fingers; errors weigh as in :meth:`TrackingCost.for_task`.
+    Commands change little from period to period, and springs do not press harder than actuators
+    can. Fast or large commands do no harm in the quasi-dynamic model, but throw objects in a world
+    with inertia. All weights are derived from the object's weight and length and the lengths of the
+    fingers; errors are weighted as in :meth:`TrackingCost.for_task`.
 
     Args:
-        task: what to do.
-        force: N or Nm at the joint, what an actuator can pull with, one number or one per actuator; None: what
-            presses with 30 times the object's weight, and no more than the model's actuators can.
+        task: the task.
+        force: largest force of an actuator, N or Nm at the joint, one number or one per actuator;
+            None: a force that presses with 30 times the object's weight, within the force limits of
+            the model's actuators.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("task", task, Task)
     model = task.model

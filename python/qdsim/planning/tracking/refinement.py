@@ -1,4 +1,5 @@
-"""Refinement of plans (CQDC §VII-E): idle parts cut, each segment optimised again at a smaller step."""
+"""Refinement of plans (CQDC §VII-E): idle parts are removed, and each segment is optimised at a
+smaller time step."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ class SegmentRefinement:
     """Result of refining one segment of a plan.
 
     Attributes:
-        steps_before, steps_after: its length.
-        error_before, error_after: of the object at its end with respect to where the original plan had it
-            (the goal for the last one), m and rad: of the plan's commands taken at the small step, and of
-            the optimised ones.
+        steps_before, steps_after: its number of steps.
+        error_before, error_after: error of the object at the segment's end from its pose in the
+            original plan (from the goal for the last segment), m and rad: with the plan's commands
+            at the small time step, and with the optimised ones.
         optimised: whether the optimised commands were better and were kept.
     """
 
@@ -51,13 +52,12 @@ class SegmentRefinement:
 def shorten(plan: Plan, space: ObjectSpace) -> Plan:
     """Remove idle ends of segments, and segments in which the object rests, from a plan.
 
-    Motion of the object up to 1 mm and 1 mrad counts as rest.
-
-    A regrasp before a removed segment merges with the one after it: of consecutive contact samples the last one stays.
-    Motions between grasps are removed, since they end elsewhere now.
+    Motion of the object of at most 1 mm and 1 mrad counts as rest. A regrasp before a removed
+    segment is merged with the one after it. Motions between grasps are removed, because their ends
+    change.
 
     Args:
-        plan: the plan; commands ``(steps, nu)`` of each of its segments.
+        plan: the plan.
         space: the object's coordinates, ``task.space``.
 
     Raises:
@@ -78,30 +78,34 @@ def refine(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
-    """Shorten a plan and optimise each of its segments at a smaller step (CQDC §VII-E).
+    """Shorten a plan and optimise each of its segments at a smaller time step (CQDC §VII-E).
 
-    The first guess of a segment are the plan's own commands, stretched over the small steps. A segment begins
-    where the object was left by the one before, with the robot in the planned grasp, which the object keeps
-    from penetrating; its goal is where the plan had the object at its end, and the task's goal for the last
-    one. The optimised commands are kept where they end nearer to that.
+    The first guess of a segment is the plan's own commands, stretched over the small steps. A
+    segment begins where the previous one left the object, with the robot in the planned grasp,
+    moved out of the object if it penetrates. Its goal is the object's pose at its end in the plan;
+    for the last segment, the task's goal. The optimised commands are kept if they end nearer to
+    this goal.
 
     Args:
-        plan: made for the task.
+        plan: a plan for the task.
         task: the task.
-        options: step length, settings of the optimisation.
-        progress: show a bar that counts segments, with the error at the end of the last one (without tqdm a
-            line, in terminals).
-        checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
-            already the refinement goes on from it, with the bits of one that was never interrupted.
+        options: time step, settings of the optimisation.
+        progress: show a bar that counts segments, with the error at the end of the last one
+            (without tqdm a line, in terminals).
+        checkpoint: a file in which finished segments are saved after each segment. If the file
+            exists, the refinement continues from it; the result is bitwise identical to that of an
+            uninterrupted one.
 
     Returns:
-        The refined plan, which replays bit by bit with its own options and has no motions, and the result of
-        each segment. Where the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
+        The refined plan, whose replay with its own options is bitwise identical and which has no
+        motions, and the result of
+        each segment. If the optimisation fails, the plan may miss the goal; ``plan.check`` reports
+        this.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if plan and task do not fit each other, or the checkpoint is of another plan, task or
-            other options.
+        ValueError: if plan and task do not fit each other, or the checkpoint belongs to another
+            plan, task or other options.
         SolverError: if a segment's first guess cannot be rolled out.
     """
     instance("plan", plan, Plan)

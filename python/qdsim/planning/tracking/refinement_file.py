@@ -1,4 +1,5 @@
-"""Refinements in files: the segments that are done, so that one that was cut off goes on with the next."""
+"""Refinements in files: finished segments, so that an interrupted refinement continues with the
+next one."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ FORMAT = Format("qdsim-refinement", 2, "one of this refinement")
 def mark_of(
     plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions, version: int = FORMAT.version
 ) -> str:
-    """A hash of what refined segments depend on, as a version of the format has it."""
+    """A hash of the inputs of refined segments, for a version of the format."""
     digest = hashlib.sha256(fingerprint(task, version).encode())
     for segment in plan.segments:
         for array in (segment.inputs, segment.configurations, segment.knots):
@@ -40,7 +41,7 @@ def mark_of(
 def save_segments(
     path: str | os.PathLike[str], mark: str, segments: list[Segment], reports: list[Any]
 ) -> None:
-    """Write segments and what was said of them."""
+    """Write segments and their results."""
     header = {"mark": mark, "reports": [dataclasses.asdict(report) for report in reports]}
     arrays = {
         f"{name}_{k}": getattr(segment, name)
@@ -57,7 +58,7 @@ def load_segments(
     options: RefineOptions,
     impc: ImpcOptions,
 ) -> tuple[list[Segment], list[dict[str, Any]]]:
-    """What :func:`save_segments` wrote; nothing if there is no file.
+    """Read a file written by :func:`save_segments`; nothing if there is no file.
 
     Raises:
         OSError: if the file cannot be read.

@@ -1,4 +1,5 @@
-"""Model predictive control by sampling: noisy command sequences are rolled out, and the best of them make the answer."""
+"""Model predictive control by sampling: noisy command sequences are rolled out, and the best
+determine the command."""
 
 from __future__ import annotations
 
@@ -38,16 +39,16 @@ TEMPERATURE = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class SamplingReport:
-    """What the last call of :meth:`SamplingMpc.act` did.
+    """Report of the last call of :meth:`SamplingMpc.act`.
 
     Attributes:
-        cost: predicted cost over the horizon; NaN if nothing could be predicted.
-        before: that of the last answer, shifted by a period.
-        source: what was taken: ``"mean"``, ``"sample"``, ``"proposal"`` or ``"last"``.
-        samples, failed: command sequences that were rolled out, and how many of them could not be to the end.
-        fallback: "" or why the commands of the call before were kept.
-        seconds: how long the call took.
-        step_seconds: how much of it the model's rollouts.
+        cost: predicted cost over the horizon; NaN if the prediction failed.
+        before: predicted cost of the last answer, shifted by a period.
+        source: origin of the answer: ``"mean"``, ``"sample"``, ``"proposal"`` or ``"last"``.
+        samples, failed: number of command sequences rolled out, and how many of these failed.
+        fallback: "" or why the commands of the previous call were kept.
+        seconds: duration of the call, s.
+        step_seconds: duration of the model's rollouts, s.
         holding: whether the object has arrived and the command was kept.
     """
 
@@ -63,23 +64,25 @@ class SamplingReport:
 
 
 class SamplingMpc:
-    """Steers an object to the task's goal by sampled rollouts in closed loop, from any measured configuration.
+    """Moves an object to the task's goal by sampled rollouts in closed loop, from any measured
+    configuration.
 
-    Every call shifts the commands of the call before by one period, adds noise along splines, rolls all samples out in
-    one batch, and returns the first command of what ``options.method`` makes of them. An answer that is predicted to
-    cost more than the last one, shifted, does not take its place; the best sample does. It needs no derivatives, so any
-    model predicts: see :class:`Predictor`. Objects that have arrived are held as by :class:`Mpc`.
+    Every call shifts the commands of the previous call by one period, adds noise along splines,
+    rolls all samples out in one batch, and returns the first command of their combination according
+    to ``options.method``. If this combination is predicted to cost more than the last answer,
+    shifted, the best sample is used instead. No derivatives are needed, so any model can predict:
+    see :class:`Predictor`. Objects that have arrived are held as by :class:`Mpc`.
 
     Args:
-        task: what to do.
-        options: how; None: the defaults, which take weights and sizes from the task.
+        task: the task.
+        options: settings; None: the defaults, with weights and sizes from the task.
         rng: a seed or a generator.
         model: predicts; None: the quasi-dynamic step of the task.
         guide: its commands are one more sample of every call.
-        hold: whether the command stays as it is once the object has arrived.
+        hold: whether the command is kept once the object has arrived.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
 
     def __init__(
@@ -121,24 +124,24 @@ class SamplingMpc:
 
     @property
     def report(self) -> SamplingReport:
-        """What the last call did."""
+        """Report of the last call."""
         return self._report
 
     @property
     def commands(self) -> Array | None:
-        """Commands ``(T, nu)`` that the last call intends, the one it returned first."""
+        """Planned commands ``(T, nu)`` of the last call, beginning with the one it returned."""
         return None if self._u is None else self._u.copy()
 
     @property
     def prediction(self) -> Array | None:
-        """Configurations ``(T + 1, nq)`` that they are expected to lead to; None if unknown."""
+        """Predicted configurations ``(T + 1, nq)`` under these commands; None if unknown."""
         return None if self._path is None else self._path.copy()
 
     def reset(self, u: ArrayLike | None = None) -> None:
-        """Forget everything, as if new; a seed starts again, a generator goes on.
+        """Return to the initial state; a seed starts again, a generator continues.
 
         Args:
-            u: ``(T, nu)`` commands to begin with; None: the one that holds the robot where it is.
+            u: ``(T, nu)`` commands to begin with; None: the one that holds the robot in place.
         """
         self._u = None if u is None else self._sequence("u", u)
         self._given = u is not None
@@ -160,18 +163,20 @@ class SamplingMpc:
         v: ArrayLike | None = None,
         proposals: Sequence[ArrayLike] = (),
     ) -> Array:
-        """The command ``(nu,)`` for the next period, from the configuration ``q`` (nq).
+        """Compute the command ``(nu,)`` for the next period, from the configuration ``q`` (nq).
 
         Args:
             q: measured configuration.
-            reference: ``(T + 1, nq)`` where object and robot should be now and after every period; None: at the task's
-                goal.
-            v: ``(nv,)`` measured velocity, m/s and rad/s; None: by how much q has changed since the last call.
-            proposals: further samples, ``(T, nu)`` commands or ``(nu,)`` a command to go to over the horizon, as that
-                of the next planned grasp.
+            reference: ``(T + 1, nq)`` reference of object and robot now and after every period;
+                None: the task's goal.
+            v: ``(nv,)`` measured velocity, m/s and rad/s; None: from the change of q since the last
+                call.
+            proposals: further samples: ``(T, nu)`` commands, or ``(nu,)`` a command to be reached
+                over the horizon, for example that of the next planned grasp.
 
         Raises:
-            ValueError: if ``q`` is no configuration of the model, or another argument of other shape.
+            ValueError: if ``q`` is not a configuration of the model, or another argument has
+                another shape.
         """
         begin = time.perf_counter()
         now = np.asarray(self.task.model.normalize(vector("q", q, self.task.model.nq)))

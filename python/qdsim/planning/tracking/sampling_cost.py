@@ -1,4 +1,4 @@
-"""The cost of sampling-based control: that of iMPC, and terms that only whole samples show."""
+"""The cost of sampling-based control: that of iMPC, and terms that depend on whole samples."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ PENALTY = 1e4
 
 
 class SamplingCost:
-    """Costs of samples: those of iMPC, fingers away from the object, springs beyond their reach, an object lost.
+    """Costs of samples: that of iMPC, and penalties for fingers away from the object, springs out
+    of reach, a lost object.
 
     Args:
         task: the task.
         cost: of iMPC.
-        reach: ``(nu,)`` each, how far commands may be below and above where the robot is.
+        reach: largest distance of commands below and above the robot's position, ``(nu,)`` each.
     """
 
     def __init__(self, task: Task, cost: CostModel, reach: tuple[Array, Array]) -> None:

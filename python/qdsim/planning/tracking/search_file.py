@@ -1,4 +1,5 @@
-"""Trajectory optimisations in files: all that a search knows after an iteration, so that it can go on there."""
+"""Trajectory optimisations in files: the complete state after an iteration, so that a search can
+continue."""
 
 from __future__ import annotations
 
@@ -44,14 +45,14 @@ RECORD = np.dtype(
 
 @dataclasses.dataclass(eq=False)
 class Branch:
-    """A first guess, what the iterations make of it, and the best iterate so far.
+    """A first guess, its iterates, and the best of them so far.
 
     Attributes:
         path, best: the last iterate and the best one.
-        best_row: where in the records the best one is.
-        iterations: how many there were.
-        best_costs: of the best iterate, from the first guess on.
-        radius: half width of the box that the last iterate came from.
+        best_row: index of the best one in the records.
+        iterations: number of iterations.
+        best_costs: costs of the best iterate, from the first guess on.
+        radius: half width of the trust region of the last iterate.
     """
 
     path: Trajectory
@@ -64,13 +65,13 @@ class Branch:
 
 @dataclasses.dataclass(eq=False)
 class SearchState:
-    """What a search knows after an iteration.
+    """State of a search after an iteration.
 
     Attributes:
-        guess: which of the first guesses has its trials; their number where all have had them.
-        current: what has become of it; None before it was made.
-        chosen: the best of the guesses before; of all of them in the end.
-        done: iterations, of all guesses.
+        guess: index of the first guess that has its trials now; their number after all trials.
+        current: its branch; None before it was made.
+        chosen: the best branch of the earlier guesses; at the end, of all.
+        done: number of iterations of all guesses.
         rows: the records.
         counts: the work.
     """
@@ -86,7 +87,7 @@ class SearchState:
 def mark_of(
     task: Task, options: ImpcOptions, u: Array | None, version: int = FORMAT.version
 ) -> str:
-    """A hash of what the iterates depend on, as a version of the format has it."""
+    """A hash of the inputs of the iterates, for a version of the format."""
     digest = hashlib.sha256(fingerprint(task, version).encode())
     if u is not None:
         digest.update(np.ascontiguousarray(u).tobytes())
@@ -99,7 +100,7 @@ def mark_of(
 
 
 def said(options: ImpcOptions) -> dict[str, str]:
-    """Settings that results depend on, as text that the next process says, too: functions by name."""
+    """Settings that affect results, as text that is the same in every process: functions by name."""
     fields = (f.name for f in dataclasses.fields(options) if f.name != "threads")
     return {name: _said(getattr(options, name)) for name in fields}
 
@@ -117,7 +118,7 @@ def _said(value: object) -> str:
 def save_search(
     path: str | os.PathLike[str], mark: str, state: SearchState, rng: np.random.Generator
 ) -> None:
-    """Write what a search knows, and its random numbers."""
+    """Write the state of a search and its random numbers."""
     branches: dict[str, Any] = {}
     arrays: dict[str, Any] = {"records": np.array(state.rows, dtype=RECORD)}
     for name in ("current", "chosen"):
@@ -148,7 +149,7 @@ def load_search(
     u: Array | None,
     rng: np.random.Generator,
 ) -> SearchState | None:
-    """What :func:`save_search` wrote, with ``rng`` put where it was; None if there is no file.
+    """Read a file written by :func:`save_search`, and restore ``rng``; None if there is no file.
 
     Raises:
         OSError: if the file cannot be read.

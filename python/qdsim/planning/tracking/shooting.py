@@ -42,7 +42,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Commands (T, nu) and the configurations (T + 1, nq) they lead to, with their cost."""
+    """Commands (T, nu), the resulting configurations (T + 1, nq), and their cost."""
 
     q: Array
     u: Array
@@ -62,7 +62,7 @@ class LocalTrajectory:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Policy:
-    """A program's answer: commands (T, nu), displacements (T + 1, nv), gains, the box it kept."""
+    """A solution of a program: commands (T, nu), displacements (T + 1, nv), gains, trust region."""
 
     u: Array
     x: Array
@@ -73,11 +73,11 @@ class Policy:
 
 
 class Shooting:
-    """A task, its options, and what iterations are made of.
+    """The building blocks of iterations, for a task and its options.
 
     Args:
-        task: what to do.
-        options: how.
+        task: the task.
+        options: the settings.
     """
 
     def __init__(self, task: Task, options: ImpcOptions) -> None:
@@ -178,11 +178,11 @@ class Shooting:
         first: int = 0,
         x_first: Array | None = None,
     ) -> Policy | None:
-        """The quadratic program from step ``first`` on; None if it has no solution.
+        """Solve the quadratic program from step ``first`` on; None if it has no solution.
 
         Args:
             local: the model along ``path``.
-            center: (T, nu) middle of the box for the commands.
+            center: (T, nu) centre of the trust region of the commands.
             radius: (nu,) its half width.
             before: (nu,) command before the first.
             x_first: (nv,) displacement of the first configuration; None: none.
@@ -209,7 +209,8 @@ class Shooting:
     def policies(
         self, local: LocalTrajectory, path: Trajectory, center: Array, before: Array
     ) -> tuple[list[Policy], list[float]]:
-        """What :meth:`solve` finds for each of the options' boxes, and their largest half widths."""
+        """Solutions of :meth:`solve` for each trust region of the options, and their largest half
+        widths."""
         tried = [(box, self.solve(local, path, center, box, before)) for box in self.boxes]
         found = [(policy, float(box.max())) for box, policy in tried if policy is not None]
         return [policy for policy, _ in found], [radius for _, radius in found]
@@ -226,15 +227,15 @@ class Shooting:
     def within_reach(self, q: Array) -> tuple[Array, Array]:
         """Lowest and highest commands (T, nu) in reach along ``q`` (T + 1, nq).
 
-        From where the robot is to where the step takes it: what moves freely follows its command, and is only
-        held back where it would press.
+        The reach is measured from the robot's positions before and after the step: a free robot
+        follows its command, and only a robot that presses is limited.
         """
         robot = self.robot_command(q)
         before, after = robot[:-1], robot[1:]
         return np.minimum(before, after) + self.reach[0], np.maximum(before, after) + self.reach[1]
 
     def robot_command(self, q: Array) -> Array:
-        """Commands (..., nu) that leave the robot where it is in ``q`` (..., nq)."""
+        """Commands (..., nu) that keep the robot in place in ``q`` (..., nq)."""
         return np.asarray(lengths(self.model, q) * np.asarray(self.model.actuator_gear))
 
     def _state_box(self, q: Array) -> tuple[Array | None, Array | None]:
@@ -248,7 +249,7 @@ class Shooting:
     # ---------------------------------------------------------------- roll-outs
 
     def roll_out(self, start: Array, u: Array, before: Array) -> Trajectory:
-        """Where commands (T, nu) lead from ``start``.
+        """Roll out commands (T, nu) from ``start``.
 
         Raises:
             SolverError: if a step fails.
@@ -266,7 +267,7 @@ class Shooting:
         start: Array,
         before: Array,
     ) -> list[Trajectory | None]:
-        """Roll out all policies at once, with their feedback; None where a step failed."""
+        """Roll out all policies at once, with their feedback; None for a policy with a failed step."""
         count, T = len(policies), len(path.u)
         K_x, K_u, x, wanted, lower, upper = (
             np.array([getattr(p, name) for p in policies])
@@ -293,7 +294,7 @@ class Shooting:
 
 
 def state_bounds(task: Task, options: ImpcOptions) -> tuple[Array, Array] | None:
-    """Bounds of the displacement from the start (nv,), None where there are none."""
+    """Bounds of the displacement from the start (nv,), None without bounds."""
     if options.state_bounds is None:
         return None
     if not isinstance(options.state_bounds, tuple) or len(options.state_bounds) != 2:

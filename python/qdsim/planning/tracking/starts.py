@@ -24,7 +24,8 @@ RAMP = 0.5
 def first_commands(
     task: Task, options: ImpcOptions, start: Start, q: Array, rng: np.random.Generator
 ) -> Array:
-    """Commands ``(T, nu)`` to begin with, from configuration ``q``; ``start`` is as in the options."""
+    """The first guess ``(T, nu)`` of the commands from configuration ``q``; ``start`` is as in the
+    options."""
     hold = np.asarray(task.model.command_from(q))
     commands = np.tile(hold, (options.horizon, 1))
     if start == "squeeze" and options.squeeze > 0.0:
@@ -40,8 +41,8 @@ def first_commands(
 def squeeze_direction(task: Task, q: Array, kappa: float) -> Array:
     """Change of the command ``(nu,)``, at most 1, that presses the robot onto the object.
 
-    Against the generalised force with which the object's smoothed contacts push the robot back,
-    divided by its stiffness; zero where the object is beyond the margin.
+    It is opposite to the generalised force of the object's smoothed contacts on the robot, divided
+    by the robot's stiffness; zero if the object is outside the margin.
     """
     model = task.model
     options = task.options.replace(kappa=kappa, joint_limits=False)
