@@ -1,10 +1,10 @@
 """Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
 
-``load`` reads a model, ``step`` moves it, ``linearize`` differentiates the step; ``step_batch``,
-``linearize_batch`` and ``rollout`` do so for many states on all cores, ``vjp_batch`` and ``rollout_vjp``
-pull gradients back through them, and ``pair_distances`` tells how far apart things are in them.
-``qdsim.systems`` holds the published tasks, ``qdsim.smoothing`` the smoothed local models,
-``qdsim.planning`` the planners; they are imported when first used.
+``load`` reads a model, ``step`` computes a step, ``linearize`` differentiates it. ``step_batch``,
+``linearize_batch`` and ``rollout`` do the same for many states on all cores, ``vjp_batch`` and
+``rollout_vjp`` compute gradients of them, and ``pair_distances`` computes distances between
+geometries. ``qdsim.systems`` has the published tasks, ``qdsim.smoothing`` the smoothed local
+models, and ``qdsim.planning`` the planners; they are imported when first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Products of a step's derivatives with vectors, by every argument and parameter, without A and B.
+"""Products of a step's derivatives with vectors, with respect to every argument and parameter,
+without A and B.
 
-``differentiate`` steps once and keeps the factorisation of the active set; from it, ``jvp`` moves tangents
-forwards through the step and ``vjp`` cotangents back, one solve for four of them. CQDC, section III-C, differentiates
-the same optimality conditions; the adjoint is theirs, transposed.
+``differentiate`` computes a step and keeps the factorisation of the active set. From it, ``jvp``
+computes Jacobian-vector products and ``vjp`` vector-Jacobian products, with one solve for four of
+them. CQDC, section III-C, differentiates the same optimality conditions.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ class Differential:
     The arguments of a step are "q", "u", "tau", "wrench", "mocap" and the names in
     ``model.parameters``: "gravity", "body_mass", "body_com", "body_inertia", "joint_stiffness",
     "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness", "geom_size" and
-    "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next, poses of
-    mocap bodies likewise (mocap_count, 6: translation, then rotation vector in world axes); every
-    other argument has its own shape and units.
+    "pair_friction". Derivatives with respect to configurations are in tangent coordinates (nv), at
+    q and at q_next. The same holds for poses of mocap bodies (mocap_count, 6: translation, then
+    rotation vector in world axes). Every other argument has its own shape and units.
 
-    Derivatives are those of the active set that the step ended on (``step.info.derivative_exact``
-    tells whether it is certain). Held constant: the contacts in the list, the epsilon that
-    ``Options.mass_ratio`` sets, the inertias that joints at their force limits move by, and what else
-    a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a
-    coefficient of friction is zero, its component has no rows in a cone: the derivative by it is zero
-    there. Of the two sliding (and the two rolling) coefficients, which are equal, each stands for its
-    own tangent in cones; pyramids use the first.
+    Derivatives are those of the final active set of the step (``step.info.derivative_exact`` says
+    whether it is certified). Held constant are the set of contacts, the epsilon computed from
+    ``Options.mass_ratio``, the inertias of joints at their force limits, and quantities that a file
+    reader computed from sizes (inertias). Inertias vary as symmetric matrices. A component whose
+    friction coefficient is zero has no rows in a cone, so the derivative with respect to this
+    coefficient is zero. Each of the two (equal) sliding coefficients belongs to its own tangent in
+    cones, and so do the two rolling ones; pyramids use the first.
 
     Attributes:
         step: The Step.
@@ -66,17 +67,18 @@ class Differential:
         return self.step.q_next
 
     def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> Array:
-        """The change (nv) of q_next when arguments change along tangents: sum of Jacobians times tangents.
+        """The change (nv) of q_next for changes of arguments along tangents: the sum of Jacobians
+        times tangents.
 
         Args:
-            tangents: From names of arguments to directions of their shape (q: (nv)). With one more leading dimension,
-                the same for all of them, as many directions at once.
+            tangents: From names of arguments to directions of their shape (q: (nv)). With one more
+                leading dimension, the same for all of them, many directions at once.
 
         Returns:
             (nv), or (count, nv).
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         rows, single = tangent_rows(self._native, tangents)
         out = self._native.jvp(rows)
@@ -84,7 +86,8 @@ class Differential:
         return out[0] if single else out
 
     def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
-        """The gradients of cotangent . q_next by arguments: transposed Jacobians times the cotangent.
+        """The gradients of cotangent . q_next with respect to arguments: transposed Jacobians times
+        the cotangent.
 
         Args:
             cotangent: (nv) in the tangent coordinates at q_next, or (count, nv).
@@ -94,19 +97,20 @@ class Differential:
             From each name in wrt to an array of the argument's shape (q: (nv)), or (count, *shape).
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         rows, single = cotangent_rows("cotangent", cotangent, self.model.nv)
         return self._gradients(rows, wrt, single=single)
 
     def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
-        """Derivatives of q_next: what ``linearize(..., wrt=wrt).derivatives`` holds, ``(nv, *shape)`` each.
+        """Derivatives of q_next, ``(nv, *shape)`` each, as in ``linearize(...,
+        wrt=wrt).derivatives``.
 
         Args:
             wrt: names of arguments and parameters.
 
         Raises:
-            TypeError, ValueError: for a name that no argument has.
+            TypeError, ValueError: for an unknown name.
         """
         return self._gradients(None, wrt, single=False)
 
@@ -115,7 +119,7 @@ class Differential:
         return by_name(names, self._native.vjp(rows, wanted), single)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The workspace does not travel: where it is unpickled, the same step is differentiated again."""
+        """Pickling drops the workspace; unpickling differentiates the same step again."""
         return _differentiated, self._arguments
 
     def __repr__(self) -> str:
@@ -133,7 +137,7 @@ def differentiate(
     mocap: _Mocap | None = None,
     warm_start: Step | _core.Linearization | None = None,
 ) -> Differential:
-    """Take a step and keep its factorisations, for products of its derivatives with vectors.
+    """Compute a step and keep its factorisations, for products of its derivatives with vectors.
 
     Args:
         model: The model.
@@ -142,16 +146,14 @@ def differentiate(
         options, tau, wrench, mocap, warm_start: As in ``step``.
 
     Returns:
-        The step with ``jvp`` and ``vjp``. It holds a workspace of the model as long as it lives, and may be used any number
-        of times, for example one for each step of a trajectory. A copy, also through pickle, differentiates the same step
+        The step with ``jvp`` and ``vjp``. It holds a workspace of the model while it lives, and may
+        be used any number of
+        times, for example one for each step of a trajectory. A copy, also through pickle,
+        differentiates the same step
         again.
 
     Raises:
         TypeError, ValueError, SolverError: As ``step``.
-
-    Example:
-        >>> d = qdsim.differentiate(model, q, u)
-        >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -179,10 +181,11 @@ def jvp(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
 ) -> tuple[Step, Array]:
-    """Step once, and push tangents forward: the change of q_next along directions of the step's arguments.
+    """Compute a step, and the change of q_next for tangents of the step's arguments.
 
     Args:
-        tangents: Directions by the names of arguments, in their units: "q" (nv,), m or rad, "u" (nu,), "tau" (nv,), ...
+        tangents: Directions by the names of arguments, in their units: "q" (nv,), m or rad, "u"
+            (nu,), "tau" (nv,), ...
         model, q, u, options, tau, wrench, mocap: As in ``step``.
 
     Returns:
@@ -209,15 +212,16 @@ def vjp(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
 ) -> tuple[Step, dict[str, Array]]:
-    """Step once, and pull a cotangent back: the gradients of cotangent . q_next by the step's arguments.
+    """Compute a step, and the gradients of cotangent . q_next with respect to the step's arguments.
 
     Args:
-        cotangent: Gradient (nv,) by q_next in tangent coordinates, per m or rad.
+        cotangent: Gradient (nv,) with respect to q_next in tangent coordinates, per m or rad.
         wrt: Names of arguments, as in ``Differential.vjp``.
         model, q, u, options, tau, wrench, mocap: As in ``step``.
 
     Returns:
-        The step, and the gradients by the names in ``wrt``, of the shapes of the arguments ("q": (nv,)).
+        The step, and the gradients by the names in ``wrt``, of the shapes of the arguments ("q":
+        (nv,)).
 
     Raises:
         TypeError, ValueError, SolverError: As ``step`` and ``Differential.vjp``.
@@ -231,7 +235,8 @@ def vjp(
 def tangent_rows(
     native: _core.StepDifferential, tangents: Mapping[str, npt.ArrayLike]
 ) -> tuple[tuple[Array | None, ...], bool]:
-    """Tangents as rows (count, size) in the order of the arguments, and whether there is one without a count."""
+    """Tangents as rows (count, size) in the order of the arguments, and whether they have no count
+    dimension."""
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
     rows: list[Array | None] = [None] * len(ARGUMENT_NAMES)
@@ -254,7 +259,7 @@ def tangent_rows(
 
 
 def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[Array, bool]:
-    """A cotangent as rows (count, nv), and whether it is one without a count."""
+    """A cotangent as rows (count, nv), and whether it has no count dimension."""
     array = finite(name, reals(name, cotangent))
     if array.ndim not in (1, 2) or array.shape[-1] != nv:
         raise ValueError(f"{name}: expected shape ({nv},) or (count, {nv}), got {array.shape}")
@@ -276,7 +281,7 @@ def wanted_bits(wrt: Iterable[str]) -> tuple[tuple[str, ...], int]:
 def by_name(
     names: tuple[str, ...], found: tuple[Array | None, ...], single: bool
 ) -> dict[str, Array]:
-    """What the core has found for the arguments of these names."""
+    """Results of the core by the names of arguments."""
     out = {}
     for name in names:
         array = found[ARGUMENT_NAMES.index(name)]
@@ -286,7 +291,7 @@ def by_name(
 
 
 def copied(value: Any) -> Any:
-    """A copy of an argument, which its owner may change."""
+    """A copy of an argument, since the caller may change the original."""
     if value is None:
         return None
     if isinstance(value, Mapping):

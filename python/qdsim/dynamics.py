@@ -1,8 +1,9 @@
-"""The second-order step: velocities, impulses, and the same contacts as the quasi-dynamic one.
+"""The second-order step: velocities, impulses, and the same contacts as the quasi-dynamic step.
 
-``step_dynamic`` is a function of the extension, like ``step``. In displacements h v its program is that of ``step`` with
-another cost, so contacts, rows, islands, limits, constraints, solver and certificates are shared. Anitescu and Hart
-2003 have it as a quadratic program a step (their convex relaxation of friction); docs/formulation.md, section 7.
+``step_dynamic`` is a function of the extension, like ``step``. In displacements h v its program is
+that of ``step`` with another cost, so contacts, rows, islands, limits, constraints, solver and
+certificates are shared. Anitescu and Hart 2003 formulate it as one quadratic program per step
+(their convex relaxation of friction); docs/formulation.md, section 7.
 """
 
 from __future__ import annotations
@@ -50,42 +51,50 @@ class DynamicOptions(CommonOptions):
 
     Attributes:
         friction, law, kappa and others: As in ``CommonOptions``.
-        contacts: Under "mujoco" one step is MuJoCo's ``mj_step`` (formulation 7): contacts, limits of hinges and slides, dry
-            friction and couplings of joints follow its law, all other rows are as with rigid contacts. They act beyond
-            their margin, not before: ``margin``, ``add_missed_pairs``, ``recovery_speed`` and ``soft_constraints`` have no
-            effect on them. Exact steps (kappa=None) without restitution. Of files with MuJoCo's integrator "discrete"
-            springs and dampers of solref are those of the end of the step, and where springs of joints change the
-            weight of a row that acts, derivatives leave that out (``info.derivative_exact`` is False).
-        h: Length of the step in s, > 0; by default a tenth of that of ``Options``.
-        gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
-        patch_law: Of ``CommonOptions``, or "regularized" (Elandt et al. 2019):
-            proportional to the speed up to ``slip_speed``, so that pushed bodies creep, and friction times the force
-            beyond. "bristle": each patch has a spring of ``bristle_stiffness`` whose stretch is a state, given as
-            ``bristles`` and returned by single steps, batches and rollouts; friction is minus that stiffness times the
-            force of a polygon times (stretch + ``bristle_time`` times speed), at most friction times the force, and the
-            stretch relaxes towards the transmitted force with ``bristle_time`` (Elandt's published program). Both need
-            exact steps; "bristle" and "elastic" have no derivatives.
-        restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
-            reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
-            Under the convex law a contact that slides acts from a gap of h friction times its speed on, so that short
-            steps brake it once before it bounces; Coulomb's law does not. Where bounces of several contacts at once
-            would make energy, or leave no room for each other, those of their island (of what touches) are smaller
-            (``info.bounce_share``).
-        bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
-            gravity, which keeps rest at rest.
-        gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the world.
-            "implicit": Euler's equation by the implicit midpoint rule in the body's frame, which conserves
-            energy and the magnitude of the angular momentum at any spin (its direction is of first order).
-            "explicit": the gyroscopic force at the beginning of the step, which adds energy, without bound beyond
-            about half a radian per step. In trees of several joints Coriolis and centrifugal forces are those of
-            the beginning of the step. None (default): "implicit" with contacts="rigid", "explicit" with "mujoco",
-            whose step has it so.
-        slip_speed: m/s, > 0, of "regularized".
-        bristle_stiffness: 1/m, > 0, of "bristle": newtons of friction per metre of stretch and newton of normal force.
-        bristle_time: s, >= 0, of "bristle".
+        contacts: With "mujoco" one step is MuJoCo's ``mj_step`` (formulation 7): contacts, limits
+            of hinges and slides, dry friction and couplings of joints follow its law; all other
+            rows are as with rigid contacts. They act only within their own margin: ``margin``,
+            ``add_missed_pairs``, ``recovery_speed`` and ``soft_constraints`` have no effect on
+            them. Requires exact steps (kappa=None) without restitution. For files with MuJoCo's
+            integrator "discrete", springs and dampers of solref are those of the end of the step;
+            if springs of joints then change the weight of an active row, derivatives neglect this
+            (``info.derivative_exact`` is False).
+        h: Time step in s, > 0; by default a tenth of that of ``Options``.
+        gravity_on_actuated: Whether gravity acts on actuated joints, too (True); with False it
+            counts as compensated.
+        patch_law: As in ``CommonOptions``, or "regularized" (Elandt et al. 2019): proportional to
+            the speed up to ``slip_speed``, so that pushed bodies creep, and the friction
+            coefficient times the force beyond. "bristle": each patch has a spring of
+            ``bristle_stiffness`` whose stretch is a state, given as ``bristles`` and returned by
+            single steps, batches and rollouts; friction is minus that stiffness times the force of
+            a polygon times (stretch + ``bristle_time`` times speed), at most the friction
+            coefficient times the force, and the stretch relaxes towards the transmitted force with
+            ``bristle_time`` (Elandt's published program). Both need exact steps; "bristle" and
+            "elastic" have no derivatives.
+        restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a
+            contact that would close within the step leaves with restitution times its approach
+            speed (Newton's rule). Under the convex law a sliding contact already acts at a gap of h
+            times friction times its speed, so that short steps brake it once before it bounces;
+            Coulomb's law does not. If simultaneous bounces of several contacts would create energy
+            or contradict each other, all bounces of their island (connected by contacts) are
+            reduced (``info.bounce_share``).
+        bounce_speed: Contacts that close more slowly than this do not bounce, m/s, >= 0. None: 2 h
+            times gravity, so that bodies at rest stay at rest.
+        gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the
+            world. "implicit": Euler's equation by the implicit midpoint rule in the body's frame,
+            which conserves energy and the magnitude of the angular momentum at any angular velocity
+            (its direction is first-order accurate). "explicit": the gyroscopic force at the
+            beginning of the step, which adds energy, without bound beyond about half a radian per
+            step. In trees of several joints Coriolis and centrifugal forces are those of the
+            beginning of the step. None (default): "implicit" with contacts="rigid", "explicit" with
+            "mujoco", as in MuJoCo's step.
+        slip_speed: Of "regularized", m/s, > 0.
+        bristle_stiffness: Of "bristle", 1/m, > 0: newtons of friction per metre of stretch and
+            newton of normal force.
+        bristle_time: Of "bristle", s, >= 0.
 
     Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     h: float = 0.01
@@ -132,12 +141,14 @@ class DynamicLinearization:
 
     @property
     def A(self) -> Array:
-        """d(q_next, v_next) by (q, v), (2 nv, 2 nv). KeyError unless both are in wrt."""
+        """Derivative of (q_next, v_next) with respect to (q, v), (2 nv, 2 nv). KeyError unless both
+        are in wrt."""
         return np.block([[self.of_q["q"], self.of_q["v"]], [self.of_v["q"], self.of_v["v"]]])
 
     @property
     def B(self) -> Array:
-        """d(q_next, v_next) by u, (2 nv, nu). KeyError unless u is in wrt."""
+        """Derivative of (q_next, v_next) with respect to u, (2 nv, nu). KeyError unless u is in
+        wrt."""
         return np.concatenate([self.of_q["u"], self.of_v["u"]])
 
     @property
@@ -171,11 +182,13 @@ def _frozen(arrays: dict[str, Array]) -> Mapping[str, Array]:
 
 
 class DynamicDifferential:
-    """A second-order step with its derivatives, as products with vectors. Made by ``differentiate_dynamic``.
+    """A second-order step with its derivatives, as products with vectors. Made by
+    ``differentiate_dynamic``.
 
-    Arguments are those of ``Differential``, and "v" (nv) and "h" (a number). What is said there about what is held
-    constant holds here too. Whether a contact bounces, the share by which bounces are smaller (``info.bounce_share``), and
-    whether a recovery is capped is held constant: the step jumps where a bounce sets in.
+    Arguments are those of ``Differential``, and "v" (nv) and "h" (a number). The quantities held
+    constant there are held constant here, too, as are three more: whether a contact bounces, the
+    factor by which bounces are reduced (``info.bounce_share``), and whether a recovery is capped.
+    (The step is discontinuous where a bounce begins.)
 
     Attributes:
         step: The DynamicStep.
@@ -196,14 +209,14 @@ class DynamicDifferential:
         self.step = native.step
 
     def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> tuple[Array, Array]:
-        """The changes of q_next and v_next, (nv) each, along tangents of arguments.
+        """The changes of q_next and v_next, (nv) each, for changes of arguments along tangents.
 
         Args:
-            tangents: From names of arguments to directions of their shape; with one more leading dimension, the same
-                for all of them, as many directions at once: then (count, nv) each.
+            tangents: From names of arguments to directions of their shape; with one more leading
+                dimension, the same for all of them, many directions at once: then (count, nv) each.
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         rows, single = tangent_rows(self._native, tangents)
         of_q, of_v = self._native.jvp(rows)
@@ -215,7 +228,7 @@ class DynamicDifferential:
         v_cotangent: npt.ArrayLike | None,
         wrt: Iterable[str] = ("q", "v", "u"),
     ) -> dict[str, Array]:
-        """The gradients of q_cotangent . q_next + v_cotangent . v_next by arguments.
+        """The gradients of q_cotangent . q_next + v_cotangent . v_next with respect to arguments.
 
         Args:
             q_cotangent, v_cotangent: (nv) or (count, nv), both alike; None: zero.
@@ -225,7 +238,7 @@ class DynamicDifferential:
             From each name in wrt to an array of the argument's shape, or (count, *shape).
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         names, wanted = wanted_bits(wrt)
         nv = self.model.nv
@@ -252,14 +265,14 @@ class DynamicDifferential:
             wrt: names of arguments and parameters.
 
         Raises:
-            TypeError, ValueError: for a name that no argument has.
+            TypeError, ValueError: for an unknown name.
         """
         names, wanted = wanted_bits(wrt)
         of_q, of_v = self._native.jacobians(wanted)
         return by_name(names, of_q, False), by_name(names, of_v, False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The workspace does not travel: where it is unpickled, the same step is differentiated again."""
+        """Pickling drops the workspace; unpickling differentiates the same step again."""
         return _differentiated, self._arguments
 
     def __repr__(self) -> str:
@@ -278,7 +291,7 @@ def differentiate_dynamic(
     mocap: _Mocap | None = None,
     warm_start: _WarmStart | None = None,
 ) -> DynamicDifferential:
-    """Take a step and keep its factorisations, for products of its derivatives with vectors.
+    """Compute a step and keep its factorisations, for products of its derivatives with vectors.
 
     Args:
         model: The model.
@@ -288,13 +301,15 @@ def differentiate_dynamic(
         options, tau, wrench, mocap, warm_start: As in ``step_dynamic``.
 
     Returns:
-        The step with ``jvp`` and ``vjp``. It holds a workspace of the model as long as it lives, and may be used any number
-        of times.
+        The step with ``jvp`` and ``vjp``. It holds a workspace of the model while it lives, and may
+        be used any number of
+        times.
 
     Raises:
         TypeError, ValueError, SolverError: As ``step_dynamic``.
 
-    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact
+    (formulation 4).
     """
     native = _core._differentiate(
         model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start, v=v
@@ -325,7 +340,7 @@ def linearize_dynamic(
     wrt: Iterable[str] = ("q", "v", "u"),
     warm_start: _WarmStart | None = None,
 ) -> DynamicLinearization:
-    """Take a second-order step, with the exact derivatives of its final active set.
+    """Compute a second-order step and the exact derivatives of its final active set.
 
     Args:
         model: The model.
@@ -333,13 +348,15 @@ def linearize_dynamic(
         v: Velocity (nv,), m/s and rad/s.
         u: Command (nu,), in the units of the actuators.
         options, tau, wrench, mocap, warm_start: As in ``step_dynamic``.
-        wrt: Names of arguments: "q", "v", "u", "tau", "wrench", "mocap", "h" and those of ``model.parameters``.
+        wrt: Names of arguments: "q", "v", "u", "tau", "wrench", "mocap", "h" and those of
+            ``model.parameters``.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
         SolverError: as ``step_dynamic``.
 
-    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact
+    (formulation 4).
     """
     step, of_q, of_v = _core._linearize_dynamic(
         model,

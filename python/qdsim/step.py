@@ -1,8 +1,8 @@
-"""Options of steps, and the quasi-dynamic step itself.
+"""Options of steps, and the quasi-dynamic step.
 
-`step` and `linearize` are functions of the extension: they check their arguments, release the GIL and
-return light results whose arrays are made when first read. Notation as in the reference: Pang, Suh,
-Yang and Tedrake 2023 (CQDC), section III, energies in joules and forces in newtons.
+`step` and `linearize` are functions of the extension: they check their arguments, release the GIL
+and return results whose arrays are created when first read. Notation as in Pang, Suh, Yang and
+Tedrake 2023 (CQDC), section III, with energies in joules and forces in newtons.
 """
 
 from __future__ import annotations
@@ -43,86 +43,99 @@ _Common = TypeVar("_Common", bound="CommonOptions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """What `Options` and `DynamicOptions` share, frozen and checked when they are made.
+    """Settings that `Options` and `DynamicOptions` share; frozen, and checked when they are made.
 
     Attributes:
-        h: Length of the step in s, > 0. A quasi-dynamic free object falls by gravity times h² / epsilon per step, and
-            under the convex law sliding contacts keep a gap that shrinks with h. Second-order steps are of first
-            order: errors shrink with h.
-        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per contact; the
-            program is a QP).
-        rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose
-            joints all move in one plane. Without effect on cones.
-        law: Friction law. "convex": the relaxation of Anitescu and Hart, one convex program per step. It is exact while
-            contacts stick or are open; a contact that slides opens by the friction coefficient times the distance that
-            it slides in the step, and at the onset of sliding or at an impact the bodies separate at friction times
-            the sliding speed, however small h is (docs/formulation.md, section 7). "coulomb": a sliding contact stays
-            closed; the solution is a fixed point of convex programs (`info.convex_programs` of them); exact steps
-            only. Coulomb's law may have several solutions, of which a step finds one: `info.unique` is None where no
-            other is near by, and False where there may be one.
-        max_programs: None: a step under Coulomb's law holds its certificate (`info.law_residual` within the tolerance
-            times the size of the smallest thing in contact), or raises SolverError. A number, >= 1: at most this many
-            convex programs are solved in each round in which contacts enter, and the best of them is accepted,
+        h: Time step in s, > 0. In a quasi-dynamic step a free object falls by gravity times h² /
+            epsilon, and under the convex law sliding contacts keep a gap that shrinks with h.
+            Second-order steps are first-order accurate in h.
+        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays per
+            contact; the program is a QP).
+        rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a
+            model whose joints all move in one plane. No effect on cones.
+        law: Friction law. "convex": the relaxation of Anitescu and Hart, one convex program per
+            step. It is exact for contacts that stick or are open. A sliding contact opens by the
+            friction coefficient times its sliding distance in the step; at the onset of sliding or
+            at an impact, bodies separate at the friction coefficient times the sliding speed, for
+            any h (docs/formulation.md, section 7). "coulomb": sliding contacts stay closed; the
+            solution is a fixed point of convex programs (`info.convex_programs` of them); exact
+            steps only. Coulomb's law may have several solutions, of which a step returns one:
+            `info.unique` is None if no other one is close, and False if there may be one.
+        max_programs: None: a step under Coulomb's law satisfies its certificate
+            (`info.law_residual` within the tolerance times the size of the smallest object in
+            contact), or raises SolverError. A number, >= 1: at most this many convex programs are
+            solved in each round in which contacts enter, and the best solution is accepted,
             whatever its residual.
-        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing, CQDC IV-B),
-            which is smooth in all arguments. A larger number is closer to the exact step. This is `kappa` of the
-            published scripts, h times that of the paper.
-        margin: Distance in m within which pairs are contacts, >= 0, may be inf. A larger margin of the pair itself
-            takes precedence. Exact steps add pairs beyond it that they would run into, so it affects speed only; in
-            smoothed steps contacts act at a distance up to it.
-        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True): a pair
-            that penetrates at the next configuration, or was passed through on the way, is linearised at `q` and
-            the program is solved again. The same holds for points of a cloud, and faces of a
-            height field, that were not among the nearest ones.
-            A pair whose rows would leave no motion at all (something penetrates, or is outside its limits, at `q`)
-            is dropped again and passed through; `info.dropped_pairs` counts those. False keeps the published
-            behaviour. Without effect on smoothed steps; `info.missed_pairs` counts such pairs in both.
-        joint_limits: Whether joint limits are constraints of the step (True). In a smoothed step they act at a
-            distance, as contacts do.
-        gravity_on_actuated: Whether gravity acts on actuated joints; False: joints that an actuator's spring
-            holds count as compensated.
-        soft_constraints: Which bilateral constraints have the compliance that the file gives them (solref,
-            solimp). "mocap": those on mocap bodies, which pull like springs, as in MuJoCo, since a rigid one
-            could ask for more than the robot can do; True: all; False: none.
-        contact_stiffness: N/m along the normal of contacts whose geometries have no stiffness of their own; None:
-            rigid. A force f presses a contact in by f / stiffness. Sticking friction stays rigid: the step has no
-            memory, so a tangential spring would creep. Needs cones, or two rays. Compliant contacts do not bounce.
-        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own have MuJoCo's compliant law,
-            from the file's solref, solimp (solmix, priority), impratio, cone and margins and the bodies' inverse weights
-            (`Model.body_invweight`); scenes made in code have MuJoCo's defaults. With friction="cone" and law="convex",
-            which is MuJoCo's; contacts of a file with pyramidal cones, MuJoCo's default, are pyramids. What the two
-            steps make of it stands in their own classes.
-        patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", which gives
-            torsional friction, or on the patch as a whole, with an "ellipsoid" of the same extent as limit surface
-            of force and torque, which is faster and slightly too strong between its axes.
-        patch_law: Friction law of patches. "disc" (default): at most friction times the force at the end of the
-            step. "elastic": the cone of convex programs, in which a polygon's force also grows by friction times
-            its stiffness times its slip. A sliding body is lifted by it: its depth is weight over stiffness less
-            friction times the slip, and beyond that contact is lost (`info.soft_converged`). For comparison; with
-            "polygons" only, and without derivatives. `DynamicOptions` has two more.
-        recovery_speed: m/s (of turns rad/s), >= 0, or None: the largest speed at which penetrations and violations of
-            limits and constraints are corrected; `info.capped_rows` counts the rows that need longer. None: within the
-            step, however deep they are, so that second-order motion which starts 10 mm deep separates at 10 mm / h;
-            `info.deep_contacts` counts contacts deeper than 5 % of the smaller shape's size, and `step` warns of
-            them. 0: not at all, the unstabilised scheme.
-        held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
-            They have no variables, and their rows of A are those of the identity.
-        infeasible: What a step does if no motion satisfies all rows (bodies wedged between walls, links inside
-            each other, contradicting constraints). "error": SolverError that names the rows. Constraints that
-            contradict each other by up to 1e-4 of the smallest body's size (the last digits of a loop) still
-            yield; `info.softened` counts those that yield beyond rounding. "soften": contacts, limits and
-            constraints yield with the least sum of squared violations at the end of the step, over motions of at
-            most one radian and ten times the largest violation at its start. An angle counts as its arc at the size
-            of the smallest body in contact, a bilateral constraint as a hundredth (so that a weld that is out of
-            reach does not press a robot through its table). Among these motions the step has the least energy.
-            `info.softened` counts the rows that yield, `contacts["softened"]` is each contact's distance from its
-            cone; derivatives hold these violations constant (`info.derivative_exact` is False). Feasible steps
-            keep their bits. Under `law="coulomb"` contacts obey that law too, or the step raises "law not met".
-        tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
+        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic
+            smoothing, CQDC IV-B), which is smooth in all arguments. A larger number is closer to
+            the exact step. This is `kappa` of the published scripts, h times that of the paper.
+        margin: Distance in m within which pairs are contacts, >= 0, may be inf. A larger margin of
+            the pair itself takes precedence. An exact step adds pairs beyond it that it would
+            otherwise penetrate, so the margin affects only speed; in smoothed steps contacts act at
+            distances up to the margin.
+        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would otherwise
+            penetrate (True): a pair that penetrates at the next configuration, or was passed
+            through on the way, is linearised at `q` and the program is solved again. The same holds
+            for points of a cloud, and faces of a height field, that were not among the nearest
+            ones. If the rows of such a pair would make the program infeasible (because of a
+            penetration or a violated limit at `q`), the pair is dropped again and passed through;
+            `info.dropped_pairs` counts these. False keeps the published behaviour. No effect on
+            smoothed steps; `info.missed_pairs` counts such pairs in both.
+        joint_limits: Whether joint limits are constraints of the step (True). In a smoothed step
+            they act at a distance, as contacts do.
+        gravity_on_actuated: Whether gravity acts on actuated joints. False: gravity on joints with
+            an actuator's spring counts as compensated.
+        soft_constraints: Which bilateral constraints have the compliance of the file (solref,
+            solimp). "mocap": those on mocap bodies, which pull like springs, as in MuJoCo, because
+            a rigid constraint may be out of the robot's reach; True: all; False: none.
+        contact_stiffness: Normal stiffness in N/m of contacts whose geometries have no stiffness of
+            their own; None: rigid. A force f presses a contact in by f / stiffness. Sticking
+            friction stays rigid: a step has no memory, so a tangential spring would creep. Needs
+            cones, or two rays. Compliant contacts do not bounce.
+        contacts: "rigid" (default), or "mujoco": contacts without a stiffness of their own follow
+            MuJoCo's compliant law, with the file's solref, solimp (solmix, priority), impratio,
+            cone and margins and the bodies' inverse weights (`Model.body_invweight`); scenes made
+            in code have MuJoCo's defaults. Requires friction="cone" and law="convex", which is
+            MuJoCo's law; contacts of a file with pyramidal cones, MuJoCo's default, are pyramids.
+            `Options` and `DynamicOptions` describe the resulting steps.
+        patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons",
+            which gives torsional friction, or on the patch as a whole, with an "ellipsoid" of the
+            same extent as limit surface of force and torque, which is faster and slightly too
+            strong between its axes.
+        patch_law: Friction law of patches. "disc" (default): at most the friction coefficient times
+            the force at the end of the step. "elastic": the cone of convex programs, in which a
+            polygon's force also grows by friction times its stiffness times its slip. It lifts a
+            sliding body: its depth is weight over stiffness minus friction times the slip, and
+            beyond that contact is lost (`info.soft_converged`). For comparison; with "polygons"
+            only, and without derivatives. `DynamicOptions` has two more laws.
+        recovery_speed: Largest speed at which penetrations and violations of limits and constraints
+            are corrected, m/s (rotations: rad/s), >= 0; `info.capped_rows` counts the rows that
+            need longer. None: everything is corrected within the step, so a second-order motion
+            that starts 10 mm deep separates at 10 mm / h; `info.deep_contacts` counts contacts
+            deeper than 5 % of the smaller shape's size, and `step` warns of them. 0: no correction
+            (the unstabilised scheme).
+        held: Names of joints or bodies that do not move in the step; a body stands for all joints
+            on it. They have no variables, and their rows of A are those of the identity.
+        infeasible: What a step does if no motion satisfies all rows (bodies wedged between walls,
+            links inside each other, contradicting constraints). "error": SolverError that names the
+            rows. Constraints that contradict each other by at most 1e-4 of the smallest body's size
+            (the last digits of a loop) still yield; `info.softened` counts those that yield beyond
+            rounding. "soften": contacts, limits and constraints are violated with the least sum of
+            squared violations at the end of the step, over motions of at most one radian and ten
+            times the largest violation at its start. An angle counts as its arc at the size of the
+            smallest body in contact, a bilateral constraint as a hundredth (so that a weld that is
+            out of reach does not press a robot through its table). Among these motions the step has
+            the least energy. `info.softened` counts the violated rows, and `contacts["softened"]`
+            is each contact's distance from its cone; derivatives hold these violations constant
+            (`info.derivative_exact` is False). Feasible steps do not change. Under `law="coulomb"`
+            contacts also obey that law, or the step raises "law not met".
+        tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0,
+            1).
         iteration_limit: Interior-point iterations after which the step raises SolverError, >= 1.
-        trace: Whether a single step and its derivatives keep what the solver tried: `step.info.trace` then holds a
-            `qdsim.trace.TraceRow` for each attempt, round, island and method, of a failed step `error.info.trace`;
-            `print(step.info.trace)` shows a table. Batches and rollouts keep none.
+        trace: Whether a single step and its derivatives record the solver's attempts:
+            `step.info.trace` (for a failed step `error.info.trace`) then holds a
+            `qdsim.trace.TraceRow` for each attempt, round, island and method;
+            `print(step.info.trace)` shows a table. Batches and rollouts have no trace.
     """
 
     h: float = 0.1
@@ -268,25 +281,30 @@ class Options(CommonOptions):
 
     Attributes:
         h, friction, law, kappa and others: As in `CommonOptions`.
-        epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
-            default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs alone have to
-            determine the motion; otherwise (a ball that may roll) the step raises SolverError with status
-            "not unique" and names the bodies. None if `mass_ratio` is given. Giving both is an error.
-        mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
-            object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
-        damping: Whether the dampers of joints, of objects (a door) and of actuators (`Actuator.damping`) act
-            (False): each is its coefficient times displacement over h. A velocity actuator then moves its joint
-            by h times the commanded speed.
-        contacts: Under "mujoco" contacts yield along their normal, and creep across it for as long as friction is
-            loaded, as those of MuJoCo do at rest, in exact and smoothed steps. Pyramids are sums of planar cones, one
-            for each tangent (formulation 2). A contact that is penetrated beyond what its load asks for comes out at
-            MuJoCo's speed, whatever `recovery_speed` is. The step's derivative jumps where two bodies begin to touch.
-        force_limits: Whether force limits of actuators hold (True): `Actuator.force_range`, which `load` takes
-            from the file. A joint whose actuators are at their limits is pushed back; its inertia determines the
-            motion if nothing else does. In a smoothed step limits act before they are reached.
+        epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and
+            the default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs
+            alone have to determine the motion; otherwise (a ball that may roll) the step raises
+            SolverError with status "not unique" and names the bodies. None if `mass_ratio` is
+            given. Giving both is an error.
+        mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h
+            and the object's mass at the default configuration: epsilon = k_min h² / max(diag M) /
+            mass_ratio.
+        damping: Whether the dampers of joints, of objects (a door) and of actuators
+            (`Actuator.damping`) act (False): each contributes its coefficient times displacement
+            over h. A velocity actuator then moves its joint by h times the commanded speed.
+        contacts: With "mujoco" contacts yield along their normal, and creep in tangential
+            directions while friction is loaded, as MuJoCo's contacts do at rest, in exact and
+            smoothed steps. Pyramids are sums of planar cones, one for each tangent (formulation 2).
+            A contact that is deeper than its load requires recovers at MuJoCo's speed, whatever
+            `recovery_speed` is. The step's derivative is discontinuous where two bodies begin to
+            touch.
+        force_limits: Whether the force limits of actuators hold (True): `Actuator.force_range`,
+            which `load` reads from the file. A joint whose actuators are at their limits yields;
+            its inertia determines the motion if nothing else does. In a smoothed step limits act
+            before they are reached.
 
     Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     epsilon: float | None = None
@@ -320,7 +338,7 @@ class Options(CommonOptions):
     def replace(self, **changes: Any) -> Options:
         """Copy with some fields changed, e.g. `options.replace(kappa=100.0)`.
 
-        Of `epsilon` and `mass_ratio` the one given here takes the place of the other.
+        If `epsilon` or `mass_ratio` is given, it replaces the other.
 
         Args:
             **changes: fields and their new values.

@@ -1,7 +1,8 @@
 """Many second-order steps at once: batches, rollouts, and products of the rollouts' derivatives.
 
-The machinery is that of ``steps``, ``rollouts`` and ``products``: samples do not know each other, so the bits do not depend on
-threads, and a sample that fails is raised or marked.
+The machinery is that of ``steps``, ``rollouts`` and ``products``: samples are independent, so
+results are bitwise identical for any number of threads, and a failed sample raises an error or is
+marked.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchDynamicSteps(BatchSteps):
-    """Results of ``step_dynamic_batch``: those of ``step_batch``, and velocities. A sample that failed keeps its q and
-    v."""
+    """Results of ``step_dynamic_batch``: those of ``step_batch``, and velocities. A failed sample
+    keeps its q and v."""
 
     v_next: Array
     """(..., nv) velocities after the step."""
@@ -101,14 +102,17 @@ def step_dynamic_batch(
     warm_start: WarmStart | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> BatchDynamicSteps:
-    """Step every sample of a batch: ``step_dynamic`` over the leading dimensions of q, v, u, tau and wrench.
+    """Compute the second-order step of every sample of a batch.
+
+    This is ``step_dynamic`` over the leading dimensions of q, v, u, tau and wrench.
 
     Args:
         v: Velocities (..., nv), m/s or rad/s.
         options: qdsim.DynamicOptions, None for the defaults.
-        bristles: Stretches (..., soft_pair_count, 6), m and rad, as in ``step_dynamic``: the ``bristles`` of the batch
-            before. None: none is stretched. No effect unless patch_law="bristle".
-        model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in ``step_batch``.
+        bristles: Stretches (..., soft_pair_count, 6), m and rad, as in ``step_dynamic``: the
+            ``bristles`` of the previous batch. None: zero. No effect unless patch_law="bristle".
+        model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As
+            in ``step_batch``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
@@ -141,15 +145,16 @@ def rollout_dynamic(
     feedback: Feedback | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> DynamicRollouts:
-    """Take T second-order steps in a row from (q0, v0), for every sample of a batch.
+    """Compute T successive second-order steps from (q0, v0), for every sample of a batch.
 
     Args:
-        v0: First velocities (..., nv), m/s or rad/s.
+        v0: Initial velocities (..., nv), m/s or rad/s.
         options: qdsim.DynamicOptions, None for the defaults.
-        feedback: How commands react to the state in which each step begins; None: they do not.
-        bristles: Stretches (..., soft_pair_count, 6), m and rad, with which the rollouts begin, as in
+        feedback: Dependence of the commands on the state at the beginning of each step; None: none.
+        bristles: Initial stretches (..., soft_pair_count, 6), m and rad, as in
             ``step_dynamic_batch``.
-        model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in ``rollout``.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in
+            ``rollout``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
@@ -182,19 +187,24 @@ def rollout_dynamic_vjp(
     checkpoint: int | None = None,
     feedback: Feedback | None = None,
 ) -> DynamicRolloutPullbacks:
-    """Roll out from (q0, v0), and pull cotangents of all states back, for every sample. A step is T = 1.
+    """Roll out second-order steps from (q0, v0), and compute gradients for cotangents of all states
+    (T = 1: one step).
 
     Args:
-        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates (per m or rad),
-            and of every velocity (per m/s or rad/s), the first ones included; None: zero, for one of the two.
-        wrt: Names of arguments of a step except h: "q" and "v" are where the rollout begins.
+        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates
+            (per m or rad), and of every velocity (per m/s or rad/s), the initial ones included; one
+            of them may be None (zero).
+        wrt: Names of arguments of a step except h: "q" and "v" are the initial state of the
+            rollout.
         checkpoint: As in ``rollout_vjp``.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout_dynamic``.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in
+            ``rollout_dynamic``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
-    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact
+    (formulation 4).
     """
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
@@ -222,17 +232,20 @@ def rollout_dynamic_jvp(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     feedback: Feedback | None = None,
 ) -> DynamicRolloutPushforwards:
-    """Roll out from (q0, v0), and push tangents forward, for every sample. A step is T = 1.
+    """Roll out second-order steps from (q0, v0), and compute the tangents of all states (T = 1: one
+    step).
 
     Args:
-        tangents: Directions by the names of arguments: "q" (..., nv), m or rad, "v" (..., nv), m/s or rad/s, the others
-            as in ``rollout_jvp``.
-        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout_dynamic``.
+        tangents: Directions by the names of arguments: "q" (..., nv), m or rad, "v" (..., nv), m/s
+            or rad/s, the others as in ``rollout_jvp``.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters, feedback: As in
+            ``rollout_dynamic``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
 
-    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact (formulation 4).
+    The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact
+    (formulation 4).
     """
     given = courses_of(model, q0, v0, Inputs(u, tau, wrench, mocap, parameters))
     products = products_of(given, options, "tangent", "step", None, feedback)

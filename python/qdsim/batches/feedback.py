@@ -1,4 +1,4 @@
-"""Commands of rollouts that react to the state in which each step begins."""
+"""Commands of rollouts that depend on the state at the beginning of each step."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _BOUNDS = ("lower", "upper")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Feedback:
-    """Commands of a rollout that react to the state in which each step begins.
+    """Commands of a rollout that depend on the state at the beginning of each step.
 
-    Step t is taken with ``clip(u[t] + q_gain[t] (q - q_nominal[t]) + v_gain[t] (v - v_nominal[t]), lower, upper)``, the
-    first difference in tangent coordinates at q_nominal[t]. It is what a linear quadratic regulator gives. A
-    quasi-dynamic rollout knows no v, and takes neither v_nominal nor v_gain.
+    The command of step t is ``clip(u[t] + q_gain[t] (q - q_nominal[t]) + v_gain[t] (v -
+    v_nominal[t]), lower, upper)``, with the first difference in tangent coordinates at
+    q_nominal[t]. This is the form of a linear quadratic regulator. A quasi-dynamic rollout has no v
+    and takes neither v_nominal nor v_gain.
 
-    Derivatives of rollouts go through it; a command at a bound does not change. The gradient by u[t] is that by all
-    that is added to it, so that by q_gain[t] is ``np.outer(gradient_u[t], model.difference(q[t], q_nominal[t]))``, by
-    v_gain[t] ``np.outer(gradient_u[t], v[t] - v_nominal[t])``.
+    Derivatives of rollouts include the feedback; a command at a bound does not change. The gradient
+    with respect to u[t] is also that with respect to the sum of the other terms, so the gradient
+    with respect to q_gain[t] is ``np.outer(gradient_u[t], model.difference(q[t], q_nominal[t]))``,
+    and with respect to v_gain[t] ``np.outer(gradient_u[t], v[t] - v_nominal[t])``.
     """
 
     q_nominal: npt.ArrayLike
@@ -47,13 +49,13 @@ class Feedback:
     """(nu) largest commands; None: none."""
 
     def arrays(self, model: _core.Model) -> dict[str, Array]:
-        """All of them that there are, checked.
+        """All arrays that are given, checked.
 
         Args:
-            model: the model that the rollout steps; its nq, nv and nu are the expected sizes.
+            model: the model of the rollout; its nq, nv and nu are the expected sizes.
 
         Raises:
-            TypeError, ValueError: naming the field and what was wrong with it.
+            TypeError, ValueError: if a field is invalid; the message names it.
         """
         nu, nv = model.nu, model.nv
         shapes = {"q_nominal": (-1, model.nq), "q_gain": (-1, nu, nv)}
@@ -85,10 +87,10 @@ class Feedback:
 def feedback_arrays(
     model: _core.Model, feedback: Feedback | None, steps: int, dynamic: bool
 ) -> dict[str, Array] | None:
-    """Arrays of a feedback for rollouts of so many steps, checked, or None.
+    """Arrays of a feedback for rollouts with a given number of steps, checked, or None.
 
     Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
     instance("feedback", feedback, Feedback, or_none=True)
     if feedback is None:

@@ -1,4 +1,4 @@
-"""Rollouts as they are asked for: where they begin and what every step is given, checked."""
+"""Arguments of rollouts, checked: initial states and the inputs of every step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Given", "courses_of", "one_step_of"]
 
 @dataclass(frozen=True)
 class Given:
-    """What rollouts begin with and are given; arrays have their own leading dimensions."""
+    """Initial states and inputs of rollouts; arrays have their own leading dimensions."""
 
     model: _core.Model
     steps: int
@@ -51,7 +51,7 @@ class Given:
         return found
 
     def arguments(self, lead: tuple[int, ...]) -> dict[str, Any]:
-        """What the core takes, as rows of samples, checked."""
+        """Checked arguments for the core, as rows of samples."""
         first = {name: in_rows(array, lead, 1) for name, array in self.begin.items()}
         rows = {name: in_rows(array, lead, 2) for name, array in self.courses.items()}
         for name, flat in {**first, **rows}.items():
@@ -70,7 +70,7 @@ class Given:
         }
 
     def bristles(self, lead: tuple[int, ...]) -> Array | None:
-        """Rows of the stretches with which rollouts begin, if they were given."""
+        """Rows of the initial stretches of rollouts, if they were given."""
         own = self.begin.get("bristles")
         return None if own is None else in_rows(own, lead, 1)
 

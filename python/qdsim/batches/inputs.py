@@ -47,7 +47,7 @@ Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Inputs(NamedTuple):
-    """What steps are given besides their state, as callers have it."""
+    """Inputs of steps besides their state, as given by callers."""
 
     u: npt.ArrayLike
     tau: npt.ArrayLike | None
@@ -149,7 +149,7 @@ def check_finite(name: str, flat: Array, lead: tuple[int, ...]) -> None:
 
 
 def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ()) -> Array:
-    """Wrenches (..., 6 body_count), also from a mapping; steps: what stands before the bodies."""
+    """Wrenches (..., 6 body_count), also from a mapping; steps: dimensions before the bodies."""
     if not isinstance(wrench, Mapping):
         array = numbers("wrench", wrench, (*steps, model.body_count, 6))
         return array.reshape(*array.shape[:-2], 6 * model.body_count)
@@ -170,7 +170,7 @@ def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ())
 
 
 def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> Array:
-    """Poses (..., 7 mocap_count), also from a mapping; steps: what stands before the bodies."""
+    """Poses (..., 7 mocap_count), also from a mapping; steps: dimensions before the bodies."""
     count = model.mocap_count
     if not isinstance(mocap, Mapping):
         array = numbers("mocap", mocap, (*steps, count, 7))
@@ -222,7 +222,7 @@ def inputs_of(
     inputs: Inputs,
     steps: tuple[int, ...] = (),
 ) -> dict[str, Array]:
-    """Inputs by name, checked; steps: (-1,) where there are many in a row."""
+    """Inputs by name, checked; steps: (-1,) for rollouts."""
     found = {"u": numbers("u", inputs.u, (*steps, model.nu))}
     if inputs.tau is not None:
         found["tau"] = numbers("tau", inputs.tau, (*steps, model.nv))
@@ -240,7 +240,7 @@ def rows_of(
     v: npt.ArrayLike | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> tuple[tuple[int, ...], dict[str, Array]]:
-    """Leading dimensions, and the samples of each argument in a row, checked."""
+    """Leading dimensions, and the samples of each argument as rows, checked."""
     check_model(model)
     arrays = {"q": numbers("q", q, (model.nq,))}
     if v is not None:
@@ -262,7 +262,7 @@ def rows_of(
 def parameters_of(
     model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
 ) -> dict[str, Array]:
-    """Parameters (..., size) of the samples' own, by their names in messages."""
+    """Parameters (..., size) per sample, by their names in messages."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
@@ -285,7 +285,7 @@ def parameters_of(
 
 
 def parameters_in(model: _core.Model, rows: dict[str, Array]) -> dict[str, Array]:
-    """Parameters (samples, *shape) in what ``rows_of`` gave, by name."""
+    """Parameters (samples, *shape) by name, from the result of ``rows_of``."""
     found = {}
     for name in PARAMETER_NAMES:
         own = rows.get(_PARAMETER[name])
@@ -313,7 +313,7 @@ def check_quaternions(
     status: npt.NDArray[np.int32],
     lead: tuple[int, ...],
 ) -> None:
-    """Raise for the first sample whose quaternions the core refused."""
+    """Raise for the first sample whose quaternions the core rejected."""
     bad = np.flatnonzero(status == _BAD_ARGUMENT)
     if bad.size:
         try:

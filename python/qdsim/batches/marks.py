@@ -1,4 +1,4 @@
-"""Which samples of a batch were solved, and the error where one was not."""
+"""Status of every sample of a batch, and the error for a failed one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchMarks:
-    """Which samples of a batch were solved; what all results of batches have."""
+    """Status of every sample of a batch, a part of all results of batches."""
 
     status: npt.NDArray[np.int32]
     """(...) codes; 0 where the sample was solved, else an index of ``STATUS_NAMES``."""
@@ -58,7 +58,7 @@ def settle(
     lead: tuple[int, ...],
     errors: Errors,
 ) -> None:
-    """Raise what has to be raised."""
+    """Raise the error of the first failed sample, if errors are raised."""
     if failure is None:
         return
     status = status.reshape(-1)
@@ -72,7 +72,7 @@ def settle(
 
 
 def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
-    """Shape of an argument of a step, that of q in tangent coordinates."""
+    """Shape of an argument of a step; that of q is in tangent coordinates."""
     inputs = {
         "q": (model.nv,),
         "u": (model.nu,),

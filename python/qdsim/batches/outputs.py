@@ -1,4 +1,4 @@
-"""Arrays of the caller for the results of a batch to be written into."""
+"""Arrays of the caller for the results of a batch."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Products of derivatives with vectors for many steps and rollouts at once, all of it in C.
+"""Products of derivatives with vectors for many steps and rollouts at once, computed in C.
 
-``vjp_batch`` and ``jvp_batch`` are ``vjp`` and ``jvp`` over the leading dimensions of a batch; ``rollout_vjp`` and
-``rollout_jvp`` carry a cotangent back, or a tangent forwards, through T steps in a row: what reverse and forward
-differentiation of a rollout are, without A and B. Samples are shared out among threads as in ``step_batch``, and
-results do not depend on how many there are. Steps that keep their factorisation agree with those of ``rollout`` to
-rounding, not in every last bit.
+``vjp_batch`` and ``jvp_batch`` are ``vjp`` and ``jvp`` over the leading dimensions of a batch.
+``rollout_vjp`` and ``rollout_jvp`` are the vector-Jacobian and Jacobian-vector products of T
+successive steps: reverse-mode and forward-mode differentiation of a rollout, without A and B.
+Threads share the samples as in ``step_batch``, and results do not depend on their number. Steps
+that keep their factorisation agree with those of ``rollout`` to rounding, but need not be bitwise
+identical.
 """
 
 from __future__ import annotations
@@ -108,20 +109,21 @@ def vjp_batch(
     derivative: _Derivative = "step",
     kappa: float | None = None,
 ) -> BatchPullbacks:
-    """Step every sample of a batch, and pull cotangents of q_next back.
+    """Compute the step of every sample of a batch, and the gradients for cotangents of q_next.
 
     Args:
         model, q, u, tau, wrench, mocap, threads, errors, parameters: As in ``step_batch``.
         options: qdsim.Options, None for the defaults.
-        cotangent: (..., nv) in the tangent coordinates at q_next, per m or rad; ambient: (..., nq). Its leading
-            dimensions broadcast with the others.
+        cotangent: (..., nv) in the tangent coordinates at q_next, per m or rad; ambient: (..., nq).
+            Its leading dimensions broadcast with the others.
         wrt: Names of arguments of the step, as in ``vjp``.
-        coordinates: "tangent": by displacements of q, in nv numbers. "ambient": the derivatives of
-            f(normalize(q)) by the nq numbers of q, quaternions of any length near one among them, for libraries
-            that know of no manifold; a step along the quaternion itself changes nothing, so the gradient is at
-            right angles to it.
-        derivative: "step": that of the step itself. "smoothed": of the log-barrier step of weight ``kappa`` at the
-            same q and u, in place of an exact step's own: a gradient that sees contacts before they happen.
+        coordinates: "tangent": with respect to displacements of q, nv numbers. "ambient": the
+            derivatives of f(normalize(q)) with respect to the nq numbers of q, for libraries
+            without manifolds. The length of a quaternion has no effect, so the gradient is
+            orthogonal to it.
+        derivative: "step": that of the step itself. "smoothed": that of the log-barrier step with
+            weight ``kappa`` at the same q and u, in place of the exact step's own: a gradient that
+            sees contacts before they happen.
         kappa: Weight (1/J, > 0) of "smoothed".
 
     Raises:
@@ -158,13 +160,15 @@ def jvp_batch(
     derivative: _Derivative = "step",
     kappa: float | None = None,
 ) -> BatchPushforwards:
-    """Step every sample of a batch, and push tangents forward through the step.
+    """Compute the step of every sample of a batch, and the changes of q_next for tangents of its
+    arguments.
 
     Args:
-        tangents: Directions by the names of arguments, (..., *shape) in the argument's unit ("q": (..., nv), m or rad;
-            ambient: (..., nq)), whose leading dimensions broadcast with the others.
-        model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates, derivative, kappa: As in
-            ``vjp_batch``.
+        tangents: Directions by the names of arguments, (..., *shape) in the argument's unit ("q":
+            (..., nv), m or rad; ambient: (..., nq)), whose leading dimensions broadcast with the
+            others.
+        model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates,
+            derivative, kappa: As in ``vjp_batch``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
@@ -202,17 +206,19 @@ def rollout_vjp(
     checkpoint: int | None = None,
     feedback: Feedback | None = None,
 ) -> RolloutPullbacks:
-    """Step T times in a row from q0, and pull cotangents of all configurations back, for every sample.
+    """Compute T successive steps from q0, and the gradients for cotangents of all configurations,
+    for every sample.
 
     Args:
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout``.
-        cotangent: (..., T + 1, nv), per m or rad, or (..., T + 1, nq) in ambient coordinates, of every configuration,
-            the first one included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished
-            rollout, called once.
+        cotangent: (..., T + 1, nv), per m or rad, or (..., T + 1, nq) in ambient coordinates, of
+            every configuration, the initial one included. Or a function that computes it from the
+            configurations (..., T + 1, nq) of the finished rollout, called once.
         options, wrt, coordinates, derivative, kappa: As in ``vjp_batch``.
-        checkpoint: How many steps, counted from the last one, keep their factorisation; the others are repeated in the
-            backward pass. None: as many as fit into 128 MB a thread. No effect if the derivative is smoothed or the
-            cotangent is a function: then none are kept. The gradients are the same to rounding.
+        checkpoint: Number of steps, counted from the last one, whose factorisations are kept; the
+            others are recomputed in the reverse pass. None: as many as fit into 128 MB per thread.
+            If the derivative is smoothed or the cotangent is a function, none are kept. The
+            gradients are the same to rounding.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``rollout``.
@@ -248,11 +254,12 @@ def rollout_jvp(
     kappa: float | None = None,
     feedback: Feedback | None = None,
 ) -> RolloutPushforwards:
-    """Step T times in a row from q0, and push tangents forward, for every sample.
+    """Compute T successive steps from q0, and the tangents of all configurations, for every sample.
 
     Args:
-        tangents: Directions by the names of arguments, in their units: "q" (..., nv), m or rad, or (..., nq) in ambient
-            coordinates; "u", "tau", "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
+        tangents: Directions by the names of arguments, in their units: "q" (..., nv), m or rad, or
+            (..., nq) in ambient coordinates; "u", "tau", "wrench" and "mocap" (..., T, *shape);
+            parameters (..., *shape).
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, feedback: As in ``rollout``.
         options, coordinates, derivative, kappa: As in ``vjp_batch``.
 

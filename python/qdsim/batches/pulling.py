@@ -1,4 +1,4 @@
-"""Cotangents back and tangents forwards through rollouts, for results of every kind."""
+"""Vector-Jacobian and Jacobian-vector products of rollouts, for results of every kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
 
 @dataclass(frozen=True)
 class Products:
-    """Rollouts to differentiate, and how."""
+    """Rollouts to differentiate, and the kind of derivative."""
 
     given: Given
     options: Any
@@ -77,7 +77,7 @@ def products_of(
     kappa: float | None,
     feedback: Feedback | None = None,
 ) -> Products:
-    """Rollouts to differentiate, in these coordinates and by this derivative."""
+    """Rollouts to differentiate, with the given coordinates and derivative."""
     one_of("coordinates", coordinates, allowed=("tangent", "ambient"))
     one_of("derivative", derivative, allowed=("step", "smoothed"))
     if (derivative == "smoothed") != (kappa is not None):
@@ -95,7 +95,7 @@ def products_of(
 
 
 def kept_steps(checkpoint: int | None) -> int:
-    """How many steps keep their factorisation, -1 for as many as have room."""
+    """Number of steps whose factorisations are kept; -1 for as many as memory allows."""
     if checkpoint is None:
         return -1
     return integer("checkpoint", checkpoint, least=0)
@@ -194,8 +194,11 @@ def pull_finished(
     threads: int,
     errors: Errors,
 ) -> tuple[dict[str, Array], npt.NDArray[np.bool_]]:
-    """Gradients of rollouts that are there already, with a path of configurations (..., T + 1, nq), in dynamics of
-    velocities (..., T + 1, nv), too, cotangents of the same, and status (...); and which were solved (...)."""
+    """Gradients of finished rollouts, and which of them were solved (...).
+
+    Given the configurations (..., T + 1, nq) of a rollout, for second-order steps also velocities
+    (..., T + 1, nv), cotangents of both, and the status (...).
+    """
     given, lead = products.given, status.shape
     names = wrt_names(wrt, products.known())
     q, *v = (array.reshape(-1, *array.shape[-2:]) for array in path)
@@ -281,7 +284,7 @@ def push(
     *,
     one_step: bool = False,
 ) -> dict[str, Any]:
-    """Fields of pushforwards; of one step, the tangents of what it is given have no axis of steps."""
+    """Fields of pushforwards; for a single step, tangents of inputs have no step dimension."""
     check_errors(errors)
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")

@@ -31,23 +31,25 @@ def pair_distances(
     *,
     threads: int | None = None,
 ) -> Array:
-    """Compute signed distances of all pairs of geometries that may touch, in many configurations at once.
+    """Compute signed distances of all pairs of geometries that may touch, in many configurations at
+    once.
 
     Args:
         model: The model.
         q: Configurations (..., nq).
-        margin: m; pairs farther apart than this are given this distance. A small one is faster: pairs out of
-            its reach are left out by their bounds. May be infinite.
-        threads: As in ``step_batch``; the bits do not depend on it.
+        margin: Pairs farther apart than this get this distance, m. A small margin is faster,
+            because bounding volumes exclude distant pairs. May be infinite.
+        threads: As in ``step_batch``; no effect on the results.
 
     Returns:
-        Distances (..., pairs), m, negative in penetration, in the order of ``model.pair_geom``: for each pair the
-        least among the contacts that ``model.collide`` gives, or ``margin``.
+        Distances (..., pairs), m, negative for penetrations, in the order of ``model.pair_geom``:
+        for each pair the least
+        distance of its contacts as returned by ``model.collide``, or ``margin``.
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: naming what is wrong, and the sample.
-        MemoryError: if there is no room for the contacts of a configuration.
+        ValueError: if an argument is invalid; the message names it and the sample.
+        MemoryError: if there is no memory for the contacts of a configuration.
     """
     check_model(model)
     array = numbers("q", q, (model.nq,))
@@ -65,10 +67,12 @@ def checked_distances(
     threads: int = 1,
     lead: tuple[int, ...] | None = None,
 ) -> Array:
-    """``pair_distances`` (n, pairs) of rows q (n, nq) that are known to be finite doubles: for many short calls.
+    """``pair_distances`` (n, pairs) of rows q (n, nq) that are known to be finite doubles, for many
+    short calls.
 
     Raises:
-        ValueError, MemoryError: as it does; ``lead`` are the dimensions that name a sample.
+        ValueError, MemoryError: as ``pair_distances``; ``lead`` are the dimensions that name a
+            sample.
     """
     found = _core._pair_distances(model, q, margin, threads)
     _check(model, q, found["status"], (len(q),) if lead is None else lead)
@@ -79,20 +83,22 @@ def checked_distances(
 def meetings(
     model: _core.Model, q: Array, rate: Array, way: Array, gap: Array
 ) -> tuple[Array, Array]:
-    """How far configurations go along straight lines until pairs of geometries meet; all doubles in C order.
+    """How far configurations can move along straight lines until pairs of geometries meet; all
+    doubles in C order.
 
     Args:
         model: the model.
-        q, rate: ``(n, nq)`` begin and direction of each line; quaternions do not move.
-        way: ``(n, 3)`` the longest stride between two looks, the end, and a tolerance.
-        gap: ``(n, pairs)`` m; pairs nearer than theirs have met, -inf: those that may.
+        q, rate: ``(n, nq)`` start and direction of each line; quaternions do not move.
+        way: ``(n, 3)`` the longest interval between two checks, the end, and a tolerance.
+        gap: ``(n, pairs)`` m; pairs nearer than this have met; -inf for pairs that may meet.
 
     Returns:
-        How far ``(n,)`` each goes without a meeting, less than its end after very many strides, too; and the distances
-        ``(n, pairs)`` just behind, less than the gap of those that meet there.
+        How far ``(n,)`` each moves without a meeting (less than its end also after very many
+        intervals); and the distances
+        ``(n, pairs)`` just beyond, less than the gap for those that meet there.
 
     Raises:
-        ValueError, MemoryError: as ``pair_distances`` does.
+        ValueError, MemoryError: as ``pair_distances``.
     """
     found = _core._meetings(model, q, rate, way, gap)
     _check(model, q, found["status"], (len(q),))

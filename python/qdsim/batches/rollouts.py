@@ -1,4 +1,4 @@
-"""Steps in a row for many samples, in C: rollouts, also with commands that react."""
+"""Successive steps for many samples, computed in C: rollouts, with and without feedback."""
 
 from __future__ import annotations
 
@@ -65,21 +65,23 @@ def rollout(
     warm_start: bool | _core.Step | _core.Linearization = False,
     feedback: Feedback | None = None,
 ) -> Rollouts:
-    """Step T times in a row from q0, for every sample of a batch.
+    """Compute T successive steps from q0, for every sample of a batch.
 
     Args:
         model, options, threads, parameters, out: As in ``step_batch``.
-        q0: First configurations (..., nq).
+        q0: Initial configurations (..., nq).
         u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
-        tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
-        wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
-            in ``step_batch``; with 1 in place of T the same in every step.
-        mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from names of them to (..., T, 7);
-            with 1 in place of T the same in every step.
+        tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in
+            every step.
+        wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to
+            (..., T, 6), as in ``step_batch``; with 1 in place of T the same in every step.
+        mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from their names to
+            (..., T, 7); with 1 in place of T the same in every step.
         errors: As in ``step_batch``; a rollout fails with its first failed step.
-        warm_start: Whether each step looks for its solution near that of the step before, as ``step`` does with
-            warm_start; a Step or Linearization: likewise, and the first steps near this one.
-        feedback: How commands react to the state in which each step begins; None: they do not.
+        warm_start: Whether each step starts from the solution of the previous one, as ``step`` does
+            with warm_start; a Step or Linearization: the same, and the first steps start from this
+            one.
+        feedback: Dependence of the commands on the state at the beginning of each step; None: none.
 
     Raises:
         As ``step_batch``; the message names sample and step.
@@ -104,7 +106,7 @@ def roll(
     feedback: Feedback | None,
     bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of rollouts, with "v" and "bristles" where v0 is given, and "commands" with feedback."""
+    """Fields of rollouts, with "v" and "bristles" if v0 is given, and "commands" with feedback."""
     check_errors(errors)
     begun = courses_of(model, q0, v0, inputs, bristles)
     reaction = feedback_arrays(model, feedback, begun.steps, v0 is not None)
@@ -150,20 +152,23 @@ def feedback_rollout(
     *,
     threads: int | None = None,
 ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """Roll out commands that react to where each step begins, clipped to bounds.
+    """Roll out commands that depend on the state at the beginning of each step, clipped to bounds.
 
-    Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
+    The command of step t of a sample is ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (previous
+    command)``.
 
     Args:
         model, options, threads: As in ``step_batch``.
-        q0: First configurations (samples, nq).
+        q0: Initial configurations (samples, nq).
         u: Commands (samples, T, nu).
-        feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all samples;
-            x_gain (samples, T, nu, nv), u_gain (samples, T, nu, nu), lower and upper bounds (samples, T, nu).
+        feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all
+            samples; x_gain (samples, T, nu, nv), u_gain (samples, T, nu, nu), lower and upper
+            bounds (samples, T, nu).
 
     Returns:
-        Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
-        which samples (samples,) had none.
+        Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN after a failed step, and
+        which samples (samples,)
+        have no failed step.
     """
     found = _rolled(
         model, q0, None, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
@@ -181,20 +186,21 @@ def checked_rollout(
     *,
     threads: int,
 ) -> tuple[Array, Array | None, npt.NDArray[np.int64]]:
-    """``rollout``, or ``rollout_dynamic`` where v0 is given, of what is known to be right: for many short calls, of which
-    checks would be a large part.
+    """``rollout``, or ``rollout_dynamic`` if v0 is given, without checks of its arguments, for many
+    short calls.
 
     Args:
         model, options: As in ``step_batch``.
-        threads: How many.
-        q0: First configurations (samples, nq), finite doubles with unit quaternions.
-        v0: First velocities (samples, nv), finite doubles, of second-order steps; else None.
+        threads: Number of threads.
+        q0: Initial configurations (samples, nq), finite doubles with unit quaternions.
+        v0: Initial velocities (samples, nv), finite doubles, of second-order steps; else None.
         u: Commands (samples, T, nu), finite doubles.
-        parameters: (samples, ...) each, which ``check_parameters`` has seen.
+        parameters: (samples, ...) each, already checked by ``check_parameters``.
 
     Returns:
-        Configurations (samples, T + 1, nq) and velocities (samples, T + 1, nv) or None, and how many steps were done
-        (samples,) before the first one that failed; what comes after repeats the last state.
+        Configurations (samples, T + 1, nq) and velocities (samples, T + 1, nv) or None, and the
+        number of steps (samples,)
+        before the first failed one; after it the last state is repeated.
     """
     own = parameter_rows(parameters_of(model, parameters)) if parameters else None
     found = _rolled(model, q0, v0, u, options, own, None, threads)

@@ -1,11 +1,12 @@
 """Many steps of one model at once: arrays in, arrays out, on all cores.
 
-``step_batch`` and ``linearize_batch`` do what a loop over ``step`` and ``linearize`` does, and ``rollout`` what a
-loop over time does, with the same bits; the loop runs in C, on threads that are kept between calls, without
-the interpreter lock. Samples do not know each other, so results do not depend on the number of threads.
+``step_batch`` and ``linearize_batch`` are equivalent to a loop over ``step`` and ``linearize``, and
+``rollout`` to a loop over time, with bitwise identical results. The loop runs in C without the GIL,
+on threads that are kept between calls. Samples are independent, so results do not depend on the
+number of threads.
 
-A signal whose handler raises (Ctrl-C) ends a batch of the main thread from its middle; arrays of the caller
-(``out``) are then filled in part.
+A signal whose handler raises (Ctrl-C) ends a batch of the main thread at once; arrays of the caller
+(``out``) are then partly filled.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
 class BatchSteps(BatchMarks):
     """Results of ``step_batch``; (...) stands for the leading dimensions of the batch.
 
-    A sample that failed (``status`` not 0) keeps its ``q``, does not move and has neither forces nor contacts.
+    A failed sample (``status`` not 0) keeps its ``q`` and has neither forces nor contacts.
     """
 
     q_next: Array
@@ -91,10 +92,10 @@ class BatchSteps(BatchMarks):
         return np.not_equal(self.actuator_state[..., 1, :], 0.0)
 
     def contacts_of(self, *index: int) -> npt.NDArray[np.void]:
-        """Contacts of the sample at this index, e.g. ``contacts_of(3)`` or ``contacts_of(1, 2)``.
+        """Contacts of the sample at an index, e.g. ``contacts_of(3)`` or ``contacts_of(1, 2)``.
 
         Args:
-            *index: index of the sample, one integer an axis of the batch.
+            *index: index of the sample, one integer per axis of the batch.
 
         Raises:
             ValueError: if the batch was made with contacts=False.
@@ -139,7 +140,8 @@ def step_batch(
     out: Mapping[str, npt.NDArray[Any]] | BatchSteps | None = None,
     warm_start: WarmStart | None = None,
 ) -> BatchSteps:
-    """Step every sample of a batch: ``step`` over the leading dimensions of q, u, tau and wrench.
+    """Compute the step of every sample of a batch: ``step`` over the leading dimensions of q, u,
+    tau and wrench.
 
     Args:
         model: The model.
@@ -147,28 +149,29 @@ def step_batch(
         u: Commands (..., nu), in the units of the actuators. Leading dimensions broadcast.
         options: qdsim.Options, None for the defaults.
         tau: Applied generalised forces (..., nv), N or Nm.
-        wrench: Applied to the bodies, (..., body_count, 6), or a mapping from names of bodies to (..., 6): force
-            N at the centre of mass, then moment Nm, world axes.
-        mocap: Poses of the mocap bodies, (..., mocap_count, 7), or a mapping from names of them to (..., 7):
-            position m, quaternion w x y z. Those not given stand where the model has them.
-        threads: How many threads take part, this one included, 1 to 1024; None: as many as the process has
-            cores. Without effect on the results.
-        errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
-            them have run. "mark": they get a ``status``. Bad arguments always raise.
+        wrench: Applied to the bodies, (..., body_count, 6), or a mapping from names of bodies to
+            (..., 6): force N at the centre of mass, then moment Nm, world axes.
+        mocap: Poses of the mocap bodies, (..., mocap_count, 7), or a mapping from their names to
+            (..., 7): position m, quaternion w x y z. Others keep their poses of the model.
+        threads: Number of threads, this one included, 1 to 1024; None: as many as the process has
+            cores. No effect on the results.
+        errors: What happens if samples fail. "raise": SolverError that names the first one, after
+            all of them have run. "mark": they get a ``status``. Invalid arguments always raise.
         contacts: Whether to keep the contacts (224 bytes each).
-        parameters: Values of the samples' own in place of the model's: from names of ``model.parameters`` to
-            arrays of their shapes, with leading dimensions in front that broadcast with the others. Results
+        parameters: Values per sample in place of the model's: from names of ``model.parameters`` to
+            arrays of their shapes, with leading dimensions that broadcast with the others. Results
             are those of models made with these values, ``model.with_parameters``.
-        out: Arrays to write results into: a mapping from names of fields of the result to arrays of exactly
-            their shapes and types, C-contiguous, that share no memory with each other or with an input; or an
-            earlier result, whose arrays are used again. What it does not name is new, as contacts always are.
-            They are filled where the batch raises, too.
-        warm_start: Where to look for the solutions first, as in ``step``: a Step or Linearization that all samples
-            start from (samples around one nominal point), or the result of an earlier batch of the same leading
-            dimensions, with contacts, each sample from its own. None: from nothing.
+        out: Arrays to write results into: a mapping from names of fields of the result to arrays of
+            exactly their shapes and types, C-contiguous, that share no memory with each other or
+            with an input; or an earlier result, whose arrays are reused. Other fields are new
+            arrays, as contacts always are. The arrays are also filled if the batch raises.
+        warm_start: Where the solver starts, as in ``step``: a Step or Linearization for all samples
+            (samples around one nominal point), or the result of an earlier batch with contacts and
+            the same leading dimensions, for each sample its own. None: a cold start.
 
     Raises:
-        TypeError, ValueError: naming the argument, and the sample where it is one that is wrong.
+        TypeError, ValueError: if an argument is invalid; the message names it, and the sample if
+            only one is invalid.
         SolverError: with the ``info`` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
 
@@ -192,7 +195,7 @@ def step_all(
     warm_start: WarmStart | None,
     bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of a batch of steps, with "v_next" and "bristles" where v is given."""
+    """Fields of a batch of steps, with "v_next" and "bristles" if v is given."""
     check_errors(errors)
     lead, rows = rows_of(model, q, inputs, v, bristles)
     given = outputs(out, _wanted(model, lead, None, v is not None), rows.values())
@@ -217,16 +220,19 @@ def linearize_batch(
     out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
     warm_start: WarmStart | None = None,
 ) -> BatchLinearizations:
-    """Linearize the step at every sample of a batch: ``linearize`` over the leading dimensions (CQDC §III-C).
+    """Linearise the step at every sample of a batch: ``linearize`` over the leading dimensions
+    (CQDC §III-C).
 
     Args:
         q: Configurations (..., nq).
         u: Commands (..., nu), in the units of the actuators.
-        wrt: Names of arguments of the step: "q" gives A (..., nv, nv), "u" gives B (..., nv, nu), None where not
-            wanted. "tau", "wrench", "mocap" and the names in ``model.parameters`` ("pair_friction", "geom_size", ...)
-            give entries of ``derivatives``, as in ``linearize``, in m and rad of q_next per unit of the argument. ``out``
-            uses the same names.
-        model, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in ``step_batch``.
+        wrt: Names of arguments of the step: "q" gives A (..., nv, nv), "u" gives B (..., nv, nu);
+            None for others. "tau", "wrench", "mocap" and the names in ``model.parameters``
+            ("pair_friction", "geom_size", ...) give entries of ``derivatives``, as in
+            ``linearize``, in m and rad of q_next per unit of the argument. ``out`` uses the same
+            names.
+        model, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start:
+            As in ``step_batch``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
