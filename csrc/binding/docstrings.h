@@ -1,4 +1,4 @@
-/* Parts that docstrings of steps share. */
+/* Common parts of the docstrings of steps. */
 #ifndef QD_BINDING_DOCSTRINGS_H
 #define QD_BINDING_DOCSTRINGS_H
 
@@ -16,8 +16,8 @@
   "        centre of mass, then moment, Nm, world axes (as MuJoCo's xfrc_applied).\n"              \
   "    mocap: (mocap_count, 7) poses in the order of model.mocap_names, or a mapping from names "  \
   "to\n"                                                                                           \
-  "        (7): position, m, and quaternion w x y z. Those not given stand where the model has "   \
-  "them.\n"
+  "        (7): position, m, and quaternion w x y z. Others keep their poses of the "              \
+  "model.\n"
 
 #define DOC_RAISES                                                                                 \
   "Raises:\n"                                                                                      \

@@ -266,7 +266,7 @@ PyObject *dynamic_step_restore(PyObject *module, PyObject *args) {
 }
 
 static PyMemberDef object_members[] = {
-    {"h", T_DOUBLE, offsetof(dynamic_step_object, h), READONLY, "Step length, s."},
+    {"h", T_DOUBLE, offsetof(dynamic_step_object, h), READONLY, "Time step, s."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef object_getset[] = {
@@ -280,7 +280,8 @@ static PyGetSetDef object_getset[] = {
      "rad in the frame of its second body, for the next step; zero unless patch_law='bristle'.",
      NULL},
     {"energy", get_energy, NULL,
-     "Total energy before and after the step (2), J, read-only: of masses, gravity (zero at the\n"
+     "Total energy before and after the step (2), J, read-only: kinetic energy, gravity (zero at "
+     "the\n"
      "world's origin) and joint springs; computed when first read.",
      NULL},
     {"kinetic_energy", get_kinetic, NULL, "Kinetic part of the energy (2), J, read-only.", NULL},
@@ -293,8 +294,8 @@ static PyMethodDef object_methods[] = {{"__reduce__", object_reduce, METH_NOARGS
 
 static PyType_Slot object_slots[] = {
     {Py_tp_doc,
-     (void *)"Result of one second-order step: what a Step has, and velocities, impulses "
-             "and energies.\nImmutable; arrays are made when read."},
+     (void *)"Result of one second-order step: a Step with velocities, impulses and energies.\n"
+             "Immutable; arrays are created when first read."},
     {Py_tp_dealloc, object_dealloc},
     {Py_tp_getattro, object_getattr},
     {Py_tp_repr, object_repr},

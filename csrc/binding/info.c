@@ -193,11 +193,11 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
 
 static PyMemberDef info_members[] = {
     INFO_MEMBER("iterations", T_INT, cone.iterations,
-                "Interior point iterations, of a step in all cone programs that it solved."),
+                "Interior-point iterations; for a step, of all its cone programs."),
     INFO_MEMBER("factorizations", T_INT, cone.factorizations,
-                "Matrices factored, of a step in all cone programs that it solved."),
+                "Number of factorisations; for a step, of all its cone programs."),
     INFO_MEMBER("tries", T_INT, cone.tries,
-                "Methods that were tried, of a step in all cone programs that it solved."),
+                "Number of methods tried; for a step, in all its cone programs."),
     INFO_MEMBER("primal_residual", T_DOUBLE, cone.primal_residual,
                 "Largest violation of a constraint: the part of Gx + g outside K, and Cx + c."),
     INFO_MEMBER("dual_residual", T_DOUBLE, cone.dual_residual,
@@ -210,83 +210,96 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("bounces", T_INT, bounces,
                 "Contacts that bounced (restitution); 0 in other steps."),
     INFO_MEMBER("bounce_share", T_DOUBLE, bounce_share,
-                "What coefficients of restitution were multiplied by in the island where that is "
-                "least: 1, or less\nwhere several contacts with friction would have made energy by "
-                "bouncing off each other at once,\nor left no room for each other."),
-    INFO_MEMBER(
-        "deep_contacts", T_INT, deep_contacts,
-        "Contacts that penetrate by 5 % of the smaller shape's radius or more at q and that "
-        "the step\ncorrects at once, however far bodies move for it (`recovery_speed` bounds "
-        "that)."),
+                "Smallest factor of the coefficients of restitution over all islands: 1, or less "
+                "if simultaneous\n"
+                "bounces of several contacts with friction would have created energy or "
+                "contradicted each other."),
+    INFO_MEMBER("deep_contacts", T_INT, deep_contacts,
+                "Contacts that penetrate by at least 5 % of the smaller shape's radius at q and "
+                "that the step\n"
+                "corrects at once, however far bodies move (`recovery_speed` limits this)."),
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
-                "Contacts, limits and parts of constraints that the recovery speed kept from being "
-                "undone\nin this step."),
-    INFO_MEMBER(
-        "convex_programs", T_INT, convex_programs,
-        "Under Coulomb's law, convex programs of the island that took most, in the last of the "
-        "rounds in which\ncontacts come in; 0 under the convex law."),
+                "Contacts, limits and rows of constraints whose violation is not corrected within "
+                "this step because\n"
+                "of the recovery speed."),
+    INFO_MEMBER("convex_programs", T_INT, convex_programs,
+                "Under Coulomb's law, number of convex programs of the island with the most, in "
+                "the last round in\n"
+                "which contacts enter; 0 under the convex law."),
     INFO_MEMBER("law_residual", T_DOUBLE, law_residual,
-                "Under Coulomb's law, the largest of: how far a contact with force slides "
-                "(friction times way) less\nwhat its normal was let close for that; closing of "
-                "contacts without force (m). 0 under the convex law."),
+                "Under Coulomb's law, the error of the law, m: the largest difference between the "
+                "sliding of a loaded\n"
+                "contact (times friction) and its shift in the program, or penetration of an "
+                "unloaded contact. 0 under\n"
+                "the convex law."),
     INFO_MEMBER("soft_programs", T_INT, soft_programs,
-                "Cone programs that soft geometries took; 0 where none was in range."),
+                "Number of cone programs for soft geometries; 0 if none is in range."),
     INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
-                "Pairs beyond the margin that the step ran into: added to an exact step, passed "
-                "through by a smoothed one."),
-    INFO_MEMBER(
-        "dropped_pairs", T_INT, dropped_pairs,
-        "Of the missed pairs, those that an exact step passes through all the same: with "
-        "them no\nmotion would satisfy all constraints. They exert no force and may end at any "
-        "depth; all else holds, the law of contacts too."),
-    INFO_MEMBER(
-        "relaxed_contacts", T_INT, relaxed_contacts,
-        "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
-        "deepening\nonly (smoothed: count as gaps of 0.1 %), where to resolve them all would leave "
-        "no motion; and\nany that only turns of 3 rad or more (m, of slides) would open, by the "
-        "normal row alone: at\ndead centres of a chain. 0 otherwise."),
+                "Pairs beyond the margin that the step would penetrate: added to an exact step, "
+                "only counted in a\n"
+                "smoothed one."),
+    INFO_MEMBER("dropped_pairs", T_INT, dropped_pairs,
+                "Missed pairs that an exact step passes through, because with them no motion would "
+                "satisfy all\n"
+                "constraints. They exert no force and may end at any depth; all other rows hold, "
+                "and so does the\n"
+                "friction law."),
+    INFO_MEMBER("relaxed_contacts", T_INT, relaxed_contacts,
+                "Contacts whose penetration is only kept from increasing: penetrations of less "
+                "than 5 % of their\n"
+                "shapes' size, if no motion would resolve all of them (smoothed steps: they count "
+                "as gaps of 0.1 %);\n"
+                "and contacts that the normal row alone would open only by a motion of 3 rad "
+                "(slides: 3 m) or more,\n"
+                "at dead centres of a chain."),
     INFO_MEMBER("softened", T_INT, softened,
-                "Contacts, limits and rows of constraints that gave way, since no motion satisfies "
-                "all of\nthem (Options(infeasible=\"soften\"); without it next to none, see "
-                "there). 0 otherwise."),
+                "Contacts, limits and rows of constraints that are violated because no motion "
+                "satisfies all of them\n"
+                "(Options(infeasible=\"soften\"); without it only nearly consistent constraints, "
+                "see there)."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {
     {"trace", info_trace, NULL,
-     "What the step has tried, with options trace=True, also of a step that failed: a tuple of\n"
-     "qdsim.trace.TraceRow; str() of it is a table. Empty otherwise, and of batches.",
+     "Record of the solver's attempts with options trace=True, also of a failed step: a tuple of\n"
+     "qdsim.trace.TraceRow; str() of it is a table. Empty otherwise, and for batches.",
      NULL},
-    {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
+    {"status", info_status, NULL, "Status of the solution, as a word.", NULL},
     {"method", info_method, NULL,
-     "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
+     "Method that found the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
      "'rest',\n"
      "'path', 'path end', 'multipliers', 'contradiction', 'envelope' or 'coulomb' (qd_cone_method "
-     "in "
-     "qdsim.h); 'none' where nothing was to be\nsolved or no method had an answer. Of a step in "
-     "islands the farthest of them, in this order.",
+     "in\n"
+     "qdsim.h); 'none' for an empty program or if no method had an answer. For a step with several "
+     "islands,\n"
+     "the last one in this order.",
      NULL},
     {"soft_converged", info_soft_converged, NULL,
-     "False where soft geometries were not yet in balance after the last program, or pressed in by "
-     "more\nthan half of their depth, which is as far as one step lets them.",
+     "False if the programs of soft geometries have not converged, or if a step would change a "
+     "depth by\n"
+     "more than half of the depth of the field, the largest change in one step.",
      NULL},
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"unique", info_unique, NULL,
-     "Whether no other motion solves the step. True: none does (convex law, or nothing has "
-     "friction). None: of a\nstep under Coulomb's law, no other motion is near by; whether others "
-     "are far away is not known. False:\nothers may be near by: the equations of what slides are "
-     "singular or turn their orientation, or more\ncontacts slide than this is worked out for.",
+     "Whether the motion is the only solution of the step. True: it is (convex law, or no contact "
+     "has\n"
+     "friction). None: under Coulomb's law, no other solution is close; distant ones are not "
+     "excluded.\n"
+     "False: another one may be close: the equations of the sliding contacts are singular or have "
+     "a negative\n"
+     "determinant, or too many contacts slide for this test.",
      NULL},
     {"derivative_exact", info_derivative_exact, NULL,
-     "None without a derivative; False where the path's derivative stands in for the exact one, "
-     "offsets\nwere held (relaxed_contacts, softened), or a contact slips or presses so little "
-     "that the "
-     "answer's own error\nchanges the derivative by more than 1e-6 of it. True means: exact for "
-     "the contacts at hand. It does "
-     "not\n"
-     "say how near the next branch is: faces that rest on each other may take other corners with "
-     "the\n"
-     "smallest turn (bumpy, scanned meshes), and the step itself jumps there.",
+     "None without a derivative. False: the derivative is that of the central path, or violations "
+     "are held\n"
+     "constant (relaxed_contacts, softened), or a contact is so close to sliding or opening that "
+     "the error\n"
+     "of the solution changes the derivative by more than 1e-6 of it. True: exact for the present "
+     "set of\n"
+     "contacts. A true value does not exclude a nearby discontinuity: resting faces of scanned "
+     "meshes may\n"
+     "touch at other corners after the smallest rotation.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -294,7 +307,7 @@ static PyMethodDef info_methods[] = {{"__reduce__", info_reduce, METH_NOARGS, NU
                                      {NULL, NULL, 0, NULL}};
 
 static PyType_Slot info_slots[] = {
-    {Py_tp_doc, (void *)"What a solve reports: status, effort and residuals. Immutable."},
+    {Py_tp_doc, (void *)"Report of a solution: status, effort and residuals. Immutable."},
     {Py_tp_dealloc, info_dealloc},
     {Py_tp_repr, info_repr},
     {Py_tp_str, info_str},

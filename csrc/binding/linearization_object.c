@@ -119,8 +119,9 @@ static PyMemberDef linearization_members[] = {
     {"B", T_OBJECT_EX, offsetof(linearization_object, B), READONLY,
      "dq_next/du (nv, nu) in tangent coordinates, read-only; None if not in wrt."},
     {"derivatives", T_OBJECT_EX, offsetof(linearization_object, derivatives), READONLY,
-     "Mapping from the names in wrt to dq_next by them, (nv, *shape of the argument), read-only;\n"
-     "'q' is A and 'u' is B."},
+     "Mapping from the names in wrt to the derivatives of q_next with respect to them, (nv, *shape "
+     "of\n"
+     "the argument), read-only; 'q' is A and 'u' is B."},
     {"step", T_OBJECT_EX, offsetof(linearization_object, step), READONLY, "The Step itself."},
     {NULL, 0, 0, 0, NULL}};
 

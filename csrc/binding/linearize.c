@@ -3,22 +3,31 @@
 #include "binding/step_call.h"
 
 const char linearize_doc[] =
-    "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "mocap=None, wrt=('q', 'u'), warm_start=None)\n--\n\n"
-    "A step and its derivatives in tangent coordinates, exact (formulation 4).\n\n"
-    "At a kink of the exact step, which has no derivative there, that of the barrier's path is\n"
-    "returned, and step.info.derivative_exact is False. The step equals that of step() but for\n"
-    "the last bits of coordinates that nothing couples; step() has a closed form for them.\n\n"
+    "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, mocap=None, "
+    "wrt=('q', 'u'), warm_start=None)\n"
+    "--\n"
+    "\n"
+    "Compute a step and its exact derivatives in tangent coordinates (formulation 4).\n"
+    "\n"
+    "At a kink the exact step has no derivative; the result is then the derivative of the last "
+    "point of\n"
+    "the central path, and step.info.derivative_exact is False. Coordinates without coupling, "
+    "which have\n"
+    "a closed form in step(), may be rounded differently here.\n"
+    "\n"
     "Args:\n" DOC_CONFIGURATION DOC_COMMANDS
     "    options: qdsim.Options, None for the defaults.\n" DOC_FORCES
     "    wrt: which derivatives: 'q' (A), 'u' (B), 'tau', 'wrench', 'mocap' and names of\n"
     "        model.parameters ('gravity', 'body_mass', 'geom_size', 'pair_friction', ...).\n"
-    "        qdsim.differentiate says what each holds constant, and has products with vectors.\n"
-    "    warm_start: as in step().\n\n"
+    "        qdsim.differentiate describes what each holds constant, and computes products with\n"
+    "        vectors.\n"
+    "    warm_start: as in step().\n"
+    "\n"
     "Returns:\n"
     "    A Linearization: `step`; `A` = dq_next/dq (nv, nv) and `B` = dq_next/du (nv, nu), None\n"
-    "    where not asked for; `derivatives`, a mapping from the other names of wrt to dq_next by\n"
-    "    them, (nv, *shape of the argument).\n\n" DOC_RAISES;
+    "    if not in wrt; `derivatives`, a mapping from all names in wrt to the derivatives of "
+    "q_next\n"
+    "    with respect to them, (nv, *shape of the argument).\n\n" DOC_RAISES;
 
 #define WRT_Q (1 << QD_BY_Q)
 #define WRT_U (1 << QD_BY_U)

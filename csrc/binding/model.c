@@ -470,8 +470,9 @@ static PyGetSetDef model_getset[] = {
     {"planar_normal", model_planar_normal, NULL,
      "Unit normal of the plane in which every joint moves, or None.", NULL},
     {"body_invweight", model_body_invweight, NULL,
-     "(body_count) 1/kg: how a force at its centre of mass moves each body, on average over\n"
-     "directions: MuJoCo's body_invweight0 of translations, see Body.",
+     "(body_count) inverse weights, 1/kg: acceleration of each body per unit of force at its "
+     "centre of\n"
+     "mass, averaged over directions: MuJoCo's body_invweight0 of translations, see Body.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -480,10 +481,14 @@ static PyGetSetDef model_getset[] = {
 
 static PyMethodDef model_methods[] = {
     FAST_METHOD("integrate", model_integrate,
-                "integrate($self, q, v)\n--\n\n"
-                "q [+] v: the configuration (nq) after the displacement v (nv) from q (nq).\n\n"
-                "Free joints take [translation; world rotation vector], ball joints the rotation\n"
-                "vector in the axes before the joint (formulation 1)."),
+                "integrate($self, q, v)\n"
+                "--\n"
+                "\n"
+                "q [+] v: the configuration (nq) after the displacement v (nv) from q (nq).\n"
+                "\n"
+                "Displacements of free joints are [translation; rotation vector] in world axes, "
+                "those of ball\n"
+                "joints a rotation vector in the axes before the joint (formulation 1)."),
     FAST_METHOD(
         "difference", model_difference,
         "difference($self, q1, q0)\n--\n\n"
@@ -499,25 +504,31 @@ static PyMethodDef model_methods[] = {
                 "Jacobian (6, nv) of a point (3, body coordinates): linear then angular velocity,\n"
                 "world axes, with respect to tangent coordinates."),
     {"mass_matrix", model_mass_matrix, METH_O,
-     "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) of the\n"
-     "bodies in tangent coordinates. The joints' armature, which adds to its diagonal, is not\n"
-     "in it."},
+     "mass_matrix($self, q, /)\n"
+     "--\n"
+     "\n"
+     "Joint-space mass matrix (nv, nv) of the bodies in tangent coordinates, without the joints'\n"
+     "armature (which would add to its diagonal)."},
     FAST_METHOD("_tendons", model_tendons,
                 "_tendons($self, q, jacobians, moments)\n--\n\n"
                 "Lengths (n, tendon_count) at rows of q (n, nq), and their Jacobians (n,\n"
                 "tendon_count, nv) or None."),
-    FAST_METHOD(
-        "bias_force", model_bias_force,
-        "bias_force($self, q, v)\n--\n\n"
-        "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the\n"
-        "velocity v (nv): (mass_matrix(q) + diag(armature)) dv/dt + bias_force(q, v) is what\n"
-        "forces act. Armature, of rotors that do not turn with their links, has no part in it."),
-    FAST_METHOD(
-        "inertial_wrenches", model_inertial_wrenches,
-        "inertial_wrenches($self, q, v, a)\n--\n\n"
-        "Per body (body_count, 6) the force N and the moment Nm about its centre of mass, world\n"
-        "axes, that it moves by at velocities v (nv) which change by a (nv): the sum of what acts\n"
-        "on it (d'Alembert)."),
+    FAST_METHOD("bias_force", model_bias_force,
+                "bias_force($self, q, v)\n"
+                "--\n"
+                "\n"
+                "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the "
+                "velocity v (nv):\n"
+                "(mass_matrix(q) + diag(armature)) dv/dt + bias_force(q, v) is the sum of the "
+                "applied forces.\n"
+                "Armature does not contribute to it."),
+    FAST_METHOD("inertial_wrenches", model_inertial_wrenches,
+                "inertial_wrenches($self, q, v, a)\n"
+                "--\n"
+                "\n"
+                "Per body (body_count, 6) the sum of all forces N, and of moments Nm about its "
+                "centre of mass, world\n"
+                "axes, for a motion with velocity v (nv) and acceleration a (nv) (d'Alembert)."),
     FAST_METHOD(
         "energy", model_energy,
         "energy($self, q, v)\n--\n\n"

@@ -15,14 +15,15 @@ static PyTypeObject *type_add(PyObject *module, PyType_Spec *spec) {
 }
 
 static const char solver_error_doc[] =
-    "A step or cone program without a solution, or one that was not solved; the message says "
-    "why.\n\n"
+    "A step or cone program has no solution, or was not solved; the message says why.\n"
+    "\n"
     "Attributes:\n"
     "    info: SolverInfo with the status and the residuals.\n"
-    "    culprits: what a step failed on, a tuple of strings that name bodies and joints, the "
-    "most\n"
-    "        telling first: contacts, limits and constraints that contradict each other, or the\n"
-    "        bodies that nothing holds.\n";
+    "    culprits: the causes of a failed step, a tuple of strings that name bodies and joints, "
+    "the\n"
+    "        most important first: contacts, limits and constraints that contradict each other, "
+    "or\n"
+    "        the bodies whose motion is not determined.\n";
 
 static const char *status_name(int i) { return qd_status_name((qd_status)i); }
 

@@ -3,17 +3,24 @@
 #include "binding/step_call.h"
 
 const char step_doc[] =
-    "step($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "mocap=None, warm_start=None)\n--\n\n"
-    "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
-    "Variables that nothing couples (a finger that touches nothing) are answered in closed form;\n"
-    "in the last bits of these, linearize() may differ, which needs a factor.\n\n"
+    "step($module, /, model, q, u, options=None, *, tau=None, wrench=None, mocap=None, "
+    "warm_start=None)\n"
+    "--\n"
+    "\n"
+    "Compute one quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation "
+    "2).\n"
+    "\n"
+    "Variables without coupling (a finger that touches nothing) have a closed form; linearize(), "
+    "which\n"
+    "needs a factorisation, may round these differently.\n"
+    "\n"
     "Args:\n" DOC_CONFIGURATION DOC_COMMANDS
     "    options: qdsim.Options, None for the defaults.\n" DOC_FORCES
-    "    warm_start: an earlier Step or Linearization of this model, under any options, to look\n"
-    "        for the solution near its own; worth it along a trajectory. The answer is certified\n"
-    "        as without; it agrees to the tolerance, and forces that are not unique depend on "
-    "it.\n\n"
+    "    warm_start: an earlier Step or Linearization of this model, under any options, whose\n"
+    "        solution is the starting point of the solver; it saves time along a trajectory. The\n"
+    "        result has the same certificate; it agrees to the tolerance, and forces that are not\n"
+    "        unique depend on it.\n"
+    "\n"
     "Returns:\n"
     "    A Step: `q_next` (nq), contacts with forces, limit and actuator forces, "
     "`info`.\n\n" DOC_RAISES;
@@ -54,19 +61,24 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
 }
 
 const char step_dynamic_doc[] =
-    "step_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, "
-    "mocap=None,\n             warm_start=None, bristles=None)\n--\n\n"
-    "One second-order step (q_next, v_next) = f(q, v, u): velocities and impulses (Anitescu and\n"
-    "Hart 2003; formulation 7).\n\n"
+    "step_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, mocap=None,\n"
+    "             warm_start=None, bristles=None)\n"
+    "--\n"
+    "\n"
+    "Compute one second-order step (q_next, v_next) = f(q, v, u): velocities and impulses "
+    "(Anitescu and\n"
+    "Hart 2003; formulation 7).\n"
+    "\n"
     "Args:\n" DOC_CONFIGURATION
     "    v: (nv) velocity in tangent coordinates; of a free joint that of the body's origin, m/s,\n"
     "        then angular, rad/s, world axes (qdsim.from_mujoco_velocity converts).\n" DOC_COMMANDS
     "    options: qdsim.DynamicOptions, None for the defaults.\n" DOC_FORCES
-    "    warm_start: an earlier result of this model to look for the solution near its own.\n"
-    "    bristles: (model.soft_pair_count, 6) of DynamicOptions(patch_law='bristle'): the stretch\n"
+    "    warm_start: an earlier result of this model, the starting point of the solver.\n"
+    "    bristles: (model.soft_pair_count, 6) for DynamicOptions(patch_law='bristle'): the "
+    "stretch\n"
     "        of each soft pair's bristles, m and rad, in the frame of its second body: the\n"
-    "        `bristles` of the step before. None: none is stretched. No effect under other "
-    "laws.\n\n"
+    "        `bristles` of the previous step. None: zero. No effect under other laws.\n"
+    "\n"
     "Returns:\n"
     "    A DynamicStep: `q_next` (nq), `v_next` (nv), contacts with impulses and forces, "
     "energies,\n"

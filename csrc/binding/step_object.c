@@ -368,13 +368,13 @@ static PyGetSetDef step_getset[] = {
     {"limit_force", step_get_limit_force, NULL,
      "Generalised force of the joint limits (nv), N or Nm, read-only.", NULL},
     {"constraint_force", step_get_constraint_force, NULL,
-     "Force of each bilateral constraint (constraint_count, 6), read-only: force N on the second\n"
-     "body at its anchor and moment Nm, world axes; of a joint coupling the generalised force on\n"
-     "the joint that follows, then zeros.",
+     "Force of each bilateral constraint (constraint_count, 6), read-only: force N on the second "
+     "body\n"
+     "at its anchor and moment Nm, world axes; for a joint coupling, the generalised force on the\n"
+     "following joint, then zeros.",
      NULL},
     {"tendon_force", step_get_tendon_force, NULL,
-     "Force along each tendon (tendon_count), N, positive where it makes the tendon longer; "
-     "read-only.",
+     "Force along each tendon (tendon_count), N, positive if it lengthens the tendon; read-only.",
      NULL},
     {"actuator_force", step_get_actuator_force, NULL,
      "Force of each actuator on its joint (nu), N or Nm, read-only.", NULL},
@@ -389,19 +389,23 @@ static PyGetSetDef step_getset[] = {
     {"info", step_get_info, NULL, "SolverInfo of the step.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-PyDoc_STRVAR(
-    step_show_doc,
-    "show($self, model, *, height=520)\n--\n\n"
-    "Show where the step began, with its contact forces, in a browser (extra viewer); in a "
-    "notebook on a page\nbelow the cell, without a server.\n\n"
-    "Args:\n"
-    "    model: the model that was stepped.\n"
-    "    height: of the page in a notebook, pixels.\n\n"
-    "Returns:\n"
-    "    The qdsim.viewer.Viewer; None in a notebook.\n\n"
-    "Raises:\n"
-    "    ImportError: without the extra viewer.\n"
-    "    ValueError: if the step is one of another model.");
+PyDoc_STRVAR(step_show_doc, "show($self, model, *, height=520)\n"
+                            "--\n"
+                            "\n"
+                            "Show the start of the step with its contact forces in a browser "
+                            "(extra viewer); in a notebook, show\n"
+                            "it below the cell without a server.\n"
+                            "\n"
+                            "Args:\n"
+                            "    model: the model of the step.\n"
+                            "    height: height of the page in a notebook, pixels.\n"
+                            "\n"
+                            "Returns:\n"
+                            "    The qdsim.viewer.Viewer; None in a notebook.\n"
+                            "\n"
+                            "Raises:\n"
+                            "    ImportError: without the extra viewer.\n"
+                            "    ValueError: if the step belongs to another model.");
 
 static PyObject *step_show(PyObject *self, PyObject *args, PyObject *named) {
   static char *names[] = {"model", "height", NULL};
@@ -428,7 +432,8 @@ static PyMethodDef step_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot step_slots[] = {
-    {Py_tp_doc, (void *)"Result of one quasi-dynamic step. Immutable; arrays are made when read."},
+    {Py_tp_doc,
+     (void *)"Result of one quasi-dynamic step. Immutable; arrays are created when first read."},
     {Py_tp_dealloc, step_dealloc},
     {Py_tp_repr, step_repr},
     {Py_tp_getset, step_getset},

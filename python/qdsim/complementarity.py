@@ -1,8 +1,8 @@
-"""Complementarity problems on their own: linear, mixed, and Coulomb friction on contact forces.
+"""Solvers of complementarity problems: linear, mixed, and Coulomb friction on contact forces.
 
-``solve_coulomb`` finds forces and speeds of contacts under Coulomb's own law, w = W force + q with the Delassus
-matrix W, which may have several solutions, or none; ``solve_cone_program`` solves its convex relaxation.
-``solve_lcp`` and ``solve_mlcp`` are Lemke's method.
+``solve_coulomb`` finds forces and speeds of contacts under Coulomb's law, w = W force + q with the
+Delassus matrix W, which may have several solutions, or none; ``solve_cone_program`` solves its
+convex relaxation. ``solve_lcp`` and ``solve_mlcp`` use Lemke's method.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
 
 @dataclass(frozen=True, slots=True)
 class LcpInfo:
-    """How a linear complementarity problem was solved.
+    """Report on the solution of a linear complementarity problem.
 
     Attributes:
-        status: "solved", "infeasible" (proven), "iteration limit", or "numerical trouble": neither a solution
-            nor a proof was found.
-        pivots: Of all tries.
-        refactorizations: Fresh inverses of a basis.
-        tries: Runs, with other covering vectors or with a fresh inverse at each pivot.
-        ended_on_ray: Whether the last run did. Where M is copositive plus (for example positive semidefinite), that
-            means that there is no solution.
-        residual: The largest |min(z_i, w_i)|, z beside its largest entry and w beside the numbers that it is
-            a sum of; equalities likewise.
+        status: "solved", "infeasible" (proven), "iteration limit", or "numerical trouble": neither
+            a solution nor a proof was found.
+        pivots: Number of pivots of all runs.
+        refactorizations: Number of fresh inverses of a basis.
+        tries: Number of runs, with other covering vectors or with a fresh inverse at each pivot.
+        ended_on_ray: Whether the last run ended on a ray. If M is copositive plus (for example
+            positive semidefinite), this means that there is no solution.
+        residual: The largest |min(z_i, w_i)|, with z relative to its largest entry and w relative
+            to the terms of its sum; also of equalities.
     """
 
     status: str
@@ -61,7 +61,7 @@ class LcpInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LcpSolution:
-    """z and w = M z + q, both nonnegative, one of each pair zero.
+    """Solution of an LCP: z and w = M z + q, both nonnegative and complementary.
 
     Attributes:
         z, w: (n,).
@@ -75,7 +75,8 @@ class LcpSolution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MlcpSolution:
-    """u free, v and w nonnegative and complementary: A u + C v + a = 0, w = D u + B v + b.
+    """Solution of a mixed LCP: A u + C v + a = 0, w = D u + B v + b, with u free and v, w
+    nonnegative and complementary.
 
     Attributes:
         u: (free,).
@@ -91,29 +92,31 @@ class MlcpSolution:
 
 @dataclass(frozen=True, slots=True)
 class CoulombInfo:
-    """How a friction problem was solved, and its certificate.
+    """Report on the solution of a friction problem, with its certificate.
 
     Attributes:
-        status: "solved", "infeasible" (proven: no forces keep the contacts from closing), "iteration limit" or
-            "numerical trouble": no solution was found.
-        method: "free" (no force at all), "path" (interior point path of Coulomb's law), "newton" (on the
-            active set that the path has shown), or "proximal" (a flow of proximal steps, which takes over
-            where the path turns back; seconds for some hundred contacts).
-        unique: Whether no other forces solve the problem. True: none do (no contact has friction, and the
-            equations of what is closed are regular). None: no other solution is near by, since every contact is
-            clearly open, stuck or sliding and the equations of that set are regular, with a positive
-            determinant; whether others are far away is not known. False: others may be near by. Where contacts
-            are redundant, forces are not unique.
-        iterations: Of the path.
-        factorizations: In all.
-        error: The largest distance from the law over all contacts: |min(force_n, w_n)|, and the least change of
-            the tail's speeds w_tail or forces D^-1 force_tail that makes them a pair of the law (no speed at all,
-            or a speed against a force on the boundary of the friction cone). Speeds are counted in units of the
-            largest entry of q, forces in units of the largest one, tails' over their coefficients.
-        penetration: The certificate in the problem's units: the largest -w_n,
-        cone: |D^-1 force_tail| - force_n, or -force_n,
-        normal_power: |force_n w_n|,
-        slip_power: and |force_tail · w_tail + force_n |D w_tail||, where D is the diagonal of coefficients.
+        status: "solved", "infeasible" (proven: no forces keep the contacts from closing),
+            "iteration limit" or "numerical trouble": no solution was found.
+        method: "free" (no force at all), "path" (interior-point path of Coulomb's law), "newton"
+            (on the active set that the path has identified), or "proximal" (proximal iterations,
+            used if the path turns back; seconds for some hundred contacts).
+        unique: Whether no other forces solve the problem. True: none do (no contact has friction,
+            and the equations of the closed contacts are regular). None: no other solution is close,
+            since every contact is clearly open, sticking or sliding and the equations of this
+            active set are regular, with a positive determinant; distant solutions are not excluded.
+            False: other solutions may be close. With redundant contacts, forces are not unique.
+        iterations: Number of iterations of the path.
+        factorizations: Total number of factorisations.
+        error: The largest violation of the law over all contacts: |min(force_n, w_n)|, and the
+            smallest change of the tail's speeds w_tail or forces D^-1 force_tail that satisfies the
+            law (no speed at all, or a speed opposite to a force on the boundary of the friction
+            cone). Speeds are relative to the largest entry of q, forces to the largest force, both
+            of tails divided by their coefficients.
+        penetration: The largest -w_n, in the problem's units.
+        cone: The largest |D^-1 force_tail| - force_n, or -force_n.
+        normal_power: The largest |force_n w_n|.
+        slip_power: The largest |force_tail · w_tail + force_n |D w_tail||, where D is the diagonal
+            of coefficients.
     """
 
     status: str
@@ -146,10 +149,10 @@ class UnsolvedError(SolverError):
     """No solution was found, or there is none.
 
     Attributes:
-        solution: The best that was found, with its info.
-        certificate: Where it is proven that there is no solution, the multipliers that prove it; else None. Of
-            ``solve_lcp``: u >= 0 with M'u <= 0 and q'u < 0. Of ``solve_coulomb``: u >= 0 at normals and zero
-            elsewhere with W u = 0 and q'u < 0. Of ``solve_mlcp``: None.
+        solution: The best approximation found, with its info.
+        certificate: If it is proven that there is no solution, the multipliers that prove it; else
+            None. For ``solve_lcp``: u >= 0 with M'u <= 0 and q'u < 0. For ``solve_coulomb``: u >= 0
+            at normals and zero elsewhere with W u = 0 and q'u < 0. For ``solve_mlcp``: None.
     """
 
     solution: LcpSolution | MlcpSolution | CoulombSolution
@@ -176,20 +179,22 @@ def solve_lcp(
 ) -> LcpSolution:
     """Find z >= 0 with w = M z + q >= 0 and z · w = 0 by Lemke's method.
 
-    Rows and columns are scaled; ties are broken lexicographically, so that degenerate problems end; the basis
-    is factored anew as it goes on, and the answer checked in the numbers given. Where a run ends on a ray
-    that proves nothing, others with other covering vectors follow, then a search for a proof, and for up to
-    12 unknowns all complementary bases.
+    Rows and columns are scaled. Ties are broken lexicographically, so that degenerate problems
+    terminate. The basis is refactored from time to time, and the result is checked in the original
+    numbers. If a run ends on a ray that proves nothing, further runs use other covering vectors;
+    then follow a search for a proof and, for up to 12 unknowns, all complementary bases.
 
     Args:
         M: (n, n), any matrix.
         q: (n,).
         tolerance: On ``LcpInfo.residual``.
-        pivot_limit: Pivots of one run; None: many, by the size. With a limit there is one kind of try only.
+        pivot_limit: Pivots of one run; None: a large number that depends on the size. With a limit,
+            only runs of the first kind are made.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong with it.
-        UnsolvedError: no solution; its certificate proves that there is none, or is None.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        UnsolvedError: if no solution was found; its certificate proves that there is none, or is
+            None.
 
     The pivots are those of Lemke 1965, "Bimatrix equilibrium points and mathematical programming".
     """
@@ -222,7 +227,7 @@ def solve_mlcp(
 ) -> MlcpSolution:
     """Find u, and v >= 0 with w = D u + B v + b >= 0, v · w = 0 and A u + C v + a = 0.
 
-    Free variables are eliminated with the equalities, of whatever rank; ``solve_lcp`` does the rest.
+    The equalities, of any rank, eliminate the free variables; ``solve_lcp`` solves the rest.
 
     Args:
         A: (equalities, free); there may be more equalities than free variables.
@@ -232,13 +237,14 @@ def solve_mlcp(
         a: (equalities,).
         b: (n,).
         tolerance: On ``LcpInfo.residual``.
-        pivot_limit: Pivots of one run; None: many, by the size.
+        pivot_limit: Pivots of one run; None: a large number that depends on the size.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong with it.
-        UnsolvedError: no solution; its ``solution.info.status`` says whether it is proven that there is none.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        UnsolvedError: if no solution was found; its ``solution.info.status`` says whether it is
+            proven that there is none.
 
-    The pivots are those of Lemke 1965, as of ``solve_lcp``.
+    The pivots are those of Lemke 1965, as in ``solve_lcp``.
     """
     right, bound = _finite_vector("a", a), _finite_vector("b", b)
     p, n = right.size, bound.size
@@ -305,33 +311,37 @@ def solve_coulomb(
 ) -> CoulombSolution:
     """Find forces and speeds w = W force + q of contacts under Coulomb's law.
 
-    Of every contact, rows are the normal, then what friction acts on (its tail): w_n >= 0, |D⁻¹ force_tail| <=
-    force_n, force_n w_n = 0 and force_tail · w_tail = -force_n |D w_tail|, D the diagonal of friction
-    coefficients. In the notation of De Saxcé: K ∋ force ⊥ w + |D w_tail| e_n ∈ K*. An interior point path of
-    this law is followed (not of its convex relaxation), then Newton's method on the active set that it shows;
-    what counts is the error in the law. Solutions need be neither unique nor continuous in the data: ``info.unique``.
+    The rows of every contact are the normal, then the rows with friction (its tail): w_n >= 0, |D⁻¹
+    force_tail| <= force_n, force_n w_n = 0 and force_tail · w_tail = -force_n |D w_tail|, with D
+    the diagonal of friction coefficients. In the notation of De Saxcé: K ∋ force ⊥ w + |D w_tail|
+    e_n ∈ K*. The method follows an interior-point path of this law (not of its convex relaxation),
+    then applies Newton's method to the active set that the path identifies. A solution is accepted
+    by its error in the law. Solutions need be neither unique nor continuous in the data; see
+    ``info.unique``.
 
     Args:
-        W: Delassus matrix (n, n), symmetric, positive semidefinite, of any rank; an array, or a sparse matrix
-            of SciPy.
+        W: Delassus matrix (n, n), symmetric, positive semidefinite, of any rank; an array, or a
+            sparse matrix of SciPy.
         q: Speeds without forces (n,).
-        mu: Friction coefficient >= 0, one number or one per contact (contacts,); or (contacts, 3): tangential,
-            torsional and rolling, which contacts of four rows and more need.
-        dims: Rows of every contact, one number or one per contact: 1 (frictionless), 2 (planar), 3, 4 (with
-            torsion), 5 (with rolling about two tangents), or 6 (torsion, then rolling).
-        cones: "joint": one norm of all tail rows is bounded by force_n, as in this package's contacts; "separate":
-            that of the tangents, and that of the others, each by itself (Siconos' rolling friction).
+        mu: Friction coefficient >= 0, one number or one per contact (contacts,); or (contacts, 3):
+            tangential, torsional and rolling, required for contacts of four or more rows.
+        dims: Rows of every contact, one number or one per contact: 1 (frictionless), 2 (planar), 3,
+            4 (with torsion), 5 (with rolling about two tangents), or 6 (torsion, then rolling).
+        cones: "joint": force_n bounds one norm of all tail rows, as in this package's contacts;
+            "separate": it bounds the norm of the tangents and that of the other rows separately
+            (Siconos' rolling friction).
         tolerance: On ``CoulombInfo.error``.
         iteration_limit: Of the path, from each of up to three starts.
-        stop_after: The best of exactly so many iterations of the path, whatever its error, which the info has.
+        stop_after: Return the best of exactly this many iterations of the path, whatever its error
+            (see the info).
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong with it.
-        UnsolvedError: no solution was found, or its forces are beyond the range of double precision; with a
-            certificate where there is none.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        UnsolvedError: if no solution was found, or its forces exceed the range of double precision;
+            with a certificate if there is none.
 
-    The law is that of formulation (7.6) (Acary, Cadoux, Lemaréchal and Malick 2011), the Newton method at the end that
-    of Alart and Curnier 1991.
+    The law is that of formulation (7.6) (Acary, Cadoux, Lemaréchal and Malick 2011), the final
+    Newton method that of Alart and Curnier 1991.
     """
     offset = _finite_vector("q", q)
     rows = _rows_of(dims, offset.size)

@@ -1,10 +1,10 @@
-"""Cone programs on their own: the solver under every step, for whoever has a program of the form.
+"""The cone solver of steps, for general programs of this form:
 
     minimise    1/2 x'Qx + b'x
     subject to  Gx + g in K,   Cx + c = 0
 
-K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Rows may give way: by a compliance
-R >= 0 of their own, or beyond the limits of an interval that their multiplier keeps to.
+K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Rows may be
+compliant, with a compliance R >= 0, or have a multiplier that is limited to an interval.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ __all__ = ["ConeSolution", "solve_cone_program"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConeSolution:
-    """A solution and its multipliers: Qx + b = G'dual + C'dual_eq, dual in K, dual ∘ slack = target_mu e.
+    """A solution and its multipliers: Qx + b = G'dual + C'dual_eq, dual in K, dual ∘ slack =
+    target_mu e.
 
-    The slack of a row with compliance R is Gx + g + R dual. In an interval, lower <= dual <= upper: the slack is
-    positive only where dual = lower, negative only where dual = upper, and with a barrier target_mu / (dual - lower)
-    - target_mu / (upper - dual).
+    The slack of a row with compliance R is Gx + g + R dual. For an interval, lower <= dual <=
+    upper: the slack is positive only if dual = lower, negative only if dual = upper, and with a
+    barrier it is target_mu / (dual - lower) - target_mu / (upper - dual).
 
     Attributes:
         x: Minimiser (n,).
@@ -63,40 +64,45 @@ def solve_cone_program(
     lower: npt.ArrayLike | None = None,
     upper: npt.ArrayLike | None = None,
 ) -> ConeSolution:
-    """Solve a convex quadratic program over orthants and Lorentz cones, with compliant rows and intervals.
+    """Solve a convex quadratic program over orthants and Lorentz cones, with compliant rows and
+    intervals.
 
-    Primal-dual interior point method with Nesterov-Todd scaling (1997) and Mehrotra's predictor-corrector (1992), in
-    blocks of 4 x 4, sparse if rows couple few variables. A positive ``target_mu`` gives a point of
-    the central path: the minimiser with target_mu log(w) per orthant row and
-    target_mu / 2 log(w_0² - |w_1..|²) per Lorentz cone subtracted from the cost.
+    The main method is a primal-dual interior-point method with Nesterov-Todd scaling (1997) and
+    Mehrotra's predictor-corrector (1992), in blocks of 4 x 4, sparse if rows couple few variables.
+    A positive ``target_mu`` gives a point of the central path: the minimiser of the cost minus
+    target_mu log(w) per orthant row and target_mu / 2 log(w_0² -
+    w_1..|²) per Lorentz cone.
 
     Args:
         Q: Cost matrix (n, n), symmetric, positive semidefinite.
         b: Linear cost (n,).
         G: Constraint matrix (m, n).
         g: Constraint offset (m,).
-        cones: ("orthant", rows), ("lorentz", rows) and ("interval", rows) in row order; their rows add up to m.
+        cones: ("orthant", rows), ("lorentz", rows) and ("interval", rows) in row order; their rows
+            add up to m.
         C: Equality matrix (p, n), or None.
         c: Equality offset (p,), or None.
-        target_mu: Barrier parameter >= 0 in units of the cost, one number or one per entry of ``cones``;
-            0 for the exact solution.
+        target_mu: Barrier parameter >= 0 in units of the cost, one number or one per entry of
+            ``cones``; 0 for the exact solution.
         tolerance: Relative, on primal and dual residual and complementarity.
-        iteration_limit: Interior point iterations after which SolverError is raised.
-        polish: Whether an exact solve may end with Newton's method on the active set, which takes the
-            residuals to rounding.
-        warm_start: The solution of a program of the same sizes. It saves time if the active set, or the point on the
-            central path, is similar, and costs little otherwise. The answer has the same certificate; multipliers
-            that are not unique depend on it.
-        compliance: R >= 0 of every row, one number or (m,), in units of g per multiplier; None: all rows are rigid.
-            dual = P_K(-R⁻¹(Gx + g)), in the norm of R: a spring of stiffness 1 / R instead of a wall.
-        compliance_eq: That of every equality, one number or (p,): Cx + c + R dual_eq = 0.
-        lower, upper: Limits of the multipliers of all rows of intervals, one number or one per such row, in row order;
-            lower <= upper, infinite: none. dual = P_[lower, upper](-R⁻¹(Gx + g)); with R = 0 a force that holds
-            up to its limit, then slips, as dry friction.
+        iteration_limit: Interior-point iterations after which SolverError is raised.
+        polish: Whether an exact solution may be refined by Newton's method on the active set, which
+            reduces the residuals to rounding.
+        warm_start: The solution of a program of the same sizes. It saves time if the active set, or
+            the point on the central path, is similar, and costs little otherwise. The result has
+            the same certificate; multipliers that are not unique depend on it.
+        compliance: R >= 0 of every row, one number or (m,), in units of g per multiplier; None: all
+            rows are rigid. dual = P_K(-R⁻¹(Gx + g)), in the norm of R: a spring of stiffness 1 / R
+            instead of a rigid constraint.
+        compliance_eq: R >= 0 of every equality, one number or (p,): Cx + c + R dual_eq = 0.
+        lower, upper: Limits of the multipliers of all interval rows, one number or one per such
+            row, in row order; lower <= upper, infinite for none. dual = P_[lower, upper](-R⁻¹(Gx +
+            g)); with R = 0 a force that sticks up to its limit and then slips, as dry friction.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong with it.
-        SolverError: no solution (infeasible, unbounded), or none found; carries the info.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        SolverError: if there is no solution (infeasible, unbounded), or none was found; its
+            ``info`` has the residuals.
     """
     start = None if warm_start is None else _start_of(warm_start)
     return ConeSolution(

@@ -1,4 +1,4 @@
-"""Where the soft geometries of a model press on others."""
+"""Contact surfaces of a model's soft geometries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["ContactSurface", "pressure_surface"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ContactSurface(Patch):
-    """A patch (its attributes and those of ``qdsim.pressure.Patch``) between two geometries of a model, in world axes.
+    """A patch (with the attributes of ``qdsim.pressure.Patch``) between two geometries of a model,
+    in world axes.
 
     Attributes:
         geom_a, geom_b: names; ``force`` and ``moment`` act on the second one.
@@ -35,19 +36,21 @@ class ContactSurface(Patch):
 def pressure_surface(
     model: Model, q: npt.ArrayLike, *, polygons: bool = True
 ) -> tuple[ContactSurface, ...]:
-    """Find the surfaces on which a model's soft geometries press at a configuration (Elandt et al. 2019).
+    """Find the surfaces on which a model's soft geometries press at a configuration (Elandt et al.
+    2019).
 
     Args:
-        model: one with soft geometries (``load(..., soft=)``); other models have no such surfaces.
+        model: a model with soft geometries (``load(..., soft=)``); other models have no such
+            surfaces.
         q: ``(nq,)`` configuration, m and rad.
-        polygons: whether to keep the polygons, each with area, pressure, centre of pressure, normal and gradients, for
-            pictures.
+        polygons: whether to keep the polygons, each with area, pressure, centre of pressure, normal
+            and gradients, for pictures.
 
     Returns:
         One surface for each pair in contact.
 
     Raises:
-        TypeError, ValueError: for a wrong model or configuration.
+        TypeError, ValueError: for an invalid model or configuration.
     """
     instance("model", model, Model)
     kept = flag("polygons", polygons)

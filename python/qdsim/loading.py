@@ -1,4 +1,4 @@
-"""Robot files and scenes to models."""
+"""Load models from robot files and scenes."""
 
 from __future__ import annotations
 
@@ -32,78 +32,79 @@ def load(
     leave_out: Kind | Iterable[Kind] = (),
     visuals: bool = True,
 ) -> Model:
-    """Load a model from a robot file. Reading needs the ``mujoco`` package, using the model does not.
+    """Load a model from a robot file. Reading needs the ``mujoco`` package, using the model does
+    not.
 
     Args:
         source: Path of an MJCF or URDF file, an XML text (begins with ``<``), a ``mujoco.MjSpec``
             or a ``mujoco.MjModel``.
         stiffness: Joint stiffness of the actuators in N/m (slides) or Nm/rad (hinges): one number,
             or a mapping from joints to numbers. It overrides the stiffness of the file's position
-            actuators, replaces its other actuators by position actuators without force limit, and
-            says which joints are actuated where the file does not: those of the mapping; with one
-            number and no actuator in the file, every hinge and slide. A URDF has no actuators, so
-            one with hinges or slides needs this argument (or ``actuated=()`` for a passive
-            mechanism).
-        actuated: Names of the joints that are to be actuated, and no others.
-        package_dirs: Folders in which ``package://`` names of a URDF are looked for, beside the
-            folders above the file.
+            actuators, and replaces its other actuators by position actuators without force limit.
+            It also determines the actuated joints if the file does not: those of the mapping, or
+            with one number every hinge and slide. A URDF has no actuators, so one with hinges or
+            slides needs this argument (or ``actuated=()`` for a passive mechanism).
+        actuated: Names of all joints that are actuated.
+        package_dirs: Folders in which ``package://`` names of a URDF are searched, in addition to
+            the folders above the file.
         assets: Contents of files by name, for sources that are not on disk.
-        decompose: Meshes collide as their convex hull, as in MuJoCo. True: those that are not
-            convex collide as convex pieces instead, which CoACD finds and a cache keeps
-            (``qdsim.formats.decompose``); names of geometries: these do.
-        clouds: Point clouds that stand in for geometries of the file, by their names: neither MJCF
-            nor URDF knows clouds. Everything but the shape stays as the file says (body, pose,
-            friction, filters). Points are in the frame that the file gives to the geometry; of a
-            mesh, these are the coordinates of the mesh's own file, so a mesh that is not convex can
-            be replaced by points on its surface: ``clouds={"bunny":
-            PointCloud(read_points("bunny.stl", 1000))}``.
-        soft: Which geometries press by pressure fields (Elandt et al. 2019), by their names: a
+        decompose: Meshes collide as their convex hull, as in MuJoCo. True: non-convex meshes
+            collide as convex pieces instead, computed by CoACD and cached
+            (``qdsim.formats.decompose``); names of geometries: only these.
+        clouds: Point clouds that replace the shapes of geometries, by their names, because neither
+            MJCF nor URDF has point clouds. Everything else stays as in the file (body, pose,
+            friction, filters). Points are in the frame of the geometry in the file; for a mesh,
+            these are the coordinates of the mesh file, so a non-convex mesh can be replaced by
+            points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
+        soft: Geometries with pressure fields (Elandt et al. 2019), by their names: a
             ``qdsim.Softness``, its modulus in Pa alone, or a ``qdsim.pressure.PressureField`` in
-            the frame of the geometry. It overrides what the file says; None makes a geometry rigid.
-            In an MJCF file, ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>``
-            makes the geometry "tip" soft: modulus Pa, dissipation s/m, hint m (0: the default), and
-            of a plane thickness m; ``<text>`` elements named "soft:tip vertices", "soft:tip
-            tetrahedra" and "soft:tip pressure" give it tetrahedra of its own, their numbers in rows
-            of 3, 4 and 1. Rigid meshes of the file press into soft geometries by their own
-            triangles, convex or not, if these enclose something.
-        exclude_overlaps: Whether bodies that overlap at the default configuration never touch each
-            other, as robot set-up tools decide it: collision geometries of neighbouring links often
-            run into each other, and a step that has to part them finds no solution. None: of a
-            URDF, which cannot say so itself, all that overlap; of other sources, links of one
-            mechanism (a body on the world with all that it carries) of which one is inside the
-            other by more than a twentieth of the smaller geometry's bounding sphere's radius, and
-            links that a motor turns on a fixed base within 2 mm of it, whose sliding contact would
-            hold them (a step's friction keeps gaps open). A warning names them.
-        leave_out: What the file has and quasi-dynamics does not is an error, unless its kind is
-            named here; then the file is loaded without, with a warning that names every such
-            element. Some of ``"force_limits"`` (springs then pull as hard as they are stretched),
-            ``"tendons"`` (and actuators and equalities that act on them) and ``"actuators"`` (those
-            that are not springs of one joint: what they drove is free unless ``stiffness`` names
-            it).
-        visuals: Whether the visual elements of a URDF are kept, for the viewer and pictures:
-            geometries that nothing can touch. Their meshes may take seconds to read (.dae); without
-            them only collision elements are drawn. What of them cannot be read is listed in
-            ``model.ignored``. Of an MJCF file they are always kept, unless its compiler discards
+            the frame of the geometry. It overrides the file; None makes a geometry rigid. In an
+            MJCF file, ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the
+            geometry "tip" soft: modulus Pa, dissipation s/m, hint m (0: the default), and for a
+            plane thickness m; ``<text>`` elements named "soft:tip vertices", "soft:tip tetrahedra"
+            and "soft:tip pressure" contain its own tetrahedra, as numbers in rows of 3, 4 and 1.
+            Rigid meshes of the file press into soft geometries by their own triangles, convex or
+            not, if these enclose a volume.
+        exclude_overlaps: Whether contacts between bodies that overlap at the default configuration
+            are excluded, as robot set-up tools do: collision geometries of neighbouring links often
+            overlap, and a step that has to separate them has no solution. None: for a URDF, which
+            cannot exclude contacts itself, all overlapping bodies; for other sources, links of one
+            mechanism (a body on the world with everything it carries) that penetrate by more than a
+            twentieth of the radius of the smaller geometry's bounding sphere, and links within 2 mm
+            of the fixed base on which an actuator rotates them (the convex friction law keeps
+            sliding contacts open, which would block such a link). A warning names them.
+        leave_out: Kinds of unsupported elements to leave out. By default an element that a step
+            cannot simulate is an error; with its kind listed here, the file is loaded without such
+            elements and a warning names them. Kinds: ``"force_limits"`` (springs are then
+            unlimited), ``"tendons"`` (with actuators and equalities on them) and ``"actuators"``
+            (those that are not springs of one joint; their joints are free unless ``stiffness``
+            names them).
+        visuals: Whether the visual elements of a URDF are kept, for the viewer and pictures, as
+            geometries without contacts. Reading their meshes (.dae) may take seconds; without them
+            only collision elements are drawn. Visual elements that cannot be read are listed in
+            ``model.ignored``. Those of an MJCF file are always kept, unless its compiler discards
             them.
 
     Raises:
         FileNotFoundError, IsADirectoryError: The path is not a file.
-        ValueError: The source cannot be read, or holds elements that a step cannot simulate; the message names the
-            source and every such element.
+        ValueError: The source cannot be read, or contains elements that a step cannot simulate; the
+            message names the source and every such element.
         TypeError: An argument has the wrong type.
         ImportError: A mesh file needs trimesh (.ply, .glb, text .stl, ...) or pycollada (.dae), or
             ``decompose`` needs coacd, and it is not installed: ``pip install 'qdsim[meshes]'``.
 
     Warns:
-        ModelWarning: A mesh that soft geometries can touch has triangles that enclose nothing, so
-            that its hull is taken, a field ends far inside of its geometry, a ``hint`` is finer
-            than the shape can be, dry friction in joints, or what ``leave_out`` names, was left
-            out, inertias of a URDF were repaired, or bodies were excluded from touching each other.
+        ModelWarning: A mesh that soft geometries can touch does not enclose a volume, so its hull
+            is used; a field ends far inside its geometry; a ``hint`` is finer than the shape
+            allows; dry friction in joints or elements named by ``leave_out`` were left out;
+            inertias of a URDF were repaired; or contacts between bodies were excluded.
 
     Note:
-        Frictions of a pair combine as the source's format says: element-wise maximum (MJCF, with
-        priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
-        has no meaning in quasi-dynamics (damping, armature, gap, solver parameters of limits).
+        Friction coefficients of a pair are combined according to the source's format: element-wise
+            maximum (MJCF, with
+        priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists
+            elements that have no
+        meaning in a quasi-dynamic step (damping, armature, gap, solver parameters of limits).
     """
     from qdsim.formats import load_description  # readers are imported only where they are used
 
@@ -162,11 +163,11 @@ def build(description: Description) -> Model:
     """Build a model from a scene described in code.
 
     Args:
-        description: A checked scene, for example from ``SceneBuilder.build``; lengths in m, angles in rad, masses in
-            kg.
+        description: A checked scene, for example from ``SceneBuilder.build``; lengths in m, angles
+            in rad, masses in kg.
 
     Raises:
-        TypeError: if it is no ``Description``.
+        TypeError: if it is not a ``Description``.
         ValueError: if the contacts of a pair that can collide are not supported.
     """
     return Model(description)

@@ -1,4 +1,4 @@
-"""Models: a description laid out flat for the C core, with its names; they never change."""
+"""Models: a description as flat arrays for the C core, with names; immutable."""
 
 from __future__ import annotations
 
@@ -44,36 +44,39 @@ class KeyframeState(NamedTuple):
 
 
 class Model(_core.Model):
-    """A scene that can be stepped. Made by ``qdsim.load`` or ``qdsim.build``; never changes.
+    """A scene that can be simulated. Made by ``qdsim.load`` or ``qdsim.build``; immutable.
 
-    A configuration ``q`` (nq) lists the joints in the order of the file: hinge (rad) and slide (m)
-    one number, ball a quaternion w x y z, free x y z w x y z. A displacement ``v`` (nv) lists one
-    number for hinge and slide, a rotation vector in the axes before the joint for ball, translation
-    then rotation vector in world axes for free. A command ``u`` (nu) follows the actuators.
-    Quaternions within 1e-3 of unit length are normalised, others are errors that name the joint.
+    A configuration ``q`` (nq) lists the joints in the order of the file: one number for a hinge
+    (rad) or slide (m), a quaternion w x y z for a ball, x y z w x y z for a free joint. A
+    displacement ``v`` (nv) has one number for a hinge or slide, a rotation vector in the axes
+    before the joint for a ball, and translation then rotation vector in world axes for a free
+    joint. A command ``u`` (nu) has the order of the actuators. Quaternions within 1e-3 of unit
+    length are normalised; others raise an error that names the joint.
 
     Attributes:
         nq, nv, nu: numbers of configuration, velocity and command.
         name: of the model.
         body_names: strings; the first is "world".
         joint_names, geom_names, actuator_names, tendon_names: strings.
-        actuated_q, actuated_v: ``(nu,)`` indices in q and v of the joints of the actuators, in the order of ``u``; -1
-            for actuators of tendons.
-        actuated_tendons: ``(nu,)`` indices of the tendons of the actuators; -1 for actuators of joints.
+        actuated_q, actuated_v: ``(nu,)`` indices in q and v of the joints of the actuators, in the
+            order of ``u``; -1 for actuators of tendons.
+        actuated_tendons: ``(nu,)`` indices of the tendons of the actuators; -1 for actuators of
+            joints.
         unactuated_q, unactuated_v: the other indices, ascending.
-        default_q: ``(nq,)``, read-only: the key frame "home" if there is one, else the bodies as the file has them,
-            with joints moved into their limits.
+        default_q: ``(nq,)``, read-only: the key frame "home" if there is one, else the reference
+            configuration of the file, with joints moved into their limits.
         keyframes: mapping from names to ``KeyframeState(q, u)``.
         joint_range: ``(joints, 2)`` rad or m, read-only: lower and upper, infinite without limits.
         tendon_range: ``(tendons, 2)``, read-only: of the tendons' lengths, infinite without limits.
         u_lower, u_upper: ``(nu,)``, read-only, infinite without limits.
         mocap_names: bodies whose pose is an input of a step (``step(..., mocap=)``).
-        mocap_poses: ``(mocap_count, 7)``, read-only: their default poses, position m and quaternion w x y z.
-        joints_without_command: names of actuated joints on which no command acts (dampers).
+        mocap_poses: ``(mocap_count, 7)``, read-only: their default poses, position m and quaternion
+            w x y z.
+        joints_without_command: names of actuated joints that no command moves (dampers).
         parameters: the ``Parameters``, numbers that a batch may vary.
         description: the ``Description``.
-        ignored: strings, what the file says and quasi-dynamics does not use.
-        ignored_by_dynamics: the part of it that the second-order step does not use either.
+        ignored: elements of the file that a quasi-dynamic step does not use, as strings.
+        ignored_by_dynamics: those of them that a second-order step does not use either.
     """
 
     description: Description
@@ -212,39 +215,39 @@ class Model(_core.Model):
 
     @property
     def name(self) -> str:
-        """Its name, that of the file or what the builder was given."""
+        """Name of the model: that in the file, or that given to the builder."""
         return self.description.name
 
     def slice_q(self, name: str) -> slice:
-        """Where a joint, or all joints of a body, lie in q.
+        """The slice of q of a joint, or of all joints of a body.
 
         Args:
-            name: of a joint or body; a joint goes first if both have the name.
+            name: of a joint or body; a joint has precedence.
 
         Raises:
-            UnknownNameError: a KeyError, if there is none of that name.
+            UnknownNameError: a KeyError, for an unknown name.
         """
         return self._slice(self._slices_q, name)
 
     def slice_v(self, name: str) -> slice:
-        """Where a joint, or all joints of a body, lie in v.
+        """The slice of v of a joint, or of all joints of a body.
 
         Args:
-            name: of a joint or body, as of ``slice_q``.
+            name: of a joint or body, as for ``slice_q``.
 
         Raises:
-            UnknownNameError: a KeyError, if there is none of that name.
+            UnknownNameError: a KeyError, for an unknown name.
         """
         return self._slice(self._slices_v, name)
 
     def slice_u(self, name: str) -> slice:
-        """Where an actuator, or the first actuator of a joint, lies in u.
+        """The slice of u of an actuator, or of the first actuator of a joint.
 
         Args:
-            name: of an actuator or joint; an actuator goes first.
+            name: of an actuator or joint; an actuator has precedence.
 
         Raises:
-            UnknownNameError: if there is none, or the joint is not actuated.
+            UnknownNameError: for an unknown name, or a joint without actuator.
         """
         if not isinstance(name, str):
             raise TypeError(f"name must be a string, got {type(name).__name__}")
@@ -318,9 +321,9 @@ class Model(_core.Model):
     def jacobian(
         self, q: npt.ArrayLike, body: str | int, point: npt.ArrayLike = (0.0, 0.0, 0.0)
     ) -> Array:
-        """``(6, nv)`` Jacobian of a body-fixed point.
+        """Jacobian ``(6, nv)`` of a body-fixed point.
 
-        Rows: three of the point's linear, three of the body's angular velocity, in world axes.
+        Rows: linear velocity of the point (3), angular velocity of the body (3), in world axes.
 
         Args:
             q: ``(nq,)``.
@@ -330,15 +333,17 @@ class Model(_core.Model):
         return self.point_jacobian(q, self.body_index(body), point)
 
     def collide(self, q: npt.ArrayLike, margin: float | None = None) -> npt.NDArray[np.void]:
-        """Contacts nearer than a margin, or than the pair's own one.
+        """Compute the contacts nearer than a margin, or than the pair's own one.
 
         Args:
             q: ``(nq,)``.
             margin: m; None: 0.1.
 
         Returns:
-            A structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative in penetration), pos
-            (3, midway), frame (3, 3: rows normal from A into B and two tangents), dim, friction (5), force (6, zero).
+            A structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative
+            for penetrations), pos (3,
+            midway), frame (3, 3: rows normal from A into B and two tangents), dim, friction (5),
+            force (6, zero).
         """
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
 
@@ -362,7 +367,7 @@ class Model(_core.Model):
         return self._tendon_query(q)[0]
 
     def tendon_jacobians(self, q: npt.ArrayLike) -> Array:
-        """Derivatives ``(..., tendons, nv)`` of the tendons' lengths by the tangent coordinates of v.
+        """Derivatives ``(..., tendons, nv)`` of the tendons' lengths with respect to displacements.
 
         Args:
             q: ``(..., nq)``.
@@ -383,9 +388,11 @@ class Model(_core.Model):
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
     def clamp_to_limits(self, q: npt.ArrayLike) -> Array:
-        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its ``joint_range``.
+        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its
+        ``joint_range``.
 
-        Files sometimes begin outside; a step then pushes all joints back at once. Free and ball joints have no limits.
+        Some files begin outside the limits; a step then moves these joints back at once. Free and
+        ball joints are not changed.
 
         Args:
             q: ``(..., nq)``.
@@ -400,11 +407,12 @@ class Model(_core.Model):
     def command_from(self, q: npt.ArrayLike) -> Array:
         """The command u ``(..., nu)`` that holds the actuated joints at q without contact.
 
-        It is the gear times q for an actuator with a spring, plus what balances the joints' springs, the actuators'
-        biases and gravity (only where no actuator's spring holds the joint, so that a step applies gravity to it).
-        Several actuators on a joint share this in proportion to their springs, or equally if none has a spring. Actuators
-        of tendons balance the joints that have no other actuator as well as they can. The command of an actuator
-        whose joint no command moves (``joints_without_command``) is 0.
+        For an actuator with a spring it is the gear times q, plus the amount that balances the
+        joints' springs, the actuators' biases and gravity (only on joints without an actuator's
+        spring, on which gravity acts in a step). Several actuators of a joint share this in
+        proportion to their stiffness, or equally if none has a spring. Actuators of tendons balance
+        the joints without other actuators in the least-squares sense. The command of an actuator is
+        0 if it does not move its joint (``joints_without_command``).
 
         Args:
             q: ``(..., nq)``.
@@ -434,9 +442,10 @@ class Model(_core.Model):
         return self._tendon_laws.commanding(self.tendon_lengths(q)[which], pull)
 
     def passive_force(self, q: npt.ArrayLike) -> Array:
-        """Generalised force ``(nv,)`` of the joints' springs, and of gravity where no actuator's spring holds a joint.
+        """Generalised force ``(nv,)`` of the joints' springs, and of gravity on joints without an
+        actuator's spring, N or Nm.
 
-        Zero on joints without actuators, unless there are tendons with actuators; N or Nm.
+        Zero on joints without actuators, unless there are tendons with actuators.
 
         Args:
             q: ``(nq,)``.
@@ -471,19 +480,20 @@ class Model(_core.Model):
     # ------------------------------------------------------------ MuJoCo's tangent vectors
 
     def to_mujoco_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-        """A displacement in MuJoCo's coordinates of ``qvel``, ``(..., nv)``.
+        """Convert a displacement to the coordinates of MuJoCo's ``qvel``, ``(..., nv)``.
 
         Args:
             q, v: ``(..., nq)`` and ``(..., nv)``, in the coordinates of this package.
 
-        MuJoCo has the rotation of free and ball joints in the axes of the body; ours is in world
-        axes (free) or those before the joint (ball). So with R the rotation of the quaternion in q,
-        theirs is R' times ours.
+        MuJoCo expresses rotations of free and ball joints in the axes of the body; this package
+        uses world axes (free) or the axes before the joint (ball). With R the rotation of the
+        quaternion in q, MuJoCo's vector is R' times that of this package.
         """
         return self._turn(q, v, "v", to_body=True)
 
     def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
-        """A displacement ``(..., nv)`` in the coordinates of this package: the inverse of ``to_mujoco_qvel``.
+        """Convert a displacement ``(..., nv)`` to the coordinates of this package: the inverse of
+        ``to_mujoco_qvel``.
 
         Args:
             q: ``(..., nq)``.
@@ -513,14 +523,15 @@ class Model(_core.Model):
     # ------------------------------------------------------------ variants, copies, text
 
     def with_parameters(self, parameters: Parameters | None = None, **changes: Any) -> Model:
-        """A model of the same topology with other numbers.
+        """A model with the same topology and other parameters.
 
         Args:
-            parameters: the numbers; None: those of this model.
-            changes: replacements in them by name: ``model.with_parameters(pair_friction=0.3)``.
+            parameters: the parameters; None: those of this model.
+            changes: replacements by name: ``model.with_parameters(pair_friction=0.3)``.
 
         Raises:
-            TypeError, ValueError: as of ``Parameters.replace``; for a negative mass or zero stiffness, too.
+            TypeError, ValueError: as for ``Parameters.replace``; also for a negative mass or zero
+                stiffness.
         """
         if parameters is None:
             parameters = self.parameters
@@ -534,14 +545,14 @@ class Model(_core.Model):
         return type(self)(changed)
 
     def with_mocap(self, mocap: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> Model:
-        """A model whose mocap bodies stand elsewhere by default, for queries such as ``collide``.
+        """A model with other default poses of its mocap bodies, for queries such as ``collide``.
 
         Args:
-            mocap: ``(mocap_count, 7)``, or a mapping from names of mocap bodies to ``(7,)``: position, m, and
-                quaternion w x y z.
+            mocap: ``(mocap_count, 7)``, or a mapping from names of mocap bodies to ``(7,)``:
+                position, m, and quaternion w x y z.
 
         Raises:
-            UnknownNameError: for a name that no mocap body has.
+            UnknownNameError: for an unknown name of a mocap body.
             ValueError: for other shapes.
         """
         if isinstance(mocap, Mapping):

@@ -26,18 +26,18 @@ class OcpSolution:
     """A solution, its multipliers and its feedback.
 
     Attributes:
-        x: States (T + 1, nx), the first one included.
+        x: States (T + 1, nx), the initial one included.
         u: Inputs (T, nu).
-        costate: Derivative (T, nx) of the optimal cost by c.
-        x_dual: Multipliers (T, nx) of the bounds on x_1 .. x_T: that of the upper bound minus that of
-            the lower one.
+        costate: Derivative (T, nx) of the optimal cost with respect to c.
+        x_dual: Multipliers (T, nx) of the bounds on x_1 .. x_T: that of the upper bound minus that
+            of the lower one.
         u_dual, d_dual: The same (T, nu) for the inputs and their changes.
-        x_gain, u_gain: Feedback (T, nu, nx) and (T, nu, nu): where other states x and previous inputs w
-            are met than x[t] and u[t - 1], u[t] + x_gain[t] (x - x[t]) + u_gain[t] (w - u[t - 1]) is
-            optimal as long as the same bounds are active. Inputs at a bound do not react. None if not
-            asked for.
+        x_gain, u_gain: Feedback (T, nu, nx) and (T, nu, nu): for another state x and previous input
+            w than x[t] and u[t - 1], the input u[t] + x_gain[t] (x - x[t]) + u_gain[t] (w - u[t -
+            1]) is optimal while the same bounds are active. Inputs at a bound do not react. None if
+            not requested.
         info: Status, effort and residuals: primal_residual in units of the bounds, dual_residual in
-            those of the gradient by u, complementarity in those of the cost.
+            those of the gradient with respect to u, complementarity in those of the cost.
     """
 
     x: Array
@@ -76,23 +76,23 @@ def solve_ocp_qp(
 ) -> OcpSolution:
     """Solve a linear-quadratic optimal control problem with bounds.
 
-    An interior point method whose Newton systems are Riccati recursions on the state and the previous
-    input (Rao, Wright and Rawlings 1998), so that the time grows linearly with the horizon T. States that
-    enter no A_t, depend on no state and have a separable cost (a robot that follows its commands) are
-    eliminated.
+    An interior-point method whose Newton systems are solved by Riccati recursions on the state and
+    the previous input (Rao, Wright and Rawlings 1998), so that the time grows linearly with the
+    horizon T. States that enter no A_t, depend on no state and have a separable cost (a robot that
+    follows its commands) are eliminated.
 
     Args:
         A: Dynamics (T, nx, nx).
         B: Effect of the inputs (T, nx, nu).
-        c: Offsets (T, nx); None is zero, as for every argument that follows.
-        x_first: First state (nx,).
-        u_before: Input before the first one (nu,), which d_0 is taken from.
+        c: Offsets (T, nx); None is zero, also for all following arguments.
+        x_first: Initial state (nx,).
+        u_before: Input before the first one (nu,), for d_0.
         Q, q: Cost of x_1 .. x_T: symmetric, positive semidefinite (T, nx, nx), and linear (T, nx).
         R, r: Cost of the inputs, (T, nu, nu) and (T, nu).
-        S, s: Cost of their changes d, (T, nu, nu) and (T, nu). A weight without the leading dimension
-            T, (nx, nx) or (nu, nu), holds for every stage.
-        x_lower, x_upper: Bounds (T, nx) of x_1 .. x_T, or (nx,) for all of them; infinite where free, as is
-            a bound beyond 1e100. Numbers beyond that are refused everywhere else.
+        S, s: Cost of their changes d, (T, nu, nu) and (T, nu). A weight without the leading
+            dimension T, (nx, nx) or (nu, nu), holds for every stage.
+        x_lower, x_upper: Bounds (T, nx) of x_1 .. x_T, or (nx,) for all of them; infinite for none.
+            Bounds beyond 1e100 count as infinite; other numbers beyond 1e100 are errors.
         u_lower, u_upper: Bounds (T, nu) or (nu,) of the inputs.
         d_lower, d_upper: Bounds (T, nu) or (nu,) of their changes.
         gains: Whether to return the feedback gains.
@@ -100,8 +100,9 @@ def solve_ocp_qp(
         iteration_limit: Iterations after which SolverError is raised.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong with it.
-        SolverError: infeasible bounds, an unbounded cost, or no convergence; carries the info.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        SolverError: for infeasible bounds, an unbounded cost, or no convergence; its ``info`` has
+            the residuals.
     """
     T, nx, nu = _sizes(B)
     B_array = _real("B", B, (T, nx, nu))

@@ -1,4 +1,4 @@
-"""The numbers of a model that can vary, and a description that has others."""
+"""The parameters of a model, and descriptions with other parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Parameters:
-    """The numbers of a model that can vary while its topology stays. Read-only float64 arrays.
+    """The numbers of a model that can vary while its topology is fixed. Read-only float64 arrays.
 
     Rows follow ``body_names``, ``joint_names``, ``actuator_names``, ``geom_names`` and the
     candidate pairs of the model (``Model.pair_index``).
@@ -75,7 +75,8 @@ class Parameters:
     def replace(self, **changes: Any) -> Parameters:
         """A copy with some arrays replaced. A single number fills its array.
 
-        ``pair_friction`` may also be one number or one per pair: then only sliding changes.
+        ``pair_friction`` may also be one number or one per pair; this changes only the sliding
+        coefficients.
 
         Args:
             changes: arrays or numbers by the names of the attributes, in their units.
@@ -113,7 +114,7 @@ class Parameters:
 def with_parameters(
     description: Description, old: Parameters, parameters: Parameters, pair_geom: IntArray
 ) -> Description:
-    """The description with other numbers than the old ones; rows of ``pair_geom`` are the pairs."""
+    """The description with other parameters than the old ones; rows of ``pair_geom`` are the pairs."""
     joints = iter(range(len(description.joints)))
     geoms = iter(range(len(description.geoms)))
     bodies = []
@@ -227,6 +228,6 @@ def _pairs_with_friction(
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, from now on read-only."""
+    """The array, made read-only."""
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""What the solver tried in a step, row by row: ``step.info.trace`` under ``Options(trace=True)``."""
+"""Record of the solver's attempts in a step: ``step.info.trace`` with ``Options(trace=True)``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ class TraceRow(NamedTuple):
     """One stage of a step, and its result.
 
     Attributes:
-        stage: "attempt 1" (a form of the step's program), "round 1" (its working set of contacts), "island 1", or a
-            method of the cone solver, as in ``info.method``; "certificate" checks the answer of the methods before it.
-        reason: Why the stage was tried, or the size of what it solved.
-        iterations: Interior-point iterations, those of its parts included.
-        factorizations: Matrices factored, likewise.
-        residual: Largest residual that the stage left, nan where it was not measured. Of methods it is relative.
+        stage: "attempt 1" (a form of the step's program), "round 1" (its working set of contacts),
+            "island 1", or a method of the cone solver, as in ``info.method``; "certificate" checks
+            the solution of the methods before it.
+        reason: Why the stage was tried, or the size of its program.
+        iterations: Interior-point iterations, including those of its parts.
+        factorizations: Factorisations, including those of its parts.
+        residual: Largest residual at the end of the stage, nan if not measured. For methods it is
+            relative.
         verdict: Its result.
-        level: 0 for attempts. Rows that follow with a higher level are parts of the stage.
+        level: 0 for attempts. Following rows with a higher level are parts of the stage.
     """
 
     stage: str
