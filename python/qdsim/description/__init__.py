@@ -1,9 +1,9 @@
 """Descriptions of scenes: frozen dataclasses between files and models, and a builder.
 
-Nothing here knows MuJoCo or the C core. ``elements`` says what a scene is made of, ``scene`` checks
-that it fits together, ``builder`` makes one in code, ``pairs`` says which geometries may touch and
-with which friction, ``arrays`` lays a description out flat for the core, ``writer`` writes it as
-MJCF.
+This package depends neither on MuJoCo nor on the C core. ``elements`` defines the elements of a
+scene, ``scene`` checks their references, ``builder`` builds scenes in code, ``pairs`` computes
+which geometries may touch and with which friction, ``arrays`` converts a description to flat arrays
+for the core, and ``writer`` writes it as MJCF.
 """
 
 from qdsim.description.builder import SceneBuilder

@@ -1,4 +1,4 @@
-"""A description as the flat arrays of the C struct qd_model_spec, names left out."""
+"""A description as the flat arrays of the C struct qd_model_spec, without names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenes made in code."""
+"""Scenes built in code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from qdsim.description.tendons import Tendon
 
 
 class SceneBuilder:
-    """Collects elements and makes a ``Description`` of them.
+    """Collects the elements of a scene and builds a ``Description``.
 
     >>> scene = SceneBuilder(gravity=(0, 0, -9.81))
     >>> scene.geom("world", "plane")
@@ -43,15 +43,15 @@ class SceneBuilder:
     'ball_geom0'
     >>> description = scene.build()
 
-    Every method that adds an element returns its name; names left out are made from the body's. A
-    body given a ``mass`` but no ``inertia`` gets that of its geometries, filled evenly. Joints and
-    geometries may be added to a body at any time before ``build``, which sorts the bodies depth
+    Every method that adds an element returns its name; default names are derived from the body's. A
+    body with a ``mass`` but no ``inertia`` gets the inertia of its geometries, filled evenly. Joints
+    and geometries may be added to a body at any time before ``build``, which sorts the bodies depth
     first (children in the order in which they were added).
 
     Args:
         gravity: ``(3,)``, m/s^2, in world axes.
-        friction_combination: of two geometries: "max" (as MJCF) or "harmonic" (2ab / (a + b), as URDF).
-        parent_filter: whether bodies joined by a joint never touch; the world does.
+        friction_combination: how the coefficients of two geometries are combined: "max" (as MJCF) or "harmonic" (2ab / (a + b), as URDF).
+        parent_filter: whether contacts between bodies joined by a joint are excluded, except with the world.
         name: of the model.
         contact_solver: MuJoCo's parameters of contacts, for ``contacts="mujoco"``; None: its defaults.
     """
@@ -93,16 +93,17 @@ class SceneBuilder:
         gravcomp: float = 0.0,
         mocap: bool = False,
     ) -> str:
-        """Adds a body.
+        """Add a body; returns its name.
 
         Args:
             name: unique among bodies.
-            parent: name of a body that is there.
-            pos, quat, mass, com, inertia, gravcomp, mocap: as of ``Body``; without inertia a mass is spread evenly over
-                the body's geometries.
+            parent: name of an existing body.
+            pos, quat, mass, com, inertia, gravcomp, mocap: as in ``Body``; without inertia the mass
+                is distributed evenly over the body's geometries.
 
         Raises:
-            ValueError: if the name is taken, there is no such parent, or com is given without inertia.
+            ValueError: if the name is taken, the parent does not exist, or com is given without
+                inertia.
         """
         if name in self._bodies:
             raise ValueError(f"two bodies are named {name!r}")
@@ -140,16 +141,17 @@ class SceneBuilder:
         armature: float = 0.0,
         friction: float = 0.0,
     ) -> str:
-        """Adds a joint between a body and its parent.
+        """Add a joint between a body and its parent; returns its name.
 
         Args:
-            body: its name.
+            body: name of the body.
             type: "hinge", "slide", "ball" or "free".
             name: None: the first joint is named like its body.
-            axis, pos, ref, range, stiffness, springref, damping, armature, friction: as of ``Joint``.
+            axis, pos, ref, range, stiffness, springref, damping, armature, friction: as in
+                ``Joint``.
 
         Raises:
-            ValueError: if there is no such body, or a field is wrong.
+            ValueError: if the body does not exist, or a field is invalid.
         """
         owner = self._known(body)
         if name is None:
@@ -179,17 +181,17 @@ class SceneBuilder:
         name: str | None = None,
         **kw: Any,
     ) -> str:
-        """Adds a geometry to a body or to "world".
+        """Add a geometry to a body or to "world"; returns its name.
 
         Args:
-            body: its name.
-            type: "sphere", "box" or another of ``Geom``.
-            size: m, as ``Geom`` says for the type.
-            name: None: made from the body's.
+            body: name of the body.
+            type: "sphere", "box" or another type of ``Geom``.
+            size: m, as in ``Geom`` for the type.
+            name: None: derived from the body's name.
             kw: the other fields of ``Geom``.
 
         Raises:
-            ValueError: if there is no such body, or a field is wrong.
+            ValueError: if the body does not exist, or a field is invalid.
         """
         owner = self._known(body)
         name = name or f"{body}_geom{len(owner.geoms)}"
@@ -198,16 +200,17 @@ class SceneBuilder:
         return name
 
     def mesh(self, name: str, vertices: Any, faces: Any = None) -> str:
-        """Adds a shape for geometries of type "mesh", which collide as its convex hull, and with soft geometries by
-        its own faces.
+        """Add a shape for geometries of type "mesh", which collide as its convex hull, and with
+        soft geometries by its faces.
 
         Args:
             name: unique among meshes.
             vertices: ``(n, 3)`` m.
-            faces: ``(m, 3)`` indices of vertices, anticlockwise from outside; None: those of the hull.
+            faces: ``(m, 3)`` indices of vertices, anticlockwise seen from outside; None: those of
+                the hull.
 
         Raises:
-            ValueError: for wrong shapes and indices, as of ``Mesh``.
+            ValueError: for wrong shapes and indices, as in ``Mesh``.
         """
         self._meshes.append(Mesh(name, vertices, faces))
         return name
@@ -223,10 +226,10 @@ class SceneBuilder:
         tendon: str | None = None,
         **kw: Any,
     ) -> str:
-        """Adds an actuator to a hinge or slide joint, or to a tendon; returns its name.
+        """Add an actuator to a hinge or slide joint, or to a tendon; returns its name.
 
         Args:
-            joint: name of the joint; None: the actuator pulls a tendon.
+            joint: name of the joint; None for an actuator of a tendon.
             stiffness: proportional gain of its spring, N/m or Nm/rad; 0: the command is a force.
             name: None: that of its joint or tendon.
             gear: length of the actuator per m or rad of the joint.
@@ -235,7 +238,7 @@ class SceneBuilder:
             **kw: other fields of ``Actuator``.
 
         Raises:
-            ValueError: if it can exert no force, or a field is wrong; the message names it.
+            ValueError: if it can exert no force, or a field is invalid; the message names it.
         """
         name = name or joint or tendon or ""
         actuator = Actuator(name, joint, stiffness, gear, range, tendon=tendon, **kw)
@@ -248,7 +251,7 @@ class SceneBuilder:
         return name
 
     def pair(self, geom_a: str, geom_b: str, **kw: Any) -> None:
-        """Adds an explicit contact pair.
+        """Add an explicit contact pair.
 
         Args:
             geom_a, geom_b: names of its geometries.
@@ -257,7 +260,7 @@ class SceneBuilder:
         self._pairs.append(Pair(geom_a, geom_b, **kw))
 
     def exclude(self, body_a: str, body_b: str) -> None:
-        """Keeps two bodies from touching.
+        """Exclude contacts between two bodies.
 
         Args:
             body_a, body_b: their names.
@@ -276,21 +279,22 @@ class SceneBuilder:
         frictionloss: float = 0.0,
         damping: float = 0.0,
     ) -> str:
-        """Adds a tendon along joints or through points; returns its name. See ``Tendon``.
+        """Add a tendon along joints or through points; returns its name. See ``Tendon``.
 
         Args:
             name: of the tendon.
             joints: mapping from names of joints to coefficients, m/rad or 1.
-            points: pairs of a body's name and a point ``(3,)``, m, in its frame; a ``Wrap`` or ``Pulley`` may stand
-                between two.
-            range: (least, largest) length, m; None: none.
+            points: pairs of a body's name and a point ``(3,)``, m, in its frame; a ``Wrap`` or
+                ``Pulley`` may be between two.
+            range: (smallest, largest) length, m; None: none.
             stiffness: N/m.
             springrange: (lower, upper) lengths, m, between which the spring is slack.
             frictionloss: dry friction, N.
             damping: Ns/m.
 
         Raises:
-            TypeError, ValueError: naming the field and what is wrong with it, e.g. both joints and points.
+            TypeError, ValueError: if a field is invalid (for example both joints and points); the
+                message names it.
         """
         self._tendons.append(
             Tendon(name, joints, points, range, stiffness, springrange, frictionloss, damping)
@@ -298,18 +302,18 @@ class SceneBuilder:
         return name
 
     def keyframe(self, name: str, q: Any, u: Any = ()) -> str:
-        """Adds a named configuration and command.
+        """Add a named configuration and command.
 
         Args:
             name: of the key frame.
             q: ``(nq,)``, in the order of the model.
-            u: ``(nu,)``; it may be left empty.
+            u: ``(nu,)``; it may be empty.
         """
         self._keyframes.append(Keyframe(name, q, u))
         return name
 
     def sensor(self, sensor: Sensor) -> str:
-        """Adds a sensor; returns its name.
+        """Add a sensor; returns its name.
 
         Args:
             sensor: one of the classes of ``qdsim.sensors``.
@@ -318,7 +322,7 @@ class SceneBuilder:
         return sensor.name
 
     def build(self) -> Description:
-        """The description; raises ValueError naming what does not fit together."""
+        """Build the description; raises ValueError if elements do not fit together."""
         children: dict[str, list[str]] = {name: [] for name in self._bodies}
         for body in self._bodies.values():
             if body.name != WORLD:

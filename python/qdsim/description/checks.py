@@ -150,7 +150,7 @@ def interval(owner: str, field: str, value: object) -> tuple[float, float] | Non
 
 
 def force_range(owner: str, field: str, value: object) -> tuple[float, float] | None:
-    """As ``interval``, where lower = upper is a force too."""
+    """As ``interval``, but lower = upper is allowed (a constant force)."""
     if isinstance(value, tuple) and len(value) == 2 and value[0] == value[1]:
         same = number(owner, field, value[0])
         return same, same
@@ -197,6 +197,6 @@ def restitution(owner: str, value: object) -> float | None:
 
 
 def assign(element: object, **values: object) -> None:
-    """Sets fields of a frozen dataclass; for its ``__post_init__`` alone."""
+    """Set fields of a frozen dataclass; only for its ``__post_init__``."""
     for name, value in values.items():
         object.__setattr__(element, name, value)

@@ -1,4 +1,4 @@
-"""Rigid point clouds: points fixed to a geometry's frame, which touch other shapes one by one."""
+"""Rigid point clouds: points fixed to a geometry's frame, each of which touches other shapes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ CONTACTS_MAX = 8
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PointCloud:
-    """Points as a collision shape: of a geometry of type "cloud", or in place of a file's geometry
+    """A point cloud as collision shape: of a geometry of type "cloud", or as a replacement
     (``clouds=`` of ``qdsim.load``).
 
-    Against every other geometry, the ``contacts`` points nearest to it are in contact: five, as in
-    Tracy and Manchester, "Convex Quasi-Dynamic Simulation of Rigid Point Clouds with Torsional
-    Friction". Each is a ball of ``radius`` fixed to the cloud. Distances are signed: a point inside
-    the other shape is pushed out. Equally near points (to rounding) are taken far apart from each
-    other, always the same ones, so that a cloud can stand on a flat part. Two clouds touch in their
-    nearest pairs of points, if their radii are not both zero.
+    Against every other geometry, the ``contacts`` nearest points are in contact: five, as in Tracy
+    and Manchester, "Convex Quasi-Dynamic Simulation of Rigid Point Clouds with Torsional Friction".
+    Each is a ball of ``radius`` fixed to the cloud. Distances are signed: a point inside the other
+    shape is pushed out. Among points at equal distance (to rounding), points far apart from each
+    other are chosen, always the same ones, so that a cloud can stand on a flat part. Two clouds
+    touch in their nearest pairs of points, if their radii are not both zero.
 
     Attributes:
         points: (n, 3) in the geometry's frame, m; copied, read-only. Repeated points are allowed.
-        radius: of the points, m, 0 or more.
-        contacts: with one other geometry, 1 to 8.
+        radius: radius of the points, m, 0 or more.
+        contacts: number of contacts with one other geometry, 1 to 8.
 
     Raises:
-        ValueError: no point, a wrong shape, numbers that are not finite.
-        TypeError: not numbers.
+        ValueError: if there is no point, for a wrong shape, or for numbers that are not finite.
+        TypeError: if the points are not numbers.
     """
 
     points: npt.NDArray[np.float64]
@@ -64,18 +64,18 @@ class PointCloud:
         radius: float = 0.0,
         contacts: int = 5,
     ) -> PointCloud:
-        """Points that are spread over the triangles of a mesh, convex or not; see ``sample_surface``.
+        """Sample points on the triangles of a mesh, convex or not; see ``sample_surface``.
 
         Args:
             vertices: ``(n, 3)``, m.
             faces: ``(k, 3)`` indices of vertices.
-            count: how many points.
-            seed: of the points' places.
-            radius: of a sphere round each point, m.
-            contacts: the most contacts with another geometry.
+            count: number of points.
+            seed: seed of the samples.
+            radius: radius of the points, m.
+            contacts: largest number of contacts with another geometry.
 
         Raises:
-            TypeError, ValueError: naming the argument and what is wrong with it.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         points = sample_surface(vertices, faces, count, seed=seed)
         return cls(points, radius=radius, contacts=contacts)
@@ -113,7 +113,7 @@ def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]
 def sample_surface(
     vertices: npt.ArrayLike, faces: npt.ArrayLike, count: int, *, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """``count`` points (count, 3) spread evenly at random over triangles.
+    """Sample ``count`` points (count, 3) evenly at random on triangles.
 
     Args:
         vertices: (n, 3), m.
@@ -122,7 +122,7 @@ def sample_surface(
         seed: the same seed gives the same points.
 
     Raises:
-        ValueError: wrong shapes, faces that name no vertices, or no area at all.
+        ValueError: for wrong shapes, invalid indices, or zero area.
     """
     corners = checked_points("vertices", vertices)
     triangles = np.asarray(faces)

@@ -11,10 +11,16 @@ from qdsim.description.contact_solver import SOLIMP, SOLREF, solimp, solref
 
 @dataclass(frozen=True)
 class Connect:
-    """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
-    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints.
-    ``compliance``: m/N, by which it gives way where ``Options.soft_constraints`` says so (two
-    numbers, of which this reads the first). ``solref``, ``solimp``: as in ``Coupling``."""
+    """Two points of two bodies coincide.
+
+    Attributes:
+        body_a, body_b: names of the bodies.
+        anchor_a, anchor_b: (3) the points in the frames of their bodies, m.
+        name: unique among constraints.
+        compliance: (2) m/N, used if ``Options.soft_constraints`` says so; only the first number is
+            used.
+        solref, solimp: as in ``Coupling``.
+    """
 
     name: str
     body_a: str
@@ -31,11 +37,17 @@ class Connect:
 
 @dataclass(frozen=True)
 class Weld:
-    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b``
-    is turned against ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among
-    constraints. ``compliance`` (2): m/N of its force and rad/Nm of its moment, by which it gives
-    way where ``Options.soft_constraints`` says so. ``solref``, ``solimp``: as in ``Coupling``, with ``torquescale``
-    (m), what half the angle of its turn counts as beside its displacement."""
+    """Two frames of two bodies coincide.
+
+    Attributes:
+        body_a, body_b, anchor_a, anchor_b: as in ``Connect``.
+        quat: (4) orientation of ``body_b`` relative to ``body_a``, w x y z.
+        name: unique among constraints.
+        compliance: (2) m/N of its force and rad/Nm of its moment, used if
+            ``Options.soft_constraints`` says so.
+        solref, solimp: as in ``Coupling``.
+        torquescale: weight of half the angle of rotation relative to the displacement, m.
+    """
 
     name: str
     body_a: str
@@ -71,12 +83,19 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Coupling:
-    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two
-    from their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad
-    or m); names of hinge and slide joints. ``name``: unique among constraints. ``compliance``:
-    rad/Nm (m/N) of the force on ``joint``, by which it gives way where ``Options.soft_constraints``
-    says so (two numbers, of which this reads the first). ``solref``, ``solimp``: MuJoCo's law of it, where
-    ``DynamicOptions.contacts`` is "mujoco"."""
+    """The joint ``joint`` follows the joint ``follows``.
+
+    With the displacements x and y of the two from their ref, y = sum of ``coefficients[i]`` x^i.
+
+    Attributes:
+        joint, follows: names of hinge or slide joints; ``follows`` None: ``joint`` is fixed.
+        coefficients: five numbers, rad or m per power of rad or m.
+        name: unique among constraints.
+        compliance: (2) rad/Nm (m/N) of the force on ``joint``, used if ``Options.soft_constraints``
+            says so; only the first number is used.
+        solref, solimp: MuJoCo's law of the constraint, used if ``DynamicOptions.contacts`` is
+            "mujoco".
+    """
 
     name: str
     joint: str
@@ -102,11 +121,19 @@ class Coupling:
 
 @dataclass(frozen=True)
 class TendonCoupling:
-    """The length of ``tendon`` follows that of ``follows`` (None: it stays): with x and y what the two are longer
-    than ``lengths`` (of ``tendon``, of ``follows``; m, or rad), y = sum of ``coefficients[i]`` x^i, five coefficients.
-    ``name``: unique among constraints. ``compliance``: m/N of the force along ``tendon``, by which it gives way where
-    ``Options.soft_constraints`` says so (two numbers, of which this reads the first). ``solref``, ``solimp``: as in
-    ``Coupling``."""
+    """The length of the tendon ``tendon`` follows that of the tendon ``follows``.
+
+    With x and y the lengths of the two minus ``lengths``, y = sum of ``coefficients[i]`` x^i.
+
+    Attributes:
+        tendon, follows: names of tendons; ``follows`` None: the length of ``tendon`` is fixed.
+        lengths: (2) reference lengths of ``tendon`` and ``follows``, m or rad.
+        coefficients: five numbers.
+        name: unique among constraints.
+        compliance: (2) m/N of the force along ``tendon``, used if ``Options.soft_constraints`` says
+            so; only the first number is used.
+        solref, solimp: as in ``Coupling``.
+    """
 
     name: str
     tendon: str

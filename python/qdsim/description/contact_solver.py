@@ -1,8 +1,8 @@
-"""MuJoCo's solver parameters of contacts, and how those of two geometries combine.
+"""MuJoCo's solver parameters of contacts, and their combination for two geometries.
 
-MuJoCo's documentation, "Computation: Solver parameters" and "Contact parameters". A contact is a damped spring whose
-stiffness K, damping B and impedance d follow from ``solref`` and ``solimp``: qdsim keeps them in every model, and uses
-them where ``Options.contacts`` is "mujoco".
+MuJoCo's documentation, "Computation: Solver parameters" and "Contact parameters". A contact is a
+damped spring whose stiffness K, damping B and impedance d follow from ``solref`` and ``solimp``.
+qdsim stores them in every model, and uses them if ``Options.contacts`` is "mujoco".
 """
 
 from __future__ import annotations
@@ -34,10 +34,15 @@ _IMPEDANCE = (1e-4, 0.9999)
 
 @dataclass(frozen=True)
 class ContactSolver:
-    """MuJoCo's solver options (``<option>``) for all contacts: ``cone`` and ``impratio``, which set their stiffness along and
-    across the normal, and ``timestep``, s, since time constants of ``solref`` are at least twice that. ``timestep``
-    None: they are as given (the flag refsafe is off). ``integrator``: with "discrete" springs and dampers of ``solref``
-    are those of the end of a step, and their times as given. The defaults are MuJoCo's."""
+    """MuJoCo's solver options (``<option>``) for all contacts; the defaults are MuJoCo's.
+
+    Attributes:
+        cone, impratio: determine the stiffness along the normal and in tangential directions.
+        timestep: s; time constants of ``solref`` are at least twice this. None: no such bound (the
+            flag refsafe is off).
+        integrator: with "discrete", springs and dampers of ``solref`` are those of the end of a
+            step, and time constants have no bound.
+    """
 
     cone: Cone = "pyramidal"
     impratio: float = 1.0
@@ -75,7 +80,7 @@ def solref(owner: str, field: str, value: object) -> Vector:
 
 
 def solimp(owner: str, field: str, value: object) -> Vector:
-    """Five numbers: d0, dwidth, width (m), midpoint, power; what is not given as MuJoCo has it."""
+    """Five numbers: d0, dwidth, width (m), midpoint, power; MuJoCo's defaults for those not given."""
     given = checks.vector(owner, field, value)
     if not 1 <= len(given) <= 5:
         raise ValueError(f"{owner}: {field} must hold 1 to 5 numbers, got {len(given)}")
@@ -83,7 +88,8 @@ def solimp(owner: str, field: str, value: object) -> Vector:
 
 
 def limits_and_friction(owner: str, element: object) -> dict[str, Vector]:
-    """By name: solref and solimp of the limits and of the dry friction of a joint or tendon, checked."""
+    """Checked solref and solimp of the limits and of the dry friction of a joint or tendon, by
+    name."""
     fields = {
         "solreflimit": solref,
         "solimplimit": solimp,
@@ -101,8 +107,11 @@ def combined(
     *,
     smaller: npt.NDArray[np.bool_],
 ) -> Array:
-    """(pairs, n) Of rows (geoms, n): that of the higher priority, else their mean by ``solmix``, and where either is
-    marked ``smaller`` the smaller numbers."""
+    """(pairs, n) from rows (geoms, n): that of the higher priority, else the mean weighted by
+    ``solmix``.
+
+    If either row is marked ``smaller``, the smaller numbers are used.
+    """
     a, b = pairs[:, 0], pairs[:, 1]
     share = np.full(len(a), 0.5)
     weight = np.where(solmix < _LEAST, 0.0, solmix)
@@ -117,7 +126,8 @@ def combined(
 
 
 def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
-    """(n, 3) K (1/s²), B (1/s) and the core's kind of reference, of solref (n, 2) and solimp (n, ...)."""
+    """(n, 3) K (1/s²), B (1/s) and the core's kind of reference, from solref (n, 2) and solimp (n,
+    ...)."""
     most = np.clip(imp[:, 1], *_IMPEDANCE)
     is_time, implicit = ref[:, 0] > 0.0, solver.integrator == "discrete"
     least = 0.0 if implicit or solver.timestep is None else 2.0 * solver.timestep
@@ -135,7 +145,7 @@ def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
 
 
 def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSolver) -> Array:
-    """(n, 8) K, B, kind and solimp of rows that are no contacts."""
+    """(n, 8) K, B, kind and solimp of rows other than contacts."""
     ref, imp = (
         np.array(rows, dtype=np.float64).reshape(len(rows), width)
         for rows, width in ((refs, 2), (imps, 5))
@@ -144,6 +154,7 @@ def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSo
 
 
 def contact_reference(ref: Array, friction_ref: Array, imp: Array, solver: ContactSolver) -> Array:
-    """(n, 4) the same of contacts, with B across the normal third: of solreffriction, zero: as solref."""
+    """(n, 4) the same for contacts; the third number is the tangential B of solreffriction (zero:
+    as solref)."""
     across = np.where((friction_ref != 0.0).any(axis=1)[:, None], friction_ref, ref)
     return np.insert(reference(ref, imp, solver), 2, reference(across, imp, solver)[:, 1], axis=1)

@@ -1,6 +1,6 @@
-"""What a scene is made of, as frozen dataclasses. SI units; quaternions are unit, order w x y z.
+"""The elements of a scene, as frozen dataclasses. SI units; quaternions are unit, order w x y z.
 
-A description holds exactly what quasi-dynamics needs (formulation 1 and 2), with names. Values are
+A description contains exactly what a step needs (formulation 1 and 2), with names. Values are
 checked when an element is made, references when the description is made.
 """
 
@@ -44,20 +44,25 @@ class ModelWarning(UserWarning):
 class Joint:
     """A joint between a body and its parent.
 
-    ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor
-    in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any length. ``ref``: value
-    of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and slide. ``range``:
-    (lower, upper) in rad or m, or None; of a ball joint 0 and the largest angle of its rotation.
-    ``stiffness``: of a spring, Nm/rad or N/m; that of a hinge or slide rests at q = ``springref``,
-    that of a ball or free joint where the body stands at ``Body.pos``, ``Body.quat``. ``damping``:
-    Nms/rad or Ns/m, along each of its freedoms; counts with ``Options.damping``. ``armature`` (kg
-    m^2 or kg, the inertia of a rotor behind its gear): of each DOF of the joint, for the
-    second-order step. ``friction``: dry friction along each of its freedoms, Nm or
-    N: it holds up to that, then slips. ``margin`` (rad or m), ``solreflimit``, ``solimplimit``, ``solreffriction``,
-    ``solimpfriction``: MuJoCo's law of limits and dry friction, where ``DynamicOptions.contacts`` is "mujoco";
-    ``invweight``, 1/kg or 1/(kg m^2): the inverse weight of a DOF (``dof_invweight0``) that it takes, a constant
-    whatever masses become; None: computed at the reference configuration. ``turn_invweight``: that of the turns of a
-    free joint.
+    Attributes:
+        name: unique among joints.
+        type: "hinge", "slide", "ball", "free".
+        pos: (3) anchor in the body frame, m.
+        axis: (3) of a hinge or slide, body frame, any length.
+        ref: value of q of a hinge or slide at which the body is at ``Body.pos``, ``Body.quat``.
+        range: (lower, upper) in rad or m, or None; for a ball joint 0 and the largest angle of its
+            rotation.
+        stiffness: of a spring, Nm/rad or N/m. The spring of a hinge or slide rests at q =
+            ``springref``, that of a ball or free joint at ``Body.pos``, ``Body.quat``.
+        damping: Nms/rad or Ns/m, of each DOF; used with ``Options.damping``.
+        armature: kg m^2 or kg, the inertia of a rotor behind its gear, of each DOF; for the
+            second-order step.
+        friction: dry friction of each DOF, Nm or N: it sticks up to this force, then slips.
+        margin, solreflimit, solimplimit, solreffriction, solimpfriction: MuJoCo's law of limits and
+            dry friction, used if ``DynamicOptions.contacts`` is "mujoco"; margin in rad or m.
+        invweight: 1/kg or 1/(kg m^2), the inverse weight of a DOF in this law (``dof_invweight0``),
+            constant for any masses; None: computed at the reference configuration.
+        turn_invweight: the same for the rotations of a free joint.
     """
 
     name: str
@@ -117,16 +122,23 @@ class Joint:
 class Body:
     """A rigid body.
 
-    ``name``: unique among bodies. ``parent``: name of the body it hangs on, "world" by default.
-    ``joints``, ``geoms``: its own. ``pos`` (3), ``quat`` (4): body frame in the parent's with every
-    joint at its ``ref`` (a free
-    body: where it starts). ``mass``, kg; ``com`` (3): centre of mass, body frame; ``inertia``:
-    about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
-    one after the other, the first next to the parent. ``gravcomp``: share of the gravity on it that something
-    else carries (1: it does not feel gravity). ``mocap``: its pose is an input of each step (``mocap=``), ``pos`` and
-    ``quat`` by default; the world is its parent, and it has no joints. ``invweight``, 1/kg: MuJoCo's
-    ``body_invweight0`` of translations, by which its contacts count the body's inertia, a constant whatever the mass
-    becomes; None: computed at the reference configuration. ``turn_invweight``, 1/(kg m^2): that of rotations, for welds.
+    Attributes:
+        name: unique among bodies.
+        parent: name of its parent, "world" by default.
+        joints, geoms: its own joints and geometries. Several joints act one after the other, the
+            first next to the parent.
+        pos, quat: (3), (4) body frame in the parent's frame with every joint at its ``ref`` (for a
+            free body: its start).
+        mass: kg.
+        com: (3) centre of mass, body frame, m.
+        inertia: inertia about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2.
+        gravcomp: share of gravity that is compensated (1: no gravity acts on the body).
+        mocap: whether its pose is an input of each step (``mocap=``), with ``pos`` and ``quat`` as
+            default. Its parent is the world, and it has no joints.
+        invweight: 1/kg, MuJoCo's ``body_invweight0`` of translations, the inverse inertia in
+            MuJoCo's contact law, constant for any mass; None: computed at the reference
+            configuration.
+        turn_invweight: 1/(kg m^2), the same for rotations, used by welds.
     """
 
     name: str
@@ -176,23 +188,31 @@ class Body:
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator of a hinge, slide or tendon: a spring that a command moves, a motor, a damper, or all of these.
+    """An actuator of a hinge, slide or tendon: a spring that a command moves, a motor, a damper, or
+    a combination.
 
-    It pulls its joint, with velocity v, by
+    It acts on its joint, with position q and velocity v, by the force
 
         ``stiffness (u / gear - q) + (gain + gain_slope[0] q + gain_slope[1] v) u + bias - damping v``
 
-    in N or Nm. A position actuator is ``stiffness`` with ``gear`` alone: its joint is pulled to ``u / gear``. A
-    motor is ``gain`` alone. A joint that no stiffness of an actuator holds keeps its mass in a step and moves
-    by force, as objects do. Several actuators may share a joint. One that pulls along a tendon has its length,
-    m (or rad, of sums over hinges), for q; the joints that the tendon moves keep their mass.
+    in N or Nm. A position actuator has ``stiffness`` and ``gear`` only: it pulls its joint to ``u /
+    gear``. A motor has ``gain`` only. A joint without actuator stiffness keeps its mass in a step
+    and moves by forces, as objects do. Several actuators may share a joint. For an actuator of a
+    tendon, q is the tendon's length, m (or rad, for sums over hinges); joints that the tendon moves
+    keep their mass.
 
-    ``name``: unique among actuators. ``joint``: name of the joint, or None, and ``tendon`` that of
-    the tendon. ``stiffness`` k >= 0 in joint units (N/m or Nm/rad). ``gear``: not zero; infinite
-    where the command does not move the spring. ``range``: (lower, upper) of u, or None. ``gain``: N
-    or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m or Nms/rad, and ``gain_slope[1]``
-    count with ``Options.damping``. ``force_range``: (lower, upper) of what it pulls with, N or Nm
-    on the joint, with ``Options.force_limits``; None: no limit.
+    Attributes:
+        name: unique among actuators.
+        joint, tendon: name of the joint or of the tendon; the other is None.
+        stiffness: >= 0, N/m or Nm/rad of the joint.
+        gear: not zero; infinite if the command does not move the spring.
+        range: (lower, upper) of u, or None.
+        gain: N or Nm per unit of u.
+        gain_slope: change of the gain with q and v.
+        bias: N or Nm.
+        damping: Ns/m or Nms/rad; used with ``Options.damping``, as is ``gain_slope[1]``.
+        force_range: (lower, upper) of its force on the joint, N or Nm, used with
+            ``Options.force_limits``; None: no limit.
     """
 
     name: str
@@ -231,7 +251,7 @@ class Actuator:
 
     @property
     def idle(self) -> bool:
-        """True if it never pulls, whatever the command."""
+        """True if it never exerts a force, for any command."""
         return not any((self.stiffness, self.gain, self.bias, self.damping, *self.gain_slope))
 
 
@@ -239,11 +259,16 @@ class Actuator:
 class Pair:
     """An explicit contact pair: overrides every filter and combination rule.
 
-    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m, ``restitution``: as in ``Geom``.
-    ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
-    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
-    ``stiffness``, N/m: along the normal, None: rigid. ``solref``, ``solimp``: as in ``Geom``;
-    ``solreffriction`` (2): MuJoCo's solref across the normal, zeros: the same as along it.
+    Attributes:
+        geom_a, geom_b: names of the geometries.
+        condim: contact dimension.
+        margin, restitution: as in ``Geom``.
+        friction: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
+            (m). The two sliding coefficients, and the two rolling ones, must be equal if ``condim``
+            uses them.
+        stiffness: N/m along the normal, None: rigid.
+        solref, solimp: as in ``Geom``.
+        solreffriction: (2) MuJoCo's solref in tangential directions, zeros: as along the normal.
     """
 
     geom_a: str
@@ -296,7 +321,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Exclude:
-    """Geometries of the two bodies named ``body_a`` and ``body_b`` do not touch (explicit pairs excepted)."""
+    """Contacts between geometries of the bodies ``body_a`` and ``body_b`` are excluded (except
+    explicit pairs)."""
 
     body_a: str
     body_b: str
@@ -312,7 +338,7 @@ HOME = "home"
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A configuration ``q`` (nq) with a command ``u`` (nu), found by its ``name``."""
+    """A configuration ``q`` (nq) with a command ``u`` (nu) and a ``name``."""
 
     name: str
     q: Vector
@@ -327,7 +353,8 @@ class Keyframe:
 
 @dataclass(frozen=True)
 class Elements:
-    """What a scene holds, each of it checked, but not whether it fits together: see :class:`Description`."""
+    """The elements of a scene, individually checked; :class:`Description` checks that they fit
+    together."""
 
     bodies: tuple[Body, ...]
     actuators: tuple[Actuator, ...] = ()
@@ -388,8 +415,8 @@ class Elements:
 
     @property
     def default_q(self) -> Vector:
-        """(nq) The keyframe named "home"; without one ``reference_q`` with hinges and slides moved into their
-        ranges."""
+        """(nq) the key frame named "home", else ``reference_q`` with hinges and slides moved into
+        their ranges."""
         for keyframe in self.keyframes:
             if keyframe.name == HOME:
                 return keyframe.q

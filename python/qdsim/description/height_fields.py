@@ -1,4 +1,4 @@
-"""Height fields: a solid under a surface over a grid."""
+"""Height fields: solids below a surface over a grid."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ POINTS_MAX = 1 << 22
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class HeightField:
-    """A solid below a surface of heights on a grid: the shape of a geometry of type "hfield", as MuJoCo's.
+    """A solid below a surface of heights on a grid: the shape of a geometry of type "hfield", as in
+    MuJoCo.
 
-    Each cell of the grid has two triangles, on either side of the diagonal from its corner of least x and y to that of
-    largest. The solid has a flat bottom and vertical sides. Other shapes touch its faces, edges and corners; inner
-    edges count only where the surface is convex.
+    Each cell of the grid has two triangles, separated by the diagonal from its corner with the
+    smallest x and y to that with the largest. The solid has a flat bottom and vertical sides. Other
+    shapes touch its faces, edges and corners; inner edges have contacts only where the surface is
+    convex.
 
     Attributes:
-        heights: (rows, columns) z of the surface in the geometry's frame, m: rows along y, columns along x, first
-            that of least x and y; at least 2 of each, together at most ``POINTS_MAX``; copied, read-only.
-        size: (2) half lengths of the grid along x and y, m; its middle is the frame's origin.
-        base: m, how far the bottom is below the lowest height. Deeper is safer: what has come to lie below the
-            bottom is outside.
+        heights: (rows, columns) z of the surface in the geometry's frame, m: rows along y, columns
+            along x, beginning with the smallest x and y; at least 2 of each, together at most
+            ``POINTS_MAX``; copied, read-only.
+        size: (2) half lengths of the grid along x and y, m; its centre is the frame's origin.
+        base: distance of the bottom below the lowest height, m. A larger distance is safer, because
+            an object below the bottom counts as outside.
 
     Raises:
-        ValueError: a wrong shape, numbers that are not finite, lengths that are not positive.
-        TypeError: not numbers.
+        ValueError: for a wrong shape, numbers that are not finite, or lengths that are not
+            positive.
+        TypeError: if the heights are not numbers.
     """
 
     heights: npt.NDArray[np.float64]
@@ -63,17 +67,18 @@ class HeightField:
 
     @property
     def radius(self) -> float:
-        """m, of the sphere about the frame's origin that contains it."""
+        """Radius of the sphere about the frame's origin that contains it, m."""
         high = max(abs(float(self.heights.max())), abs(self.bottom))
         return float(np.linalg.norm((*self.size, high)))
 
     def triangles(
         self, points: int = POINTS_MAX
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-        """Vertices (n, 3), m, and triangles (k, 3), counterclockwise seen from outside, of the surface and the sides.
+        """Vertices (n, 3), m, and triangles (k, 3), anticlockwise seen from outside, of the surface
+        and the sides.
 
         Args:
-            points: of the grid along a side at most; of larger grids some rows and columns are left out.
+            points: largest number of grid points along a side; larger grids are subsampled.
         """
         rows, columns = (
             np.unique(np.linspace(0, count - 1, min(count, points)).astype(int))

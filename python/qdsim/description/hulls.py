@@ -1,6 +1,7 @@
-"""Convex hulls, by the qhull inside MuJoCo's compiler: the same hulls that MuJoCo collides with.
+"""Convex hulls, computed by the qhull inside MuJoCo's compiler: the same hulls that MuJoCo collides
+with.
 
-MuJoCo is imported when a hull is first asked for, and only if nobody has given it.
+MuJoCo is imported only if a hull has to be computed.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from qdsim.array_type import SAME
 
 
 def hull_faces(owner: str, vertices: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-    """(k, 3) Triangles of the convex hull of ``vertices`` (n, 3), counterclockwise seen from outside.
+    """(k, 3) triangles of the convex hull of ``vertices`` (n, 3), anticlockwise seen from outside.
 
-    Raises ValueError, naming the owner, where the points do not span a solid.
+    Raises ValueError with the owner's name if the points do not span a solid.
     """
     if len(vertices) < 4:
         raise ValueError(f"{owner}: a solid has four vertices at least, got {len(vertices)}")
@@ -51,8 +52,11 @@ def _compiled_hull(vertices: bytes) -> bytes:
 
 
 def hull_of_compiled(model: object, mesh: int) -> npt.NDArray[np.int32]:
-    """(k, 3) The hull that a compiled ``mujoco.MjModel`` holds of a mesh, as indices into the
-    mesh's own vertices; no rows if it holds none (no geometry of it collides)."""
+    """(k, 3) the hull of a mesh in a compiled ``mujoco.MjModel``, as indices into the mesh's own
+    vertices.
+
+    No rows if there is none (no geometry with this mesh collides).
+    """
     address = int(model.mesh_graphadr[mesh])  # type: ignore[attr-defined]
     if address < 0:
         return np.zeros((0, 3), dtype=np.int32)

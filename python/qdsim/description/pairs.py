@@ -1,8 +1,9 @@
-"""Which geometries may touch, and with which contact dimension, friction and margin.
+"""The pairs of geometries that may touch, with their contact dimension, friction and margin.
 
-Formulation 2 and MuJoCo's rules: bodies welded together count as one body; pairs on one body, of
-parent and child (unless the parent is the world) and of excluded bodies do not count, nor pairs
-whose contype and conaffinity do not match; explicit pairs pass every filter but the first.
+These are MuJoCo's rules (formulation 2). Bodies welded together count as one body. Excluded are
+pairs on one body, pairs of parent and child (unless the parent is the world), pairs of excluded
+bodies, and pairs whose contype and conaffinity do not match. Explicit pairs pass every filter but
+the first.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from qdsim.description.shapes import Geom
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two
-    sliding, torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N; ``restitution`` (n), -1 where none is
-    given. MuJoCo's solver parameters: ``solref`` (n, 2), ``solreffriction`` (n, 2), ``solimp`` (n, 5)."""
+    """Candidate pairs as arrays.
+
+    ``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two sliding,
+    torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N; ``restitution`` (n), -1 if
+    not given. MuJoCo's solver parameters: ``solref`` (n, 2), ``solreffriction`` (n, 2), ``solimp``
+    (n, 5).
+    """
 
     geom: npt.NDArray[np.int32]
     dim: npt.NDArray[np.int32]
@@ -45,7 +50,7 @@ def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
 
 
 def candidate_pairs(description: Elements) -> CandidatePairs:
-    """All pairs that can collide. Two planes never do: neither ends."""
+    """All pairs that can collide, except pairs of two planes."""
     geoms = description.geoms
     explicit = _explicit_pairs(description)
     body_of = np.array(

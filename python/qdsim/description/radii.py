@@ -1,4 +1,4 @@
-"""How far geometries reach."""
+"""Bounding radii of geometries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from qdsim.description.shapes import Geom, Mesh
 
 
 def bounding_radius(geom: Geom, size: Sequence[float], meshes: Mapping[str, Mesh]) -> float:
-    """Radius in m of the sphere about a geometry's frame that contains it, infinite for planes.
+    """Radius of the bounding sphere about a geometry's frame, m; infinite for planes.
 
-    ``size`` (3), m: the one that counts, its own or a changed model's; ``meshes``: by name.
+    ``size`` (3), m: the geometry's own size, or that of a changed model; ``meshes``: by name.
     """
     if geom.type == "plane":
         return math.inf

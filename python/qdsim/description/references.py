@@ -15,7 +15,7 @@ from qdsim.description.tendons import Wrap
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """The sentence for a name that does not exist, with the nearest ones that do."""
+    """The message for an unknown name, with the most similar known ones."""
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=3)
     if near:
@@ -28,7 +28,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def check_references(description: Elements) -> tuple[Keyframe, ...]:
-    """Raises ValueError where elements do not fit; returns keyframes with unit quaternions."""
+    """Raise ValueError if elements do not fit together; return key frames with unit quaternions."""
     _check_bodies(description)
     _check_unique("joint", (joint.name for joint in description.joints))
     _check_unique("geom", (geom.name for geom in description.geoms))
@@ -188,7 +188,7 @@ def _check_wrap(owner: str, item: Wrap, geoms: dict[str, Geom]) -> None:
 
 
 def check_sensor(description: Elements, sensor: Sensor) -> None:
-    """Raises ValueError where a sensor names what is not there."""
+    """Raise ValueError if a sensor refers to an unknown name."""
     owner = f"sensor {sensor.name!r}"
     bodies = [body.name for body in description.bodies]
     named: list[tuple[str, str]] = []

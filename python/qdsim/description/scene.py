@@ -1,4 +1,4 @@
-"""A whole scene: its elements, checked against each other, and the way back to a file."""
+"""A whole scene: its elements, checked together, and its MJCF."""
 
 from __future__ import annotations
 
@@ -11,16 +11,23 @@ from qdsim.description.writer import write_mjcf
 
 @dataclass(frozen=True, repr=False)
 class Description(Elements):
-    """A whole scene, checked: what ``qdsim.build`` turns into a model.
+    """A whole scene, checked, from which ``qdsim.build`` makes a model.
 
-    ``bodies``: depth first, the world (named "world", without joints) first; q and v list the
-    joints in this order, which is MuJoCo's. ``friction_combination``: "max" (MJCF: element-wise
-    maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
-    joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world.
-    ``actuators``, in the order of u; ``pairs``, ``excludes``: what may touch besides the filters;
-    ``constraints``, ``tendons``, ``keyframes``, ``meshes``, ``sensors``: found by their names. ``name``: of the
-    model. ``contact_solver``: a ``ContactSolver``, MuJoCo's options of contacts. ``ignored``: what the source said and quasi-dynamics has no use for, in words;
-    ``dynamic_only``: the part of it that the second-order step uses.
+    Attributes:
+        bodies: depth first, the world (named "world", without joints) first; q and v list the
+            joints in this order, which is MuJoCo's.
+        actuators: in the order of u.
+        pairs, excludes: explicit contact pairs, and bodies without contacts.
+        constraints, tendons, keyframes, meshes, sensors: each with a unique name.
+        gravity: (3) m/s^2, world axes.
+        friction_combination: "max" (MJCF: element-wise maximum) or "harmonic" (URDF and SDF: 2ab /
+            (a + b)).
+        parent_filter: whether contacts between bodies joined by a joint are excluded, unless one of
+            them is the world.
+        name: of the model.
+        contact_solver: a ``ContactSolver``, MuJoCo's options of contacts.
+        ignored: elements of the source that a quasi-dynamic step does not use, as text.
+        dynamic_only: those of them that the second-order step uses.
     """
 
     def __post_init__(self) -> None:
@@ -28,7 +35,7 @@ class Description(Elements):
         object.__setattr__(self, "keyframes", check_references(self))
 
     def to_mjcf(self) -> str:
-        """This scene as an MJCF document, as MuJoCo's compiler reads it."""
+        """This scene as an MJCF document for MuJoCo's compiler."""
         return write_mjcf(self)
 
     def __repr__(self) -> str:

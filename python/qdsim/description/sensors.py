@@ -1,4 +1,5 @@
-"""Sensors of forces: where they sit and what they measure. ``qdsim.sensors`` reads them from a step.
+"""Sensors of forces: their places and measured quantities. ``qdsim.sensors`` reads them from a
+step.
 
 Quaternions are unit, order w x y z; lengths in m.
 """
@@ -28,10 +29,13 @@ REDUCTIONS: tuple[str, ...] = ("none", "mindist", "maxforce", "netforce")
 
 @dataclass(frozen=True)
 class Site:
-    """A frame on the body ``body`` (a name), with a volume around it.
+    """A frame on a body, with a volume around it.
 
-    ``pos`` (3), ``quat`` (4): in the body's frame. ``shape``: "sphere", "capsule", "ellipsoid", "cylinder" or "box";
-    ``size``: as of MuJoCo's geometries, radius and half lengths, m.
+    Attributes:
+        body: name of the body.
+        pos, quat: (3), (4) in the body's frame.
+        shape: "sphere", "capsule", "ellipsoid", "cylinder" or "box".
+        size: as for MuJoCo's geometries, radius and half lengths, m.
     """
 
     body: str
@@ -69,34 +73,44 @@ class _AtSite:
 
 @dataclass(frozen=True)
 class TouchSensor(_AtSite):
-    """The sum of the normal forces (N) of the contacts of the site's body that are in the site's volume, or whose
-    normal, turned inward, runs into it (MuJoCo's ``touch``)."""
+    """The sum of normal forces (N) of the contacts of the site's body in the site's volume
+    (MuJoCo's ``touch``).
+
+    A contact also counts if its normal, directed inwards, intersects the volume.
+    """
 
 
 @dataclass(frozen=True)
 class ForceSensor(_AtSite):
-    """The force (3), N, that the site's body gets from its parent, in the site's frame (MuJoCo's ``force``)."""
+    """The force (3), N, that the parent exerts on the site's body, in the site's frame (MuJoCo's
+    ``force``)."""
 
 
 @dataclass(frozen=True)
 class TorqueSensor(_AtSite):
-    """The torque (3), Nm about the site, that its body gets from its parent, in the site's frame (MuJoCo's
-    ``torque``)."""
+    """The torque (3), Nm about the site, that the parent exerts on its body, in the site's frame
+    (MuJoCo's ``torque``)."""
 
 
 @dataclass(frozen=True)
 class ContactSensor:
     """Data of the contacts between two sides (MuJoCo's ``contact``).
 
-    ``name``: unique among sensors. ``first``, ``second``: which contacts count, by what touches: None (anything), or a
-    kind and a name, ("geom", ...), ("body", ...) or ("subtree", ...), the body with all that hangs on it. ``site``:
-    only contacts in its volume count. ``data``: what is told of each, some of "found" (how many contacts there are),
-    "force", "torque", "dist", "pos", "normal" and "tangent", in this order. ``num``: how many contacts are told of,
-    zeros where there are fewer. ``reduce``: which ones: "none" (the first), "mindist", "maxforce" (the strongest), or
-    "netforce": their sum alone, in world axes about the centre of the contacts, weighted by force.
+    Forces act on the second side and are in the contact's frame, whose axes are "normal" (from the
+    first side into the second), "tangent" and their cross product; tangents are MuJoCo's, not those
+    of `Step.contacts`.
 
-    Forces act on the second side and are in the contact's frame, whose axes are "normal" (from the first side into the
-    second), "tangent" and their cross product; tangents are MuJoCo's, whatever those of `Step.contacts` are.
+    Attributes:
+        name: unique among sensors.
+        first, second: the two sides: None (anything), or a kind and a name, ("geom", ...), ("body",
+            ...) or ("subtree", ...), the body with all its descendants.
+        site: only contacts in its volume count.
+        data: quantities of each contact, some of "found" (the number of contacts), "force",
+            "torque", "dist", "pos", "normal" and "tangent", in this order.
+        num: number of contacts; missing ones are zeros.
+        reduce: which contacts: "none" (the first ones), "mindist", "maxforce" (the strongest), or
+            "netforce": only their sum, in world axes about the force-weighted centre of the
+            contacts.
     """
 
     name: str
@@ -130,15 +144,22 @@ class ContactSensor:
 
 @dataclass(frozen=True, eq=False)
 class TaxelSensor:
-    """An array of taxels on a geometry: pressures along and across its surface.
+    """An array of taxels on a geometry: pressures normal and tangential to its surface.
 
-    ``name``: unique among sensors. ``geom``: name of the geometry. ``points`` (n, 3): centres of the taxels in its
-    frame, m; ``normals`` (n, 3): out of its surface there, any length. ``area``: m^2 of a taxel, one number or (n).
-    ``toward`` (3): the first tangent of each taxel is the part of this direction, in the geometry's frame, that is
-    along the surface (where there is none, of x, y, z turned by one axis); the second is the normal x the first.
-    ``reach``: m, how far the force of a contact spreads: over the taxels within this distance from it, the nearest one
-    at least, with weights that fall to zero there and add up to one, so that no force is lost.
     ``qdsim.sensors.taxel_grid`` makes one on a side of a geometry.
+
+    Attributes:
+        name: unique among sensors.
+        geom: name of the geometry.
+        points: (n, 3) centres of the taxels in its frame, m.
+        normals: (n, 3) outward normals of its surface there, any length.
+        area: area of a taxel, m^2, one number or (n).
+        toward: (3) direction in the geometry's frame; its tangential part is the first tangent of
+            each taxel (if that is zero, the next axis of x, y, z is used); the second tangent is
+            normal x first tangent.
+        reach: the force of a contact is distributed over the taxels within this distance (at least
+            the nearest one), m, with weights that fall to zero there and sum to one, so that no
+            force is lost.
     """
 
     name: str

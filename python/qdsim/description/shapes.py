@@ -102,31 +102,30 @@ class Geom:
     Attributes:
         name: unique among geometries.
         type: one of ``GEOM_TYPES``.
-        size: m. sphere (radius), capsule and cylinder (radius, half length; along z), box (half
-            lengths), ellipsoid (half axes); unused by mesh and hfield, and by plane (half space z <= 0), where
-            two numbers may say how far to draw it.
+        size: m. Sphere (radius), capsule and cylinder (radius, half length; along z), box (half
+            lengths), ellipsoid (half axes); unused for mesh and hfield. For a plane (half space z
+            <= 0), two numbers may give the size in pictures.
         pos, quat: (3), m, and (4), w x y z: its frame in the body's.
         friction: (3) sliding, torsional (m), rolling (m).
         condim: contact dimension 1, 3, 4 or 6.
-        priority: the geometry of higher priority decides friction and condim of a pair.
+        priority: the geometry with the higher priority determines friction and condim of a pair.
         contype, conaffinity: two geometries may touch if ``contype`` of one shares a bit with
             ``conaffinity`` of the other.
-        margin: m. The pair counts from this distance on, whatever the options say (margins of both
-            geometries add up).
+        margin: the pair is a contact within this distance, whatever the options say, m (margins of
+            both geometries add up).
         mesh: name of a mesh, for type "mesh".
         rgba: colour in pictures, each in [0, 1].
-        cloud: a ``PointCloud``, for type "cloud"; size is the radius of its points then.
+        cloud: a ``PointCloud``, for type "cloud"; size is then the radius of its points.
         hfield: a ``HeightField``, for type "hfield".
-        stiffness: N/m, along the normal of its contacts. None: rigid. Two geometries give way one
-            behind the other, as springs in series do.
-        restitution: 0 to 1, for the second-order step; of a pair the larger one. None: that of the
+        stiffness: N/m, along the normal of its contacts. None: rigid. Two geometries act as springs
+            in series.
+        restitution: 0 to 1, for the second-order step; a pair has the larger one. None: that of the
             options.
-        soft: a ``Softness`` (or its modulus alone, Pa, or a ``PressureField`` in the geometry's own
-            frame): it presses by a pressure field on all that
-            it touches, ``condim`` 1 without friction, else with sliding friction alone, since
-            torsion and rolling come out of the surface.
-        solref, solimp, solmix: MuJoCo's solver parameters (2), (1 to 5), and one number, with its defaults. They
-            count where ``Options.contacts`` is "mujoco".
+        soft: a ``Softness`` (or only its modulus, Pa, or a ``PressureField`` in the geometry's own
+            frame): the geometry presses by a pressure field. ``condim`` 1 is without friction,
+            others have sliding friction; torsion and rolling resistance follow from the surface.
+        solref, solimp, solmix: MuJoCo's solver parameters (2), (1 to 5), and one number, with its
+            defaults. Used if ``Options.contacts`` is "mujoco".
     """
 
     name: str
@@ -225,13 +224,18 @@ def _geom_friction(owner: str, given: Any) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Vertices and triangles. Geometries that show a mesh collide as its convex hull; soft geometries meet the
-    triangles themselves where these enclose something, so that a ring has its hole and a cup its hollow.
+    """Vertices and triangles.
 
-    ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of
-    vertices, for pictures and soft geometries; None: those of the hull. ``hull`` (m, 3): triangles of the convex hull,
-    indices of vertices, counterclockwise seen from outside; None: computed when it is first needed
-    (``hull_faces``), by the qhull inside MuJoCo. The arrays are copied and read-only.
+    Geometries with a mesh collide as its convex hull. Soft geometries touch the triangles
+    themselves if these enclose a volume, so that a ring has its hole and a cup its cavity.
+
+    Attributes:
+        name: unique among meshes.
+        vertices: (n, 3), m.
+        faces: (k, 3) indices of vertices, for pictures and soft geometries; None: those of the
+            hull.
+        hull: (m, 3) triangles of the convex hull, indices of vertices, anticlockwise seen from
+            outside; None: computed when first needed (``hull_faces``), by the qhull inside MuJoCo.
     """
 
     name: str
@@ -256,9 +260,9 @@ class Mesh:
 
     @property
     def hull_faces(self) -> npt.NDArray[np.int32]:
-        """(m, 3) Triangles of the convex hull, indices of vertices.
+        """(m, 3) triangles of the convex hull, indices of vertices.
 
-        Raises ValueError where the vertices lie in a plane.
+        Raises ValueError if the vertices lie in a plane.
         """
         if self.hull is None:
             faces = hull_faces(f"mesh {self.name!r}", self.vertices)

@@ -1,4 +1,4 @@
-"""What makes a geometry soft."""
+"""The softness of geometries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qdsim.description import checks
 
 @runtime_checkable
 class FieldArrays(Protocol):
-    """What a ``PressureField`` is made of: vertices (n, 3) m, tetrahedra (m, 4), pressure (n,) Pa."""
+    """The arrays of a ``PressureField``: vertices (n, 3) m, tetrahedra (m, 4), pressure (n,) Pa."""
 
     @property
     def vertices(self) -> npt.NDArray[np.float64]: ...
@@ -25,21 +25,26 @@ class FieldArrays(Protocol):
 
 @dataclass(frozen=True)
 class Softness:
-    """A geometry that presses by a pressure field (Elandt et al. 2019) on all that it touches.
+    """Properties of a geometry that presses by a pressure field (Elandt et al. 2019).
 
-    ``modulus``, Pa: the pressure at its deepest place; in between it grows linearly with the depth below the surface.
-    ``dissipation``, s/m: by how much pressure grows with the speed of approach, for the second-order step.
-    ``hint``, m: longest edges of the surface of round shapes; None: a quarter of the smallest radius. A warning says
-    how long they are where that is finer than can be (balls have 524288 tetrahedra at most, circles 706 corners). ``thickness``, m:
-    of planes, and of them alone: the depth at which pressure is the modulus.
+    Rigid geometries press into soft ones by their own surface: a mesh by its triangles, convex or
+    not, if they enclose a volume (every edge occurs once in each direction), else by its convex
+    hull, with a warning.
 
-    ``field``: a ``PressureField`` in the geometry's own frame, from arrays or a file, in place of the one that the
-    shape has; the modulus is that of its own pressure where none is given, else its pressure is scaled. No hint then.
-    The shape has to enclose it, and closely: it says when the field may touch, and its contacts keep one step from
-    going deep (a warning says where more than half of the field's depth is between them).
-
-    Rigid geometries press into soft ones by their own surface: of a mesh its triangles, convex or not, if they enclose
-    something (every edge is run through once in each way), else its convex hull, with a warning.
+    Attributes:
+        modulus: pressure at the deepest place, Pa; in between it grows linearly with the depth
+            below the surface.
+        dissipation: relative increase of the pressure with the speed of approach, s/m, for the
+            second-order step.
+        hint: longest edges of the surface of round shapes, m; None: a quarter of the smallest
+            radius. A warning gives the actual length if this is finer than the limit (balls have at
+            most 524288 tetrahedra, circles 706 corners).
+        thickness: depth at which the pressure is the modulus, m; for planes only.
+        field: a ``PressureField`` in the geometry's own frame, from arrays or a file, in place of
+            that of the shape. Without a modulus, its own pressure is used; otherwise its pressure
+            is scaled. No hint. The shape has to enclose the field closely: it decides when the
+            field may touch, and its contacts limit the depth per step (a warning is given if the
+            distance between them exceeds half of the field's depth).
     """
 
     modulus: float | None = None
@@ -80,8 +85,8 @@ class Softness:
             value: a modulus, Pa, arrays of a pressure field, a ``Softness`` or None.
 
         Raises:
-            TypeError, ValueError: beginning with ``owner``: not a softness, or geometries of that type cannot be
-                soft.
+            TypeError, ValueError: if it is not a softness, or geometries of this type cannot be
+                soft; the message begins with ``owner``.
         """
         if value is None:
             return None

@@ -13,11 +13,13 @@ from qdsim.description.contact_solver import SOLIMP, SOLREF, limits_and_friction
 
 @dataclass(frozen=True)
 class Wrap:
-    """A geometry that a tendon goes around, between two of its points, wherever it would pass through.
+    """A geometry around which a tendon wraps, between two of its points.
 
-    ``geom``: name of a sphere, or of a cylinder, whose ends do not count. ``side``: None (the shorter way), or the name
-    of a body and a point (3) in its frame: the tendon passes on that side, whatever is shorter, and where the point is
-    inside the geometry, touches it from within (MuJoCo's sidesite).
+    Attributes:
+        geom: name of a sphere, or of a cylinder, which counts as infinitely long.
+        side: None (the shorter way), or the name of a body and a point (3) in its frame: the tendon
+            passes on that side, whichever is shorter; if the point is inside the geometry, the
+            tendon touches it from inside (MuJoCo's sidesite).
     """
 
     geom: str
@@ -33,8 +35,11 @@ class Wrap:
 
 @dataclass(frozen=True)
 class Pulley:
-    """Between two branches of a tendon, each of two points at least: lengths of the branch behind it count divided by
-    ``divisor`` > 0, and so does the force there, until the next pulley (MuJoCo's)."""
+    """A pulley between two branches of a tendon, each with at least two points (as in MuJoCo).
+
+    Lengths and forces of the branches behind it are divided by ``divisor`` > 0, until the next
+    pulley.
+    """
 
     divisor: float
 
@@ -50,27 +55,38 @@ _Item: TypeAlias = "tuple[str, Vector] | Wrap | Pulley"
 
 @dataclass(frozen=True)
 class Tendon:
-    """A length that actuators, limits and springs can act on, in m (or rad, where it is one of hinges).
+    """A length on which actuators, limits and springs can act, in m (or rad, for a sum over
+    hinges).
 
-    ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a
-    coefficient: its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or
-    ``points``, pairs of the name of a body and a point (3)
-    in its frame, m: straight lines from each point to the next, around each ``Wrap`` between two of them, and divided
-    behind a ``Pulley`` (MuJoCo's spatial tendon).
-    ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where
-    the length is above ``springrange`` and pushes where it is below; within, it rests (two equal
-    numbers: at one length). ``frictionloss``, N: dry friction along the tendon. ``damping``, Ns/m:
-    counts with ``Options.damping``. ``margin``, ``solreflimit``, ``solimplimit``, ``solreffriction``,
-    ``solimpfriction``, ``invweight`` (1/kg, ``tendon_invweight0``): MuJoCo's law of its limits and dry friction, as of
-    a ``Joint``. ``thrust``: it has no length (0), and ``points`` are three of
-    one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m;
-    a rotor's actuator pulls along one. ``reach``: ``points`` are a point of one body, a point of another,
-    and a direction (3) in the frame of the latter, which is named twice: the length is how far the first lies
-    from the second along that direction, times its own length (the actuator of a site with a reference site).
-    Two more make it turn: a rotation vector (3) on the first body and an axis (3) on the second. The rotation vector
-    of the first body against the second, in the latter's frame, begins at minus that one, and counts along the axis.
-    A force along it is a couple about the axis, as in MuJoCo, which for rotations about other axes is not quite how
-    the length changes; so it has neither range nor stiffness, frictionloss or damping.
+    Its length is given by ``joints``, ``points``, ``thrust`` or ``reach``.
+
+    Attributes:
+        name: unique among tendons.
+        joints: pairs of the name of a hinge or slide and a coefficient: the length is the sum of
+            coefficient times q (MuJoCo's fixed tendon).
+        points: pairs of the name of a body and a point (3) in its frame, m: straight lines from
+            each point to the next, around each ``Wrap`` between two of them, and divided behind a
+            ``Pulley`` (MuJoCo's spatial tendon).
+        range: (lower, upper) of the length, or None.
+        stiffness: N/m, a spring that pulls if the length is above ``springrange`` and pushes if it
+            is below.
+        springrange: (lower, upper) lengths between which the spring is slack; they may be equal.
+        frictionloss: dry friction along the tendon, N.
+        damping: Ns/m; used with ``Options.damping``.
+        margin, solreflimit, solimplimit, solreffriction, solimpfriction, invweight: MuJoCo's law of
+            its limits and dry friction, as in ``Joint`` (invweight: 1/kg, ``tendon_invweight0``).
+        thrust: if True, there is no length (0), and ``points`` are three vectors of one body, in
+            its frame: the point at which a unit force acts, this force (3), and its moment (3), m.
+            An actuator along it is a rotor.
+        reach: if True, ``points`` are a point of one body, a point of another, and a direction (3)
+            in the frame of the latter, which is named twice: the length is the distance of the
+            first point from the second along the direction, times the direction's length (an
+            actuator of a site with a reference site). Two more entries make it rotational: a
+            rotation vector (3) on the first body and an axis (3) on the second. The rotation vector
+            of the first body relative to the second, in the latter's frame, begins at minus the
+            given one, and is measured along the axis. A force along it is a couple about the axis,
+            as in MuJoCo. For rotations about other axes this is not exactly the derivative of the
+            length, so such a tendon has neither range nor stiffness, frictionloss or damping.
     """
 
     name: str

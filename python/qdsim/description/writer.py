@@ -1,5 +1,8 @@
-"""A description as MJCF. Everything is written out (radians, inertias, full precision), so that
-MuJoCo's compiler gives back the same numbers."""
+"""Writes a description as MJCF.
+
+Everything is written explicitly (radians, inertias, full precision), so that MuJoCo's compiler
+reproduces the same numbers.
+"""
 
 from __future__ import annotations
 

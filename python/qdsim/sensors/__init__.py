@@ -1,6 +1,7 @@
 """Sensors of forces in steps: touch, force, torque, contact and taxels, and net contact forces.
 
-Files bring their own (``model.description.sensors``), `SceneBuilder.sensor` adds others, and `read_sensors` takes any:
+Files contain their own (``model.description.sensors``), `SceneBuilder.sensor` adds others, and
+`read_sensors` reads any:
 
 >>> values = qdsim.read_sensors(model, q, qdsim.step(model, q, u))  # doctest: +SKIP
 """

@@ -1,4 +1,4 @@
-"""What a contact sensor tells: which contacts count, and of which of them it tells what (MuJoCo's ``contact``)."""
+"""Values of contact sensors: the selected contacts and their data (MuJoCo's ``contact``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["read_contact_sensor", "touching"]
 
 
 def touching(loads: Loads) -> Loads:
-    """Those of the contacts that bear force, or whose geometries touch."""
+    """The contacts with a force, or whose geometries touch."""
     rows = loads.rows
     return loads.of((rows["force"][:, 0] > 0.0) | (rows["dist"] <= 0.0))
 
@@ -74,7 +74,7 @@ def _match(
 
 
 def subtree(model: Model, body: int) -> npt.NDArray[np.intp]:
-    """Indices of a body and of all that hang on it."""
+    """Indices of a body and of all its descendants."""
     names, found = {model.body_names[body]}, [body]
     for i, item in enumerate(model.description.bodies):
         if i > body and item.parent in names:

@@ -1,4 +1,5 @@
-"""What a body gets from its parent: the load of force and torque sensors (d'Alembert's principle on what hangs on it)."""
+"""Forces between a body and its parent, for force and torque sensors (d'Alembert's principle on the
+subtree)."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ __all__ = ["Interaction"]
 
 
 class Interaction:
-    """Loads of all bodies at the steps.
+    """Loads of all bodies in the steps.
 
     Args:
-        model, v, wrench, result: as of `read_sensors`.
+        model, v, wrench, result: as for `read_sensors`.
         loads, poses: of the result.
     """
 

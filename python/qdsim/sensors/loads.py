@@ -1,4 +1,5 @@
-"""Contacts of one step or of many as rows of numbers, and the net forces that they put on bodies and geometries."""
+"""Contacts of one step or of many as rows of numbers, and their net forces on bodies and
+geometries."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Loads:
     """The n contacts of all steps in a row.
 
     Attributes:
-        lead: leading dimensions of the steps, () of one.
+        lead: leading dimensions of the steps, () for one step.
         sample: (n) index of each contact's step, counted in C order.
         rows: (n) structured array with the fields of `Step.contacts`.
         force, torque: (n, 3) on the second geometry, world axes, N and Nm about ``rows["pos"]``.
@@ -92,7 +93,7 @@ def loads_of(result: Result) -> Loads:
     """The contacts of a step or a batch.
 
     Raises:
-        TypeError, ValueError: for something else, or a batch made with contacts=False.
+        TypeError, ValueError: for another type, or a batch made with contacts=False.
     """
     step = result.step if isinstance(result, Linearization) else result
     if isinstance(step, (Step, DynamicStep)):
@@ -113,7 +114,7 @@ def loads_of(result: Result) -> Loads:
 
 
 def poses_of(model: Model, q: npt.ArrayLike, loads: Loads) -> Poses:
-    """Poses of all bodies at the configurations (..., nq) from which the steps began.
+    """Poses of all bodies at the configurations (..., nq) at the beginning of the steps.
 
     Raises:
         TypeError, ValueError: if q does not fit the steps.
@@ -126,7 +127,7 @@ def poses_of(model: Model, q: npt.ArrayLike, loads: Loads) -> Poses:
 
 
 def rows_like(name: str, given: npt.ArrayLike, wanted: tuple[int, ...]) -> Array:
-    """Finite numbers of this shape, or one row that stands for all."""
+    """Finite numbers of this shape, or one row for all."""
     rows = finite(name, reals(name, given))
     if rows.shape not in (wanted, wanted[-1:]):
         raise ValueError(f"{name}: expected shape {wanted}, as the steps have it, got {rows.shape}")
@@ -140,16 +141,17 @@ def contact_forces(
 
     Args:
         model: the model.
-        q: (..., nq) configurations from which the steps began.
-        result: a step, or a batch of them with contacts.
+        q: (..., nq) configurations at the beginning of the steps.
+        result: a step, or a batch of steps with contacts.
         by: "body" or "geom".
 
     Returns:
-        (..., body_count or geom_count, 6) force, N, and moment, Nm, about a body's centre of mass or the origin of a
-        geometry's frame, world axes: what `wrench=` of a step takes.
+        (..., body_count or geom_count, 6) force, N, and moment, Nm, about a body's centre of mass
+        or the origin of a
+        geometry's frame, world axes, in the form of the argument `wrench=` of a step.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("model", model, Model)
     one_of("by", by, ("body", "geom"))

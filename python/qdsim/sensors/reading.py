@@ -1,4 +1,4 @@
-"""Sensors of a model, read from steps."""
+"""Reads sensors of a model from steps."""
 
 from __future__ import annotations
 
@@ -41,27 +41,31 @@ def read_sensors(
 ) -> dict[str, Array]:
     """Read sensors of forces from a step, or from each step of a batch.
 
-    Values are those of MuJoCo's sensors of the same names: of the forces in the step, at the configuration from which
-    it began, which is what ``sensordata`` holds after ``mj_step``. Accelerations are those of the step, ``(v_next - v) /
-    h``; MuJoCo's are those before its integrator adds implicit damping, so that force and torque sensors differ a little
-    where joints are damped. In a quasi-dynamic step nothing accelerates: they read the static load, with the weight of
-    what hangs on them whatever `gravity_on_actuated` is. Forces along tendons count as the parent's. A sample of a batch
-    that failed has no contacts.
+    Values are those of MuJoCo's sensors of the same names, for the forces in the step and the
+    configuration at its beginning, as in ``sensordata`` after ``mj_step``. Accelerations are those
+    of the step, ``(v_next - v) / h``. MuJoCo's are those before its integrator adds implicit
+    damping, so force and torque sensors differ slightly if joints are damped. In a quasi-dynamic
+    step nothing accelerates: force and torque sensors read the static load, including the weight of
+    the subtree for any `gravity_on_actuated`. Forces along tendons count as forces of the parent. A
+    failed sample of a batch has no contacts.
 
     Args:
         model: the model.
-        q: (..., nq) configurations from which the steps began.
-        result: a step, or a batch of them with contacts.
-        v: (..., nv) velocities from which second-order steps began; force and torque sensors ask for them.
-        wrench: as it was given to the step.
-        sensors: which ones; None: those of the model (``model.description.sensors``).
+        q: (..., nq) configurations at the beginning of the steps.
+        result: a step, or a batch of steps with contacts.
+        v: (..., nv) velocities at the beginning of second-order steps; required for force and
+            torque sensors.
+        wrench: the wrench given to the step.
+        sensors: the sensors; None: those of the model (``model.description.sensors``).
 
     Returns:
-        From names to values: touch (...), N; force (..., 3), N; torque (..., 3), Nm; contact (..., num * numbers) as
-        `ContactSensor` says; taxels (..., n, 3), Pa: pressure into the surface and along its two tangents.
+        From names to values: touch (...), N; force (..., 3), N; torque (..., 3), Nm; contact (...,
+        num * numbers), see
+        `ContactSensor`; taxels (..., n, 3), Pa: pressure into the surface and along its two
+        tangents.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("model", model, Model)
     wanted = _checked(model, sensors)

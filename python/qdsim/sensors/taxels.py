@@ -80,27 +80,30 @@ def taxel_grid(
     reach: float | None = None,
     name: str | None = None,
 ) -> TaxelSensor:
-    """Lay a grid of taxels on a side of a geometry.
+    """Create a grid of taxels on a side of a geometry.
 
-    A rectangle parallel to two axes of the geometry's frame is divided evenly, and each cell's centre is moved along
-    the third axis onto the surface.
+    A rectangle parallel to two axes of the geometry's frame is divided evenly, and each cell's
+    centre is moved along the third axis onto the surface.
 
     Args:
         model: the model.
-        geom: name of the geometry: sphere, ellipsoid, capsule, cylinder, box or mesh (its convex hull).
-        rows, columns: how many taxels, >= 1. Taxel ``row * columns + column``; columns go along the first of the two
-            axes (x, or y on the sides of x), rows along the second.
-        side: where they are, "+x", "-x", "+y", "-y", "+z" or "-z" in the geometry's frame.
-        size: (2) m of the rectangle, along columns and rows, about the middle of that side; None: all of a box's side,
-            and of other shapes the extents divided by the root of two.
-        reach: m, as of `TaxelSensor`; None: the diagonal of a cell.
+        geom: name of the geometry: sphere, ellipsoid, capsule, cylinder, box or mesh (its convex
+            hull).
+        rows, columns: numbers of taxels, >= 1. The index of a taxel is ``row * columns + column``;
+            columns go along the first of the two axes (x, or y on the sides of x), rows along the
+            second.
+        side: "+x", "-x", "+y", "-y", "+z" or "-z" in the geometry's frame.
+        size: (2) m, of the rectangle along columns and rows, centred on that side; None: the whole
+            side of a box; for other shapes the extents divided by the root of two.
+        reach: m, as in `TaxelSensor`; None: the diagonal of a cell.
         name: of the sensor; None: that of the geometry.
 
     Returns:
         The sensor, whose areas are those of the surface in each cell, to first order.
 
     Raises:
-        TypeError, ValueError, KeyError: naming the argument; where a cell's centre is beside the geometry.
+        TypeError, ValueError, KeyError: if an argument is invalid (the message names it), or a
+            cell's centre is not above the geometry.
     """
     instance("model", model, Model)
     item = model.description.geoms[model.geom_index(geom)]

@@ -1,4 +1,5 @@
-"""Where lines cross volumes: spheres, ellipsoids, boxes, cylinders and capsules, each about the origin of its frame."""
+"""Intersections of lines with volumes: spheres, ellipsoids, boxes, cylinders and capsules, centred
+in their frames."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ __all__ = ["crossing", "inside", "surface_normal"]
 def crossing(
     shape: str, size: Sequence[float], point: Array, direction: Array
 ) -> tuple[Array, Array]:
-    """Between which t the lines ``point + t direction`` are in a volume; (inf, -inf) where they never are.
+    """The interval of t in which the lines ``point + t direction`` are inside a volume; (inf, -inf)
+    for none.
 
     Args:
-        shape, size: as of MuJoCo's geometries.
+        shape, size: as for MuJoCo's geometries.
         point, direction: (n, 3), in the volume's frame; directions are not zero.
 
     Returns:
-        (n) where they come in and (n) where they go out.
+        Entry (n) and exit (n).
     """
     if shape in ("sphere", "ellipsoid"):
         return _in_ball(point / np.asarray(size), direction / np.asarray(size))
