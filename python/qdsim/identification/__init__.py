@@ -1,4 +1,5 @@
-"""Parameters of a model from recordings of what happened: friction, stiffness, masses, sizes, centres of mass."""
+"""Estimation of a model's parameters from recorded motions: friction, stiffness, masses, sizes,
+centres of mass."""
 
 from qdsim.identification.answer import Identified, identify
 from qdsim.identification.recordings import Recording

@@ -1,4 +1,5 @@
-"""The answer: parameters, how sure they are, and what the recordings do not say."""
+"""Identification of parameters, with standard errors and the parameters that the recordings do not
+determine."""
 
 from __future__ import annotations
 
@@ -31,24 +32,26 @@ class Identified:
     """Estimated parameters of a model, with standard errors.
 
     Attributes:
-        model: with the parameters that were found.
-        parameters: from names to their arrays, as ``Model.with_parameters`` takes them.
-        values: ``(k,)`` the unknowns, in order of names and group numbers.
-        standard_errors: ``(k,)`` of these, under independent errors of one size; NaN of an unknown at a bound,
-            infinite of one that the recordings do not determine.
-        covariance: ``(k, k)`` likewise.
+        model: the model with the estimated parameters.
+        parameters: from names to their arrays, as in ``Model.with_parameters``.
+        values: ``(k,)`` the unknowns, in the order of names and group numbers.
+        standard_errors: ``(k,)`` standard errors, for independent measurement errors of one size;
+            NaN for an unknown at a bound, infinite for one that the recordings do not determine.
+        covariance: ``(k, k)`` covariance under the same assumption.
         names: of the unknowns, such as "pair_friction[0]".
-        residual: root mean square of what is left, m and rad divided by ``scale``: 1 where the scale is that of the
-            measurements and the model is right.
-        iterations: steps that were tried.
-        converged: whether the optimality conditions hold, the linear model promises next to nothing from any further
-            step within the bounds, and what is left may be independent noise (``correlation``). Where it is False, the
-            search was stuck, at a step that has no answer or a kink say, or the model cannot do what was recorded
-            whatever its parameters, and the standard errors do not say how far the values are from the truth.
-        condition: number of the Jacobian with columns of one size: how nearly some combination of the unknowns that
-            are not at bounds changes nothing; infinite where one does not.
-        correlation: of what is left with what is left a step later: about zero of independent noise, near one where the
-            model goes its own way for many steps.
+        residual: root mean square of the residuals, m and rad divided by ``scale``: 1 if the scale
+            is that of the measurement noise and the model is correct.
+        iterations: number of attempted steps.
+        converged: whether the optimality conditions hold, no further step within the bounds
+            promises an improvement, and the residuals may be independent noise (``correlation``).
+            If False, either the search stopped early (for example at a failed step or a kink), or
+            no parameters of the model reproduce the recording; the standard errors then do not
+            measure the distance from the truth.
+        condition: condition number of the Jacobian with columns scaled to one size: how nearly some
+            combination of the unknowns that are not at bounds has no effect; infinite if one has
+            none.
+        correlation: correlation of residuals of successive steps: about zero for independent noise,
+            near one if the model deviates for many steps.
     """
 
     model: Model
@@ -107,49 +110,51 @@ def identify(
 ) -> Identified:
     """Estimate parameters of a model from recorded commands and configurations.
 
-    Minimises the sum of squares of ``(q_simulated ⊟ q_recorded) / scale`` over all steps, unknowns within bounds. The
-    search begins at the model's own parameters, and where it ends short of the optimality conditions or there is much
-    left, at the best of some multiples of these, too; the least residual counts.
+    Minimises the sum of squares of ``(q_simulated ⊟ q_recorded) / scale`` over all steps, with
+    bounds on the unknowns. The search begins at the model's own parameters. If it does not
+    converge, or the residual remains large, it is repeated from the best of some multiples of
+    these; the smallest residual counts.
 
     Args:
-        model: the model, whose own parameters are where the search begins.
+        model: the model; its parameters are the start of the search.
         recordings: one or more; each is simulated from its own first configuration.
-        parameters: the unknowns: from names of ``model.parameters`` to whole numbers of the
-            parameter's shape (or such that broadcast to it). Entries with the same number, from 0
-            on, are one unknown, that of -1 stay as they are: ``{"body_mass": [-1, 0, -1],
-            "pair_friction": [[0, 0, -1, -1, -1]]}`` is the mass of one body and one coefficient of
-            sliding friction.
+        parameters: the unknowns: from names of ``model.parameters`` to integers of the parameter's
+            shape (or broadcastable to it). Entries with the same number >= 0 are one unknown, those
+            with -1 are fixed: ``{"body_mass": [-1, 0, -1], "pair_friction": [[0, 0, -1, -1, -1]]}``
+            is the mass of one body and one coefficient of sliding friction.
         options: of the steps, None for the defaults.
-        bounds: from names to (lower, upper) of their unknowns, numbers or one each; else they have
-            to be positive, but for "body_com", "joint_springref" and "gravity", which may be
-            anything.
-        seen: names of the joints whose displacements count; None: all.
-        scale: errors of the measurement, a number or one of each coordinate ``(nv,)``, m and rad; only their ratios
-            matter.
-        horizon: where given, recordings are cut into pieces of so many steps, each from its recorded configuration:
-            a long rollout through contact forgets its beginning.
-        starts: "measured": where recordings and pieces begin was measured with the same errors as all that follows, and
-            is estimated along with the parameters; else an object that lies a millimetre off would be a millimetre off
-            for ever, and blame the parameters. "exact": it is known; so it is taken to be where there are so many
-            pieces that their Jacobian would have more than four million entries.
-        kappa: where given, derivatives are those of the log-barrier step of this weight: contacts that are missed or
-            that stick all the time still say something.
+        bounds: from names to (lower, upper) of their unknowns, numbers or one each. By default
+            unknowns are positive, except "body_com", "joint_springref" and "gravity", which are
+            free.
+        seen: names of the joints whose displacements are measured; None: all.
+        scale: measurement errors, a number or one per coordinate ``(nv,)``, m and rad; only their
+            ratios matter.
+        horizon: if given, recordings are divided into pieces of this many steps, each from its
+            recorded configuration, because a long rollout through contact forgets its beginning.
+        starts: "measured": the first configurations of recordings and pieces have the same
+            measurement errors as the others, and are estimated along with the parameters; otherwise
+            an initial error of a millimetre would persist and distort the parameters. "exact": they
+            are known. They are also taken as exact if there are so many pieces that their Jacobian
+            would have more than four million entries.
+        kappa: if given, derivatives are those of log-barrier steps with this weight, so that
+            contacts that are missed or always stick still give information.
         threads: as in ``qdsim.rollout``.
-        iterations: steps to try at most, from each beginning.
-        tolerance: relative change of the unknowns, or of what is left, at which the search ends.
+        iterations: largest number of attempted steps, from each start.
+        tolerance: relative change of the unknowns, or of the residual, at which the search ends.
 
     Returns:
         ``Identified``.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
-        SolverError: if a step of the model as it is given has no answer.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        SolverError: if a step with the model's own parameters fails.
 
     Example:
         >>> found = qdsim.identify(model, recording, {"pair_friction": [[0, 0, -1, -1, -1]]})
         >>> print(found)
 
-    The search is that of Marquardt 1963 within bounds; the derivatives of rollouts are exact (formulation 4).
+    The search is that of Marquardt 1963 within bounds; the derivatives of rollouts are exact
+    (formulation 4).
     """
     instance("model", model, Model)
     instance("options", options, Options, or_none=True)

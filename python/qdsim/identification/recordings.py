@@ -1,4 +1,4 @@
-"""Recordings, in pieces that are simulated, and what is left between both."""
+"""Recordings, divided into pieces that are simulated, and their residuals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Recording:
     """Commands and measured configurations of one experiment.
 
     Attributes:
-        q: ``(T + 1, nq)`` configurations, the first one included, one every step of the options' ``h``.
+        q: ``(T + 1, nq)`` configurations, the first one included, one per step of the options'
+            ``h``.
         u: ``(T, nu)`` commands.
     """
 

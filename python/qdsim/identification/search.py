@@ -1,4 +1,5 @@
-"""Gauss-Newton steps from several beginnings (Levenberg and Marquardt's damping, bounds by a bounded least squares)."""
+"""Gauss-Newton steps from several starts (Levenberg and Marquardt's damping, bounds by bounded
+least squares)."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _PROBES = (0.25, 0.5, 2.0, 4.0)
 
 @dataclasses.dataclass
 class End:
-    """Where a search has ended: unknowns (k,), residuals (m,), their derivatives (m, k), steps tried, whether it is an
-    optimum."""
+    """End of a search: unknowns (k,), residuals (m,), their derivatives (m, k), attempted steps,
+    whether it is an optimum."""
 
     x: Array
     r: Array
@@ -51,7 +52,8 @@ _Look = Callable[[Array], "tuple[Array, Array] | None"]
 def search(
     unknowns: Unknowns, pieces: Pieces, iterations: int, tolerance: float, *, free: bool
 ) -> End:
-    """Where the search ends: from recorded beginnings first, and then, where they are free, from estimated ones."""
+    """The end of the search: first with recorded initial configurations, then, if they are free,
+    with estimated ones."""
     first = unknowns.values
 
     def slopes(x: Array) -> tuple[Array, Array] | None:

@@ -1,4 +1,4 @@
-"""The numbers that a search is after: groups of entries of parameters, within bounds."""
+"""The unknowns of a search: groups of parameter entries, within bounds."""
 
 from __future__ import annotations
 

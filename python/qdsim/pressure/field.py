@@ -1,4 +1,4 @@
-"""Bodies that press on each other: soft ones with a pressure field, rigid surfaces, half spaces."""
+"""Bodies that press on each other: soft bodies with a pressure field, rigid surfaces, half spaces."""
 
 from __future__ import annotations
 
@@ -64,21 +64,22 @@ class _Body:
 
 
 class PressureField(_Body):
-    """A soft body: tetrahedra with a pressure at each vertex, linear in between, zero on the surface. Immutable.
+    """A soft body: tetrahedra with a pressure at each vertex, linear in between, zero on the
+    surface. Immutable.
 
-    Arguments are in the body's own frame. The classes methods make fields of shapes whose pressure grows linearly with
-    the depth below the surface, up to ``modulus`` where it is deepest (Elandt et al. 2019, section VI; the hydroelastic
-    modulus of Drake).
+    Arguments are in the body's own frame. The class methods make fields of shapes whose pressure
+    grows linearly with the depth below the surface, up to ``modulus`` at the deepest place (Elandt
+    et al. 2019, section VI; the hydroelastic modulus of Drake).
 
     Args:
         vertices: ``(n, 3)`` m.
-        tetrahedra: ``(m, 4)`` indices of vertices, of positive volume. Vertices of none are left out of everything.
+        tetrahedra: ``(m, 4)`` indices of vertices, of positive volume. Unused vertices are ignored.
         pressure: ``(n,)`` Pa, not negative; zero at every vertex of the surface.
 
     Raises:
-        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, flat or inverted
-            tetrahedra, faces that more than two tetrahedra share, pressure on the surface, or none inside; the message
-            names the array and the row.
+        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite,
+            flat or inverted tetrahedra, faces of more than two tetrahedra, pressure on the surface,
+            or none inside; the message names the array and the row.
     """
 
     _arguments = ("vertices", "tetrahedra", "pressure")
@@ -112,12 +113,12 @@ class PressureField(_Body):
 
     @classmethod
     def sphere(cls, radius: float, modulus: float, *, hint: float = 0.02) -> PressureField:
-        """A ball about the origin.
+        """A sphere about the origin.
 
         Args:
             radius: m.
-            modulus: Pa, the pressure where it is deepest.
-            hint: m, longest edges on the surface.
+            modulus: pressure at the deepest place, Pa.
+            hint: longest edges on the surface, m.
 
         Raises:
             TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
@@ -135,8 +136,8 @@ class PressureField(_Body):
 
         Args:
             semi_axes: ``(3,)`` m along x, y, z.
-            modulus: Pa, the pressure where it is deepest.
-            hint: m, longest edges on the surface.
+            modulus: pressure at the deepest place, Pa.
+            hint: longest edges on the surface, m.
 
         Raises:
             TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
@@ -150,7 +151,7 @@ class PressureField(_Body):
 
         Args:
             half_sizes: ``(3,)`` m along x, y, z.
-            modulus: Pa, the pressure where it is deepest.
+            modulus: pressure at the deepest place, Pa.
 
         Raises:
             TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
@@ -161,12 +162,12 @@ class PressureField(_Body):
     def cylinder(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """A cylinder about the z axis, its middle at the origin.
+        """A cylinder about the z axis, centred at the origin.
 
         Args:
             radius, half_length: m.
-            modulus: Pa, the pressure where it is deepest.
-            hint: m, longest edges on the surface.
+            modulus: pressure at the deepest place, Pa.
+            hint: longest edges on the surface, m.
 
         Raises:
             TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
@@ -182,13 +183,13 @@ class PressureField(_Body):
     def capsule(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """A capsule about the z axis, its middle at the origin.
+        """A capsule about the z axis, centred at the origin.
 
         Args:
             radius: m.
-            half_length: m, half of the distance between the centres of its caps.
-            modulus: Pa, the pressure where it is deepest.
-            hint: m, longest edges on the surface.
+            half_length: half of the distance between the centres of its caps, m.
+            modulus: pressure at the deepest place, Pa.
+            hint: longest edges on the surface, m.
 
         Raises:
             TypeError, ValueError: for numbers that are not positive and finite, and wrong shapes.
@@ -208,11 +209,12 @@ class PressureField(_Body):
 
         Args:
             vertices: ``(n, 3)`` m.
-            triangles: ``(m, 3)`` indices of vertices, anticlockwise from outside.
-            modulus: Pa, the pressure where it is deepest.
+            triangles: ``(m, 3)`` indices of vertices, anticlockwise seen from outside.
+            modulus: pressure at the deepest place, Pa.
 
         Raises:
-            TypeError, ValueError: for wrong shapes, indices out of range, and surfaces that are not closed and convex.
+            TypeError, ValueError: for wrong shapes, indices out of range, and surfaces that are not
+                closed and convex.
         """
         points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
         return cls._of(tessellation.hull(points, faces), modulus)
@@ -221,18 +223,21 @@ class PressureField(_Body):
     def from_file(
         cls, path: str | os.PathLike[str], modulus: float, *, scale: float = 1.0
     ) -> PressureField:
-        """Tetrahedra of a file (VTK, VTU, MSH and what else meshio reads); pressure grows with the distance from the
-        surface up to ``modulus`` where it is largest. Needs the extra ``fields``.
+        """Read tetrahedra from a file (VTK, VTU, MSH and other formats of meshio). Needs the extra
+        ``fields``.
+
+        The pressure grows with the distance from the surface, up to ``modulus`` where this distance
+        is largest.
 
         Args:
-            path: the file; its cells of other dimensions are left out.
+            path: path of the file; its cells of lower dimensions are ignored.
             modulus: Pa.
-            scale: m of the file's unit of length.
+            scale: the file's unit of length, m.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it cannot be read, has no tetrahedra, or other volumes, or no vertex
-                inside, or as for arrays.
+            ValueError: if it cannot be read, has no tetrahedra, has volumes of other shapes or no
+                inner vertex, or as for arrays.
             ImportError: without meshio.
         """
         scale = number("scale", scale, above=0)
@@ -248,16 +253,21 @@ class PressureField(_Body):
         *,
         edge: float | None = None,
     ) -> PressureField:
-        """A closed surface of any shape, filled with tetrahedra by fTetWild (Hu et al. 2020); pressure as for
-        :meth:`from_file`. The surface is kept to within a thousandth of its size. Needs the extra ``fields``.
+        """Fill a closed surface of any shape with tetrahedra by fTetWild (Hu et al. 2020). Needs
+        the extra ``fields``.
+
+        The pressure is as for :meth:`from_file`. The surface is kept to within a thousandth of its
+        size.
 
         Args:
-            vertices, triangles: ``(n, 3)`` m and ``(m, 3)`` indices, anticlockwise from outside.
+            vertices, triangles: ``(n, 3)`` m and ``(m, 3)`` indices, anticlockwise seen from
+                outside.
             modulus: Pa.
-            edge: m, about how long edges are; None: a twentieth of the surface's diagonal.
+            edge: approximate length of edges, m; None: a twentieth of the surface's diagonal.
 
         Raises:
-            TypeError, ValueError: as for arrays, and for surfaces with a rim, or too thin for a vertex inside.
+            TypeError, ValueError: as for arrays, and for surfaces with a rim, or too thin for an
+                inner vertex.
             ImportError: without pytetwild.
         """
         surface = RigidSurface(vertices, triangles)
@@ -271,12 +281,13 @@ class RigidSurface(_Body):
 
     Args:
         vertices: ``(n, 3)`` m, in the body's own frame.
-        triangles: ``(m, 3)`` indices of vertices, anticlockwise from outside. The surface need not be closed, but soft
-            bodies lose energy at its rim.
+        triangles: ``(m, 3)`` indices of vertices, anticlockwise seen from outside. The surface need
+            not be closed, but energy is not conserved at its rim.
 
     Raises:
-        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, triangles without
-            area, or neighbours with different outsides; the message names the array and the row.
+        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite,
+            triangles without area, or neighbours with opposite orientation; the message names the
+            array and the row.
     """
 
     _arguments = ("vertices", "triangles")
@@ -296,7 +307,7 @@ class RigidSurface(_Body):
 
     @classmethod
     def of(cls, field: PressureField) -> RigidSurface:
-        """The surface of a soft body, as if it were rigid.
+        """The surface of a soft body, as a rigid surface.
 
         Args:
             field: the soft body's pressure field.
@@ -312,7 +323,7 @@ class HalfSpace(_Body):
     """All points with ``z <= 0`` of its own frame. Immutable.
 
     Args:
-        slope: Pa/m, pressure per depth (a slab's modulus over its thickness); None: it is rigid.
+        slope: pressure per depth, Pa/m (a slab's modulus over its thickness); None: rigid.
 
     Raises:
         TypeError, ValueError: if the slope is not a positive number.

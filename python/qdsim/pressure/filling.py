@@ -1,14 +1,16 @@
-"""Run as a program, in a folder of its own: fills the closed surface of ``surface.npz`` into ``volume.npz``.
+"""A program that fills the closed surface of ``surface.npz`` into ``volume.npz``, run in a folder
+of its own.
 
-fTetWild tells its progress on the process's output and writes a file where the process stands, whatever is asked; a
-process of its own keeps both from the user.
+fTetWild always prints its progress on the process's output and writes a file in the current folder.
+A separate process hides both from the user.
 """
 
 import numpy as np
 
 
 def fill() -> None:
-    """Reads ``points``, ``triangles`` and ``share``, the edge beside the surface's diagonal; writes ``points``, ``tetrahedra``."""
+    """Read ``points``, ``triangles`` and ``share`` (edge length over the surface's diagonal); write
+    ``points``, ``tetrahedra``."""
     import wildmeshing
 
     with np.load("surface.npz") as surface:

@@ -38,7 +38,8 @@ def _none(geoms: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Fields of the soft geometries and surfaces of what can touch them; equal ones stand once."""
+    """Fields of the soft geometries and surfaces of the geometries that can touch them; equal ones
+    are stored once."""
     geoms = description.geoms
     arrays = _none(len(geoms))
     soft = np.array([geom.soft is not None for geom in geoms], dtype=bool)

@@ -1,4 +1,4 @@
-"""Where two bodies press on each other, with what force, and how that changes."""
+"""The contact surface of two bodies, its force, and the derivative of this force."""
 
 from __future__ import annotations
 
@@ -43,16 +43,17 @@ class Patch:
     """The surface on which two bodies press on each other, in world axes.
 
     Attributes:
-        force: ``(3,)`` N on b; on a it is the opposite.
+        force: ``(3,)`` N on b; the force on a is the opposite.
         moment: ``(3,)`` Nm on b about the world's origin.
-        centre: ``(3,)`` m, centre of pressure; zeros without contact.
+        centre: ``(3,)`` centre of pressure, m; zeros without contact.
         area: m².
-        total_pressure: N, the pressure integrated over the surface, whatever its direction.
-        tangent: ``(6, 6)`` change of force and moment on b by a motion of a, b being at rest: linear velocity of a's
-            point at the world's origin, then angular velocity. Exact where no filter acts.
+        total_pressure: integral of the pressure over the surface, regardless of direction, N.
+        tangent: ``(6, 6)`` derivative of force and moment on b with respect to a motion of a
+            (linear velocity of a's point at the world's origin, then angular velocity), with b at
+            rest. Exact if no polygon is filtered out.
         count: number of polygons.
-        polygons: :data:`POLYGON_DTYPE` ``(count,)``, empty if they were not asked for.
-        vertices: ``(any, 3)`` m, corners of the polygons.
+        polygons: :data:`POLYGON_DTYPE` ``(count,)``, empty if not requested.
+        vertices: ``(any, 3)`` corners of the polygons, m.
     """
 
     force: Array
@@ -67,7 +68,8 @@ class Patch:
 
     @property
     def triangles(self) -> npt.NDArray[np.int32]:
-        """``(m, 3)`` numbers of :attr:`vertices`: the polygons cut into triangles, for pictures."""
+        """``(m, 3)`` indices of :attr:`vertices`: the polygons divided into triangles, for
+        pictures."""
         counts = self.polygons["vertex_count"].astype(np.int64) - 2
         starts = np.repeat(self.polygons["vertex_start"].astype(np.int64), counts)
         nth = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -111,21 +113,24 @@ def pressure_patch(
 ) -> Patch:
     """Find the surface on which two bodies press on each other (Elandt et al. 2019).
 
-    It is the surface on which their pressures balance, or the part of a rigid surface inside a soft body.
+    It is the surface on which their pressures are equal, or the part of a rigid surface inside a
+    soft body.
 
     Args:
         a, b: bodies; at least one of them is soft.
-        pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
+        pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the
+            origin.
         polygons: whether to keep the polygons.
-        filter_angle: rad; polygons are left out whose normal is farther from a body's pressure gradient than this.
-            Drake leaves them out at ``5 pi / 8``; that breaks the conservation of energy where it acts. None: none is.
+        filter_angle: rad; polygons whose normal deviates by more than this from a body's pressure
+            gradient are left out. Drake uses ``5 pi / 8``, which violates the conservation of
+            energy where polygons are left out. None: none are.
 
     Returns:
-        The patch, with force N, moment Nm and, if wanted, polygons as arrays ``(n, 3)``.
+        The patch, with force N, moment Nm and, if requested, polygons as arrays ``(n, 3)``.
 
     Raises:
-        TypeError, ValueError: for other objects, two rigid bodies, wrong shapes, numbers that are not finite, or
-            quaternions that are not of unit length.
+        TypeError, ValueError: for other objects, two rigid bodies, wrong shapes, numbers that are
+            not finite, or quaternions that are not of unit length.
     """
     angle = 0.0
     if filter_angle is not None:
@@ -139,7 +144,7 @@ def pressure_patch(
 
 
 def patch_parts(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The fields of a :class:`Patch`, polygons and vertices as arrays over their bytes."""
+    """The fields of a :class:`Patch`, with polygons and vertices as array views."""
     *numbers, records, corners = found
     force, moment, centre, tangent, area, total, count = numbers
     polygons = np.frombuffer(records, POLYGON_DTYPE)
@@ -153,17 +158,19 @@ def pressure_energy(
     pose_a: npt.ArrayLike | None = None,
     pose_b: npt.ArrayLike | None = None,
 ) -> float:
-    """Compute the energy of two bodies that press on each other, J (Elandt et al. 2019; formulation 8).
+    """Compute the energy of two bodies that press on each other, J (Elandt et al. 2019; formulation
+    8).
 
-    It is the smaller of their pressures, integrated over the overlap. Force ``(3,)`` and moment ``(3,)`` of
-    :func:`pressure_patch` are minus its derivative by motions of b.
+    It is the integral of the smaller of their pressures over the overlap. Force ``(3,)`` and moment
+    ``(3,)`` of :func:`pressure_patch` are minus its derivative with respect to motions of b.
 
     Args:
         a, b: bodies; at least one of them is soft. A rigid surface must be closed.
-        pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
+        pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the
+            origin.
 
     Raises:
-        TypeError, ValueError: as :func:`pressure_patch`, and for rigid surfaces with a rim.
+        TypeError, ValueError: as for :func:`pressure_patch`, and for rigid surfaces with a rim.
     """
     _check_bodies(a, b)
     for name, body in (("a", a), ("b", b)):

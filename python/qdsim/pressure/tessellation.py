@@ -1,7 +1,8 @@
-"""Shapes as tetrahedra in which the distance to the surface is linear: they meet on the shape's medial axis.
+"""Tessellation of shapes into tetrahedra in which the distance to the surface is linear; they meet
+on the medial axis.
 
-Each function returns vertices ``(n, 3)`` in m, tetrahedra ``(m, 4)`` of positive volume, and the depth of each vertex
-below the surface as a share of the deepest one, 0 to 1.
+Each function returns vertices ``(n, 3)`` in m, tetrahedra ``(m, 4)`` of positive volume, and the
+depth of each vertex below the surface as a share of the largest one, 0 to 1.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class _Cells:
 
 
 def finest(kind: str, size: Sequence[float]) -> float:
-    """The smallest hint of a round shape that is followed, m."""
+    """The smallest effective hint of a round shape, m."""
     if kind in ("sphere", "ellipsoid"):
         return 2.0 * max(size) * math.sin(math.pi / 2.0 ** (_FINEST + 2)) * (1.0 + ROUNDING)
     return 2.0 * math.pi * size[0] / _MOST_AROUND * (1.0 + ROUNDING)
@@ -277,7 +278,7 @@ def hull(points: Array, triangles: Indices) -> Tessellation:
 
 
 def surface_of(tetrahedra: Indices) -> Indices:
-    """Triangles that belong to one tetrahedron only, anticlockwise from outside."""
+    """Triangles that belong to only one tetrahedron, anticlockwise seen from outside."""
     faces = tetrahedra[:, [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]].reshape(-1, 3)
     _, first, count = np.unique(
         np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
@@ -286,7 +287,7 @@ def surface_of(tetrahedra: Indices) -> Indices:
 
 
 def is_closed(points: Array, triangles: Indices) -> bool:
-    """Whether every edge is run through as often in one way as in the other; points at one place are one."""
+    """Whether every edge occurs equally often in both directions; coincident points count as one."""
     _, same = np.unique(points, axis=0, return_inverse=True)
     corners = same.reshape(-1)[triangles]
     edges = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
@@ -296,8 +297,11 @@ def is_closed(points: Array, triangles: Indices) -> bool:
 
 
 def outward(points: Array, triangles: Indices) -> tuple[Array, Indices]:
-    """Those of a closed surface, anticlockwise from outside, without ones that have no area; points at one place are
-    one. No triangles if the surface has a rim, or parts of it turn different sides out."""
+    """Triangles of a closed surface, anticlockwise seen from outside, without those of zero area.
+
+    Coincident points count as one. No triangles if the surface has a rim or is not consistently
+    oriented.
+    """
     places, same = np.unique(points, axis=0, return_inverse=True)
     faces = same.reshape(-1)[triangles].astype(np.int32)
     if not is_closed(places, faces):

@@ -28,8 +28,10 @@ def _need(module: str, purpose: str) -> Any:
 
 
 def read_tetrahedra(path: str | os.PathLike[str]) -> Tessellation:
-    """Those of a volume mesh (VTK, VTU, MSH and what else meshio reads), with depths; other cells are left out, except
-    volumes of other shapes, which are refused."""
+    """Tetrahedra of a volume mesh (VTK, VTU, MSH and other formats of meshio), with depths.
+
+    Cells of lower dimensions are ignored; volumes of other shapes are an error.
+    """
     meshio = _need("meshio", "a file of tetrahedra")
     file = Path(path)
     if not file.is_file():

@@ -1,6 +1,7 @@
-"""Second-order motion over a time: fixed steps, or steps as short as an accuracy asks for.
+"""Second-order motion over a time, with a fixed time step or to a given accuracy.
 
-``course`` advances a state, ``events`` sees contacts close and open, ``result`` is what comes of it.
+``simulate`` advances a state, ``events`` detects contacts that close and open, ``result`` is the
+result.
 """
 
 from qdsim.simulation.result import Simulation

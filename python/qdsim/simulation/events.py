@@ -1,4 +1,4 @@
-"""Pairs of geometries that begin or cease to press on each other, from one step to the next."""
+"""Pairs of geometries that begin or end contact, from one step to the next."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Pairs = dict[int, tuple[int, int, int, int]]
 def changes(
     model: Model, before: Pairs, step: DynamicStep, index: int, time: float, q: Array, v: Array
 ) -> tuple[Pairs, list[tuple[Any, ...]]]:
-    """Which pairs press on each other in a step, and the events that lead there.
+    """The pairs in contact in a step, and the events since the step before.
 
     Args:
         model: the model.
-        before: the pairs that did in the step before.
-        step: the step, number ``index``, from ``time``, q and v on.
+        before: the pairs in contact in the previous step.
+        step: the step, number ``index``, which begins at ``time`` with q and v.
     """
     contacts = step.contacts
     normal = step.h * contacts["force"][:, 0]

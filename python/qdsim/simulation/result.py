@@ -1,4 +1,4 @@
-"""What a simulation hands back."""
+"""The result of a simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Simulation"]
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What the step after the last one starts from, beside the state."""
+    """The state after the last step, besides q and v, from which a simulation continues."""
 
     level: int = 0
     warm: DynamicStep | None = None
@@ -30,20 +30,20 @@ class Simulation:
     """A second-order motion over a time. Made by ``simulate``; it can be pickled and continued.
 
     Attributes:
-        model: The model that moved.
+        model: The model.
         t: Times (steps + 1), s, from 0 on.
         q: Configurations at these times (steps + 1, nq).
         v: Velocities at these times (steps + 1, nv).
         u: Commands of the steps (steps, nu).
-        events: Pairs of geometries that begin or cease to press on each other, in the order of
-            time; a structured array (events,): ``time`` (s; of a closing, when the gap that there was
-            at the beginning of the step is used up at the speed of then), ``step`` (index), ``closes``
-            (or opens), ``geom_a``, ``geom_b``, ``body_a``, ``body_b`` (indices), ``pos`` (3, m, world),
-            ``speed`` (m/s, at which b parted from a when the step began; NaN and ``pos`` too where they
-            are out of range by then), ``impulse`` (N s, of the pair in that step). Empty for smoothed
-            steps, in which all pairs press on each other.
-        steps: The steps themselves, if they were to be kept, or ().
-        rejected: How many steps were taken back for the sake of the accuracy.
+        events: Pairs of geometries that begin or end contact, in the order of time; a structured
+            array (events,): ``time`` (s; for a closing contact, the time at which the gap at the
+            beginning of the step is closed at the speed there), ``step`` (index), ``closes`` (or
+            opens), ``geom_a``, ``geom_b``, ``body_a``, ``body_b`` (indices), ``pos`` (3, m, world),
+            ``speed`` (m/s, separation speed of b from a at the beginning of the step; NaN, as
+            ``pos``, if the pair is then out of range), ``impulse`` (N s, of the pair in that step).
+            Empty for smoothed steps, in which all pairs exert forces.
+        steps: The steps themselves, if they were kept, or ().
+        rejected: Number of steps that were rejected because of the accuracy.
     """
 
     model: Model
@@ -62,14 +62,14 @@ class Simulation:
 
     @property
     def duration(self) -> float:
-        """The time that it covers, s."""
+        """Duration of the simulation, s."""
         return float(self.t[-1])
 
     def at(self, time: npt.ArrayLike) -> tuple[Array, Array]:
-        """The state at any time: q along each step's own displacement, v by straight lines.
+        """Interpolate the state at any time: q along each step's own displacement, v linearly.
 
-        Within a step q moves with the velocity at the step's end, so it keeps the step's distances; both are right to
-        the first order in h, as the steps are, and velocities jump within one step where something hits.
+        Within a step q moves with the velocity at the step's end. Both are first-order accurate in
+        h, as are the steps; velocities jump within one step at an impact.
 
         Args:
             time: s, within [0, duration], of any shape (...).
@@ -78,7 +78,7 @@ class Simulation:
             q (..., nq) and v (..., nv).
 
         Raises:
-            TypeError, ValueError: if it is no array of times within the simulation.
+            TypeError, ValueError: if it is not an array of times within the simulation.
         """
         times = finite("time", reals("time", time))
         if times.size and not (times.min() >= 0.0 and times.max() <= self.duration):

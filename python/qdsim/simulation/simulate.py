@@ -1,8 +1,9 @@
-"""The loop: steps of one length, or steps that are halved and doubled to an accuracy.
+"""Simulation with a fixed time step, or with steps that are halved and doubled to reach an
+accuracy.
 
-A step of length h is compared with two of h / 2 (step doubling; Kurtz and Castro 2025 do so for convex contact). The
-two halves are kept. Lengths are the longest one over powers of two, so a step that is taken back has its first half
-already.
+A step of length h is compared with two of h / 2 (step doubling; Kurtz and Castro 2025 do so for
+convex contact). The two halves are kept. Lengths are the longest one divided by powers of two, so
+the first half of a rejected step is already known.
 """
 
 from __future__ import annotations
@@ -49,33 +50,37 @@ def simulate(
     resume: Simulation | None = None,
     progress: bool = False,
 ) -> Simulation:
-    """Simulate (q, v) for a time by second-order steps of one length or to an accuracy (Anitescu and Hart 2003).
+    """Simulate (q, v) for a time by second-order steps of one length or to an accuracy (Anitescu
+    and Hart 2003).
 
     Args:
         model: The model.
         q, v: Configuration (nq,) and velocity (nv,), m/s or rad/s, at time 0.
-        u: Command (nu,) for the whole time, or a policy: a function of time (s), q (nq,) and v (nv,), called at the
-            beginning of each step, that returns one.
+        u: Command (nu,) for the whole time, or a policy: a function of time (s), q (nq,) and v
+            (nv,) that returns a command, called at the beginning of each step.
         duration: s, >= 0. The last step is shortened to end there.
-        options: ``DynamicOptions``; None: the defaults. With an accuracy their h is the longest step.
-        accuracy: Largest difference (m, and rad of turns) between a step and two of half its length, in any degree of
-            freedom; None: all steps have length h. The two halves are kept. Contacts that close from a distance beyond
-            the accuracy count with h times the largest change of velocity. A policy is called for each step that is
-            tried, so it must not depend on the number of calls. On smooth motion the error at the end falls like the
-            square root of the accuracy. A step that is not solved is tried again with half its length.
-        tau, wrench, mocap: As in ``step_dynamic``, for the whole time or as functions like a policy. The pose of a moving
-            mocap body is that at the end of the step.
-        warm_start: Whether each step starts from the one before. Forces that are not unique depend on it.
+        options: ``DynamicOptions``; None: the defaults. With an accuracy their h is the longest
+            time step.
+        accuracy: Largest difference (m, and rad) between a step and two of half its length, in any
+            degree of freedom; None: all steps have length h. The two halves are kept. For contacts
+            that close from a distance beyond the accuracy, h times the largest change of velocity
+            also counts as a difference. A policy is called for each attempted step, so it must not
+            depend on the number of calls. For smooth motion the final error is proportional to the
+            square root of the accuracy. A failed step is repeated with half its length.
+        tau, wrench, mocap: As in ``step_dynamic``, for the whole time or as functions like a
+            policy. The pose of a moving mocap body is that at the end of the step.
+        warm_start: Whether each step starts from the solution of the previous one. Forces that are
+            not unique depend on it.
         keep_steps: Whether the result keeps all steps, with their contacts and forces.
-        resume: An earlier simulation from the same q and v, which the result continues. If it ended on whole steps, the
-            result is that of one simulation of the whole time.
+        resume: An earlier simulation from the same q and v, which the result continues. If it ended
+            on whole steps, the result is that of one simulation of the whole time.
         progress: Whether to show a bar.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong.
-        SolverError: of a step, as ``step_dynamic`` (with an accuracy: of one that ten halvings have not helped). The
-            error's attribute ``simulation`` holds the part before it, also for a KeyboardInterrupt and for errors of a
-            policy; ``resume=`` continues from there.
+        TypeError, ValueError: if an argument is invalid; the message names it.
+        SolverError: if a step fails, as in ``step_dynamic`` (with an accuracy: after ten halvings).
+            The error's attribute ``simulation`` holds the part before it, also for a
+            KeyboardInterrupt and for errors of a policy; ``resume=`` continues from there.
     """
     instance("model", model, Model)
     options = DynamicOptions() if options is None else instance("options", options, DynamicOptions)

@@ -1,8 +1,8 @@
-"""Smoothed local models of the step: exact, analytic (log-barrier) and randomized.
+"""Smoothed local models of the step: exact, analytic (log barrier) and randomised.
 
-Every scheme has ``linearize(model, q, u, options, ...) -> LocalModel``, over leading dimensions of q
-and u, and gives A, B and c of ``q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū))`` (Pang, Suh, Yang and Tedrake
-2023, section II-D).
+Every scheme has ``linearize(model, q, u, options, ...) -> LocalModel``, over leading dimensions of
+q and u, and returns A, B and c of ``q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū))`` (Pang, Suh, Yang and
+Tedrake 2023, section II-D).
 """
 
 from qdsim.smoothing.densities import DENSITIES, Density, barrier_scale

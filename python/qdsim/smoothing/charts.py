@@ -1,8 +1,8 @@
 """Tangent coordinates of many configurations at once.
 
-Rotations enter from the left, q ⊞ v = exp(v) q, so that d log(exp(v + dv) exp(-v)) = J(v) dv with the left
-Jacobian J of SO(3); A and B, whose columns and rows belong to the samples' own tangent spaces, are carried
-to the one at the nominal configuration with it.
+Rotations are applied from the left, q ⊞ v = exp(v) q, so that d log(exp(v + dv) exp(-v)) = J(v) dv
+with the left Jacobian J of SO(3). J transports A and B, whose columns and rows belong to the
+samples' tangent spaces, to the tangent space at the nominal configuration.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Chart:
         return result
 
     def columns_at(self, matrix: Array, v: Array) -> Array:
-        """A matrix (..., n, nv) that acts on the tangent space at q ⊞ v, as it acts on that at q."""
+        """Convert a matrix (..., n, nv) on the tangent space at q to one on the tangent space at q
+        ⊞ v."""
         if not self.rotations:
             return matrix
         result = np.array(matrix)
@@ -68,7 +69,8 @@ class Chart:
         return result
 
     def rows_at(self, matrix: Array, v: Array) -> Array:
-        """A matrix (..., nv, n) into the tangent space at c ⊞ v, as one into that at c."""
+        """Convert a matrix (..., nv, n) into the tangent space at c to one into the tangent space
+        at c ⊞ v."""
         if not self.rotations:
             return matrix
         result = np.array(matrix)

@@ -1,4 +1,4 @@
-"""Densities that samples are drawn from: quantile and score of one coordinate of unit scale."""
+"""Probability densities of samples: quantile and score of one coordinate of unit scale."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ __all__ = ["DENSITIES", "Density", "barrier_scale"]
 
 @dataclass(frozen=True)
 class Density:
-    """A density rho on the real line, symmetric about 0, of every coordinate independently.
+    """A probability density rho on the real line, symmetric about 0, of every coordinate
+    independently.
 
     Attributes:
-        name: What it is called in messages.
+        name: Name in messages.
         quantile: Inverse of the distribution function, from (0, 1), element by element.
-        score: S(w) = -d log rho(w) / dw, element by element; None where zeroth order has no meaning
-            because rho is not differentiable.
-        fisher: E[S(w)^2], the Fisher information; needed with the score.
+        score: S(w) = -d log rho(w) / dw, element by element; None if rho is not differentiable, so
+            that zeroth order is not defined.
+        fisher: E[S(w)^2], the Fisher information; required with the score.
     """
 
     name: str
@@ -39,17 +40,18 @@ class Density:
 
 
 def barrier_scale(kappa: float, stiffness: float, logs: int = 1) -> float:
-    """Scale of the density "barrier" that is equivalent to ``Analytic(kappa)``.
+    """Compute the scale of the density "barrier" that is equivalent to ``Analytic(kappa)``.
 
-    A cart on a spring before a wall, without friction, is smoothed by the barrier as it is by commands drawn
-    from rho(w) = sqrt(4 s / (s w^2 + 4)^3), s = kappa stiffness / logs (CQDC, Example 4, in joules): Student's
-    density of two degrees of freedom, of this scale.
+    For a cart on a spring in front of a wall, without friction, the barrier has the same effect as
+    commands drawn from rho(w) = sqrt(4 s / (s w^2 + 4)^3), s = kappa stiffness / logs (CQDC,
+    Example 4, in joules): Student's density with two degrees of freedom and this scale.
 
     Args:
         kappa: Weight of the barrier, 1/J.
         stiffness: Of the spring, N/m.
-        logs: How often the barrier has the logarithm of the distance: 1 for a joint limit, 2 for a contact,
-            whose barrier is that of the friction cone without its tangential part, log(distance^2).
+        logs: Number of logarithms of the distance in the barrier: 1 for a joint limit, 2 for a
+            contact, whose barrier (that of the friction cone without its tangential part) is
+            log(distance^2).
     """
     kappa = number("kappa", kappa, above=0)
     stiffness = number("stiffness", stiffness, above=0)

@@ -1,7 +1,7 @@
-"""From samples to means, slopes and their standard errors.
+"""Means, slopes and their standard errors from samples.
 
-Samples (points, samples, ...) come in blocks of equal size that are independent of each other. A block with
-a failed sample is left out as a whole: a pair or a replicate without its other half is not balanced any more.
+Samples (points, samples, ...) come in independent blocks of equal size. A block with a failed
+sample is left out as a whole, because a pair or a replicate without its other half is not balanced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Estimate:
 
 
 class Means:
-    """Mean and spread of block means, fed in pieces (Chan, Golub and LeVeque 1983)."""
+    """Mean and spread of block means, updated in pieces (Chan, Golub and LeVeque 1983)."""
 
     def __init__(self, points: int, *shape: int) -> None:
         self.count = np.zeros(points)
@@ -100,9 +100,11 @@ def score_slope(y: Array, score: Array, good: Flags, block: int) -> Estimate:
 
 
 def slope(y: Array, z: Array, good: Flags, block: int) -> Estimate:
-    """Least squares slope of y (points, samples, n) on z (.., samples, d), with an intercept (eq. 15).
+    """Least-squares slope of y (points, samples, n) on z (.., samples, d), with an intercept (eq.
+    15).
 
-    The error holds whatever the residuals' spread over z (White 1980), with blocks as clusters.
+    The standard error is valid for any variation of the residuals with z (White 1980), with blocks
+    as clusters.
     """
     kept = np.repeat(good, block, axis=1)[..., None]
     count = np.maximum(good.sum(axis=1) * block, 1)[:, None, None]

@@ -1,4 +1,4 @@
-"""What every scheme gives."""
+"""The result of every scheme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["LocalModel", "StandardError"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StandardError:
-    """Standard errors of sampled estimates, element by element; None for what was not estimated."""
+    """Standard errors of sampled estimates, element by element; None for quantities that were not
+    estimated."""
 
     A: Array | None
     """(..., nv, nv)"""
@@ -58,7 +59,7 @@ class LocalModel:
 
     @property
     def q_next(self) -> Array:
-        """(..., nq) c, under the name it has in ``Linearization``."""
+        """(..., nq) c, under its name in ``Linearization``."""
         return self.c
 
     def __repr__(self) -> str:

@@ -33,7 +33,7 @@ def key_of(rng: Seed) -> int:
 
 @dataclass(frozen=True)
 class Design:
-    """How samples hang together. Blocks, of equal size and in order, are independent of each other."""
+    """How samples depend on each other. Blocks of equal size, in order, are independent."""
 
     samples: int
     antithetic: bool
@@ -51,8 +51,9 @@ class Design:
 def draw(design: Design, density: Density, key: int, stream: int, dimension: int) -> Array:
     """(samples, dimension) of unit scale, read-only.
 
-    Sample i has the numbers i * dimension up to (i + 1) * dimension of its stream: more samples begin with
-    the same ones. Small draws are kept: who plans asks for the same ones again and again.
+    Sample i uses the numbers i * dimension up to (i + 1) * dimension of its stream, so a larger
+    number of samples begins with the same ones. Small draws are cached, because planners request
+    the same ones repeatedly.
     """
     kept = _kept.cache_parameters()["maxsize"] or 1
     small = kept * design.samples * dimension <= MOST_HELD

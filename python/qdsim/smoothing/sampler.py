@@ -1,4 +1,4 @@
-"""Samples around points: drawn, stepped on all cores, averaged in pieces of bounded size."""
+"""Samples around points: drawn, stepped on all cores, averaged in pieces of limited size."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HELD_OF_POINT = 1 << 19
 
 @dataclass(frozen=True)
 class Points:
-    """Nominal points in a row, and the leading dimensions they came with."""
+    """Nominal points as rows, and their leading dimensions."""
 
     lead: tuple[int, ...]
     q: Array

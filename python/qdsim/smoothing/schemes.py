@@ -1,4 +1,4 @@
-"""The schemes: exact, analytic, randomized of any order (formulation of CQDC, sections II and IV)."""
+"""The schemes: exact, analytic, randomised of any order (CQDC, sections II and IV)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Analytic", "Exact", "Randomized", "Scheme"]
 
 
 class Scheme(Protocol):
-    """A way to make a local model of the step."""
+    """A method that computes a local model of the step."""
 
     def linearize(
         self,
@@ -39,18 +39,18 @@ class Scheme(Protocol):
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u).
+        """Compute the local model at every (q, u).
 
         Args:
             model: the model.
             q: ``(..., nq)``.
             u: ``(..., nu)``.
-            options: of the step; None: the default.
+            options: of the step; None: the defaults.
             tau: ``(..., nv)`` generalised forces, N or Nm.
             wrench: forces on bodies, N and Nm.
             parameters: by name, for every sample.
-            wrt: names of further derivatives.
-            rng: seed of random samples, where there are any.
+            wrt: which of "q" (A) and "u" (B).
+            rng: seed of random samples, for schemes that sample.
             threads: None: as many as there are cores.
         """
         ...
@@ -74,24 +74,24 @@ class Exact:
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
-        """The local model at every (q, u).
+        """Compute the local model at every (q, u).
 
         Args:
             model: The model.
             q: Configurations (..., nq).
             u: Commands (..., nu). Leading dimensions broadcast.
-            options: Options of the step, None for the defaults; their kappa gives way to the scheme's.
+            options: Options of the step, None for the defaults; the scheme replaces their kappa.
             tau: Applied generalised forces (..., nv), N or Nm.
             wrench: Applied to the bodies, as in ``step_batch``.
-            parameters: Values of the points' own in place of the model's, as in ``step_batch``.
-            wrt: Which of "q" (A) and "u" (B) are wanted; None: all that the scheme estimates.
-            rng: Seed or generator, for schemes that sample. The same seed gives the same samples, whatever
-                the number of threads; a generator moves on with every call.
+            parameters: Values per point in place of the model's, as in ``step_batch``.
+            wrt: Which of "q" (A) and "u" (B) are computed; None: all that the scheme estimates.
+            rng: Seed or generator, for schemes that sample. The same seed gives the same samples
+                for any number of threads; a generator advances with every call.
             threads: As in ``step_batch``.
 
         Raises:
-            TypeError, ValueError: naming the argument.
-            SolverError: if a step fails; of a scheme that samples, see there.
+            TypeError, ValueError: if an argument is invalid; the message names it.
+            SolverError: if a step fails; for schemes that sample, see there.
         """
         key_of(rng)
         return _at_points(
@@ -136,33 +136,37 @@ class Analytic(Scheme):
 class Randomized:
     """Averages over samples q̄ ⊞ w_q, ū + w_u around the point (CQDC, sections II-D and IV-A).
 
-    c is the mean of the samples' next states in the tangent space at the exact next state of the point.
-    First order: A and B are means of the samples' derivatives. Zeroth order: they are estimated from the
-    next states alone. In between, order times the zeroth plus (1 - order) times the first.
+    c is the mean of the samples' next states in the tangent space at the exact next state of the
+    point. First order: A and B are means of the samples' derivatives. Zeroth order: they are
+    estimated from the next states alone. In between: order times the zeroth plus (1 - order) times
+    the first.
 
     Attributes:
-        std: Standard deviation of w_u, in the units of u, >= 0: one number, or one per actuator. Of the
-            density "barrier" it is the scale, see ``barrier_scale``.
-        samples: Steps per point, >= 1; a power of two times ``replicates`` suits Sobol points.
+        std: Standard deviation of w_u, in the units of u, >= 0: one number, or one per actuator.
+            For the density "barrier" it is the scale, see ``barrier_scale``.
+        samples: Steps per point, >= 1; best a power of two times ``replicates`` for Sobol points.
         order: "first", "zeroth", or a number from 0 (first) to 1 (zeroth).
         density: A name among ``DENSITIES``, or a ``Density``; coordinates are independent.
         antithetic: Samples come in pairs w, -w (an even number of them).
-        sobol: Samples are points of a Sobol sequence, in ``replicates`` independent random scramblings (linear
-            matrix and digital shift). Coordinates beyond its ``MAX_DIMENSION`` are pseudo-random.
-        replicates: Scramblings of a Sobol sequence, >= 2; the standard error is that of their means.
-        sample_q: Standard deviation of w_q in tangent coordinates, m or rad: one number, or one per DOF;
-            None: q is not sampled, A is a mean of derivatives, and zeroth order has no A.
-        estimator: Of the zeroth order. "least_squares": the slope of a regression on S(w) / E[S²] with an
-            intercept (eq. 15, 22; for a Gaussian, on w), "score": the mean of (f - f(q̄, ū)) S(w)' (eq. 14).
-            The first has the smaller spread, the second has no bias at finite samples.
-        common: Whether all points of a call have the same samples (common random numbers); else point i
-            has stream i of the generator.
+        sobol: Samples are points of a Sobol sequence, in ``replicates`` independent random
+            scramblings (linear matrix and digital shift). Coordinates beyond its ``MAX_DIMENSION``
+            are pseudo-random.
+        replicates: Scramblings of a Sobol sequence, >= 2; the standard error is that of their
+            means.
+        sample_q: Standard deviation of w_q in tangent coordinates, m or rad: one number, or one per
+            DOF; None: q is not sampled, A is a mean of derivatives, and zeroth order has no A.
+        estimator: Of the zeroth order. "least_squares": the slope of a regression on S(w) / E[S²]
+            with an intercept (eq. 15, 22; for a Gaussian, on w); "score": the mean of (f - f(q̄,
+            ū)) S(w)' (eq. 14). The first has the smaller variance, the second is unbiased for
+            finite samples.
+        common: Whether all points of a call have the same samples (common random numbers); else
+            point i has stream i of the generator.
         kappa: Weight of the barrier of the sampled steps, 1/J; None: they are exact.
 
-    Standard errors are those of means over independent blocks (samples, pairs, scramblings); for least squares
-    they hold whatever the spread of the residuals (White 1980); of a mixture they are a bound, the sum of its parts.
-    A direction whose standard deviation is 0 is not sampled; its column is a mean of derivatives in first
-    order, and an error where zeroth order takes part.
+    Standard errors are those of means over independent blocks (samples, pairs, scramblings). For
+    least squares they are valid for any variation of the residuals (White 1980); for a mixture of
+    orders they are a bound, the sum of both. A direction with standard deviation 0 is not sampled:
+    its column is a mean of derivatives in first order, and an error if zeroth order takes part.
     """
 
     std: float | npt.ArrayLike
@@ -228,15 +232,15 @@ class Randomized:
         threads: int | None = None,
         errors: Literal["drop", "raise"] = "drop",
     ) -> LocalModel:
-        """The local model at every (q, u); arguments as in ``Exact.linearize``.
+        """Compute the local model at every (q, u); arguments as in ``Exact.linearize``.
 
         Args:
-            errors: "drop": a sample that fails is left out, with the pair or the replicate it belongs to, and
-                counted in ``failed``. "raise": it raises, after all samples have run.
+            errors: "drop": a failed sample is left out, with its pair or replicate, and counted in
+                ``failed``. "raise": it raises, after all samples have run.
 
         Raises:
-            SolverError: if the step at a point itself fails, or a sample and errors is "raise", or if so many
-                samples failed at a point that nothing can be estimated there.
+            SolverError: if the step at a point itself fails, or a sample if errors is "raise", or
+                if too many samples failed at a point for an estimate.
         """
         if not isinstance(errors, str) or errors not in ("drop", "raise"):
             raise ValueError(f"errors: expected 'drop' or 'raise', got {errors!r}")

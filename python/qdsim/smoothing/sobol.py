@@ -1,4 +1,4 @@
-"""Scrambled Sobol points: digital nets in base 2, shuffled at random so that their means have no bias."""
+"""Scrambled Sobol points: digital nets in base 2, randomised so that their means are unbiased."""
 
 from __future__ import annotations
 
@@ -108,8 +108,10 @@ def _generators() -> npt.NDArray[np.float32]:
 
 
 def scrambled_sobol(key: int, stream: int, replicate: int, count: int, dimension: int) -> Array:
-    """(count, dimension) points in (0, 1): the first of the sequence after a random linear scrambling of digits
-    (lower triangular matrices, Matousek 1998) and a random digital shift, of this key, stream and replicate.
+    """(count, dimension) points in (0, 1): the first points of the randomised sequence.
+
+    The randomisation is a random linear scrambling of digits (lower triangular matrices, Matousek
+    1998) and a random digital shift, for this key, stream and replicate.
     """
     own = min(dimension, MAX_DIMENSION)
     used = max(1, int(count - 1).bit_length())

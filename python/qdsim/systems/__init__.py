@@ -1,8 +1,8 @@
-"""Published systems: MJCF files that come with the package and a short configuration each.
+"""Published systems: MJCF files of the package and a short configuration of each.
 
-``load("planar_hand")`` gives the model, the options of its step, its tasks, its published start and
-motion. Numbers are those of Pang, Suh, Yang and Tedrake 2023, of Pang and Tedrake 2021, and of the
-scripts released with them.
+``load("planar_hand")`` returns the model, the options of its step, its tasks, its published start
+and motion. Numbers are those of Pang, Suh, Yang and Tedrake 2023, of Pang and Tedrake 2021, and of
+the scripts released with them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def load(name: str) -> System:
     """Load a published system by its name.
 
     Args:
-        name: one of ``systems.NAMES``, or the name of its environment (``"AllegroBall-v0"``); that of the
-            Allegro hand also by its object alone (``"ball"``).
+        name: one of ``systems.NAMES``, or the name of its environment (``"AllegroBall-v0"``); a
+            system of the Allegro hand also by its object (``"ball"``).
 
     Returns:
-        The system with its model, options (time step in s), start ``q`` ``(nq,)`` and ``u`` ``(nu,)``, and planning
-        tasks.
+        The system with its model, options (time step in s), start ``q`` ``(nq,)`` and ``u``
+        ``(nu,)``, and planning tasks.
 
     Raises:
-        TypeError: if the name is no string.
+        TypeError: if the name is not a string.
         ValueError: for an unknown name; the message suggests similar ones.
     """
     if not isinstance(name, str):

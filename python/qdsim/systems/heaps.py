@@ -1,4 +1,4 @@
-"""Heaps: disks on a plank, and a box of grains that is shaken until the large one is on top."""
+"""Heaps: disks on a plank, and a shaken box of grains in which a large one rises."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
 
 
 def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
-    """A large disk below small ones in a box that is shaken."""
+    """A large disk below small ones in a shaken box."""
     grains = integer("grains", grains, least=1, most=10_000)
     radius, large, width, friction = 0.5, 1.5, 12.0, 0.5
     scene = SceneBuilder(name="brazil_nut")
@@ -73,7 +73,7 @@ def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
 
 
 def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
-    """A large sphere below small ones in a box that is shaken."""
+    """A large sphere below small ones in a shaken box."""
     grains = integer("grains", grains, least=1, most=10_000)
     radius, large, width, friction = 0.05, 0.15, 0.9, 0.5
     scene = SceneBuilder(name="brazil_nut_3d")

@@ -1,4 +1,4 @@
-"""What a system of the second-order step is."""
+"""Systems of the second-order step: the class, and parts of scenes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class DynamicSystem:
         name: as given to ``load_dynamic``.
         model: the model.
         options: of its step.
-        q, v: where it begins (nq), (nv).
-        duration: s, of its motion.
-        tau: what acts on it beside gravity, (nv) by time, q and v, or None.
-        about: what it is, what was published of it and what was not.
+        q, v: initial state (nq), (nv).
+        duration: of its motion, s.
+        tau: applied forces (nv) as a function of time, q and v, or None.
+        about: description, and which parts were published.
     """
 
     name: str
@@ -46,7 +46,7 @@ class DynamicSystem:
     def simulate(
         self, duration: float | None = None, options: DynamicOptions | None = None, **more: Any
     ) -> Simulation:
-        """Its motion by ``qdsim.simulate``, from the system's own start.
+        """Compute its motion by ``qdsim.simulate``, from the system's own start.
 
         Args:
             duration: s; None: the system's own.
@@ -76,10 +76,10 @@ def planar_body(
     """A body that moves in the xz plane, along two slides and about a hinge (x, z, angle about y).
 
     Args:
-        scene, name: where it goes.
-        pos: x and z, m, of its centre of mass at q = 0.
+        scene, name: the scene and the name of the body.
+        pos: x and z of its centre of mass at q = 0, m.
         mass: kg.
-        turning: kg m^2, its moment of inertia about y.
+        turning: moment of inertia about y, kg m^2.
     """
     scene.body(name, pos=(pos[0], 0.0, pos[1]), mass=mass, inertia=(turning, turning, turning))
     scene.joint(name, "slide", axis=(1, 0, 0))
@@ -91,7 +91,7 @@ def planar_body(
 def still(
     name: str, model: Model, options: DynamicOptions, duration: float, about: str, **more: Any
 ) -> DynamicSystem:
-    """A system that begins at its model's default configuration, at rest unless ``v`` says otherwise."""
+    """A system that begins at its model's default configuration, at rest unless ``v`` is given."""
     v = np.array(more.pop("v", np.zeros(model.nv)), dtype=float)
     v.flags.writeable = False
     text = " ".join(about.split())

@@ -1,4 +1,4 @@
-"""Names of the systems, as people write them: those of files, of environments, or nearly so."""
+"""Names of the systems: exact, of environments, or similar."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ __all__ = ["environments_of", "near_names", "plain_name"]
 
 
 def plain_name(name: str, names: Sequence[str]) -> str | None:
-    """The one of ``names`` that is meant: itself however it is spelt (``Planar-Hand``), or the system of an
-    environment (``qdsim/AllegroBall-v0``, ``allegro_ball``), or of the Allegro hand by its object alone (``ball``);
-    None if it is none."""
+    """The system that a name means, or None.
+
+    It may be spelled differently (``Planar-Hand``), be an environment (``qdsim/AllegroBall-v0``,
+    ``allegro_ball``), or the object of the Allegro hand (``ball``).
+    """
     known = _ENVIRONMENTS | {other: other for other in names}
     key = _spelt(name)
     return known.get(key) or known.get(f"allegro_{key}")
 
 
 def near_names(name: str, names: Sequence[str], most: int = 4) -> list[str]:
-    """Those of ``names`` that come near, best first: of which it is a part (``box``), that are spelt alike, or of which it
-    holds a word (``plates``)."""
+    """Similar names, best first: names that contain it (``box``), are spelled similarly, or share a
+    word (``plates``)."""
     key = _spelt(name)
     all_of = _ENVIRONMENTS | {known: known for known in names}
     with_words = [

@@ -1,7 +1,7 @@
-"""Options and motions of the published systems; what they are says the head of each MJCF file.
+"""Options and motions of the published systems; the head of each MJCF file describes its system.
 
-Where a file of the authors is not consistent with itself or with its scripts, that head says what was
-decided. The published simulator does not enforce joint limits, so the options here do not either;
+If a file of the authors is inconsistent with itself or with its scripts, the head states what was
+chosen. The published simulator does not enforce joint limits, so the options here do not either;
 ``options.replace(joint_limits=True)`` does.
 """
 

@@ -1,7 +1,7 @@
-"""Systems of the second-order step: what moves, from where, and under what.
+"""Systems of the second-order step.
 
-Numbers of Anitescu and Hart 2003 where they published them (pendulum, ellipse, disks, Brazil nut);
-what they left out is ours, and each system's ``about`` says so.
+Numbers are those of Anitescu and Hart 2003 if published (pendulum, ellipse, disks, Brazil nut);
+each system's ``about`` states which were chosen here.
 """
 
 from __future__ import annotations

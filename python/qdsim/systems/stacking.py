@@ -1,9 +1,9 @@
-"""The motion of the block stacking system: seven segments between way-points of the gripper.
+"""The motion of the block stacking system: seven segments between waypoints of the gripper.
 
-Each segment has ten knots of inverse kinematics, positions on a line and orientations on the shortest
-turn, joined by a cubic spline at rest at both ends; the fingers move linearly. The published script
-finds the knots within tolerances (5 mm, 1 mrad) with SNOPT, so its joints may differ by that; here
-they are the exact solutions nearest to the knot before.
+Each segment has ten knots of inverse kinematics (positions on a line, orientations along the
+shortest rotation), joined by a cubic spline at rest at both ends; the fingers move linearly. The
+published script finds the knots within tolerances (5 mm, 1 mrad) with SNOPT, so its joints may
+differ by that. Here the knots are exact solutions, each nearest to the one before.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ FIRST_GUESS = (0.0, 0.0, 0.0, -1.75, 0.0, 1.0, 0.0)
 
 
 def stacking_motion(model: Model, h: float) -> Array:
-    """Commands ``(20 s / h, 9)``: seven joints and two fingers; the step to ``t`` gets ``t``'s."""
+    """Commands ``(20 s / h, 9)``: seven joints and two fingers; the step that ends at ``t`` has the
+    command of ``t``."""
     arm = np.array(FIRST_GUESS)
     count = round(sum(point[3] for point in WAY_POINTS) / h)
     times = np.arange(1, count + 1) * h

@@ -1,4 +1,4 @@
-"""What a published system is, and how its files are read."""
+"""Published systems: the class, and how its files are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["System", "Tasks", "files", "published_system", "ramp", "read_model"]
 
 
 class Tasks(Mapping[str, Task]):
-    """Tasks by name, in an order that stays; an unknown name is an error that lists them."""
+    """Tasks by name, in a fixed order; an unknown name is an error that lists them."""
 
     __slots__ = ("_tasks",)
 
@@ -51,16 +51,17 @@ class System:
 
     Attributes:
         name: as given to :func:`qdsim.systems.load`.
-        model: the model. Key frame "start" is where the published task begins; others are named in
-            ``about``.
-        options: of its exact step, as published: step length, friction rays, contact distance, mass
-            ratio. Systems in space have cones; ``options.rays`` is what the published pyramids have.
-        tasks: its tasks by name, empty where no planner of ours has one yet; the first one is the
+        model: the model. Key frame "start" is the start of the published task; ``about`` describes
+            others.
+        options: of its exact step, as published: time step, friction rays, contact distance, mass
+            ratio. Systems in space have friction cones; ``options.rays`` is the number of rays of
+            the published pyramids.
+        tasks: its tasks by name, empty for systems without a planning task; the first one is the
             published RRT task.
         commands: ``(steps, nu)`` published motion, the command of each step from key frame
-            ``commands_from`` on; ``(0, nu)`` where none is published.
+            ``commands_from`` on; ``(0, nu)`` if none is published.
         commands_from: key frame at which ``commands`` begin.
-        about: what it is, and what was decided where the published files disagree or say nothing.
+        about: description, and choices made where the published files disagree or are incomplete.
     """
 
     name: str
@@ -105,14 +106,16 @@ def read_model(
 ) -> Model:
     """The model of ``<name>.xml`` in this package.
 
-    The published simulator combines frictions as ``2 a b / (a + b)``, which MJCF cannot say.
+    The published simulator combines friction coefficients as ``2 a b / (a + b)``, which MJCF cannot
+    express.
 
     Args:
         name: of the file.
-        without_geoms: bodies whose names begin with this lose their geometries, as published models
-            that share an arm do.
+        without_geoms: bodies whose names begin with this lose their geometries, as in published
+            models that share an arm.
         clouds: point clouds in place of geometries, by name.
-        harmonic: whether frictions combine by the harmonic mean, or as the file says.
+        harmonic: whether friction coefficients are combined by the harmonic mean, or as in the
+            file.
     """
     assets = files()
     description = load_description(
@@ -151,10 +154,10 @@ def published_system(
 def ramp(times: npt.ArrayLike, knots: npt.ArrayLike, h: float, *, smooth: bool = False) -> Array:
     """Commands ``(steps, nu)`` along straight lines between ``knots`` (n, nu) at ``times`` (n), s.
 
-    The step from ``l h`` to ``(l + 1) h`` gets the value at its end, as in the published simulator.
+    The step from ``l h`` to ``(l + 1) h`` has the value at its end, as in the published simulator.
 
     Args:
-        times, knots, h: seconds, commands, step length in s.
+        times, knots, h: seconds, commands, time step in s.
         smooth: cubics with zero velocity at the knots in place of lines.
     """
     t, values = np.asarray(times, dtype=float), np.asarray(knots, dtype=float)

@@ -1,8 +1,8 @@
 """Planning tasks of the published systems: starts, goals, boxes of subgoals, contact samplers.
 
-Numbers are those of the scripts released with Pang, Suh, Yang and Tedrake 2023 (CQDC) where they give
-them; what is ours says so. Rotations of a box of subgoals are rotation vectors (the scripts draw roll,
-pitch and yaw, which is the same to second order in the two small ones).
+Numbers are those of the scripts released with Pang, Suh, Yang and Tedrake 2023 (CQDC) if given
+there; others are marked. Rotations of a box of subgoals are rotation vectors (the scripts draw
+roll, pitch and yaw, which agree to second order in the two small ones).
 """
 
 from __future__ import annotations

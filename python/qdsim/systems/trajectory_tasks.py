@@ -1,8 +1,9 @@
-"""Tasks of trajectory optimisation: the cube in the hand, and those of CQDC (§V): start, goal, weights and horizons
-of the released scripts.
+"""Tasks of trajectory optimisation: the cube in the hand, and those of CQDC (§V) with the released
+scripts' settings.
 
-CQDC does not print the weights behind its Table II. Where scripts weigh the entries of quaternions q and
--q apart, the rotation vector has a quarter of that weight here, which is the same for small angles.
+CQDC does not print the weights of its Table II. If scripts weight the entries of quaternions q and
+-q separately, the rotation vector has a quarter of that weight here, which is equivalent for small
+angles.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["cube_goal", "random_cube_goals", "with_trajectory_tasks"]
 
 
 def with_trajectory_tasks(system: System) -> System:
-    """The system with its tasks of trajectory optimisation behind those it has."""
+    """The system with its tasks of trajectory optimisation added after its other tasks."""
     make = _TASKS.get(system.name)
     if make is None:
         return system
@@ -146,7 +147,8 @@ def _allegro_cube(system: System) -> dict[str, Task]:
 
 
 def cube_goal(task: Task, rotation: npt.ArrayLike) -> Array:
-    """Make the goal ``(nq,)`` of ``allegro_cube`` at which the cube is turned and touches the palm where it was.
+    """Make the goal ``(nq,)`` of ``allegro_cube`` for a rotated cube that touches the palm at the
+    same place.
 
     Args:
         task: of ``allegro_cube``.
@@ -166,16 +168,17 @@ def cube_goal(task: Task, rotation: npt.ArrayLike) -> Array:
 def random_cube_goals(
     task: Task, count: int, rng: int | np.random.Generator = 0, largest: float = math.pi / 3
 ) -> list[Task]:
-    """Make tasks of ``allegro_cube`` with random goals, whose rotation vectors ``(3,)`` are drawn evenly from a ball.
+    """Make tasks of ``allegro_cube`` with random goals, whose rotation vectors ``(3,)`` are drawn
+    uniformly from a ball.
 
     Args:
         task: of ``allegro_cube``.
-        count: how many.
+        count: number of tasks.
         rng: seed or generator.
-        largest: rad, radius of the ball.
+        largest: radius of the ball, rad.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     generator, largest = generator_of(rng), number("largest", largest, least=0)
     tasks = []
