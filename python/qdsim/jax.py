@@ -1,21 +1,23 @@
-"""Steps and rollouts, quasi-dynamic and second-order, inside jax programs: ``jit``, ``grad``, ``vmap`` and ``scan`` of them
-(extra ``jax``).
+"""Steps and rollouts, quasi-dynamic and second-order, inside jax programs (extra ``jax``).
 
-The C core is called through XLA's foreign function interface, without Python: a step inside a compiled
-``lax.scan`` costs what it costs in C. All samples of a call, also those that ``vmap`` adds, are one batch on
-the core's threads. Arrays of 32 bits are stepped in 64 bits and rounded at the end. On the CPU only.
+``jit``, ``grad``, ``vmap`` and ``scan`` work. XLA calls the C core through its foreign function
+interface, without Python: a step inside a compiled ``lax.scan`` costs as much as in C. All samples
+of a call, including those that ``vmap`` adds, are one batch on the core's threads. Arrays of 32
+bits are computed in 64 bits and rounded at the end. On the CPU only.
 
-Derivatives are those of f(normalize(q)) by the nq numbers of q, as jax knows of no manifold: for a
-quaternion p of q, gradients are at right angles to p, and following one leaves the unit sphere in second
-order, which the next step undoes (beyond 1e-3 of unit length it refuses: divide by the length). For gradients
-in tangent coordinates differentiate by v at zero, with ``integrate``:
+Derivatives are those of f(normalize(q)) with respect to the nq numbers of q, since jax has no
+manifolds. For a quaternion p of q, gradients are orthogonal to p. A step along the gradient leaves
+the unit sphere to second order; the next call normalises (a length that deviates by more than 1e-3
+is an error: divide by the length). For gradients in tangent coordinates, differentiate with respect
+to v at zero, with ``integrate``:
 
     >>> gradient = jax.grad(lambda v: cost(step(model, integrate(model, q, v), u)))(
     ...     jnp.zeros(model.nv)
     ... )
 
-Forward and reverse mode (``jvp``, ``jacfwd``, ``grad``, ``jacrev``), once: a derivative cannot be differentiated again,
-so that ``jax.hessian`` is an error. Forward mode calls back into Python, reverse mode does not.
+Forward and reverse mode (``jvp``, ``jacfwd``, ``grad``, ``jacrev``) work once: derivatives cannot
+be differentiated again, so ``jax.hessian`` raises an error. Forward mode calls back into Python,
+reverse mode does not.
 """
 
 from __future__ import annotations
@@ -69,29 +71,32 @@ def step(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Step inside a jax program: q_next (..., nq) = f(q, u), differentiable by every array.
+    """Compute a step inside a jax program: q_next (..., nq) = f(q, u), differentiable with respect
+    to every array.
 
-    With ``qdsim.DynamicOptions`` a second-order one: q_next, v_next = f(q, v, u).
+    With ``qdsim.DynamicOptions`` it is a second-order step: q_next, v_next = f(q, v, u).
 
     Args:
-        model, options: As in ``qdsim.step``, or ``qdsim.step_dynamic``; static, and they live as long as the process.
+        model, options: As in ``qdsim.step``, or ``qdsim.step_dynamic``; static, and kept until the
+            process ends.
         q: Configurations (..., nq).
         v: Velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., nu). Leading dimensions of all arrays broadcast, and are the batch.
         tau: Applied generalised forces (..., nv).
         wrench: Applied to the bodies (..., body_count, 6).
-        parameters: From names of ``model.parameters`` to arrays (..., *shape) in place of the model's.
-        derivative, kappa: As in ``qdsim.vjp_batch``: "smoothed" pulls back through the log-barrier step of weight
-            ``kappa`` at the same q and u.
+        parameters: From names of ``model.parameters`` to arrays (..., *shape) in place of the
+            model's.
+        derivative, kappa: As in ``qdsim.vjp_batch``: "smoothed" differentiates the log-barrier step
+            with weight ``kappa`` at the same q and u.
         threads: As in ``qdsim.step_batch``.
-        errors: "raise": a failed sample fails the whole call, with a message. "mark":
-            returns (q_next, ok (...)) instead, or (q_next, v_next, ok); failed samples keep their q and v and pull
-            nothing back.
+        errors: "raise": a failed sample fails the whole call, with a message. "mark": returns
+            (q_next, ok (...)) instead, or (q_next, v_next, ok); failed samples keep their q and v
+            and have zero gradients.
 
     Raises:
-        TypeError, ValueError: while tracing, naming the argument and what was wrong.
-        ValueError, jax.errors.JaxRuntimeError: when run and waited for: for numbers that are not finite and
-            parameters that no model could have; for steps that have no answer.
+        TypeError, ValueError: while tracing, if an argument is invalid; the message names it.
+        ValueError, jax.errors.JaxRuntimeError: when the result is computed: for numbers that are
+            not finite, invalid parameters, or steps without a solution.
 
     The derivatives are exact, by the implicit function theorem (CQDC, section III; formulation 4).
     """
@@ -116,17 +121,18 @@ def rollout(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
+    """Roll out T steps: configurations (..., T + 1, nq), the normalised initial one included.
 
-    With ``qdsim.DynamicOptions`` configurations and velocities (..., T + 1, nv). One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
+    With ``qdsim.DynamicOptions``: configurations and velocities (..., T + 1, nv). The rollout is
+    one call, forwards and backwards; if all commands are known, it is faster than a scan of steps.
 
     Args:
-        q0: First configurations (..., nq).
-        v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
+        q0: Initial configurations (..., nq).
+        v0: Initial velocities (..., nv), m/s or rad/s, of second-order steps.
         u: Commands (..., T, nu), in the units of the actuators.
         tau, wrench: As in ``step``, (..., T, nv) and (..., T, body_count, 6), N and Nm.
-        model, options, parameters, derivative, kappa, threads, errors: As in ``step``; marked rollouts
-            repeat the configuration before their first failed step.
+        model, options, parameters, derivative, kappa, threads, errors: As in ``step``; marked
+            rollouts repeat the configuration before their first failed step.
 
     Raises:
         TypeError, ValueError, jax.errors.JaxRuntimeError: As ``step``.
@@ -139,10 +145,10 @@ def rollout(
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """``Model.integrate`` as a jax function: the configuration q ⊞ v, ``(..., nq)``.
+    """Compute ``Model.integrate`` as a jax function: the configuration q ⊞ v, ``(..., nq)``.
 
     Args:
-        model: whose manifold it is; static.
+        model: the model; static.
         q: ``(..., nq)``.
         v: ``(..., nv)``, a displacement in tangent coordinates.
     """
@@ -150,10 +156,11 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
-    """``Model.difference`` as a jax function: the displacement q1 ⊟ q0, ``(..., nv)``, with rotations of at most pi.
+    """Compute ``Model.difference`` as a jax function: the displacement q1 ⊟ q0, ``(..., nv)``, with
+    rotations of at most pi.
 
     Args:
-        model: whose manifold it is; static.
+        model: the model; static.
         q1, q0: ``(..., nq)``.
     """
     return layer_manifold.difference(jnp, model, _array("q1", q1), _array("q0", q0))
@@ -168,17 +175,22 @@ def mujoco_step(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Any:
-    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of ``qdsim.mujoco.linearize``.
+    """Compute the state after one ``mj_step`` of MuJoCo, with the exact derivatives of
+    ``qdsim.mujoco.linearize``.
 
-    MuJoCo is called back from the compiled program, all samples at once; its solver starts from zero. Forward and
-    reverse mode, once. Derivatives by quaternions are those that this module's beginning describes.
+    The compiled program calls MuJoCo back, for all samples at once; its solver starts cold. Forward
+    and reverse mode work once. Derivatives with respect to quaternions are as described for this
+    module.
 
     Args:
-        model: A ``mujoco.MjModel``; static, and it lives as long as the process. Its numbers are read when the step runs.
-        state: (..., nstate) of ``mjSTATE_FULLPHYSICS``, as ``mujoco.rollout`` has it: time, qpos, qvel, act.
+        model: A ``mujoco.MjModel``; static, and kept until the process ends. Its numbers are read
+            when the step runs.
+        state: (..., nstate) of ``mjSTATE_FULLPHYSICS``, as in ``mujoco.rollout``: time, qpos, qvel,
+            act.
         control: (..., nu). Leading dimensions of both broadcast, and are the batch.
-        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active, as it is
-            when the function is called or traced. None: MuJoCo's defaults.
+        data: An ``MjData`` with the inputs common to all samples: applied forces, mocap poses,
+            active equalities, as they are when the function is called or traced. None: MuJoCo's
+            defaults.
         contacts: As in ``qdsim.mujoco.linearize``.
         threads: As in ``qdsim.mujoco.linearize_batch``.
 
@@ -186,10 +198,11 @@ def mujoco_step(
         (..., nstate).
 
     Raises:
-        TypeError, ValueError: while tracing, naming the argument and what was wrong, or the part of the model without
-            derivative (``qdsim.mujoco.refusals``).
-        jax.errors.JaxRuntimeError: when run and waited for: numbers that are not finite, states that MuJoCo gives up,
-            and, where derivatives are asked for, contacts whose change is not known.
+        TypeError, ValueError: while tracing, if an argument is invalid (the message names it), or
+            if the model has features without derivative (``qdsim.mujoco.refusals``).
+        jax.errors.JaxRuntimeError: when the result is computed: for numbers that are not finite,
+            states for which MuJoCo fails, and, if derivatives are needed, contacts without a known
+            derivative.
     """
     from qdsim.mujoco.ambient import lead_of_step, step_of
 

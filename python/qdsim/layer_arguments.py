@@ -1,7 +1,8 @@
-"""Arguments of steps and rollouts as functions of another library's arrays: what ``jax`` and ``torch``
-check in the same way.
+"""Arguments of steps and rollouts on arrays of another library: the checks that ``jax`` and
+``torch`` share.
 
-Arrays are those of the library; only their shapes are looked at here, and None in an index adds a dimension.
+Arrays are those of the library; only their shapes are used here, and None in an index adds a
+dimension.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def settings_of(
     threads: int | None,
     errors: Errors,
 ) -> LayerRollouts:
-    """What of a call is no array, checked."""
+    """Arguments that are not arrays, checked."""
     check_model(model)
     check_errors(errors)
     one_of("derivative", derivative, allowed=("step", "smoothed"))
@@ -76,8 +77,8 @@ def inputs_of_steps(
     *,
     first: tuple[str, str] = ("q0", "v0"),
 ) -> dict[str, Any]:
-    """What is given of q (..., nq) and v (..., nv), which callers know by the names ``first``, u (..., T, nu), tau and
-    wrench."""
+    """Inputs q (..., nq) and v (..., nv), whose names in messages are ``first``, u (..., T, nu),
+    tau and wrench."""
     if dynamic != (v is not None):
         said = "nothing with them" if dynamic else "it without them"
         raise TypeError(f"{first[1]}: expected with qdsim.DynamicOptions and only then, got {said}")
@@ -91,7 +92,7 @@ def inputs_of_steps(
 def inputs_of_a_step(
     make: Make, dynamic: bool, q: Any, u: Any, tau: Any, wrench: Any, v: Any
 ) -> dict[str, Any]:
-    """The same of u (..., nu), tau and wrench: one step is a rollout of one."""
+    """The same for one step: u (..., nu), tau and wrench; a step is a rollout with T = 1."""
     given = inputs_of_steps(make, dynamic, q, u, tau, wrench, v, first=("q", "v"))
     for name, dimensions in (("u", 1), ("tau", 1), ("wrench", 2)):
         if name in given and given[name].ndim >= dimensions:
@@ -102,7 +103,7 @@ def inputs_of_a_step(
 
 
 def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -> dict[str, Any]:
-    """The parameters as arrays, ``kind`` of them in messages."""
+    """The parameters as arrays; ``kind`` names them in messages."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
@@ -141,7 +142,8 @@ def is_dynamic(options: object) -> bool:
 
 
 def result(model: Model, dynamic: bool, errors: Errors, path: Any, ok: Any) -> Any:
-    """What a call returns of states (..., width), and of which samples were solved: one array, or a tuple."""
+    """The result of a call from states (..., width) and the status of samples: one array, or a
+    tuple."""
     states = split(model, dynamic, path)
     found = states if errors == "raise" else (*states, ok)
     return found[0] if len(found) == 1 else found

@@ -1,6 +1,7 @@
-"""A model's plus and minus in the functions of another library, ``jax.numpy`` or ``torch``, which differentiates them.
+"""``integrate`` and ``difference`` of a model in the functions of ``jax.numpy`` or ``torch``, which
+differentiate them.
 
-``xp`` is the library. Its functions are called in ways that both have.
+``xp`` is the library. Only calls that both libraries have are used.
 """
 
 from __future__ import annotations

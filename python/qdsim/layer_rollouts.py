@@ -1,7 +1,7 @@
-"""Rollouts and their derivatives on arrays, as functions of another library run them: ``jax`` and ``torch`` share this.
+"""Rollouts and their derivatives on arrays, for the functions of ``jax`` and ``torch``.
 
-A path is that of the state: configurations (..., T + 1, nq), and in a second-order world velocities behind them
-(..., T + 1, nq + nv). Coordinates are ambient.
+A path is the sequence of states: configurations (..., T + 1, nq), for second-order steps followed
+by velocities (..., T + 1, nq + nv). Coordinates are ambient.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["LayerRollouts", "split"]
 
 @dataclass(frozen=True)
 class LayerRollouts:
-    """Rollouts of a model with everything that is no array; ``kappa``: of smoothed derivatives, or None."""
+    """Rollouts of a model with all arguments that are not arrays; ``kappa``: of smoothed
+    derivatives, or None."""
 
     model: Model
     options: Options | DynamicOptions
@@ -48,7 +49,7 @@ class LayerRollouts:
         return self.model.nq + self.model.nv * self.is_dynamic
 
     def forward(self, arrays: Mapping[str, Array]) -> tuple[Array, npt.NDArray[np.int32]]:
-        """The path and the status of rollouts, of arrays by name: "q", "u" and what else there is."""
+        """The path and the status of rollouts, for arrays by name: "q", "u" and others."""
         given, parameters = _apart(arrays)
         q, u, tau, wrench = (given.get(name) for name in ("q", "u", "tau", "wrench"))
         assert q is not None and u is not None
@@ -73,7 +74,7 @@ class LayerRollouts:
         cotangent: Array,
         wrt: Iterable[str],
     ) -> dict[str, Array]:
-        """Gradients by name, of rollouts that led along a path; zero where one failed."""
+        """Gradients by name for rollouts along a path; zero for failed ones."""
         found, ok = pull_finished(
             self._products(arrays),
             split(self.model, self.is_dynamic, path),
@@ -88,7 +89,7 @@ class LayerRollouts:
         return found
 
     def push(self, arrays: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
-        """How the path changes along tangents of arrays; zero where a rollout failed."""
+        """Changes of the path for tangents of arrays; zero for failed rollouts."""
         products = self._products(arrays)
         found = push(products, tangents, self.threads, self.errors, self._caller)
         parts = [found[name] for name in ("tangent", *("v_tangent",) * self.is_dynamic)]

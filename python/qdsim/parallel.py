@@ -1,7 +1,8 @@
-"""Independent work items over any executor of ``concurrent.futures``: threads, processes, Dask, MPI, Ray, Slurm.
+"""Independent work items on any executor of ``concurrent.futures``: threads, processes, Dask, MPI,
+Ray, Slurm.
 
-Scheduling is the executor's. This module adds what executors lack: seeds that belong to items, a folder from which a
-run that was killed goes on, new workers in place of those that died, and adapters for Ray and Slurm.
+The executor does the scheduling. This module adds seeds per item, a folder from which an
+interrupted run continues, new workers in place of dead ones, and adapters for Ray and Slurm.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ thread."""
 
 
 class WorkError(RuntimeError):
-    """Items failed; what the others returned is in ``results`` (None for those that failed).
+    """Items failed; the results of the others are in ``results`` (None for those that failed).
 
     Attributes:
         results: one entry per item.
-        errors: the exception of each item that failed, by the item's number.
+        errors: the exception of each failed item, by the item's index.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ def seed_of(seed: int, item: int) -> int:
 
     Args:
         seed: of the whole run, >= 0.
-        item: number of the item, >= 0.
+        item: index of the item, >= 0.
     """
     sequence = np.random.SeedSequence(
         integer("seed", seed, least=0), spawn_key=(integer("item", item, least=0),)
@@ -77,20 +78,24 @@ def run(
     """Call a function on every item and return the results in the order of the items.
 
     Args:
-        function: of a module, so that other processes can import it. It depends on its arguments alone.
-        items: arguments of each call; they are pickled where the executor has other processes.
-        executor: an executor, or a function that makes one. If workers die, an executor of the function is made again
-            and the items are sent again; an item whose worker dies each time is reported as failed.
-        folder: where finished results are kept, one file each; a later run takes them from there. None: nowhere.
-        mark: what the results depend on beside the items' numbers; a folder of another mark is refused.
+        function: a function of a module, so that other processes can import it. Its result depends
+            only on its arguments.
+        items: arguments of each call; they are pickled if the executor uses other processes.
+        executor: an executor, or a function that makes one. If workers die, the function makes a
+            new executor and the items are sent again; an item whose worker dies each time is
+            reported as failed.
+        folder: folder of finished results, one file each; a later run reads them. None: no folder.
+        mark: fingerprint of everything else that the results depend on; a folder with another mark
+            is an error.
         progress: show a bar of finished items.
-        title: stands before the bar.
+        title: text before the bar.
 
     Raises:
         WorkError: if items failed; the others are finished first.
         TypeError: if it is not an executor.
-        ValueError: if the folder holds results of something else, or a file in it is damaged.
-        KeyboardInterrupt: at Ctrl-C; waiting items are cancelled, and what was finished is in the folder.
+        ValueError: if the folder belongs to another run, or a file in it is damaged.
+        KeyboardInterrupt: at Ctrl-C; waiting items are cancelled, and finished ones are in the
+            folder.
     """
     if not callable(function):
         raise TypeError(f"function: expected a function, got {type(function).__name__}")
@@ -220,7 +225,7 @@ class RayExecutor(futures.Executor):
     """Ray Core as an executor; ``ray.init`` decides where it runs (extra ``ray``).
 
     Args:
-        options: of ``ray.remote``: ``num_cpus``, ``max_retries`` and the like.
+        options: of ``ray.remote``: ``num_cpus``, ``max_retries`` and others.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -239,10 +244,12 @@ class SlurmExecutor(futures.Executor):
     """Slurm as an executor, by submitit (extra ``slurm``): one job per call.
 
     Args:
-        folder: where submitit keeps scripts, pickles and logs; all nodes must see it.
-        cluster: None: Slurm where it is installed, else this machine; "local": this machine.
-        poll: s between two looks at the queue, > 0.
-        parameters: of ``submitit.AutoExecutor.update_parameters``: ``timeout_min``, ``slurm_partition`` and so on.
+        folder: folder of submitit's scripts, pickles and logs, on a file system that all nodes
+            share.
+        cluster: None: Slurm if it is installed, else this machine; "local": this machine.
+        poll: time between two checks of the queue, s, > 0.
+        parameters: of ``submitit.AutoExecutor.update_parameters``: ``timeout_min``,
+            ``slurm_partition`` and others.
     """
 
     def __init__(

@@ -1,18 +1,20 @@
 """Steps and rollouts as torch functions, with their derivatives (extra ``torch``).
 
-``torch.autograd``, ``torch.func`` (``vmap``, ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``) and ``torch.compile`` know them, the
-last as operators of ``torch.library``. A rollout is one call of the C core, and so is its pullback; all samples are one
-batch on its threads. On the CPU only; tensors of 32 bits are stepped in 64 bits and rounded at the end.
+They work with ``torch.autograd``, ``torch.func`` (``vmap``, ``grad``, ``vjp``, ``jvp``, ``jacrev``,
+``jacfwd``) and ``torch.compile`` (as operators of ``torch.library``). A rollout is one call of the
+C core, and so is its gradient; all samples are one batch on its threads. On the CPU only; tensors
+of 32 bits are computed in 64 bits and rounded at the end.
 
-Derivatives are those of f(normalize(q)) by the nq numbers of q, as torch knows of no manifold: for a quaternion p of q,
-gradients are at right angles to p, and following one leaves the unit sphere in second order, which the next step undoes
-(beyond 1e-3 of unit length it refuses: divide by the length). For gradients in tangent coordinates differentiate by v
-at zero, with ``integrate``:
+Derivatives are those of f(normalize(q)) with respect to the nq numbers of q, since torch has no
+manifolds. For a quaternion p of q, gradients are orthogonal to p. A step along the gradient leaves
+the unit sphere to second order; the next call normalises (a length that deviates by more than 1e-3
+is an error: divide by the length). For gradients in tangent coordinates, differentiate with respect
+to v at zero, with ``integrate``:
 
     >>> v = torch.zeros(model.nv, dtype=torch.float64, requires_grad=True)
     >>> cost(step(model, integrate(model, q, v), u)).backward()
 
-Once only: a derivative cannot be differentiated again.
+Derivatives cannot be differentiated again.
 """
 
 from __future__ import annotations
@@ -58,20 +60,23 @@ def step(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Step inside a torch program: q_next (..., nq) = f(q, u), differentiable by every tensor.
+    """Compute a step inside a torch program: q_next (..., nq) = f(q, u), differentiable with
+    respect to every tensor.
 
-    With ``qdsim.DynamicOptions`` a second-order one: q_next, v_next = f(q, v, u).
+    With ``qdsim.DynamicOptions`` it is a second-order step: q_next, v_next = f(q, v, u).
 
     Args:
         model, options: As in ``qdsim.step``, or ``qdsim.step_dynamic``.
-        q, u, tau, wrench: Tensors (..., nq), (..., nu), (..., nv), (..., body_count, 6), whose leading dimensions
-            broadcast.
+        q, u, tau, wrench: Tensors (..., nq), (..., nu), (..., nv), (..., body_count, 6), whose
+            leading dimensions broadcast.
         v: Velocities (..., nv), m/s or rad/s, of second-order steps.
-        parameters: From names of ``model.parameters`` to tensors (..., *shape) in place of the model's.
+        parameters: From names of ``model.parameters`` to tensors (..., *shape) in place of the
+            model's.
         derivative, kappa: As in ``qdsim.vjp_batch``.
         threads: As in ``qdsim.step_batch``.
-        errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok (...)) instead, or
-            (q_next, v_next, ok); failed samples keep their q and v and pull nothing back.
+        errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok
+            (...)) instead, or (q_next, v_next, ok); failed samples keep their q and v and have zero
+            gradients.
 
     Raises:
         TypeError, ValueError, SolverError: As ``qdsim.step_batch``.
@@ -102,13 +107,13 @@ def rollout(
     threads: int | None = None,
     errors: Literal["raise", "mark"] = "raise",
 ) -> Any:
-    """Roll out T steps: configurations (..., T + 1, nq), the normalised first one included.
+    """Roll out T steps: configurations (..., T + 1, nq), the normalised initial one included.
 
-    With ``qdsim.DynamicOptions`` configurations and velocities (..., T + 1, nv).
+    With ``qdsim.DynamicOptions``: configurations and velocities (..., T + 1, nv).
 
     Args:
         q0, u: Tensors (..., nq) and (..., T, nu), in the units of the actuators.
-        v0: First velocities (..., nv), m/s or rad/s, of second-order steps.
+        v0: Initial velocities (..., nv), m/s or rad/s, of second-order steps.
         tau, wrench: As in ``step``, (..., T, nv) and (..., T, body_count, 6), N and Nm.
         model, options, parameters, derivative, kappa, threads, errors: As in ``step``.
 
@@ -144,16 +149,17 @@ def mujoco_step(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Any:
-    """The state after one ``mj_step``: MuJoCo's own, with the exact derivatives of ``qdsim.mujoco.linearize``.
+    """Compute the state after one ``mj_step`` of MuJoCo, with the exact derivatives of
+    ``qdsim.mujoco.linearize``.
 
-    Its solver starts from zero. ``torch.compile`` breaks its graph here.
+    MuJoCo's solver starts cold. ``torch.compile`` breaks its graph here.
 
     Args:
-        model: A ``mujoco.MjModel``; it lives as long as the process.
-        state, control: Tensors (..., nstate) of ``mjSTATE_FULLPHYSICS``, as ``mujoco.rollout`` has it (time, qpos, qvel,
-            act), and (..., nu), whose leading dimensions broadcast.
-        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active. None:
-            MuJoCo's defaults.
+        model: A ``mujoco.MjModel``; kept until the process ends.
+        state, control: Tensors (..., nstate) of ``mjSTATE_FULLPHYSICS``, as in ``mujoco.rollout``
+            (time, qpos, qvel, act), and (..., nu), whose leading dimensions broadcast.
+        data: An ``MjData`` with the inputs common to all samples: applied forces, mocap poses,
+            active equalities. None: MuJoCo's defaults.
         contacts: As in ``qdsim.mujoco.linearize``.
         threads: As in ``qdsim.mujoco.linearize_batch``.
 
@@ -161,9 +167,10 @@ def mujoco_step(
         (..., nstate).
 
     Raises:
-        TypeError, ValueError: An argument is wrong, or the model has what cannot be differentiated
-            (``qdsim.mujoco.refusals``); where derivatives are asked for, a contact's change is not known.
-        ArithmeticError: MuJoCo gives a state up.
+        TypeError, ValueError: An argument is invalid, the model has features without derivative
+            (``qdsim.mujoco.refusals``), or, if derivatives are needed, a contact has no known
+            derivative.
+        ArithmeticError: MuJoCo fails for a state.
     """
     from qdsim.mujoco.ambient import lead_of_step, step_of
 

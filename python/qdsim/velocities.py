@@ -1,9 +1,9 @@
-"""Velocities in MuJoCo's coordinates and in ours.
+"""Conversion between MuJoCo's velocities and those of this package.
 
-A velocity ``v`` (nv) of qdsim has the turn of a free joint in world axes and that of a ball joint in the axes of the
-frame before the joint; MuJoCo's ``qvel`` has both in the axes of the body. All else is the same: with R the joint's
-own rotation, qvel = R' v. Since R turns with q, derivatives of one are not those of the other by R alone:
-``mujoco_velocity_jacobians`` has the rest.
+In a velocity ``v`` (nv) of qdsim, the angular velocity of a free joint is in world axes and that of
+a ball joint in the axes of the frame before the joint. In MuJoCo's ``qvel`` both are in the axes of
+the body. All other entries agree: with R the joint's own rotation, qvel = R' v. Since R depends on
+q, derivatives also contain the derivative of R, which ``mujoco_velocity_jacobians`` computes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arra
     Args:
         model: The model.
         q: Configurations (..., nq). Leading dimensions of both arrays broadcast.
-        v: Velocities (..., nv), m/s or rad/s; of free and ball joints in world axes.
+        v: Velocities (..., nv), m/s or rad/s; angular velocities of free joints in world axes, of
+            ball joints in the axes before the joint.
 
     Returns:
-        MuJoCo's qvel (..., nv), in which free and ball joints turn in the body's axes.
+        MuJoCo's qvel (..., nv), with angular velocities of free and ball joints in the body's axes.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     return _turned(model, q, v, "v", to_mujoco=True)
 
@@ -45,10 +46,10 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
         qvel: MuJoCo's velocities (..., nv), m/s or rad/s.
 
     Returns:
-        Velocities (..., nv), as ``to_mujoco_velocity`` takes them.
+        Velocities (..., nv), as in ``to_mujoco_velocity``.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     return _turned(model, q, qvel, "qvel", to_mujoco=False)
 
@@ -56,7 +57,8 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
 def mujoco_velocity_jacobians(
     model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 ) -> tuple[Array, Array]:
-    """Derivatives of ``to_mujoco_velocity`` at one state, by q in tangent coordinates and by v.
+    """Compute the derivatives of ``to_mujoco_velocity`` at one state with respect to q (tangent
+    coordinates) and v.
 
     Args:
         model: The model.
@@ -64,12 +66,13 @@ def mujoco_velocity_jacobians(
         v: Velocity (nv,), m/s or rad/s.
 
     Returns:
-        Two matrices V and W (nv, nv). MuJoCo's own tangent (of mj_integratePos) is W times ours. The derivatives of v
-        by
-        our q and by qvel are -inv(W) V and inv(W), and inv(W) is the transpose of W.
+        Two matrices V and W (nv, nv). A tangent in MuJoCo's coordinates (of mj_integratePos) is W
+        times that of this
+        package. The derivatives of v with respect to q and qvel are -inv(W) V and inv(W), and
+        inv(W) is the transpose of W.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     q, v = _checked(model, q, v, "v")
     if v.ndim != 1 or q.ndim != 1:

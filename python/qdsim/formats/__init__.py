@@ -1,5 +1,8 @@
-"""Files and MuJoCo objects to descriptions. MuJoCo's compiler reads MJCF and URDF; it is imported
-only when something is loaded, and nothing of it is needed afterwards."""
+"""Conversion of files and MuJoCo objects to descriptions.
+
+MuJoCo's compiler reads MJCF and URDF. It is imported only when something is loaded, and models do
+not need it.
+"""
 
 from qdsim.formats.decomposition import decompose
 from qdsim.formats.points import read_points

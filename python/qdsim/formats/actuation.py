@@ -1,4 +1,4 @@
-"""Which joints are actuated and how: the file's actuators and the caller's wishes."""
+"""Which joints are actuated and how: by the file's actuators and the caller's arguments."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from qdsim.formats.refusals import Kind, Refusals
 
 @dataclass(frozen=True)
 class FileActuator:
-    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``
-    and ``tendon``: both None if it drives something else. ``law``: None if it is nothing that a
-    step knows, then ``problem`` says why. ``force_range``: limits of its force on the joint, N or
-    Nm."""
+    """An actuator of the file.
+
+    ``control``: index of its command in the file. ``joint`` and ``tendon``: both None if it drives
+    something else. ``law``: None if a step cannot simulate it; ``problem`` then says why.
+    ``force_range``: limits of its force on the joint, N or Nm.
+    """
 
     name: str
     control: int
@@ -30,14 +32,17 @@ class FileActuator:
 
     @property
     def spring(self) -> bool:
-        """Its command moves a spring."""
+        """Whether its command moves a spring."""
         return self.law is not None and self.law.stiffness > 0.0 and math.isfinite(self.law.gear)
 
 
 @dataclass
 class Plan:
-    """The actuators of the model; ``source`` (each its command's index in the file, or None: the keyframes
-    hold no command for it); what cannot be honoured, and sentences for what has no meaning here."""
+    """The actuators of the model.
+
+    ``source``: the index of each command in the file, or None if key frames hold no command for it.
+    Also lists unsupported actuators, and messages about ignored elements.
+    """
 
     refusals: Refusals
     actuators: list[Actuator] = field(default_factory=list)
@@ -47,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Actuation:
-    """The caller's ``stiffness`` and ``actuated``, checked as far as they can be without a file."""
+    """The caller's ``stiffness`` and ``actuated``, checked as far as possible without a file."""
 
     number: float | None = None
     by_joint: Mapping[str, float] | None = None
@@ -55,7 +60,7 @@ class Actuation:
 
     @staticmethod
     def parse(stiffness: object, actuated: object) -> Actuation:
-        """Raises TypeError or ValueError naming the argument."""
+        """Check the arguments; raise TypeError or ValueError that names the argument."""
         result = Actuation()
         if isinstance(stiffness, Mapping):
             table = {}
@@ -95,9 +100,12 @@ class Actuation:
         urdf: bool,
         refusals: Refusals,
     ) -> Plan:
-        """The file's actuators in the file's order, then new ones in joint order. ``followers``: joints
-        coupled to others (mimic), which one stiffness for all leaves to their coupling. ``tendons``: those of the
-        model. ``joint_force_ranges``: limits of what all actuators of a joint pull with together."""
+        """The file's actuators in the file's order, then new ones in joint order.
+
+        ``followers``: joints coupled to others (mimic); one stiffness for all joints does not apply
+        to them. ``tendons``: those of the model. ``joint_force_ranges``: limits of the sum of all
+        actuator forces on a joint.
+        """
         self._check_names(scalar_joints, other_joints)
         plan = Plan(refusals)
         leading = [joint for joint in scalar_joints if joint not in followers]

@@ -1,7 +1,8 @@
-"""The actuators of a compiled model: which joint or tendon each moves, and what it pulls with.
+"""The actuators of a compiled model: the joint or tendon that each moves, and the law of its force.
 
-MuJoCo's actuator of gear g pulls by g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), l = g q its length: in joint
-units a spring of stiffness -b1 g^2 that rests at u / gear with gear = -b1 g / g0, a damper -b2 g^2, and so on.
+MuJoCo's actuator of gear g applies the force g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), l = g q
+its length: in joint units a spring of stiffness -b1 g^2 that rests at u / gear with gear = -b1 g /
+g0, a damper -b2 g^2, and so on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
-    """Those that the file has not switched off, in its order; notes what of them is ignored."""
+    """The enabled actuators of the file, in its order; records ignored properties."""
     found = []
     for i, name in enumerate(r.actuator_names):
         group = int(r.m.actuator_group[i])
@@ -87,8 +88,11 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
 
 
 def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
-    """Tendons for the actuators of sites: without length, forces and moments that move with their bodies; with a
-    reference site, how far the site lies from it, and is turned against it. Gear and all."""
+    """Tendons for the actuators of sites.
+
+    Without a reference site: forces and moments that move with their bodies. With one: the position
+    and rotation of the site relative to the reference site. Gears are included.
+    """
     m, found = r.m, []
     for i in range(len(m.actuator_trntype)):  # some have several controls
         if _kind(r, i) != "site":
@@ -151,8 +155,8 @@ def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
 
 
 def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
-    """What all actuators of a joint may pull with together, of joints with such a limit; a URDF's effort of
-    zero says nothing."""
+    """Limits of the sum of all actuator forces on a joint, for joints with such a limit; an effort
+    of zero in a URDF is ignored."""
     limited = r.field("jnt_actfrclimited", np.zeros(r.m.njnt))
     found = {}
     for j, name in enumerate(r.joint_names):

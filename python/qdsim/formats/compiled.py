@@ -1,8 +1,8 @@
-"""A compiled MuJoCo model as a description: its bodies and joints, and what cannot be honoured.
+"""A compiled MuJoCo model as a description: bodies, joints, and unsupported elements.
 
-Three things can happen to what the file says: it is honoured, it is listed in ``ignored`` (it has
-no meaning in quasi-dynamics), or it is an error that names the element, because leaving it out
-would give a wrong answer; the caller may have such things left out all the same, with a warning.
+Each element of the file is either used, listed in ``ignored`` (it has no meaning in a quasi-dynamic
+step), or an error that names it, because the result without it would be wrong. The caller may leave
+such elements out, with a warning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from qdsim.formats.tendons import read_tendons
 
 @dataclass(frozen=True)
 class Wishes:
-    """The caller's: actuation, clouds in the place of geometries, what may be left out."""
+    """The caller's arguments: actuation, clouds in place of geometries, elements that may be left
+    out."""
 
     actuation: Actuation
     clouds: Mapping[str, PointCloud]
@@ -52,7 +53,7 @@ def describe(
     wishes: Wishes,
     ignored: Sequence[str] = (),
 ) -> tuple[Description, list[str]]:
-    """The scene, and warnings. Raises ValueError listing every element that cannot be honoured."""
+    """The scene, and warnings. Raises ValueError listing every unsupported element."""
     reader = _Reader(model, origin, wishes.clouds, Refusals(wishes.leave_out))
     reader.ignored.extend(ignored)
     try:

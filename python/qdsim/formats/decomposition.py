@@ -36,20 +36,21 @@ def decompose(
     seed: int = 0,
     cache: bool | str | os.PathLike[str] = True,
 ) -> Description:
-    """Let non-convex meshes collide as several convex pieces instead of their hull (CoACD, Wei et al. 2022).
+    """Let non-convex meshes collide as several convex pieces instead of their hull (CoACD, Wei et
+    al. 2022).
 
-    A geometry that is decomposed keeps its name and is still drawn, but no longer collides; its pieces, named
-    ``<geom>_piece0`` and so on, do, with its friction, filters and explicit pairs.
+    A decomposed geometry keeps its name and is still drawn, but no longer collides. Its pieces,
+    named ``<geom>_piece0`` and so on, collide with its friction, filters and explicit pairs.
 
     Args:
         description: The scene.
-        geoms: Names of the geometries of type mesh; None: all that collide and are not convex.
-        threshold: Concavity that pieces may have, relative to the mesh, 0.01 to 1.
-        pieces: Number of pieces that must not be exceeded; None: no limit.
-        seed: Of CoACD's search.
-        cache: True: results are kept in ``$QDSIM_CACHE`` or, if that is not set, in ``$XDG_CACHE_HOME/qdsim``
-            (``~/.cache/qdsim``), under a hash of mesh and options. A folder: they are kept there. False: they are not
-            kept.
+        geoms: Names of geometries of type mesh; None: all that collide and are not convex.
+        threshold: Largest concavity of the pieces, relative to the mesh, 0.01 to 1.
+        pieces: Largest number of pieces; None: no limit.
+        seed: Seed of CoACD's search.
+        cache: True: results are cached in ``$QDSIM_CACHE`` or, if that is not set, in
+            ``$XDG_CACHE_HOME/qdsim`` (``~/.cache/qdsim``), under a hash of mesh and options. A
+            folder: they are cached there. False: no cache.
 
     Raises:
         ImportError: CoACD is not installed: ``pip install 'qdsim[meshes]'``.

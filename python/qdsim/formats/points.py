@@ -20,17 +20,17 @@ def read_points(
     """Read points (n, 3) from a file, for ``qdsim.PointCloud``.
 
     Args:
-        path: PLY, OBJ or STL (points, or a mesh: its vertices, every one once), or NPY with an array
+        path: PLY, OBJ or STL (points, or the vertices of a mesh, each once), or NPY with an array
             (n, 3). All but NPY need ``pip install 'qdsim[meshes]'``.
-        count: how many points to take. Of a mesh they are spread evenly at random over its surface;
-            of mere points it is a random choice. None: all points, or the mesh's vertices.
+        count: number of points. For a mesh they are sampled evenly at random on its surface; for
+            points it is a random subset. None: all points, or the mesh's vertices.
         seed: of the random choice; the same seed gives the same points.
-        scale: the numbers of the file times this are metres.
+        scale: length unit of the file, m.
 
     Raises:
         FileNotFoundError, IsADirectoryError: there is no such file.
         ImportError: trimesh is not installed.
-        ValueError: the file cannot be read, holds no points or numbers that are not finite, or holds
+        ValueError: the file cannot be read, has no points or numbers that are not finite, or has
             fewer than ``count`` points and no surface; the message names it.
     """
     name = os.fspath(path)

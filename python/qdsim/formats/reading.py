@@ -1,4 +1,5 @@
-"""A compiled MuJoCo model while it is read: its names and switches, and what is noted on the way."""
+"""A compiled MuJoCo model while it is read: its names and options, and lists of ignored and
+unsupported elements."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ CONES: tuple[Cone, ...] = ("pyramidal", "elliptic")  # mjtCone
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a compiled model comes from. ``frictions``: of a URDF link's collision elements;
-    ``repaired``: what was done to its inertias, if anything."""
+    """Origin of a compiled model. ``frictions``: of a URDF link's collision elements; ``repaired``:
+    changes of its inertias."""
 
     label: str
     urdf: bool = False
@@ -27,8 +28,8 @@ class Origin:
 
 
 class Reading:
-    """The model ``m``, names of its elements, and two lists that grow: what is ``ignored``, since it has no
-    meaning in quasi-dynamics, and what is refused."""
+    """The model ``m``, names of its elements, and two growing lists: ignored elements, and
+    unsupported ones."""
 
     def __init__(self, model: Any, origin: Origin, refusals: Refusals) -> None:
         self.m = model

@@ -1,4 +1,4 @@
-"""What a file has and quasi-dynamics does not: errors, unless the caller has it left out."""
+"""Unsupported elements of a file: errors, unless the caller leaves them out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ springs of one joint."""
 
 
 class Refusals:
-    """Errors, and sentences about what was left out because the caller said so."""
+    """Errors, and messages about elements that the caller left out."""
 
     def __init__(self, leave_out: frozenset[Kind] = frozenset()) -> None:
         self.leave_out = leave_out
@@ -26,7 +26,11 @@ class Refusals:
         self._ways.append(())
 
     def refuse(self, kinds: Kind | Sequence[Kind], text: str, hint: str = "") -> bool:
-        """True if it is left out. ``kinds``: any of them has it left out; none: nobody can."""
+        """Record an unsupported element; return True if it is left out.
+
+        ``kinds``: the element is left out if the caller named any of these kinds; without kinds it
+        cannot be left out.
+        """
         ways = (kinds,) if isinstance(kinds, str) else tuple(kinds)
         if self.leave_out.intersection(ways):
             self.left_out.append(text)
@@ -37,7 +41,7 @@ class Refusals:
         return False
 
     def message(self, title: str) -> str:
-        """All errors, or as many as can be read, and the ``leave_out`` that gets past all of them."""
+        """All errors (or the first ones), and the ``leave_out`` argument that avoids all of them."""
         if len(self.errors) == 1:
             return f"{title}: {self.errors[0]}"
         shown = [f"  {item}" for item in self.errors[:MOST_TOLD]]
@@ -53,7 +57,8 @@ class Refusals:
 
 
 def kinds_of(leave_out: object) -> frozenset[Kind]:
-    """The argument ``leave_out``: one name or several. Raises TypeError or ValueError naming it."""
+    """The argument ``leave_out``: one name or several. Raises TypeError or ValueError that names
+    it."""
     names = (leave_out,) if isinstance(leave_out, str) else leave_out
     if not isinstance(names, Iterable):
         raise TypeError(f"leave_out must be names, got {type(leave_out).__name__}")

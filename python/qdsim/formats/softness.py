@@ -1,8 +1,9 @@
-"""What a file says of soft geometries, in ``<custom>``, which MuJoCo keeps and does not read.
+"""Soft geometries of a file, in ``<custom>``, which MuJoCo stores without using it.
 
-``<numeric name="soft:GEOM" data="modulus dissipation hint thickness"/>``: numbers of a ``Softness``, zero where one is
-not given. ``<text name="soft:GEOM vertices" data="x y z x y z ..."/>`` and the same with ``tetrahedra`` (indices) and
-``pressure``: a field of its own, in the frame of the geometry; its numeric has no hint then, or is left out.
+``<numeric name="soft:GEOM" data="modulus dissipation hint thickness"/>``: numbers of a
+``Softness``, zero for those not given. ``<text name="soft:GEOM vertices" data="x y z x y z ..."/>``
+and the same with ``tetrahedra`` (indices) and ``pressure``: its own field, in the frame of the
+geometry; the numeric then has no hint, or is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a source is (path, XML text, MuJoCo object) and how MuJoCo compiles it."""
+"""Kinds of sources (path, XML text, MuJoCo object), and their compilation by MuJoCo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Described = tuple[Description, list[str]]
 
 @dataclass(frozen=True)
 class Files:
-    """Where else files are found: folders of packages, contents by name; whether visuals are read."""
+    """Other places of files: folders of packages, contents by name; whether visuals are read."""
 
     folders: tuple[str, ...]
     assets: dict[str, bytes]
@@ -49,15 +49,16 @@ def load_description(
     leave_out: Kind | Iterable[Kind] = (),
     visuals: bool = True,
 ) -> Description:
-    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``.
+    """Load a scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``.
 
     Args:
-        source, stiffness, actuated, package_dirs, assets, decompose, clouds, leave_out, visuals: as of ``qdsim.load``.
+        source, stiffness, actuated, package_dirs, assets, decompose, clouds, leave_out, visuals: as
+            for ``qdsim.load``.
 
     Raises:
         FileNotFoundError: The path does not exist.
-        ValueError: The source is cut, inconsistent, or holds an element that a step cannot simulate; the message names
-            the source and the element.
+        ValueError: The source is truncated, inconsistent, or has an element that a step cannot
+            simulate; the message names the source and the element.
         TypeError: An argument has the wrong type.
         ImportError: A package that a mesh file, or ``decompose``, needs is not installed.
     """

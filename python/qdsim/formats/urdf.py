@@ -1,8 +1,8 @@
-"""URDF before MuJoCo reads it.
+"""Preparation of URDF files for MuJoCo.
 
-MuJoCo never resolves ``package://``, looks for files by their last name only, fuses links joined by
-fixed joints, and reads no friction. So every mesh name becomes an absolute path, links stay bodies
-unless the file says otherwise, and friction is read here.
+MuJoCo does not resolve ``package://``, searches files by their last name only, merges links joined
+by fixed joints, and ignores friction. Here every mesh name is replaced by an absolute path, links
+stay bodies unless the file says otherwise, and friction is read.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def prepare_urdf(
     assets: Mapping[str, bytes],
     visuals: bool,
 ) -> PreparedUrdf:
-    """Rewrites a URDF so that MuJoCo finds its files.
+    """Rewrite a URDF so that MuJoCo finds its files.
 
     Args:
-        text: the file's.
-        label: what errors call the file.
-        folder: where the file lies, or None.
-        package_dirs: where packages are looked for.
+        text: the file's content.
+        label: name of the file in errors.
+        folder: folder of the file, or None.
+        package_dirs: folders in which packages are searched.
         assets: contents of files by name.
-        visuals: whether visual elements stay (they do not where the file discards them).
+        visuals: whether visual elements are kept (unless the file discards them).
     """
     root = _parse(text, label)
     if _depth(root) > _DEPTH_LIMIT:
@@ -87,9 +87,9 @@ def prepare_urdf(
 
 
 def repair_inertias(text: str) -> tuple[str, list[str]]:
-    """A prepared URDF with every inertia positive, and sentences on what was changed.
+    """A prepared URDF with every inertia positive, and messages about the changes.
 
-    Links that move but have no mass (virtual links, 1e-6 kg and kg m^2 as usual for such) and
+    Links that move but have no mass (virtual links get 1e-6 kg and kg m^2, as is usual) and
     matrices with negative principal moments (raised to a thousandth of the largest) are changed.
     """
     root = ElementTree.fromstring(text)

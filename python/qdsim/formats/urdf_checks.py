@@ -1,4 +1,5 @@
-"""What a URDF says that MuJoCo's reader drops in silence or names without its element: errors, or told as ignored."""
+"""Checks of URDF elements that MuJoCo's reader drops silently or reports without a name: errors, or
+listed as ignored."""
 
 from __future__ import annotations
 
@@ -33,12 +34,13 @@ _ATTRIBUTES = {
 
 
 def check_structure(root: ElementTree.Element, label: str) -> list[str]:
-    """Check joints against the links and joints that they name, and list what is ignored of the file.
+    """Check that joints refer to existing links and joints, and list ignored elements of the file.
 
-    A joint that mimics a fixed one is made fixed, as that is what it means where the offset is zero.
+    A joint that mimics a fixed one becomes fixed (its meaning for offset zero).
 
     Raises:
-        ValueError: for a joint whose parent, child or mimicked joint is not there, or that cannot be mimicked.
+        ValueError: for a joint whose parent, child or mimicked joint does not exist, or that cannot
+            be mimicked.
     """
     ignored = [f"{tag} elements of the robot ({n})" for tag, n in _unread(root, "robot").items()]
     links = [link.get("name", "") for link in root.findall("link")]

@@ -1,4 +1,5 @@
-"""Derivatives of MuJoCo's own step: any ``MjModel`` and ``MjData``, no model of this package."""
+"""Derivatives of MuJoCo's own step, for any ``MjModel`` and ``MjData``, without a model of this
+package."""
 
 from qdsim.mujoco.batch import Transitions, linearize_batch
 from qdsim.mujoco.differences import contact_change

@@ -1,4 +1,4 @@
-"""A step as a function of rows of numbers, quaternions included, for libraries that know of no manifold."""
+"""MuJoCo's step as a function of arrays, quaternions included, for libraries without manifolds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _RESETS = (
 
 
 class Coordinates:
-    """Derivatives by the numbers of a state [qpos, v, act] and by tangents [dq, dv, act].
+    """Derivatives with respect to the numbers of a state [qpos, v, act] and to tangents [dq, dv,
+    act].
 
-    The length of a quaternion changes nothing: MuJoCo divides by it.
+    The length of a quaternion has no effect: MuJoCo normalises it.
     """
 
     def __init__(self, model: Any) -> None:
@@ -72,7 +73,8 @@ def _by_turn(p: Array) -> Array:
 class Step:
     """``mj_step`` of many states (..., nstate) of ``mjSTATE_FULLPHYSICS`` under controls (..., nu).
 
-    Hashable, so that a library compiles once for each. What differs from call to call is checked here: the numbers.
+    Hashable, so that a library compiles once for each. Arguments that differ from call to call (the
+    numbers) are checked here.
     """
 
     model: Any

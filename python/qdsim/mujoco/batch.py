@@ -19,9 +19,11 @@ class Transitions(NamedTuple):
     """Derivatives of many steps: those of ``Transition``, with the leading dimensions of the batch.
 
     Attributes:
-        A: (..., 2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
-        B: (..., 2 nv + na, nu) of the next state by the controls.
-        differenced: (...) how many contacts' changes are differences of MuJoCo's collision detection.
+        A: (..., 2 nv + na, 2 nv + na) derivative of the next state [dq, dv, act] with respect to
+            the present one, in MuJoCo's tangent coordinates.
+        B: (..., 2 nv + na, nu) derivative of the next state with respect to the controls.
+        differenced: (...) number of contacts differentiated by finite differences of MuJoCo's
+            collision detection.
     """
 
     A: Array
@@ -38,26 +40,27 @@ def linearize_batch(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Transitions:
-    """``linearize`` at many states, laid out as ``mujoco.rollout`` takes and returns them.
+    """Compute ``linearize`` at many states, laid out as in ``mujoco.rollout``.
 
     Args:
         model: A ``mujoco.MjModel``.
         states: (..., nstate) of ``mjSTATE_FULLPHYSICS``: time, qpos, qvel, act.
-        controls: (..., nu); None: those of ``data``. Leading dimensions of both broadcast, and are the batch.
-        data: An ``MjData`` with what all samples share: applied forces, mocap poses, which equalities are active; it
-            does not change. None: MuJoCo's defaults.
+        controls: (..., nu); None: those of ``data``. Leading dimensions of both broadcast, and are
+            the batch.
+        data: An ``MjData`` with the inputs common to all samples: applied forces, mocap poses,
+            active equalities; it is not changed. None: MuJoCo's defaults.
         contacts: As in ``linearize``.
-        threads: How many work at once, >= 1; None: one for each processor that this process may use. The numbers have
-            the same bits for any.
+        threads: Number of threads, >= 1; None: one per processor of this process. Results are
+            bitwise identical for any number.
 
     Returns:
         ``Transitions`` (A, B, differenced).
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: A shape is wrong, a number is not finite, or as in ``linearize``, where the message begins with the
-            first sample that fails, counted in C order.
-        ArithmeticError: As in ``linearize``, likewise.
+        ValueError: A shape is wrong, a number is not finite, or as in ``linearize``, with the first
+            failed sample, counted in C order, at the beginning of the message.
+        ArithmeticError: As in ``linearize``, with the sample.
     """
     one_of("contacts", contacts, allowed=("exact", "differences"))
     plan = plan_of(model)

@@ -1,4 +1,5 @@
-"""How one contact of MuJoCo's changes, by differences of MuJoCo's own collision detection."""
+"""The derivative of one of MuJoCo's contacts, by finite differences of MuJoCo's collision
+detection."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from qdsim.array_type import Array
 
 
 def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> Array:
-    """Central differences of a contact's gap, place and normal by the motion of its second geometry.
+    """Compute central differences of a contact's gap, position and normal for motions of its second
+    geometry.
 
     Where a motion to one side ends the contact, because that is no deeper than the motion is long, the difference is one
     to the other side.
@@ -23,8 +25,9 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
         step: Length in m, and angle in rad, of the motions, > 0.
 
     Returns:
-        (7, 6) rows of gap (m), place (3, m) and normal (3), world axes; columns the angular velocity (3) and the
-        velocity of what is at the contact's place (3) of the second geometry while the first stands still.
+        (7, 6) rows: gap (m), position (3, m) and normal (3), world axes; columns: angular velocity
+        (3) of the second
+        geometry, and velocity (3) of its point at the contact, with the first geometry at rest.
 
     Raises:
         ValueError: MuJoCo's contact jumps: neither motion of some direction leaves it nearby.

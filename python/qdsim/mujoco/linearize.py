@@ -1,8 +1,9 @@
 """Exact derivatives of MuJoCo's step.
 
-MuJoCo's step is the minimiser of a smooth convex function of accelerations (Todorov, ICRA 2014; MuJoCo's documentation,
-"Computation"). Its derivative follows by the implicit function theorem: MuJoCo's own rows, forces and matrices, and the
-analytic change of inertias, forces, Jacobians and contacts with configuration and velocity.
+MuJoCo's step minimises a smooth convex function of accelerations (Todorov, ICRA 2014; MuJoCo's
+documentation, "Computation"). Its derivative follows from the implicit function theorem, with
+MuJoCo's own rows, forces and matrices, and analytic derivatives of inertias, forces, Jacobians and
+contacts with respect to configuration and velocity.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ class _Matrices(NamedTuple):
 
 
 class Transition(_Matrices):
-    """Derivatives of one step, named as those of ``mjd_transitionFD``; the tuple (A, B, C, D).
+    """Derivatives of one step, with the names of ``mjd_transitionFD``; the tuple (A, B, C, D).
 
     Attributes:
-        A: (2 nv + na, 2 nv + na) of the next state [dq, dv, act] by this one, in MuJoCo's tangent coordinates.
-        B: (2 nv + na, nu) of the next state by the controls.
+        A: (2 nv + na, 2 nv + na) derivative of the next state [dq, dv, act] with respect to the
+            present one, in MuJoCo's tangent coordinates.
+        B: (2 nv + na, nu) derivative of the next state with respect to the controls.
         C: None: sensors are not differentiated.
-        D: None, likewise.
-        differenced: How many contacts' changes are differences of MuJoCo's collision detection; no part of the tuple.
+        D: None, as C.
+        differenced: Number of contacts differentiated by finite differences of MuJoCo's collision
+            detection; not part of the tuple.
     """
 
     differenced: int
@@ -57,13 +60,14 @@ class Transition(_Matrices):
 
 
 def refusals(model: Any) -> list[str]:
-    """List what ``linearize`` cannot differentiate in a model, by name; empty if it can differentiate all of it.
+    """List the features of a model that ``linearize`` cannot differentiate, by name; empty if there
+    are none.
 
     Args:
         model: A ``mujoco.MjModel``.
 
     Raises:
-        TypeError: ``model`` is no ``MjModel``.
+        TypeError: ``model`` is not an ``MjModel``.
     """
     _check("model", model, mujoco.MjModel)
     return what_is_refused(model)
@@ -72,30 +76,34 @@ def refusals(model: Any) -> list[str]:
 def linearize(
     model: Any, data: Any, *, contacts: Literal["exact", "differences"] = "exact"
 ) -> Transition:
-    """Exact derivatives A, B of one ``mj_step`` from the state and controls in ``data``.
+    """Compute the exact derivatives A, B of one ``mj_step`` from the state and controls in
+    ``data``.
 
-    They are those of the step that MuJoCo takes, with its own contacts, solved to rounding whatever the solver's tolerance:
-    integrators Euler and implicitfast, both cones, every condim, limits, dry friction, equalities (connect, weld, joint,
-    tendon), springs and dampers, tendons, and actuators with affine gains and biases and any linear activation. Calls
-    ``mj_forward(model, data)``: what ``data`` derives from its state is renewed, the state stays. At kinks (a contact that
-    just touches, a control at its limit) they are those of one side. Where a tendon touches a geometry from inside,
-    MuJoCo finds the point to 1e-6 of an angle; derivatives are those of the exact one.
+    They are those of MuJoCo's own step with its own contacts, solved to rounding for any tolerance
+    of the solver. Supported are the integrators Euler and implicitfast, both cones, every condim,
+    limits, dry friction, equalities (connect, weld, joint, tendon), springs and dampers, tendons,
+    and actuators with affine gains and biases and any linear activation. The function calls
+    ``mj_forward(model, data)``, which updates the quantities derived from the state. At kinks (a
+    contact that just touches, a control at its limit) the derivatives are one-sided. If a tendon
+    touches a geometry from inside, MuJoCo computes the point to an angle of 1e-6; the derivatives
+    are those at the exact point.
 
     Args:
         model: A ``mujoco.MjModel``.
         data: Its ``mujoco.MjData``.
-        contacts: What to do with a contact that this package's geometry does not find where MuJoCo does, so that its
-            change with the configuration has no closed form: often of cylinders and ellipsoids, sometimes of meshes, always
-            of height fields. "exact": ValueError; "differences": that contact alone by central differences of MuJoCo's
-            collision detection.
+        contacts: What to do with a contact that differs from that of this package's geometry, so
+            that its derivative has no closed form: often for cylinders and ellipsoids, sometimes
+            for meshes, always for height fields. "exact": ValueError; "differences": this contact
+            alone by central differences of MuJoCo's collision detection.
 
     Returns:
-        ``Transition`` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D (sensors) are None.
+        ``Transition`` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D
+        (sensors) are None.
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: The model has what cannot be differentiated, which the message names (``refusals`` lists it), or a
-            contact has no known change (the message names its geometries).
+        ValueError: The model has features without derivative, which the message names (``refusals``
+            lists them), or a contact has no known derivative (the message names its geometries).
         ArithmeticError: The step's Newton matrix is not positive definite.
     """
     one_of("contacts", contacts, allowed=("exact", "differences"))
@@ -105,7 +113,7 @@ def linearize(
 
 
 def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition:
-    """``linearize`` of what has been checked."""
+    """``linearize`` of checked arguments."""
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
     view = _view_of(data)

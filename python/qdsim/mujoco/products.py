@@ -20,21 +20,23 @@ def jvp(
     *,
     contacts: Literal["exact", "differences"] = "exact",
 ) -> Array:
-    """Push tangents forward through one ``mj_step``: A @ state + B @ control.
+    """Compute the Jacobian-vector product of one ``mj_step``: A @ state + B @ control.
 
     Args:
         model: A ``mujoco.MjModel``.
-        data: Its ``mujoco.MjData``; renewed as in ``linearize``.
-        state: Changes (..., 2 nv + na) of the state: [dq, dv, act], dq in MuJoCo's tangent coordinates. None: zero.
-        control: Changes (..., nu) of the controls. None: zero. Leading dimensions of both broadcast.
+        data: Its ``mujoco.MjData``; updated as in ``linearize``.
+        state: Changes (..., 2 nv + na) of the state: [dq, dv, act], dq in MuJoCo's tangent
+            coordinates. None: zero.
+        control: Changes (..., nu) of the controls. None: zero. Leading dimensions of both
+            broadcast.
         contacts: As in ``linearize``.
 
     Returns:
         Changes (..., 2 nv + na) of the next state.
 
     Raises:
-        TypeError, ValueError, ArithmeticError: As ``linearize``; neither tangent is given, or one has a wrong shape or
-            numbers that are not finite.
+        TypeError, ValueError, ArithmeticError: As ``linearize``; also if neither tangent is given,
+            or one has a wrong shape or numbers that are not finite.
     """
     if state is None and control is None:
         raise ValueError("state: expected a tangent of the state or of the controls, got neither")
@@ -60,20 +62,24 @@ def vjp(
     *,
     contacts: Literal["exact", "differences"] = "exact",
 ) -> tuple[Array, Array]:
-    """Pull a cotangent of the state after one ``mj_step`` back to the state and controls before it.
+    """Compute the vector-Jacobian product of one ``mj_step``: gradients with respect to the state
+    and controls before it.
 
     Args:
         model: A ``mujoco.MjModel``.
-        data: Its ``mujoco.MjData``; renewed as in ``linearize``.
-        cotangent: Gradients (..., 2 nv + na) of functions of the next state, by [dq, dv, act].
+        data: Its ``mujoco.MjData``; updated as in ``linearize``.
+        cotangent: Gradients (..., 2 nv + na) of functions of the next state with respect to [dq,
+            dv, act].
         contacts: As in ``linearize``.
 
     Returns:
-        Their gradients (..., 2 nv + na) by the state, A.T @ cotangent, and (..., nu) by the controls, B.T @ cotangent.
+        Their gradients (..., 2 nv + na) with respect to the state, A.T @ cotangent, and (..., nu)
+        with respect to the
+        controls, B.T @ cotangent.
 
     Raises:
-        TypeError, ValueError, ArithmeticError: As ``linearize``; the cotangent has a wrong shape or numbers that are not
-            finite.
+        TypeError, ValueError, ArithmeticError: As ``linearize``; also if the cotangent has a wrong
+            shape or numbers that are not finite.
     """
     A, B, _, _ = linearize(model, data, contacts=contacts)
     rows = rows_of("cotangent", cotangent, len(A))

@@ -1,4 +1,4 @@
-"""What of a MuJoCo model has no derivative here, by name."""
+"""Features of a MuJoCo model without derivative here, by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
 
 
 def what_is_refused(m: Any) -> list[str]:
-    """Each thing of the model that ``linearize`` cannot differentiate, one string each."""
+    """Each feature of the model that ``linearize`` cannot differentiate, one string each."""
     found = [*_of_options(m), *_of_the_whole(m), *_of_tendons(m), *_of_equalities(m)]
     for i in range(m.nactuator if hasattr(m, "nactuator") else m.nu):
         found += [f"actuator {_name(m.actuator(i), i)}: {reason}" for reason in _of_actuator(m, i)]

@@ -1,4 +1,5 @@
-"""States and controls as rows of numbers, laid out as ``mujoco.rollout`` has them, and threads that work on them."""
+"""States and controls as rows of numbers, laid out as in ``mujoco.rollout``, and threads that work
+on them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def state_size(model: Any) -> int:
 
 
 def shared_of(model: Any, data: Any) -> Array:
-    """What all rows share, of ``data`` or, if None, MuJoCo's defaults."""
+    """Inputs common to all rows, from ``data`` or, if None, MuJoCo's defaults."""
     if not isinstance(data, (mujoco.MjData, type(None))):
         raise TypeError(f"data: expected a mujoco.MjData or None, got {type(data).__name__}")
     found = np.empty(mujoco.mj_stateSize(model, SHARED))
@@ -66,12 +67,12 @@ def flat(rows: Array, lead: tuple[int, ...]) -> Array:
 
 
 class Crew:
-    """Threads, and what each of them works on.
+    """Threads, with an ``MjData`` each.
 
     Args:
         model: A ``mujoco.MjModel``.
-        shared: As ``shared_of`` has it.
-        threads: At most so many at once.
+        shared: From ``shared_of``.
+        threads: Largest number of threads.
     """
 
     def __init__(self, model: Any, shared: Array, threads: int) -> None:
@@ -79,10 +80,11 @@ class Crew:
         self._free: list[Any] = []
 
     def each(self, states: Array, controls: Array | None, work: Callable[[int, Any], None]) -> None:
-        """work(i, data) for the states (n, nstate) and controls (n, nu), or those that are shared.
+        """Call work(i, data) for the states (n, nstate) and controls (n, nu), or for the common
+        controls.
 
-        Rows know nothing of each other: a solver starts from zero, so numbers do not depend on threads. The error of the
-        first row that fails is raised, its number in front.
+        Rows are independent: the solver starts cold, so results do not depend on threads. The error
+        of the first failed row is raised, with its number in front.
         """
         count = len(states)
         claims = itertools.count()
