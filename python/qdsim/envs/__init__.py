@@ -1,7 +1,7 @@
-"""Planning tasks as environments of Gymnasium (extra ``envs``): docs/learning.md has the table of what they do.
+"""Planning tasks as Gymnasium environments (extra ``envs``); docs/learning.md describes them.
 
-`TaskEnv` is one environment, `TaskVectorEnv` many on one batch of the core; any `Task` will do. The published ones have
-ids, once `qdsim` is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
+`TaskEnv` is one environment, `TaskVectorEnv` many in one batch of the core, for any `Task`. The
+published ones have ids, once `qdsim` is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
 """
 
 from qdsim.envs.deployment import Deployed, deploy

@@ -1,8 +1,9 @@
-"""Policies in MuJoCo: the same observation from the simulator, and moves carried out as displacements.
+"""Policies in MuJoCo: the same observation from the simulator, and actions executed as
+displacements.
 
-A quasi-dynamic step knows no friction of a support and no inertia, so a command does less in a simulator than in the
-model. What carries over is where the robot goes: every push goes on until the robot is where the model has it, then
-everything is seen anew.
+A quasi-dynamic step has no friction of a support and no inertia, so a command does less in a
+simulator than in the model. The motion of the robot transfers: every push continues until the robot
+is where it is in the model; then the next observation is taken.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Deployed:
 
     Attributes:
         success: whether the object came within the task's tolerances of its goal.
-        pushes: that it took, or all that were allowed.
-        shift, turn: what was left, m and rad.
-        in_model: whether the policy succeeds on the same problem in the model it was trained in.
+        pushes: number of pushes; the largest allowed number if the run failed.
+        shift, turn: final errors, m and rad.
+        in_model: whether the policy succeeds on the same problem in the model of its training.
     """
 
     success: NDArray[np.bool_]
@@ -86,29 +87,30 @@ def deploy(
 ) -> Deployed:
     """Run a policy in MuJoCo and, for comparison, in the model.
 
-    Friction of contacts and of the support and the object's mass are drawn for every run.
+    Friction of contacts and of the support, and the object's mass, are drawn for every run.
 
     Args:
         policy: from observations (n, k) to actions (n, m).
-        task, options: of the environment that it was trained in; actions have to be pushes. Of several contacts the
-            first say how far a push goes in the model.
-        runs: problems, drawn by `seed` as those of a `TaskVectorEnv` are.
+        task, options: of the environment of its training; actions have to be pushes. If it has
+            several contact laws, the first one determines how far a push goes in the model.
+        runs: number of problems, drawn by `seed` as in a `TaskVectorEnv`.
         seed: of problems, friction, masses and noise.
-        speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most; >= 1e-4.
-        transfer: how MuJoCo simulates; None: stiff contacts.
-        friction: factors on the model's friction, drawn between these; as the next two, at most 1e6.
-        support_friction: coefficients between the object and a plane that is not part of the model, likewise.
-        mass: factors on mass and inertia of the object (and of what hangs on it), likewise.
-        noise: standard deviation of what is added to actions from the 13th push of a run on; and before, after n pushes
-            in a row that did (next to) nothing, n times that: the same push would do nothing again.
-        motions: whether the robot goes to the grasp of every push as a robot does, by a
-            collision-free motion round what is in its way (needs OMPL where that is not a straight
-            line); a push that no motion leads to is left out, and counts. False: the robot is set
-            there.
+        speed: largest speed of a command, m/s or rad/s (Euclidean norm over all joints); >= 1e-4.
+        transfer: simulation settings of MuJoCo; None: stiff contacts.
+        friction: range of factors on the model's friction; at most 1e6, as for the next two.
+        support_friction: range of friction coefficients between the object and a plane that is not
+            part of the model.
+        mass: range of factors on mass and inertia of the object (and of bodies that it carries).
+        noise: standard deviation of noise that is added to actions from the 13th push of a run on;
+            before that, after n pushes in a row with (almost) no effect, n times this, because the
+            same push would again have no effect.
+        motions: whether the robot moves to the grasp of every push by a collision-free motion
+            (needs OMPL if this is not a straight line); a push without such a motion is left out,
+            and counts. False: the robot is placed there.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong; also where the policy gives something else than
-            finite numbers (n, m).
+        TypeError, ValueError: if an argument is invalid (the message names it), or if the policy
+            does not return finite numbers (n, m).
     """
     given = options or EnvOptions()
     if given.action != "push":
@@ -145,7 +147,7 @@ def deploy(
 
 
 def make_heavier(mj: mujoco.MjModel, body: str, factor: float) -> None:
-    """Mass and inertia of a body and of what hangs on it, times a factor."""
+    """Multiply mass and inertia of a body, and of bodies that it carries, by a factor."""
     import mujoco
 
     top = mj.body(body).id

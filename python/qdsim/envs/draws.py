@@ -1,4 +1,4 @@
-"""Parameters of a model that are drawn for every episode: factors on its values, or ranges in their place."""
+"""Model parameters that are drawn in every episode: factors on their values, or ranges of values."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ _LONGEST = 1000
 class Range:
     """Range from which a parameter of the model is drawn in each episode.
 
-    All entries move together: one number in [0, 1] is drawn for an episode, and each entry is so far on its way from
-    `low` to `high`. What is to keep its value has the same in both.
+    All entries vary together: one number s in [0, 1] is drawn per episode, and each entry is
+    interpolated from `low` to `high` at s. Entries that are the same in both keep their value.
 
     Attributes:
-        low, high: numbers, or arrays of the parameter's shape, in its units, as `Parameters.replace` takes them: one
-            number fills the array, and that of "pair_friction" is of sliding alone.
-        log: draw uniformly in the logarithm, for what may be of any size: stiffness, compliance. Ends are then above
-            zero, but where they are the same.
+        low, high: numbers, or arrays of the parameter's shape, in its units, as in
+            `Parameters.replace`: one number fills the array; for "pair_friction" it is the sliding
+            coefficient.
+        log: interpolate the logarithm, for parameters of unknown magnitude: stiffness, compliance.
+            Both ends must then be positive, except for entries with equal ends.
 
     Raises:
-        TypeError, ValueError: naming what is wrong.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     low: npt.ArrayLike
@@ -60,7 +61,7 @@ Draw: TypeAlias = "tuple[float, float] | Range"
 
 
 def check_draw(name: str, draw: object) -> None:
-    """That an entry of `EnvOptions.randomize` is one: a TypeError or ValueError that names it otherwise."""
+    """Check an entry of `EnvOptions.randomize`; raise a TypeError or ValueError that names it."""
     if name not in (*PARAMETER_NAMES, *SENSED):
         known = ", ".join((*PARAMETER_NAMES, *SENSED))
         raise ValueError(f"randomize: expected names among {known}, got {name!r}")
@@ -84,14 +85,15 @@ def _check_sensed(name: str, draw: object) -> None:
 
 
 class Draws:
-    """What is drawn of a model's parameters; one number of every episode for each.
+    """Random parameters of a model; one random number per parameter and episode.
 
     Args:
         model: the model.
-        randomize: from names of its parameters to what is drawn of them.
+        randomize: from names of its parameters to their distributions.
 
     Raises:
-        ValueError: for factors on values that are all zero, and for ranges that the model cannot have.
+        ValueError: for factors on values that are all zero, and for ranges that are invalid for the
+            model.
     """
 
     def __init__(self, model: Model, randomize: Mapping[str, Draw]) -> None:

@@ -1,4 +1,4 @@
-"""One environment of Gymnasium."""
+"""A single Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _FRAMES = 10
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
-    """A planning task as an environment: docs/learning.md says what is observed, done and rewarded.
+    """A planning task as an environment; docs/learning.md describes observations, actions and
+    rewards.
 
     Args:
         task: the task.
         options: `EnvOptions`, None for the defaults.
-        render_mode: None, "rgb_array" (needs Matplotlib), or "human": a browser's page follows the episodes, ten actions
-            a second (needs the extra ``viewer``).
+        render_mode: None, "rgb_array" (needs Matplotlib), or "human": a page in a browser shows the
+            episodes, ten actions per second (needs the extra ``viewer``).
 
     Attributes:
-        rules: `Rules`, which the players of a `TaskVectorEnv` play by, too.
+        rules: `Rules`, shared with `TaskVectorEnv`.
     """
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": _FRAMES}  # noqa: RUF012  # Gymnasium's own name
@@ -64,16 +65,16 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """A new episode; the same seed gives the same episodes in the same order.
+        """Start a new episode; the same seed gives the same episodes in the same order.
 
         Args:
-            seed: of this episode and those that follow; None: go on.
-            options: "q" (nq,): where everything begins; "goal" (nq,): a configuration with the object where it should
-                go; in a second-order world "v" (nv,): how fast everything is, by default zero. What else is not given is
-                drawn.
+            seed: of this episode and the following ones; None: continue the random stream.
+            options: "q" (nq,): the start; "goal" (nq,): a configuration with the object at its
+                goal; with second-order steps "v" (nv,): the initial velocity, zero by default.
+                Everything else is drawn.
 
         Raises:
-            TypeError, ValueError: naming what is wrong, unknown keys too.
+            TypeError, ValueError: if an option is invalid or unknown; the message names it.
         """
         given = {name: q[None] for name, q in self.rules.placed(options).items()}
         if seed is not None:
@@ -87,15 +88,15 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action; returns observation, reward, terminated, truncated and info.
 
-        ``info`` has success, failed, lost, refused, the errors shift (m) and turn (rad), and how many actions the episode
-        has had.
+        ``info`` has success, failed, lost, refused, the errors shift (m) and turn (rad), and the
+        number of actions in the episode.
 
         Args:
             action: ``(actions,)`` of the action space; clipped to [-1, 1].
 
         Raises:
             gymnasium.error.ResetNeeded: before the first ``reset``.
-            TypeError, ValueError: for an action that is no array of this shape, or not finite.
+            TypeError, ValueError: for an action that is not an array of this shape, or not finite.
         """
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
@@ -112,8 +113,8 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         )
 
     def render(self) -> Any:
-        """A picture (480, 480, 3) of bytes with the goal's outline, by a camera that stays where it is; None with "human",
-        where all is shown as it happens."""
+        """A picture (480, 480, 3) of bytes with the goal's outline, by a fixed camera; None with
+        "human", which shows everything."""
         if self.render_mode != "rgb_array" or self._players is None:
             return None
         if self._camera is None:
@@ -121,7 +122,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         return self._camera.picture(self._players.q[0], self._players.goals.q[0])
 
     def close(self) -> None:
-        """End the browser's page, where there is one."""
+        """Close the browser's page, if there is one."""
         if self._window is not None:
             self._window.close()
 
@@ -130,7 +131,8 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
             self._window.show(self._players.q[0], self._players.goals.q[0])
 
     def get_state(self) -> Any:
-        """The episode under way and what the next ones draw, as `set_state` takes them; for searches that go back."""
+        """The present episode and the state of its random numbers, for `set_state`; for tree
+        searches."""
         return copy.deepcopy((self._seed, self._episode, self._players))
 
     def set_state(self, state: Any) -> None:
@@ -143,25 +145,28 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
 
     @property
     def q(self) -> Array:
-        """(nq,) where everything is."""
+        """(nq,) the configuration."""
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         return np.array(self._players.q[0])
 
     @property
     def v(self) -> Array:
-        """(nv,) how fast everything is, m/s and rad/s; zero in a quasi-dynamic world."""
+        """(nv,) the velocity, m/s and rad/s; zero with quasi-dynamic steps."""
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environment before the first step")
         return np.array(self._players.v[0])
 
 
 class GoalTaskEnv(TaskEnv):
-    """A task whose observations have goals: {"observation", "achieved_goal", "desired_goal"}, for hindsight experience
-    replay, by the interface of gymnasium-robotics' GoalEnv. `GoalCoordinates` says what goals are in numbers.
+    """A goal environment for hindsight experience replay, with the interface of gymnasium-robotics'
+    GoalEnv.
+
+    Observations are {"observation", "achieved_goal", "desired_goal"}; `GoalCoordinates` describes
+    goals as numbers.
 
     Args:
-        task, options, render_mode: as of `TaskEnv`; options are always of ``observation="goal"``.
+        task, options, render_mode: as for `TaskEnv`; options always have ``observation="goal"``.
     """
 
     def __init__(
@@ -173,19 +178,21 @@ class GoalTaskEnv(TaskEnv):
         self._begin(task, given, render_mode)
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Rewards of ending at goals that were reached instead of at others, as `step` gives them: what hindsight
-        experience replay asks (Andrychowicz et al. 2017), by the interface of gymnasium-robotics' GoalEnv.
+        """Rewards of ending at achieved goals, for other desired goals (hindsight experience
+        replay, Andrychowicz et al. 2017).
+
+        Interface of gymnasium-robotics' GoalEnv.
 
         Args:
-            achieved_goal, desired_goal: (..., g) numbers, as observations have them.
-            info: of the steps that led there: one dictionary or as many as goals; whether one failed, or lost the
-                object, is all that counts.
+            achieved_goal, desired_goal: (..., g) numbers, as in observations.
+            info: of the steps: one dictionary or one per goal; only whether a step failed or lost
+                the object is used.
 
         Returns:
             One number, or an array (...).
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
@@ -200,7 +207,7 @@ class GoalTaskEnv(TaskEnv):
         return self.rules.compute_terminated(achieved_goal, desired_goal, info)
 
     def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end by their length, which goals do not change.
+        """Whether episodes end because of their length, independently of goals.
 
         Args:
             achieved_goal: object's poses ``(..., k)`` as observed.

@@ -1,4 +1,4 @@
-"""What a policy sees: poses of object, goal and robot, without wraps and double covers."""
+"""Observations of policies: poses of object, goal and robot, without wrap-around and double covers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_GOAL = ("goal", "direction of goal", "log ")
 
 @dataclasses.dataclass
 class Goals:
-    """Configurations (n, nq), and the object's place and rotation matrix (n, 12) there."""
+    """Configurations (n, nq), and the object's position and rotation matrix (n, 12) in them."""
 
     q: Array
     pose: Array
@@ -39,8 +39,10 @@ class Goals:
 
 
 class Look(NamedTuple):
-    """What is seen (n, columns), and what it is judged by (n, 5): distance (m) and angle (rad) from the goal, the larger
-    of both over their tolerances, the potential that rewards are changes of, and how far the object is from the task's
+    """Observations (n, columns), and the quantities of rewards (n, 5).
+
+    These are: distance (m) and angle (rad) from the goal, the larger of both divided by its
+    tolerance, the potential whose changes are rewards, and the object's distance from the task's
     start, m.
     """
 
@@ -69,15 +71,15 @@ class Look(NamedTuple):
 
 
 class Viewer:
-    """Observations of a task's configurations, made by the core (`qd_view` in qdsim.h).
+    """Observations of a task's configurations, computed by the core (`qd_view` in qdsim.h).
 
     Args:
         task: the task.
-        with_world: also where in the world the object and its goal are.
-        with_robot: also where the robot is, and what it was told.
-        with_goal: also where the goal is.
-        actions: numbers of the last action, which follow those of commands.
-        with_velocities: also how fast everything is, last.
+        with_world: whether to include the world poses of object and goal.
+        with_robot: whether to include the robot's position and command.
+        with_goal: whether to include the goal.
+        actions: number of components of the last action, which follow those of commands.
+        with_velocities: whether to include velocities, at the end.
         threads: of the core.
 
     Attributes:
@@ -168,8 +170,8 @@ class Viewer:
         return Look(seen, judged)
 
     def keep_what_changes(self, q: Array, goals: Goals, told: Array) -> None:
-        """Drop columns that are the same for all of many samples (n, ...): in a plane, what leaves it; and those of the
-        goal where it is not to be seen."""
+        """Drop columns that are constant over many samples (n, ...), such as those out of the
+        plane, and those of a hidden goal."""
         keep = np.ptp(self.look(q, goals, told).seen, axis=0) > 1e-9
         if not self.with_goal:
             keep &= np.array([not name.startswith(_OF_GOAL) for name in self._names])
@@ -220,11 +222,12 @@ class Viewer:
 
 
 def nearest_goals(task: Task, whole: NDArray[np.intp], q: Array, goals: Array) -> Array:
-    """Goals (n, nq), of the poses around each that count for the task the one nearest to the object in q (n, nq).
+    """Goals (n, nq): of the poses around each goal that count for the task, the one nearest to the
+    object in q (n, nq).
 
     Args:
         task: the task.
-        whole: coordinates of the object of which whole turns do not count.
+        whole: coordinates of the object for which full turns do not count.
         q, goals: configurations.
     """
     if task.goals.is_point:

@@ -1,4 +1,4 @@
-"""Goals in numbers, for agents that learn from what they reached instead (hindsight experience replay)."""
+"""Goals as numbers, for hindsight experience replay."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["GoalCoordinates", "of_infos"]
 
 
 class GoalCoordinates:
-    """The object's pose as numbers without wraps and double covers.
+    """The object's pose as numbers without wrap-around and double covers.
 
-    A slide joint has its displacement (m), a hinge with limits its angle (rad), a hinge without limits the cosine and the
-    sine of its angle, a free joint its position (m), and a free or ball joint the first two columns of its rotation
-    matrix.
+    A slide joint has its displacement (m), a hinge with limits its angle (rad), a hinge without
+    limits the cosine and the sine of its angle, a free joint its position (m), and a free or ball
+    joint the first two columns of its rotation matrix.
 
     Args:
         task: the task.
@@ -99,8 +99,8 @@ class GoalCoordinates:
 
 
 def of_infos(info: Any, name: str, shape: tuple[int, ...]) -> Array:
-    """A number of infos, zero where they do not have it, in this shape: of one dictionary of numbers or arrays, of as
-    many dictionaries, or of None.
+    """A number of infos in a given shape, zero if missing: from one dictionary of numbers or
+    arrays, several, or None.
 
     Raises:
         ValueError: for another number of them.

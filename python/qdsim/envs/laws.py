@@ -1,4 +1,5 @@
-"""What moves an environment's model: quasi-dynamic steps or second-order ones, and the contacts that episodes draw."""
+"""Steps of an environment's model, quasi-dynamic or second-order, and the contact laws that
+episodes draw."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ _SHARED = tuple(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MujocoContacts:
-    """MuJoCo's contact law with numbers in place of the file's; None keeps those.
+    """MuJoCo's contact law with other numbers than the file's; None keeps those of the file.
 
     Attributes:
         cone, impratio: of all contacts, as in `ContactSolver`.
         solref, solimp: of all geometries and pairs, as in `Geom`.
 
     Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     cone: Cone | None = None
@@ -84,7 +85,8 @@ Dynamics: TypeAlias = "Literal['quasi_dynamic', 'second_order'] | DynamicOptions
 
 
 class Law(NamedTuple):
-    """What an episode is stepped by: a model, the options of its steps, and how many of these a command is held for."""
+    """The steps of an episode: a model, the options of its steps, and the number of steps for which
+    a command is held."""
 
     model: Model
     options: Options | DynamicOptions
@@ -119,14 +121,15 @@ def _kind(name: str, given: object) -> Contacts:
 def laws_of(
     task: Task, dynamics: Dynamics, contacts: Contacts | Sequence[Contacts] | None
 ) -> tuple[Law, ...]:
-    """A law for each kind of contacts that episodes draw from; None: those of the task's options.
+    """The law for each kind of contacts that episodes draw from; None: those of the task's options.
 
-    MuJoCo's contacts have cones, whatever the task's options say. A second-order step has the task's options as far as
-    it knows them, and takes 10 ms, with MuJoCo's contacts the file's time step, so that a whole number of them is the
-    task's own step.
+    MuJoCo's contacts have friction cones, whatever the task's options are. A second-order step has
+    the task's options as far as they apply, and a time step of 10 ms, or with MuJoCo's contacts
+    that of the file, such that a whole number of them is the task's own step.
 
     Raises:
-        ValueError: for MuJoCo's contacts where the task's options have Coulomb's law, or a stiffness of contacts.
+        ValueError: for MuJoCo's contacts if the task's options have Coulomb's law, or a stiffness
+            of contacts.
     """
     return tuple(_law(task, dynamics, kind) for kind in checked_contacts(contacts) or (None,))
 

@@ -1,4 +1,4 @@
-"""What actions do: pushes by a sampler's parameters, or changes of the command."""
+"""Effects of actions: pushes by a sampler's parameters, or changes of the command."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ Drawn: TypeAlias = NDArray[np.intp]
 
 @dataclasses.dataclass(frozen=True)
 class Moved:
-    """After an action: configurations (n, nq) and velocities (n, nv), zero in a quasi-dynamic world, the last commands
-    (n, nu), which failed (n,) and which were no move (n,), since the sampler's parameters gave no grasp; and the
-    configurations (n, nq) where each began.
+    """The result of an action.
+
+    Configurations (n, nq) and velocities (n, nv) (zero with quasi-dynamic steps), the last commands
+    (n, nu), which failed (n,) and which did not move (n,), because the sampler's parameters gave no
+    grasp; and the configurations (n, nq) at the beginning.
     """
 
     q: Array
@@ -42,9 +44,8 @@ class Moved:
 
 @dataclasses.dataclass(frozen=True)
 class Course:
-    """What an action means, before it is done: configurations (n, nq) that it begins in, commands (n, steps, nu), and
-    which of them are moves (n,).
-    """
+    """The meaning of an action: initial configurations (n, nq), commands (n, steps, nu), and which
+    of them are moves (n,)."""
 
     begin: Array
     u: Array
@@ -54,10 +55,9 @@ class Course:
 class Moves(Protocol):
     """Actions of one kind; `size` numbers in [-1, 1] each.
 
-    `laws`: what steps are taken by, one for each kind of contacts that episodes draw from.
-
-    `in_world`: whether what they do depends on where in the world the object is; strokes that are told relative to it,
-    by a robot that reaches everywhere, do not. `holding`: the commands of configurations (`holder`).
+    `laws`: the steps, one law for each kind of contacts that episodes draw from. `in_world`:
+    whether effects depend on the world pose of the object; strokes relative to the object, by a
+    robot that reaches everywhere, do not. `holding`: the commands of configurations (`holder`).
     """
 
     size: int
@@ -92,8 +92,8 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
 
 
 def holder(model: Model) -> Callable[[Array], Array]:
-    """`Model.command_from` (n, nu) of configurations (n, nq) that are known to be right: its checks cost more than
-    it. What it returns may be a view."""
+    """`Model.command_from` (n, nu) of valid configurations (n, nq), without its checks. The result
+    may be a view."""
     if not model._plain_commands:
         return model._command_at
     gear = np.array(model.actuator_gear)
@@ -119,7 +119,7 @@ def _scale(task: Task, options: EnvOptions) -> float:
 
 
 class Commands:
-    """The robot where it is, plus a bounded change."""
+    """Actions that change the command, relative to the robot's position, by a bounded amount."""
 
     in_world = True
 

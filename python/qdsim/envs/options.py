@@ -1,4 +1,4 @@
-"""Settings of environments."""
+"""Options of environments."""
 
 from __future__ import annotations
 
@@ -27,49 +27,55 @@ class EnvOptions:
     """How a task becomes an environment.
 
     Attributes:
-        action: "push": the planners' own move. Parameters of the task's sampler, which puts the
-            robot at the object, then a change of the command (a stroke, where the sampler has
-            those), ramped over `sub_steps`. "command": the robot where it is, plus a bounded
-            change: ``u = command at q + scale * action``, within the task's bounds.
-        scale: of a change of the command, rad or m (times the gear); None: the planner's own step, 0.2 without one.
-        sub_steps: steps that one action is held for, or a push is ramped over; None: 4 of a push, 1 of a command.
-        horizon: actions until an episode is truncated; None: 40 pushes, 64 commands.
+        action: "push": the move of the planners: parameters of the task's sampler, which places the
+            robot at the object, then a change of the command (or a stroke, if the sampler has
+            strokes), ramped over `sub_steps`. "command": a bounded change of the command: ``u =
+            command at q + scale * action``, within the task's bounds.
+        scale: of a change of the command, rad or m (times the gear); None: the step of the task's
+            planner, or 0.2.
+        sub_steps: number of steps for which an action is held, or over which a push is ramped;
+            None: 4 for a push, 1 for a command.
+        horizon: number of actions after which an episode is truncated; None: 40 pushes, 64
+            commands.
         start: "grasp": the object anywhere in the task's box with the robot at it, drawn from a
             pool; "task": the task's own start.
         goal: "random": anywhere in the task's box; "task": the task's own.
-        observation: "flat": one array, with the goal as the object sees it; "goal": the dictionary of gymnasium-robotics'
-            GoalEnv, {"observation", "achieved_goal", "desired_goal"}, with goals as `GoalCoordinates` has them.
-        reward: "shaped": the change of a potential, and what follows below; "sparse": 0 at the goal, -1 elsewhere;
-            "dense": the potential itself, without the robot. The last two are functions of where the object is and
-            should be, and an end without the goal costs as much as a whole horizon there. None: "shaped" of flat
-            observations, "sparse" of goals.
-        near: half of the random goals are only a share of the way off, ``U ** near`` with U uniform in [0, 1); None:
-            all are anywhere.
-        pool: starts that are drawn once, when they are first needed.
-        push_cost, failure: taken off shaped rewards (>= 0): of every push, and for losing the object or failing a step.
-            Reaching the goal brings 5.
-        lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
-            its `length` more.
-        randomize: from names of `model.parameters` to what each episode draws: (low, high), factors on the model's
-            values, or a `Range` of values in their place; and of "position_noise" (m), "rotation_noise" (rad) and
-            "delay" (whole actions) a `Range`: standard deviations of where the object is seen to be, anew with every
-            action, and how old observations are. Rewards and goals that were reached stay exact.
-        contacts: "rigid" or "mujoco", in place of the task's own `Options.contacts` (None keeps those), or
-            `MujocoContacts`, with other numbers than the file's; several, of which each episode draws one, all equally
-            likely. With "mujoco" contacts yield, and creep under load, as MuJoCo's do by default; friction is that of
-            cones then, whatever the task's options say.
-        dynamics: "quasi_dynamic", or "second_order": the robot and the object have velocities, and each of the
-            `sub_steps` commands is held for the task's step through several steps of `step_dynamic`, of 10 ms, with
-            MuJoCo's contacts of the file's time step, as one `mj_step` each. They have the task's options as far as
-            `DynamicOptions` has them; `DynamicOptions` instead of the word: those. A push begins at rest; for commands
-            observations have velocities, times the task's step.
-        sensors: names of sensors of the task's model, or sensors (`qdsim.sensors`), whose values come last in
-            observations: those of a step from where the action has led, with its command held. In a plant they are the
-            model's at the measured state.
-        threads: of the core.
+        observation: "flat": one array, with the goal relative to the object; "goal": the dictionary
+            of gymnasium-robotics' GoalEnv, {"observation", "achieved_goal", "desired_goal"}, with
+            goals as in `GoalCoordinates`.
+        reward: "shaped": the change of a potential, with the terms below; "sparse": 0 at the goal,
+            -1 elsewhere; "dense": the potential itself, without the robot. The last two depend only
+            on the object's pose and its goal; an end without the goal costs as much as a whole
+            episode. None: "shaped" for flat observations, "sparse" for goals.
+        near: half of the random goals are only the share ``U ** near`` of the way to a random pose,
+            U uniform in [0, 1); None: all are anywhere.
+        pool: number of starts, which are drawn once, when first needed.
+        push_cost, failure: subtracted from shaped rewards (>= 0): for every push, and for losing
+            the object or a failed step. Reaching the goal gives 5.
+        lost: distance from the task's start at which the object counts as lost, m; None: the
+            diagonal of the task's box plus four of its `length`.
+        randomize: from names of `model.parameters` to distributions per episode: (low, high),
+            factors on the model's values, or a `Range` of values; and from "position_noise" (m),
+            "rotation_noise" (rad) and "delay" (whole actions) to a `Range`: standard deviations of
+            the observed pose of the object, drawn anew with every action, and the age of
+            observations. Rewards and achieved goals stay exact.
+        contacts: "rigid" or "mujoco", in place of the task's `Options.contacts` (None keeps these),
+            or `MujocoContacts`, with other numbers than the file's; with several, each episode
+            draws one with equal probability. With "mujoco" contacts yield, and creep under load, as
+            MuJoCo's do by default; friction then has cones, whatever the task's options are.
+        dynamics: "quasi_dynamic", or "second_order": robot and object have velocities, and each of
+            the `sub_steps` commands is held for the time step of the task, by several calls of
+            `step_dynamic`, of 10 ms each, or with MuJoCo's contacts of the file's time step, each
+            one `mj_step`. They have the task's options as far as `DynamicOptions` has them; or give
+            `DynamicOptions`. A push begins at rest; with commands, observations contain velocities
+            times the task's time step.
+        sensors: names of sensors of the task's model, or sensors (`qdsim.sensors`), whose values
+            come last in observations: those of a step from the state after the action, with its
+            command held. In a plant they are the model's at the measured state.
+        threads: number of threads of the core.
 
     Raises:
-        TypeError, ValueError: naming the field and what was wrong with it.
+        TypeError, ValueError: if a field is invalid; the message names it.
     """
 
     action: Literal["push", "command"] = "push"

@@ -1,4 +1,4 @@
-"""Pictures of environments: configurations and goals through one camera that never moves, or in a browser."""
+"""Pictures of environments: configurations and goals from a fixed camera, or in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INCHES, _DPI = 4.8, 100
 
 
 class Camera:
-    """Sees a task's start, its goal and the box in which the object is to move, the same at every reset.
+    """A fixed camera on a task's start, its goal and its box.
 
     Args:
         task: the task.
@@ -56,11 +56,11 @@ class Camera:
 
 
 class Window:
-    """A browser's page on which episodes are seen as they are played; it opens with the first configuration.
+    """A page in a browser that shows episodes; it opens with the first configuration.
 
     Args:
         task: the task.
-        rate: configurations a second, at most.
+        rate: largest number of configurations per second.
     """
 
     def __init__(self, task: Task, rate: float) -> None:
@@ -88,13 +88,13 @@ class Window:
         self._next = time.monotonic() + self._period
 
     def close(self) -> None:
-        """End the page. Twice does no harm."""
+        """Close the page; may be called twice."""
         if self._viewer is not None:
             self._viewer.close()
         self._viewer = self._goal = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pages do not travel: a copy opens its own."""
+        """Pages are not pickled: a copy opens its own."""
         return {**self.__dict__, "_viewer": None, "_goal": None}
 
 

@@ -1,4 +1,4 @@
-"""Policies as files: layers of tanh on scaled observations, whatever trained them."""
+"""Policies as files: layers of tanh on scaled observations, independent of the training library."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ class Policy:
     """A network from observations to actions.
 
     Attributes:
-        id: of the environment that it was trained in.
+        id: of the environment of its training.
         weights: matrices and biases of its layers, tanh between them.
-        mean, spread: observations are taken relative to these, and clipped to 10.
-        choices: of actions that the last layer gives. With more than one it begins with a number
-            for each, and the action with the largest is taken: between two good pushes, at two
-            sides of a box, there need not be a good one.
-        options: fields of `EnvOptions` that it was trained with, where they are others than those of the id:
-            ``published(policy.id, **policy.options)`` is its environment, and so is ``gymnasium.make`` of the same.
+        mean, spread: observations are standardised by these, and clipped to 10.
+        choices: number of candidate actions of the last layer. With more than one, the layer begins
+            with one score for each, and the action with the largest score is taken: the mean of two
+            good pushes, at two sides of a box, need not be a good one.
+        options: fields of `EnvOptions` in which its training differed from those of the id:
+            ``published(policy.id, **policy.options)`` is its environment, and so is
+            ``gymnasium.make`` with the same arguments.
 
     Raises:
-        TypeError, ValueError: for options that `EnvOptions` does not take, naming the field.
+        TypeError, ValueError: if an option is invalid; the message names it.
     """
 
     id: str
@@ -59,7 +60,7 @@ class Policy:
         object.__setattr__(self, "options", dict(self.options))
 
     def __call__(self, observation: Array) -> Array:
-        """Actions (..., k) in [-1, 1] of observations (..., n).
+        """Actions (..., k) in [-1, 1] for observations (..., n).
 
         Raises:
             TypeError, ValueError: for observations of another size, or with NaN.
@@ -81,11 +82,11 @@ class Policy:
         return np.asarray(np.clip(x, -1.0, 1.0), np.float64)
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> None:
-        """Write the policy as one NPZ file: whole or not at all.
+        """Write the policy as one NPZ file, completely or not at all.
 
         Args:
-            path: of the file.
-            **more: more arrays, kept beside the policy's own.
+            path: path of the file.
+            **more: more arrays to store.
 
         Raises:
             OSError: if the file cannot be written.
@@ -100,10 +101,10 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """What `save` wrote.
+        """Read a file written by `save`.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             ValueError: if the file is not a policy; the message names it.

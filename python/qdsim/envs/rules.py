@@ -1,4 +1,5 @@
-"""A task as a game for many players at once: starts and goals, moves, rewards and ends."""
+"""The rules of a task's environment for many episodes at once: starts and goals, moves, rewards and
+ends."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _LOOKS = 256
 
 @dataclasses.dataclass
 class Players:
-    """Episodes under way; (n, ...) each."""
+    """Present episodes; (n, ...) each."""
 
     q: Array
     v: Array
@@ -70,7 +71,7 @@ class Players:
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """What an action brought, (n,) each."""
+    """Results of an action, (n,) each."""
 
     reward: Array
     terminated: NDArray[np.bool_]
@@ -90,11 +91,11 @@ class Ended:
 
 
 class Rules:
-    """Of a task with these options; changes nothing of its own once it is made.
+    """Rules of a task's environment with given options; immutable.
 
     Attributes:
-        action_size, observation_size: numbers of an action and of an observation, goals included.
-        goal: what goals are in numbers.
+        action_size, observation_size: sizes of an action and of an observation, goals included.
+        goal: goals as numbers.
         observation_space, action_space: Gymnasium's.
     """
 

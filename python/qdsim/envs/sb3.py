@@ -21,17 +21,20 @@ __all__ = ["TaskVecEnv"]
 
 
 class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not looked into
-    """A `TaskVectorEnv` as Stable-Baselines3's VecEnv: all environments in one call of the core, in this process.
+    """A `TaskVectorEnv` as Stable-Baselines3's VecEnv: all environments in one call of the core, in
+    this process.
 
-    What an ended episode ended on is in its ``info["terminal_observation"]``; ``info["is_success"]`` is what
-    Stable-Baselines3 counts successes by. Wrap it in a VecMonitor for returns and lengths of episodes.
+    The last observation of an episode is in its ``info["terminal_observation"]``; Stable-Baselines3
+    counts successes by ``info["is_success"]``. Wrap it in a VecMonitor for returns and lengths of
+    episodes.
 
     Args:
-        task: a task, or an id, whose task and options are meant: "qdsim/PlanarPushing-v0".
-        num_envs: how many environments.
-        options: `EnvOptions`, None for those of the id, or the defaults; with ``observation="goal"``, or an id of such,
-            for HerReplayBuffer.
-        render_mode: as of `TaskVectorEnv`.
+        task: a task, or an id, for example "qdsim/PlanarPushing-v0", whose task and options are
+            used.
+        num_envs: number of environments.
+        options: `EnvOptions`, None for those of the id, or the defaults; for HerReplayBuffer with
+            ``observation="goal"``, or the id of a goal environment.
+        render_mode: as for `TaskVectorEnv`.
 
     Attributes:
         envs: the `TaskVectorEnv`.
@@ -62,7 +65,7 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         )
 
     def reset(self) -> Any:
-        """New episodes everywhere, with seeds and options as they were told before."""
+        """Start new episodes everywhere, with the seeds and options set before."""
         observations, _ = self.envs.reset(seed=self._seeds, options=_together(self._options))
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
@@ -70,11 +73,12 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         return observations
 
     def step_async(self, actions: Any) -> None:
-        """Takes the actions (num_envs, k) that `step_wait` does."""
+        """Store the actions (num_envs, k) for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
-        """Observations, rewards and whether episodes ended (num_envs, ...), and one dictionary of each."""
+        """Observations, rewards and ends of episodes (num_envs, ...), and one dictionary per
+        environment."""
         observations, rewards, terminated, truncated, told = self.envs.step(self._actions)
         over = terminated | truncated
         names = [name for name in told if f"_{name}" in told and not name.startswith("final_")]
@@ -94,17 +98,17 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the vector, which all its environments share, as often as there are indices."""
+        """An attribute of the vector, which all its environments share, once per index."""
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused: environments of one vector have no attributes of their own."""
+        """Raises: environments of one vector have no attributes of their own."""
         raise AttributeError(f"set_attr: environments of one vector share {attr_name!r}")
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """What ``compute_reward``, or another method of the vector, returns, as often as there are indices."""
+        """The result of ``compute_reward``, or another method of the vector, once per index."""
         found = getattr(self.envs, method_name)(*method_args, **method_kwargs)
         return [found] * len(list(self._get_indices(indices)))
 

@@ -1,4 +1,4 @@
-"""What observations get wrong: noise of where the object is, and delays, drawn in each episode."""
+"""Errors of observations: noise of the object's pose, and delays, drawn in each episode."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Sensed", "Sensing"]
 
 @dataclasses.dataclass
 class Sensed:
-    """How episodes are seen; (n, ...) each.
+    """Observation errors of episodes; (n, ...) each.
 
     Attributes:
-        stream: seeds of the noise of their own.
+        stream: seeds of the noise.
         spread: (n, 2) standard deviations, m and rad.
-        delay: actions.
+        delay: in actions.
         earlier: (n, longest delay + 1, columns) observations, the newest first.
     """
 
@@ -39,10 +39,11 @@ class Sensed:
 
 
 class Sensing:
-    """Of a task whose episodes draw "position_noise", "rotation_noise" and "delay" of these.
+    """Observation errors of a task whose episodes draw "position_noise", "rotation_noise" and
+    "delay".
 
     Attributes:
-        numbers: uniform ones that an episode's draw takes; zero: all is seen as it is.
+        numbers: uniform random numbers per episode; zero: observations are exact.
     """
 
     def __init__(self, task: Task, randomize: Mapping[str, Draw]) -> None:

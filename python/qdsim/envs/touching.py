@@ -1,4 +1,4 @@
-"""What a robot feels: sensors of forces in observations."""
+"""Sensors of forces in observations."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["Touching"]
 
 
 class Touching:
-    """Values of sensors while commands are held: those of the next step that is not taken.
+    """Values of sensors while commands are held, computed from a step that is not taken.
 
     Args:
         model: the task's.
-        moves: whose laws make the steps.
+        moves: its laws compute the steps.
         sensors: names of sensors of the model, or sensors.
         threads: of the core.
 
     Attributes:
-        size: numbers of all of them.
+        size: number of values of all sensors.
 
     Raises:
-        ValueError: naming a sensor that the model does not have, or that names what it does not have.
+        ValueError: if the model does not have a sensor, or an element that a sensor refers to.
     """
 
     def __init__(

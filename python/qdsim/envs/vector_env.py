@@ -1,4 +1,4 @@
-"""Many environments on one batch of the core."""
+"""Many environments in one batch of the core."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ __all__ = ["TaskVectorEnv"]
 
 
 class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked into
-    """`num_envs` times a `TaskEnv`, all of them stepped by one call of the core.
+    """`num_envs` copies of a `TaskEnv`, stepped by one call of the core.
 
-    Environment i plays the episodes of a `TaskEnv` that was reset with ``seed + i``, whatever their number.
+    Environment i plays the episodes of a `TaskEnv` that was reset with ``seed + i``, for any number
+    of environments.
 
     Args:
-        task, options: as of `TaskEnv`.
+        task, options: as for `TaskEnv`.
         render_mode: None or "rgb_array".
-        num_envs: how many.
-        autoreset_mode: Gymnasium's three modes. NEXT_STEP, its own default: the step after an end begins a new episode,
-            whatever the action. SAME_STEP: what an ended episode ended on is in ``infos["final_obs"]`` and
-            ``infos["final_info"]``, and nowhere else. DISABLED: ended ones are reset with ``options={"reset_mask":
-            ...}``.
+        num_envs: number of environments.
+        autoreset_mode: Gymnasium's three modes. NEXT_STEP, its default: the step after an end
+            begins a new episode, whatever the action. SAME_STEP: the last observation and info of
+            an episode are in ``infos["final_obs"]`` and ``infos["final_info"]``, and nowhere else.
+            DISABLED: ended ones are reset with ``options={"reset_mask": ...}``.
     """
 
     def __init__(
@@ -80,16 +81,18 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes, in all environments or in some of them; returns observations and infos.
+        """Start new episodes, in all environments or in some of them; returns observations and
+        infos.
 
         Args:
-            seed: an integer for the first environment, one more for each that follows; or a list with one each, where
-                None keeps the random stream there is.
-            options: as of ``TaskEnv.reset``, with shapes (num_envs, nq) or (nq,) for "q" and "goal" and likewise for
-                "v"; "reset_mask" (num_envs,): which environments begin anew.
+            seed: an integer for the first environment, plus one for each following one; or a list
+                with one each, where None continues the random stream.
+            options: as for ``TaskEnv.reset``, with shapes (num_envs, nq) or (nq,) for "q" and
+                "goal" and similarly for "v"; "reset_mask" (num_envs,): which environments are
+                reset.
 
         Raises:
-            TypeError, ValueError: naming the option and what is wrong with it.
+            TypeError, ValueError: if an option is invalid; the message names it.
         """
         placed = self.rules.placed(options, self.num_envs)
         mask = np.ones(self.num_envs, dtype=bool)
@@ -114,8 +117,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             actions: ``(num_envs, actions)``; clipped to [-1, 1].
 
         Raises:
-            ValueError: before the first ``reset``, for another shape, or if environments have ended that are not reset
-                by themselves.
+            ValueError: before the first ``reset``, for another shape, or if ended environments have
+                not been reset with DISABLED autoreset.
         """
         if self._players is None:
             raise ValueError("step: reset the environments before the first step")
@@ -153,7 +156,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         }
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """As of `GoalTaskEnv.compute_reward`.
+        """As `GoalTaskEnv.compute_reward`.
 
         Args:
             achieved_goal: object's poses ``(..., k)`` as observed.
@@ -163,7 +166,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def get_state(self) -> Any:
-        """All episodes under way and what the next ones draw, as `set_state` takes them."""
+        """All present episodes and the state of their random numbers, for `set_state`."""
         return copy.deepcopy((self._seeds, self._episodes, self._ended, self._players))
 
     def set_state(self, state: Any) -> None:
@@ -176,7 +179,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
 
     @property
     def players(self) -> Players:
-        """The episodes under way; changed by `step` and `reset`."""
+        """The present episodes; changed by `step` and `reset`."""
         if self._players is None:
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         return self._players
@@ -193,7 +196,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             self._players.put(rows, fresh)
 
     def render(self) -> Any:
-        """Pictures, one of each."""
+        """Pictures, one per environment."""
         if self.render_mode is None or self._players is None:
             return None
         players = self._players
