@@ -1,7 +1,8 @@
-"""Checks of single arguments and of the fields of option classes, and names that these had before.
+"""Checks of arguments and of the fields of option classes, and former names of these.
 
-Each check returns the value as a built-in type, or raises a TypeError (not that kind of thing) or a ValueError
-(a wrong one) that begins with the argument's name, says what was expected and what came. Booleans are no numbers.
+Each check returns the value as a built-in type, or raises a TypeError (wrong type) or a ValueError
+(wrong value). The message begins with the argument's name, and gives the expected and the actual
+value. Booleans do not count as numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 MOST_INTEGER = 2**31 - 1
-"""The largest integer where nothing else is said: what the core counts with."""
+"""The largest integer by default, which is that of the core."""
 
 LARGEST = 1e100
 """Squares of numbers beyond it may overflow (``QD_OCP_LARGEST`` of the core)."""
@@ -56,13 +57,13 @@ MOST_SEED = 2**64 - 1
 """The largest key of a stream of random numbers."""
 
 MOST_COUNT = 2**24
-"""The largest count of things that are all kept in memory."""
+"""The largest count of items that are all in memory."""
 
 MOST_TOLD = 12
-"""Things that a message lists one by one; it counts the others."""
+"""Items that a message lists individually; further ones are counted."""
 
 MOST_HELD = 2**22
-"""Doubles of derivatives that are held at a time: 32 MB."""
+"""Number of derivative entries in memory at a time: 32 MB."""
 
 _MOST_NUMBERS = 2**33  # in one array: 64 GiB
 
@@ -82,11 +83,12 @@ def number(
 
     Args:
         name: the argument's, for messages.
-        value: what was given.
-        above, least: open and closed lower end, at most one of them; messages show them as given (0, not 0.0).
-        below, most: open and closed upper end, likewise; with a lower one only.
-        infinite: whether infinities count as numbers.
-        or_none: whether messages should offer None; what handles None is the caller (or ``fields``).
+        value: the given value.
+        above, least: open and closed lower end, at most one of them; messages show them as given
+            (0, not 0.0).
+        below, most: open and closed upper end, at most one of them; only with a lower one.
+        infinite: whether infinities are allowed.
+        or_none: whether messages mention None; the caller (or ``fields``) handles None.
     """
     wanted = "a number" + _range(above, least, below, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(
@@ -106,7 +108,7 @@ def number(
 def integer(
     name: str, value: object, *, least: int, most: int | None = None, or_none: bool = False
 ) -> int:
-    """An int or a NumPy integer in a range, by default of 31 bits; numbers such as 2.0 are none."""
+    """An int or a NumPy integer in a range, by default of 31 bits; floats such as 2.0 are errors."""
     wanted = "an integer" + _range(None, least, None, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
@@ -123,14 +125,14 @@ def _digits(value: int) -> str:
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False, also NumPy's; 0 and 1 are none."""
+    """True or False, also NumPy's; 0 and 1 are errors."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
     return bool(value)
 
 
 def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = False) -> _Kind:
-    """An instance of a class; None only for callers that handle it before or say ``or_none``."""
+    """An instance of a class; None only if the caller handles it or sets ``or_none``."""
     if not isinstance(value, kind) and not (or_none and value is None):
         word = kind.__name__
         article = "" if word.endswith("s") else "an " if word[0] in "AEIOU" else "a "
@@ -140,7 +142,7 @@ def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = Fal
 
 
 def path_of(name: str, value: object) -> Path:
-    """The path of a file; integers, which ``open`` takes for descriptors, are none."""
+    """The path of a file; integers, which ``open`` uses as descriptors, are errors."""
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}: expected the path of a file, got {type(value).__name__}")
     text = os.fspath(value)
@@ -150,7 +152,7 @@ def path_of(name: str, value: object) -> Path:
 
 
 def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
-    """A generator, itself or made from a seed (what ``numpy.random.default_rng`` takes)."""
+    """A generator, given or made from a seed (as in ``numpy.random.default_rng``)."""
     if isinstance(rng, (bool, np.bool_)):
         raise TypeError(f"rng: expected a seed or a generator, got {type(rng).__name__}")
     try:
@@ -210,7 +212,7 @@ def numbers(
 
 
 def real_array(name: str, value: object) -> npt.NDArray[Any]:
-    """As an array of integers or floats. Text and booleans are none, nor is what a mask may hide."""
+    """As an array of integers or floats. Text, booleans and masked entries are errors."""
     if isinstance(value, np.ndarray) and hasattr(value, "mask"):
         kind = type(value).__name__
         raise TypeError(
@@ -228,13 +230,13 @@ def real_array(name: str, value: object) -> npt.NDArray[Any]:
 def reals(
     name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Real numbers as doubles; what is an array of doubles is not copied.
+    """Real numbers as doubles; an array of doubles is not copied.
 
     Args:
         name: the argument's, for messages.
-        value: what was given.
-        shape: what it must have, -1 for any length; None: any. It is looked at before anything is copied, so
-            that a view of a terabyte costs nothing.
+        value: the given value.
+        shape: required shape, -1 for any length; None: any. It is checked before anything is
+            copied, so that a view of a terabyte costs nothing.
     """
     found = real_array(name, value)
     if shape is not None and not (
@@ -289,7 +291,7 @@ def fields(
     or_none: bool = False,
     **limits: Any,
 ) -> None:
-    """Check fields of a frozen dataclass, all alike, and put what the check returns in their place.
+    """Check fields of a frozen dataclass, and replace them by the results of the check.
 
     Args:
         owner: the dataclass's instance.
@@ -309,11 +311,11 @@ def fields(
 def former(
     *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None
 ) -> Callable[[type[_Kind]], type[_Kind]]:
-    """A decorator for option classes whose fields had other names, or had fields that are gone.
+    """A decorator for option classes with renamed or removed fields.
 
     Args:
-        renamed: from old names to those of today. The old ones still work, with a DeprecationWarning.
-        removed: from old names to what to do in their place, which the TypeError says that their use raises.
+        renamed: from old names to present ones. Old names still work, with a DeprecationWarning.
+        removed: from old names to advice, which the resulting TypeError contains.
     """
     names, advice = dict(renamed or {}), dict(removed or {})
 
@@ -350,14 +352,14 @@ def _warn_of(old: str, new: str) -> None:
 
 
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of fields that an earlier version wrote: under the names of today, without those that are gone."""
+    """Values of fields written by an earlier version: under present names, without removed fields."""
     tables: tuple[dict[str, str], dict[str, str]] = getattr(kind, "_former", ({}, {}))
     names, advice = tables
     return {names.get(name, name): value for name, value in values.items() if name not in advice}
 
 
 def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module in which some names were others: old=new."""
+    """The ``__getattr__`` of a module with renamed names: old=new."""
 
     def find(name: str) -> Any:
         if name not in renamed:

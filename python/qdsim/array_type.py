@@ -10,7 +10,8 @@ __all__ = ["ROUNDING", "SAME", "Array"]
 Array = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9
-"""Relative; differences below it are what rounding leaves in numbers computed from others of about 1."""
+"""Relative size of rounding errors in numbers computed from others of about 1."""
 
 SAME = 1e-6
-"""Relative, m or rad; given numbers that differ by less are the same, and no less is left by a step's certificate."""
+"""Numbers that differ by less than this (relative, m or rad) count as equal; a step's certificate
+leaves errors of this size."""

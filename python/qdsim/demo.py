@@ -15,10 +15,10 @@ __all__ = ["run"]
 
 
 def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool = True) -> bool:
-    """Plan, replay, judge, draw.
+    """Plan, replay, check, draw.
 
     Args:
-        output: folder for the plan, pictures and movie; made if it is not there.
+        output: folder for the plan, pictures and movie; created if missing.
         seed: of the planner.
         system: one of ``qdsim.systems.TASK_NAMES``; its first task is planned.
         movie: whether to write the movie, which takes longest.

@@ -135,9 +135,9 @@ class DynamicLinearization:
     step: DynamicStep
     """The step itself."""
     of_q: Mapping[str, Array]
-    """From the names in wrt to dq_next by them, (nv, *shape of the argument), read-only."""
+    """From the names in wrt to derivatives of q_next, (nv, *shape of the argument), read-only."""
     of_v: Mapping[str, Array]
-    """The same of v_next."""
+    """From the names in wrt to derivatives of v_next, (nv, *shape of the argument), read-only."""
 
     @property
     def A(self) -> Array:

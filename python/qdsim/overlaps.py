@@ -1,4 +1,4 @@
-"""Bodies that overlap at the default configuration: contacts that a model is better without."""
+"""Bodies that overlap at the default configuration, whose contacts are excluded."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CLOSE = 2e-3
 def without_overlaps(model: Model, links_only: bool) -> Model:
     """The model with excludes for bodies that overlap at its default configuration, and a warning.
 
-    ``links_only``: only for bodies of one mechanism, and only where they overlap by more than they could part, or
-    where a motor turns one on the other, which all but touches it.
+    ``links_only``: only for bodies of one mechanism, and only if they overlap deeply, or if an
+    actuator rotates one on the other at a very small distance.
     """
     contacts = model.collide(model.clamp_to_limits(model.default_q), _CLOSE if links_only else 0.0)
     deep = contacts["dist"] < -SAME

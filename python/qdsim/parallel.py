@@ -27,10 +27,10 @@ from qdsim.whole_files import replacing
 __all__ = ["ExecutorLike", "RayExecutor", "Result", "SlurmExecutor", "WorkError", "run", "seed_of"]
 
 Result = Mapping[str, NDArray[Any]]
-"""What an item returns: arrays of numbers or text by name."""
+"""The result of an item: arrays of numbers or text by name."""
 ExecutorLike = futures.Executor | Callable[[], futures.Executor] | None
-"""An executor; or a function without arguments that makes one, again whenever its workers have died; or None: this
-thread."""
+"""An executor; or a function without arguments that makes one, called again if workers have died;
+or None: this thread."""
 
 
 class WorkError(RuntimeError):

@@ -42,27 +42,29 @@ class Parameters:
     joint_stiffness: Array
     """(joints) springs, N/m or Nm/rad."""
     joint_springref: Array
-    """(joints) where the springs rest, m or rad."""
+    """(joints) rest positions of the springs, m or rad."""
     joint_damping: Array
-    """(joints) Ns/m or Nms/rad; counts with ``Options.damping``, as ``actuator_damping`` does."""
+    """(joints) Ns/m or Nms/rad; used with ``Options.damping``, as is ``actuator_damping``."""
     joint_armature: Array
-    """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
+    """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order
+    step."""
     joint_friction: Array
-    """(joints) N or Nm of dry friction along each DOF of the joint."""
+    """(joints) dry friction of each DOF of the joint, N or Nm."""
     actuator_stiffness: Array
-    """(nu) N/m or Nm/rad, joint units; zero of those without a spring, and always so."""
+    """(nu) N/m or Nm/rad, joint units; always zero for actuators without a spring."""
     actuator_gain: Array
-    """(nu) N or Nm per unit of u, beside the spring."""
+    """(nu) N or Nm per unit of u, besides the spring."""
     actuator_bias: Array
     """(nu) N or Nm."""
     actuator_damping: Array
     """(nu) Ns/m or Nms/rad."""
     actuator_force_range: Array
-    """(nu, 2) N or Nm on the joint, infinite where unlimited; counts with ``Options.force_limits``."""
+    """(nu, 2) N or Nm on the joint, infinite for no limit; used with ``Options.force_limits``."""
     geom_size: Array
-    """(geoms, 3) m; see ``Geom``. Fixed where a geometry has a pressure field or its surface meets one."""
+    """(geoms, 3) m; see ``Geom``. Fixed for geometries with a pressure field, and for those whose
+    surface touches one."""
     geom_modulus: Array
-    """(geoms) Pa of soft geometries, zero of others, and always so."""
+    """(geoms) Pa; always zero for rigid geometries."""
     pair_friction: Array
     """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
     pair_compliance: Array

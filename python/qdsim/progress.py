@@ -1,4 +1,4 @@
-"""A progress bar: that of tqdm where it is installed, else a line that a terminal overwrites."""
+"""A progress bar: that of tqdm if installed, else a line that is overwritten in the terminal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _PAUSE = 0.2
 
 @contextlib.contextmanager
 def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
-    """Yields a function that shows how far something has come; without tqdm it does so in terminals alone. A
+    """Yield a function that reports progress; without tqdm it prints only in terminals. A
     KeyboardInterrupt says how far it came.
+
 
     Args:
         show: whether to show anything.
-        total: how much there is to do; None where that is not known.
-        title: stands before the bar.
-        unit: of what is counted.
+        total: amount of work; None if unknown.
+        title: text before the bar.
+        unit: unit of the count.
     """
     last = (0, "")
 

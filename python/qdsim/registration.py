@@ -1,8 +1,10 @@
-"""Ids of the published tasks, known to Gymnasium once it and this package are imported, in either order.
+"""Registers the ids of the published tasks once both Gymnasium and this package are imported, in
+either order.
 
-Gymnasium is an extra and takes as long to import as this package: it is not imported here. Where it comes later, what
-imports it is told to register the ids then. Its own plugins, entry points of packages, ended with its version 1.0;
-``gymnasium.make("qdsim:qdsim/PlanarHand-v0")`` imports this package by itself.
+Gymnasium is an extra and takes as long to import as this package, so it is not imported here. If it
+is imported later, its import hook registers the ids then. (Gymnasium's own plugins, by entry
+points, were removed in version 1.0.) ``gymnasium.make("qdsim:qdsim/PlanarHand-v0")`` imports this
+package by itself.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ IDS: dict[str, tuple[str, str, Literal["push", "command"], Literal["random", "ta
 GOAL_IDS: dict[str, str] = {
     name.replace("-v", "Goal-v"): name for name, told in IDS.items() if told[3] == "random"
 }
-"""From ids with goals in their observations, for hindsight experience replay, to the same without."""
+"""From ids of goal environments, for hindsight experience replay, to ids without goals."""
 
 
 def register() -> None:

@@ -1,4 +1,4 @@
-"""How results show themselves: through the viewer, which is above everything and loaded when it is asked for."""
+"""Lets results show themselves by the viewer, which is imported only then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["shown", "window"]
 
 
 def shown(thing: Any, model: Any, **how: Any) -> Any:
-    """What :func:`qdsim.viewer.show` does with a thing.
+    """Call :func:`qdsim.viewer.show`.
 
     Raises:
         ImportError: without the extra ``viewer``.

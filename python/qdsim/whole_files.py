@@ -1,4 +1,5 @@
-"""Files that are whole or not there: written beside their place, synced, then moved to it; and files that end."""
+"""Files that are written completely or not at all (temporary file, sync, rename), and reading of
+regular files only."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def opened(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A file, open for reading; pipes and devices, which may never end, are refused.
+    """Open a file for reading; pipes and devices, which may never end, are errors.
 
     Raises:
-        OSError: as ``open`` does; also for what is no regular file.
+        OSError: as ``open``; also if it is not a regular file.
     """
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -34,17 +35,17 @@ def opened(path: str | os.PathLike[str]) -> IO[bytes]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, named: bool = False) -> Iterator[IO[bytes]]:
-    """A new file, open for writing, that takes the place of ``path`` when the block ends well.
+    """Open a new file for writing that replaces ``path`` when the block ends without an error.
 
-    What was at ``path`` stays as it was until then, and for good if the block raises (a full disk,
-    an interrupt, a kill). The new file has no name until it is whole, where the system can do that,
-    so that a process that is killed leaves nothing behind; else, or with ``named``, it lies in the
-    same folder under a random name, with the suffix of ``path`` (``file.name`` says where). It is
-    never one that was there before, a link included. It has the mode of the file that it replaces, else what the umask leaves. Where ``path`` is a link,
-    the file that it points to is replaced. A device or a pipe is written to directly.
+    An existing file at ``path`` stays until then, and permanently if the block raises (a full disk,
+    an interrupt, a kill). If the system supports it, the new file has no name until it is complete,
+    so a killed process leaves nothing behind; otherwise, or with ``named``, it is in the same
+    folder under a random name with the suffix of ``path`` (``file.name``). It is never an existing
+    file or link. It has the mode of the file that it replaces, else that of the umask. If ``path``
+    is a link, its target is replaced. A device or a pipe is written to directly.
 
     Raises:
-        OSError: as ``open`` for writing does, with ``path`` as its file where the disk is full.
+        OSError: as ``open`` for writing; if the disk is full, with ``path`` as its file.
     """
     try:
         with _replaced(path, named) as file:

@@ -44,9 +44,10 @@ class BatchDynamicSteps(BatchSteps):
     v_next: Array
     """(..., nv) velocities after the step."""
     h: float = field(kw_only=True)
-    """s, length of the steps."""
+    """Time step, s."""
     bristles: Array | None = field(default=None, kw_only=True)
-    """(..., soft_pair_count, 6) their stretch after the step, as in ``DynamicStep``; None unless patch_law="bristle"."""
+    """(..., soft_pair_count, 6) stretches after the step, as in ``DynamicStep``; None unless
+    patch_law="bristle"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,9 +55,9 @@ class DynamicRollouts(Rollouts):
     """Results of ``rollout_dynamic``. A rollout ends at its first failed step and then repeats its last state."""
 
     v: Array
-    """(..., T + 1, nv) velocities, the first one included."""
+    """(..., T + 1, nv) velocities, the initial one included."""
     bristles: Array | None = field(default=None, kw_only=True)
-    """(..., T + 1, soft_pair_count, 6) the stretch of bristles, the first one included; None unless
+    """(..., T + 1, soft_pair_count, 6) stretches, the initial one included; None unless
     patch_law="bristle"."""
 
 
@@ -66,10 +67,10 @@ class DynamicRolloutPullbacks(DynamicRollouts):
 
     gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] +
-    v_cotangent[t] . v[t]: "q" and "v" (..., nv) by where the rollout begins, the others as in
+    v_cotangent[t] . v[t]: "q" and "v" (..., nv) with respect to the initial state, the others as in
     ``RolloutPullbacks``."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) whether that of every step is exact; False where the sample failed."""
+    """(...) whether the derivatives of all steps are exact; False for failed samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,9 +78,9 @@ class DynamicRolloutPushforwards(DynamicRollouts):
     """Results of ``rollout_dynamic_jvp``: those of ``rollout_dynamic``, and the tangents."""
 
     tangent: Array
-    """(..., T + 1, nv) the change of every configuration, NaN where a sample failed."""
+    """(..., T + 1, nv) the change of every configuration, NaN for failed samples."""
     v_tangent: Array
-    """(..., T + 1, nv) the change of every velocity, likewise."""
+    """(..., T + 1, nv) the change of every velocity, NaN for failed samples."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) as in ``DynamicRolloutPullbacks``."""
 

@@ -38,15 +38,15 @@ class Feedback:
     q_nominal: npt.ArrayLike
     """(T, nq) configurations, the same for all samples."""
     v_nominal: npt.ArrayLike | None = None
-    """(T, nv) velocities, likewise; with v_gain or not at all."""
+    """(T, nv) velocities, the same for all samples; required with v_gain."""
     q_gain: npt.ArrayLike
     """(..., T, nu, nv)"""
     v_gain: npt.ArrayLike | None = None
     """(..., T, nu, nv); None: zero."""
     lower: npt.ArrayLike | None = None
-    """(nu) least commands; None: none."""
+    """(nu) lower bounds of commands; None: none."""
     upper: npt.ArrayLike | None = None
-    """(nu) largest commands; None: none."""
+    """(nu) upper bounds of commands; None: none."""
 
     def arrays(self, model: _core.Model) -> dict[str, Array]:
         """All arrays that are given, checked.

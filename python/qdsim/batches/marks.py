@@ -16,7 +16,7 @@ from qdsim.batches.inputs import check_quaternions, sample_name
 __all__ = ["BatchMarks", "Errors", "argument_shape", "settle"]
 
 Errors = Literal["raise", "mark"]
-"""What happens to samples that were not solved."""
+"""What happens to samples that failed."""
 
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
@@ -28,7 +28,7 @@ class BatchMarks:
     """Status of every sample of a batch, a part of all results of batches."""
 
     status: npt.NDArray[np.int32]
-    """(...) codes; 0 where the sample was solved, else an index of ``STATUS_NAMES``."""
+    """(...) codes; 0 for solved samples, else an index of ``STATUS_NAMES``."""
 
     @property
     def ok(self) -> npt.NDArray[np.bool_]:

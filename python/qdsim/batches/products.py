@@ -49,10 +49,11 @@ class BatchPullbacks(BatchMarks):
     q_next: Array
     """(..., nq) configurations after the step."""
     gradients: Mapping[str, Array]
-    """From the names in wrt to the gradients of cotangent . q_next, (..., *shape of the argument), NaN where a
-    sample failed. They are those of each sample: where an argument was broadcast they are not summed."""
+    """From the names in wrt to the gradients of cotangent . q_next, (..., *shape of the
+    argument), NaN for failed samples. Gradients are per sample: those of broadcast arguments are
+    not summed."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) False where the path's derivative stands in for the exact one, or the sample failed."""
+    """(...) False if the derivative is that of the central path, or the sample failed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,7 +63,8 @@ class BatchPushforwards(BatchMarks):
     q_next: Array
     """(..., nq) configurations after the step."""
     tangent: Array
-    """(..., nv), or (..., nq) in ambient coordinates: the change of q_next, NaN where a sample failed."""
+    """(..., nv), or (..., nq) in ambient coordinates: the change of q_next, NaN for failed
+    samples."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) as in ``BatchPullbacks``."""
 
@@ -73,11 +75,11 @@ class RolloutPullbacks(Rollouts):
 
     gradients: Mapping[str, Array]
     """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv),
-    or (..., nq) in ambient coordinates, by where the rollout begins; "u", "tau", "wrench" and
-    "mocap" (..., T, *shape) by what every step is given; parameters (..., *shape), of all steps
-    together. NaN where a sample failed."""
+    or (..., nq) in ambient coordinates, with respect to the initial configuration; "u", "tau",
+    "wrench" and "mocap" (..., T, *shape), with respect to the inputs of every step; parameters
+    (..., *shape), of all steps together. NaN for failed samples."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) whether that of every step is exact; False where the sample failed."""
+    """(...) whether the derivatives of all steps are exact; False for failed samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -85,8 +87,8 @@ class RolloutPushforwards(Rollouts):
     """Results of ``rollout_jvp``: those of ``rollout``, and the tangents."""
 
     tangent: Array
-    """(..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates: the change of every configuration, NaN where a
-    sample failed."""
+    """(..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates: the change of every
+    configuration, NaN for failed samples."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) as in ``RolloutPullbacks``."""
 

@@ -39,11 +39,11 @@ class Rollouts(BatchMarks):
     """Results of ``rollout``. A rollout ends at its first failed step and then repeats its last state."""
 
     q: Array
-    """(..., T + 1, nq) configurations, the first one included."""
+    """(..., T + 1, nq) configurations, the initial one included."""
     steps_done: npt.NDArray[np.int64]
-    """(...) steps before the first one that failed; T where none did."""
+    """(...) number of steps before the first failed one; T if none failed."""
     commands: Array | None = field(default=None, kw_only=True)
-    """(..., T, nu) what the feedback made of u, NaN from a failed step on; None: there was none."""
+    """(..., T, nu) commands with feedback, NaN after a failed step; None without feedback."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._tally()}, steps={self.q.shape[-2] - 1})"

@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 WarmStep = _core.Step | _core.DynamicStep | _core.Linearization
-"""A step that others may start from."""
+"""A step from which others may start."""
 
 WarmStart = Union[WarmStep, "BatchSteps"]
-"""What steps of a batch may start from."""
+"""Starts of the steps of a batch."""
 
 # What the core calls the derivatives: A and B are those by the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
@@ -72,14 +72,15 @@ class BatchSteps(BatchMarks):
     tendon_force: Array
     """(..., tendon_count) forces along the tendons, as in ``Step``."""
     softened: npt.NDArray[np.int32]
-    """(...) what gave way since the start contradicts itself, as ``SolverInfo.softened``."""
+    """(...) number of violated rows, as ``SolverInfo.softened``."""
     actuator_state: Array
-    """(..., 2, nu) what ``actuator_force`` and ``actuator_limited`` are made of."""
+    """(..., 2, nu) data of ``actuator_force`` and ``actuator_limited``."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
-    contact_start[i + 1]; None if contacts were not asked for."""
+    contact_start[i + 1]; None without contacts."""
     contacts: npt.NDArray[np.void] | None
-    """Contacts of all samples in a row, with the fields of ``Step.contacts``; None if not asked for."""
+    """Contacts of all samples in a row, with the fields of ``Step.contacts``; None with
+    contacts=False."""
 
     @property
     def actuator_force(self) -> Array:
@@ -114,13 +115,15 @@ class BatchLinearizations(BatchSteps):
     """Results of ``linearize_batch``: those of ``step_batch``, and the derivatives."""
 
     A: Array | None
-    """(..., nv, nv) dq_next/dq in tangent coordinates, NaN where a sample failed; None if not in wrt."""
+    """(..., nv, nv) dq_next/dq in tangent coordinates, NaN for failed samples; None if not in
+    wrt."""
     B: Array | None
-    """(..., nv, nu) dq_next/du in tangent coordinates, NaN where a sample failed; None if not in wrt."""
+    """(..., nv, nu) dq_next/du in tangent coordinates, NaN for failed samples; None if not in
+    wrt."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) False where the path's derivative stands in for the exact one, or the sample failed."""
+    """(...) False if the derivative is that of the central path, or the sample failed."""
     derivatives: Mapping[str, Array]
-    """From the names in wrt to dq_next by them, (..., nv, *shape of the argument), as in
+    """From the names in wrt to derivatives of q_next, (..., nv, *shape of the argument), as in
     ``Linearization.derivatives``; "q" is A and "u" is B."""
 
 

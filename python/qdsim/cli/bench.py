@@ -1,6 +1,7 @@
-"""Time steps and derivatives beside MuJoCo's step of the same scene, by turns in one run: medians of one thread. A
-quasi-dynamic step lasts h (0.1 s), one of MuJoCo as long as the file says (2 ms): the last table counts both, in steps
-and in simulated seconds a second. Ctrl-C ends it with what was measured."""
+"""Time steps and derivatives, and MuJoCo's step of the same scene, alternately in one run: medians
+of one thread. A quasi-dynamic step lasts h (0.1 s), a step of MuJoCo the time step of the file (2
+ms): the last table gives both in steps and in simulated seconds per second. Ctrl-C ends it with the
+results so far."""
 
 from __future__ import annotations
 
@@ -45,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|SYSTEM",
         nargs="*",
         default=["planar_hand", "allegro_sphere"],
-        help="what to time; without any, the planar hand and the Allegro hand",
+        help="models to time; default: the planar hand and the Allegro hand",
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each of them")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time spent on each")
     add_loading(parser)
     add_json(parser)
 

@@ -1,6 +1,6 @@
-"""Load a robot file (MJCF or URDF), say what it holds, what is left out and whether plans can be made with it, and
-take one step from its first key frame, or from its default configuration. Exit status 1 if it is refused or the step
-fails."""
+"""Load a robot file (MJCF or URDF), describe its content, list ignored elements, say whether plans
+can be made with it, and take one step from its first key frame, or from its default configuration.
+The exit status is 1 if loading or the step fails."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_loading(parser)
     parser.add_argument("--picture", metavar="PNG", help="draw that configuration")
     parser.add_argument(
-        "--collision", action="store_true", help="draw what can touch, not what is there to be seen"
+        "--collision", action="store_true", help="draw collision geometry, not visual geometry"
     )
     add_json(parser)
 

@@ -18,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--system", default="planar_hand", help="a published system ('qdsim systems' lists them)"
     )
-    parser.add_argument("--no-movie", action="store_true", help="leave out the movie")
+    parser.add_argument("--no-movie", action="store_true", help="do not write the movie")
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Run it; the demonstration talks for itself."""
+    """Run the demonstration, which prints its own output."""
     from qdsim import demo, systems
 
     check_seed(arguments.seed)

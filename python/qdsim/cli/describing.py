@@ -1,4 +1,5 @@
-"""What a robot file holds, in words: joints with units, actuators with limits, objects, what is ignored."""
+"""The content of a robot file as text: joints with units, actuators with limits, objects, ignored
+elements."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _UNITS = {"hinge": "rad", "slide": "m"}
 
 
 def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
-    """Of each joint: name, type, range with its unit, and what drives it."""
+    """For each joint: name, type, range with its unit, and its actuators."""
     drives: dict[str, list[str]] = {}
     for i, actuator in enumerate(model.description.actuators):
         if actuator.joint is not None:
@@ -43,7 +44,8 @@ def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
 
 
 def degrees_meant(model: Model) -> str | None:
-    """A guess where ranges of hinges or of their commands look as if degrees and radians were mixed up, or None."""
+    """A message if ranges of hinges or of their commands suggest that degrees and radians are mixed
+    up, or None."""
     return _joints_in_other_units(model) or _commands_in_degrees(model)
 
 
@@ -93,7 +95,7 @@ def _commands_in_degrees(model: Model) -> str | None:
 
 
 def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
-    """Of each object that nothing drives: name, joints, mass (kg) and size (m, along its own axes)."""
+    """For each unactuated object: name, joints, mass (kg) and size (m, along its own axes)."""
     from qdsim.planning.task.objects import objects_of
 
     names = objects_of(model)
@@ -128,7 +130,8 @@ def contact_rows(model: Model, q: Array, margin: float) -> list[dict[str, Any]]:
 
 
 def grouped(texts: Sequence[str]) -> list[str]:
-    """The same with one line a kind: ``joint 'a': armature 0.1`` and ``joint 'b': armature 0.2`` are one."""
+    """The same with one line per kind: ``joint 'a': armature 0.1`` and ``joint 'b': armature 0.2``
+    are one."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for text in texts:
         kinds.setdefault(_kind(text), []).append(text)

@@ -1,4 +1,4 @@
-"""Where an object shall go, as the command line says it."""
+"""The goal of an object on the command line."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _UPRIGHT, _FREE, _TO = "upright", "free", ".."
 def goal_of(
     model: Model, space: ObjectSpace, start: Array, text: str
 ) -> tuple[Array, GoalRegion | None]:
-    """``(nq,)`` the start with the object at its goal, and which other poses count, if any do.
+    """The start ``(nq,)`` with the object at its goal, and the region of other poses that count, if
+    any.
 
     Args:
         model, space: the model and the object's coordinates.
         start: ``(nq,)``.
-        text: numbers as :func:`goal_words` says them, separated by blanks or commas; angles in radians, or as in
-            ``90deg``; ``-`` keeps the start's, ``free`` leaves a number open, ``0.1..0.2`` asks for anything between.
-            Turns that leave a round object as it is count where a number asks for its orientation.
+        text: numbers as in :func:`goal_words`, separated by blanks or commas; angles in radians, or
+            as in ``90deg``; ``-`` keeps the value of the start, ``free`` accepts any value,
+            ``0.1..0.2`` accepts an interval. If an orientation is given, rotations about axes of
+            rotational symmetry are free.
 
     Raises:
         UnusableError: for anything else.
@@ -112,7 +114,7 @@ def _upright(model: Model, quat: Array) -> Array:
 
 
 def goal_words(model: Model, space: ObjectSpace) -> str:
-    """What ``--goal`` takes for an object."""
+    """The form of ``--goal`` for an object."""
     if _is_free(model, space):
         return (
             "'x y z', 'x y z yaw', 'x y z qw qx qy qz', 'x y z free', 'x y z upright' or 'upright'"

@@ -1,4 +1,5 @@
-"""Versions of qdsim and of what it uses, cores, and which optional packages are there."""
+"""Show versions of qdsim and of its dependencies, the number of cores, and installed optional
+packages."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """What bug reports need."""
+    """Print everything that a bug report needs."""
     import qdsim
 
     folder = Path(qdsim.__file__).parent

@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: those of the command line; None: of this process.
 
     Returns:
-        The exit status: 0 good; 1 the command ran and found fault; 2 it could not run with these arguments.
+        The exit status: 0 success; 1 the command ran and found a fault; 2 it could not run with
+        these arguments.
     """
     parsed = _parser().parse_args(arguments)
     if parsed.command is None:

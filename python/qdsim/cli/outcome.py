@@ -1,4 +1,4 @@
-"""What a command has to say, and how it ends."""
+"""The result of a command: its output and its exit status."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Outcome", "UnusableError", "table"]
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The end of a command.
+    """The result of a command.
 
     Attributes:
-        report: what ``--json`` prints: text, numbers, lists and mappings.
-        lines: the same for people.
-        good: False: it ran, and what it looked at is not as it should be (exit status 1).
-        interrupted: Ctrl-C ended it (exit status 130); this is what it has.
+        report: output of ``--json``: text, numbers, lists and mappings.
+        lines: output as text.
+        good: False if the command ran and found a fault (exit status 1).
+        interrupted: whether Ctrl-C ended it (exit status 130); the result is partial.
     """
 
     report: Mapping[str, Any]
@@ -31,7 +31,7 @@ class UnusableError(Exception):
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns below each other."""
+    """Lines with aligned columns."""
     if not rows:
         return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -1,4 +1,4 @@
-"""Tasks of people's own robot files: what the command line says, and what it leaves to the model."""
+"""Tasks for users' robot files, from the command line and defaults of the model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STEP = 1.5
 
 
 def own_task(arguments: argparse.Namespace) -> Task:
-    """The task that the arguments of ``qdsim plan`` describe, of a robot file.
+    """The task described by the arguments of ``qdsim plan`` for a robot file.
 
     Raises:
-        UnusableError: if something is missing, or the task cannot be.
+        UnusableError: if an argument is missing, or the task is impossible.
     """
     from qdsim.model import DEFAULT_MARGIN
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
@@ -76,7 +76,8 @@ def own_task(arguments: argparse.Namespace) -> Task:
 
 
 def obstacle(model: Model, start: Array) -> str | None:
-    """Why no plan can be made of a model from a configuration ``(nq,)``; None if nothing is known against it."""
+    """Why no plan can be made with a model from a configuration ``(nq,)``; None if no reason is
+    known."""
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.objects import objects_of
     from qdsim.planning.task.robot import TOUCHING
@@ -110,7 +111,8 @@ def obstacle(model: Model, start: Array) -> str | None:
 
 
 def unsupported(model: Model, start: Array, name: str) -> str | None:
-    """Why an object does not come to rest while the robot holds still; None if it does, or if steps fail."""
+    """Why an object does not come to rest while the robot holds still; None if it does, or if steps
+    fail."""
     from qdsim._core import SolverError
     from qdsim.planning import ObjectSpace
     from qdsim.planning.grasps.resting import FALLS, STILL_POSITION
@@ -134,7 +136,7 @@ def unsupported(model: Model, start: Array, name: str) -> str | None:
 
 
 def object_name(model: Model, given: str | None) -> str:
-    """The object that is meant: the one named, else the only one there is."""
+    """The name of the object: that of the argument, else of the only object."""
     from qdsim.planning.task.objects import objects_of
 
     found = objects_of(model)

@@ -1,6 +1,7 @@
-"""Plan how a robot moves an object: of a published system, or of your own robot file. Writes the plan, executes it in
-MuJoCo, films it. Ctrl-C ends the search with the plan that comes nearest to the goal, and an execution with the plan.
-Exit status 1 if the goal is not reached or the plan is not good, 130 after Ctrl-C."""
+"""Plan how a robot moves an object, for a published system or your own robot file. Write the plan,
+execute it in MuJoCo, and make a movie. Ctrl-C ends the search with the plan that comes nearest to
+the goal, and an execution with the plan. The exit status is 1 if the goal is not reached or the
+plan is not good, 130 after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -47,10 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "task",
         metavar="FILE|SYSTEM[/TASK]",
-        help="a robot file with an object in it, or a published system and one of its tasks (else its first)",
+        help="a robot file with an object, or a published system and one of its tasks (default: the first)",
     )
     goal = parser.add_argument_group("the task")
-    goal.add_argument("--object", metavar="BODY", help="what to move; one object need not be named")
+    goal.add_argument(
+        "--object", metavar="BODY", help="the object to move; needed only if there are several"
+    )
     goal.add_argument(
         "--goal",
         metavar="POSE",
@@ -59,29 +62,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "asks for the place alone, 'upright' for its z axis up, 'x y z upright' for that at a place; turns of a round "
         "object about its axis count only where numbers ask for them",
     )
-    goal.add_argument("--start", metavar="KEY", help="key frame to begin at; without it the first")
-    goal.add_argument("--position-tolerance", type=float, metavar="M", help="0.02 in own files")
-    goal.add_argument("--rotation-tolerance", type=float, metavar="RAD", help="0.05 in own files")
-    goal.add_argument("--h", type=float, metavar="S", help="step of own files; 0.1")
+    goal.add_argument("--start", metavar="KEY", help="key frame of the start; default: the first")
     goal.add_argument(
-        "--margin", type=float, metavar="M", help="contacts of own files up to this distance"
+        "--position-tolerance", type=float, metavar="M", help="default for robot files: 0.02"
+    )
+    goal.add_argument(
+        "--rotation-tolerance", type=float, metavar="RAD", help="default for robot files: 0.05"
+    )
+    goal.add_argument(
+        "--h", type=float, metavar="S", help="time step, s; default for robot files: 0.1"
+    )
+    goal.add_argument(
+        "--margin", type=float, metavar="M", help="largest distance of contacts, for robot files"
     )
     goal.add_argument(
         "--sampler",
         choices=("surface", "none"),
-        help="new grasps of own files: anywhere on the object's surface, or never; surface",
+        help="new grasps, for robot files: anywhere on the object's surface (default), or none",
     )
     search = parser.add_argument_group("the search")
     search.add_argument("--seed", type=int, default=0, help="seed of the planner")
-    search.add_argument("--max-nodes", type=int, metavar="N", help="nodes at most")
+    search.add_argument(
+        "--max-nodes", type=int, metavar="N", help="largest number of nodes of the search"
+    )
     search.add_argument(
         "--step", type=float, metavar="U", help="longest change of the command on one edge"
     )
     search.add_argument(
-        "--keep", metavar="FILE", help="keep the search here, and go on with it if it is there"
+        "--keep",
+        metavar="FILE",
+        help="save the search in this file, and continue it if the file exists",
     )
     search.add_argument(
-        "--motions", action="store_true", help="join the grasps by motions free of collisions"
+        "--motions", action="store_true", help="add collision-free motions between grasps"
     )
     end = parser.add_argument_group("the plan")
     end.add_argument("-o", "--output", "--out", metavar="PLAN", help="file to write, .npz")
@@ -94,15 +107,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="auto",
         choices=_LOOPS,
         metavar="LOOP",
-        help="plan at the pace of an execution, and execute it in MuJoCo: open, stabilizer, mpc, replan, renew, grip "
-        "or gait; without LOOP what suits the task, and why",
+        help="plan at the speed of an execution, and execute the plan in MuJoCo: open, stabilizer, mpc, replan, renew, grip "
+        "or gait; without LOOP, a controller is chosen for the task",
     )
     add_loading(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Plan, judge, write, execute, film; what warned on the way is told at the end, once a kind."""
+    """Plan, check, write, execute, draw; warnings are printed at the end, once per kind."""
     _check(arguments)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("default")

@@ -26,12 +26,12 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim render``."""
-    parser.add_argument("source", metavar="PLAN|FILE|SYSTEM", help="what to draw")
+    parser.add_argument("source", metavar="PLAN|FILE|SYSTEM", help="object to draw")
     parser.add_argument(
         "-o", "--output", required=True, metavar="PICTURE", help=".png, .gif or .mp4"
     )
     parser.add_argument(
-        "--collision", action="store_true", help="draw what can touch, not what is there to be seen"
+        "--collision", action="store_true", help="draw collision geometry, not visual geometry"
     )
     add_model(parser)
     add_loading(parser)

@@ -1,5 +1,5 @@
-"""Take a plan's steps again and judge it: the same bits, the goal, bounds, the changes of grasp. Exit status 1 if the
-plan is not good."""
+"""Recompute the steps of a plan and check its reproducibility, goal, bounds and regrasps. The exit
+status is 1 if the plan is not good."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["add_arguments", "add_model", "judged", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim replay``."""
-    parser.add_argument("plan", metavar="PLAN", help="a plan's file")
+    parser.add_argument("plan", metavar="PLAN", help="file of a plan")
     add_model(parser)
     add_loading(parser)
     add_json(parser)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Where a plan's model comes from."""
+    """Arguments for the model of a plan."""
     parser.add_argument(
         "--model",
         metavar="FILE|SYSTEM",
-        help="robot file or system that the plan belongs to; without it the system that has its task",
+        help="robot file or system of the plan; default: the published system of its task",
     )
 
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def judged(plan: Plan, model: Model) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What a plan's check says: a report and rows for people."""
+    """The result of a plan's check: a report and rows of text."""
     verdict = plan.check(model)
     report = {
         "task": plan.task,

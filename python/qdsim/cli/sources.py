@@ -1,4 +1,5 @@
-"""What a name on the command line stands for: a published system or a file, told apart by its content."""
+"""The meaning of a name on the command line: a published system or a file, distinguished by its
+content."""
 
 from __future__ import annotations
 
@@ -46,51 +47,51 @@ _LOADING = ("--stiffness", "--leave-out", "--package-dir")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The switch of commands that report."""
+    """The switch ``--json``."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def add_loading(parser: argparse.ArgumentParser) -> None:
-    """How a robot file is read."""
+    """Arguments of reading a robot file."""
     parser.add_argument(
         "--stiffness",
         type=float,
-        help="stiffness of the joints' springs, N/m or Nm/rad; a URDF has none, so steps need it",
+        help="stiffness of the joints' springs, N/m or Nm/rad; required for a URDF, which has none",
     )
     parser.add_argument(
         "--leave-out",
         action="append",
         default=[],
         metavar="KIND",
-        help="load without what is not supported, e.g. tendons; may be given several times",
+        help="kind of unsupported elements to leave out, e.g. tendons; may be given several times",
     )
     parser.add_argument(
         "--package-dir",
         action="append",
         default=[],
         metavar="FOLDER",
-        help="where package:// names of a URDF are looked for",
+        help="folder of the packages of package:// names in a URDF",
     )
 
 
 def check_seed(seed: int) -> None:
-    """UnusableError for one that generators refuse."""
+    """Raise UnusableError for an invalid seed."""
     if seed < 0:
         raise UnusableError(f"--seed: must not be negative, got {seed}")
 
 
 def refuse(arguments: argparse.Namespace, flags: Sequence[str], reason: str) -> None:
-    """UnusableError if one of these flags is given."""
+    """Raise UnusableError if one of these flags is given."""
     for flag in flags:
         if getattr(arguments, flag.lstrip("-").replace("-", "_")) not in (None, False, []):
             raise UnusableError(f"{flag}: {reason}")
 
 
 def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -> dict[str, Any]:
-    """Arguments of ``qdsim.load`` that the command line says.
+    """Arguments of ``qdsim.load`` from the command line.
 
-    ``sources``: what is loaded with them; flags that none of them can obey are refused.
-    ``still``: no step is taken, so any stiffness will do where a URDF has none.
+    ``sources``: the files to load; flags that apply to none of them are errors. ``still``: no step
+    is taken, so any stiffness is sufficient for a URDF.
     """
     if not any(map(os.path.exists, sources)):
         others = f"; not a robot file: {', '.join(sources)}" if sources else ", which --model names"
@@ -106,7 +107,7 @@ def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -
 
 
 def said_loading(arguments: argparse.Namespace) -> str:
-    """The same as a part of a command."""
+    """The same as a part of a command line."""
     words = [] if arguments.stiffness is None else [f"--stiffness {arguments.stiffness:g}"]
     words += [f"--leave-out {shlex.quote(kind)}" for kind in arguments.leave_out]
     words += [f"--package-dir {shlex.quote(folder)}" for folder in arguments.package_dir]
@@ -124,14 +125,14 @@ def _is_urdf(path: str) -> bool:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a file is a plan or another archive of qdsim, whatever it is called."""
+    """Whether a file is a plan or another archive of qdsim, independent of its name."""
     return os.path.isfile(path) and zipfile.is_zipfile(path)
 
 
 def load_system(name: str, *, path: str | None = None) -> System:
-    """A published system; UnusableError names those that come near.
+    """A published system; UnusableError suggests similar names.
 
-    ``path``: what was given, where the name is a part of it.
+    ``path``: the given argument, if the name is a part of it.
     """
     from qdsim import systems
     from qdsim.systems.names import near_names
@@ -150,7 +151,7 @@ def load_system(name: str, *, path: str | None = None) -> System:
 
 
 def load_model(name: str, **arguments: Any) -> Model:
-    """The model of a robot file or of a published system; warnings of the file are left out."""
+    """The model of a robot file or of a published system, without the file's warnings."""
     if not os.path.exists(name):
         return load_system(name).model
     from qdsim.loading import load
@@ -166,7 +167,7 @@ def load_model(name: str, **arguments: Any) -> Model:
 
 
 def refusal(path: str, error: ValueError) -> str:
-    """Why a file is refused, and the flag that helps where one does."""
+    """Why a file cannot be loaded, and a flag that helps if there is one."""
     said = str(error)
     if _is_urdf(path) and "stiffness=" in said:
         said += "; on the command line: --stiffness 100, say"
@@ -174,15 +175,15 @@ def refusal(path: str, error: ValueError) -> str:
 
 
 def first_configuration(model: Model) -> Array:
-    """``(nq,)`` where a robot file's story begins: its first key frame, else its default configuration, within
-    limits."""
+    """The initial configuration ``(nq,)`` of a robot file: its first key frame, else its default
+    configuration, within limits."""
     for key in model.keyframes.values():
         return model.clamp_to_limits(key.q)
     return model.clamp_to_limits(model.default_q)
 
 
 def load_plan(path: str) -> Plan:
-    """A plan's file; UnusableError says what it is instead."""
+    """A plan from a file; for another kind of file, UnusableError names the kind."""
     from qdsim.planning import Plan
 
     try:
@@ -205,9 +206,9 @@ def _format_of(path: str) -> str | None:
 def plan_and_model(
     arguments: argparse.Namespace, source: str, *, still: bool = False
 ) -> tuple[Plan | None, Model]:
-    """What a command is given: a plan and its model, or no plan and the model of a robot file or system.
+    """A plan and its model, or None and the model of a robot file or system.
 
-    ``still``: as in :func:`loading`, where there is no plan.
+    ``still``: as in :func:`loading`, if there is no plan.
     """
     if not is_archive(source):
         if os.path.exists(source):

@@ -19,11 +19,11 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim view``."""
-    parser.add_argument("source", metavar="FILE|SYSTEM|PLAN", help="what to show")
+    parser.add_argument("source", metavar="FILE|SYSTEM|PLAN", help="object to show")
     parser.add_argument("--html", metavar="PAGE", help="write a page instead of opening a browser")
-    parser.add_argument("--port", type=int, help="of the page; without it one that is free")
+    parser.add_argument("--port", type=int, help="port of the page; default: a free one")
     parser.add_argument(
-        "--live", action="store_true", help="step on and on, with sliders for the commands"
+        "--live", action="store_true", help="simulate continuously, with sliders for the commands"
     )
     add_model(parser)
     add_loading(parser)

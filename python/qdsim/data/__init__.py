@@ -1,7 +1,8 @@
-"""Demonstrations of tasks, for imitation: episodes of a greedy teacher, or of plans (extra ``envs``).
+"""Demonstrations of tasks for imitation learning: episodes of a greedy teacher, or of plans (extra
+``envs``).
 
-``demonstrations(task, count)`` makes them, seeded, and goes on where a file of them ends;
-``Demonstrations`` are arrays, kept as NPZ and written as a dataset of Minari (extra ``minari``).
+``demonstrations(task, count)`` records them reproducibly, and continues from its own file.
+``Demonstrations`` are arrays, saved as NPZ or exported as a Minari dataset (extra ``minari``).
 """
 
 from qdsim.data.collecting import demonstrations

@@ -1,4 +1,4 @@
-"""Demonstrations by the hundred: seeded, in a file that a later run goes on from."""
+"""Recording of many demonstrations, reproducible, in a file from which a later run continues."""
 
 from __future__ import annotations
 
@@ -45,32 +45,33 @@ def demonstrations(
     executor: ExecutorLike = None,
     progress: bool = False,
 ) -> Demonstrations:
-    """Collect episodes of a teacher on a task's problems, by the rules of its environment.
+    """Record episodes of a teacher on a task's problems, by the rules of its environment.
 
-    Problem i, and what the teacher does there, depends on ``seed + i`` alone.
+    Problem i, and its episodes, depend only on ``seed + i``.
 
     Args:
         task, options: of the environment; None: its defaults.
-        count: problems. The greedy teacher plays one episode of each, a plan has one for each of its segments.
-        teacher: "greedy": again and again the best of ``candidates`` random actions, what leaves the object nearest to
-            its goal. "plans": commands of RRT plans, for options with ``action="command"``; problems without a plan
-            have no episodes.
+        count: number of problems. The greedy teacher plays one episode of each; a plan has one for
+            each of its segments.
+        teacher: "greedy": at every step the best of ``candidates`` random actions, which leaves the
+            object nearest to its goal. "plans": commands of RRT plans, for options with
+            ``action="command"``; problems without a plan have no episodes.
         candidates: of the greedy teacher.
-        planner: of plans; None: the task's own.
-        hindsight: of plans: the goal of each segment is where it ends, not the goal of the plan.
-        seed: of everything.
-        path: of a file that all is kept in, while it is made and at the end. If it is there it goes on from it; ``count``
-            may have grown since.
-        executor: of ``concurrent.futures``, or a function that makes one (see :func:`qdsim.parallel.run`): who does the
-            problems, the same ones with the same bits. What is finished is kept in the folder ``path + ".parts"`` until
-            all is.
+        planner: settings of plans; None: those of the task.
+        hindsight: for plans: the goal of each segment is its own end, not the goal of the plan.
+        seed: seed of all random choices.
+        path: file in which all episodes are saved, during the run and at its end. If it exists, the
+            run continues from it; ``count`` may be larger than before.
+        executor: an executor of ``concurrent.futures``, or a function that makes one (see
+            :func:`qdsim.parallel.run`); results are bitwise identical. Finished problems are kept
+            in the folder ``path + ".parts"`` until all are done.
         progress: show a bar.
 
     Raises:
-        TypeError, ValueError: naming the argument and what was wrong; for a file that has no demonstrations, or
-            other ones.
+        TypeError, ValueError: if an argument is invalid (the message names it), or the file has no
+            or other demonstrations.
         OSError: if the file cannot be read or written.
-        WorkError: if a worker failed; what the others did is in the folder.
+        WorkError: if a worker failed; the results of the others are in the folder.
     """
     given = instance("options", options, EnvOptions, or_none=True) or EnvOptions()
     instance("planner", planner, RRTOptions, or_none=True)
@@ -124,7 +125,7 @@ def _parts(path: str | os.PathLike[str]) -> str:
 def taught(
     task: Task, options: EnvOptions, kind: Kind, seed: int, problems: NDArray[np.int64]
 ) -> Result:
-    """Episodes of some problems, as arrays that any executor can carry."""
+    """Episodes of some problems, as arrays, which any executor can transmit."""
     part = kind[0](Rules(task, options), *kind[1], seed)(problems)
     return {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
 

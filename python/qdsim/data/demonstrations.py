@@ -1,4 +1,4 @@
-"""What a teacher did, as arrays and as files."""
+"""Recorded episodes, as arrays and as files."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ FORMAT = Format("qdsim-demonstrations", 2, "a file of demonstrations")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Demonstrations:
-    """Episodes one after the other: n actions of m numbers in all, observations of k.
+    """Episodes one after the other: n actions of m numbers in total, observations of k numbers.
 
     Attributes:
         observations: ``(n, k)`` before every action.
         actions: ``(n, m)`` in [-1, 1].
         rewards: ``(n,)`` of the environment.
-        start: ``(episodes + 1,)`` episode e has the actions from ``start[e]`` up to ``start[e + 1]``.
+        start: ``(episodes + 1,)`` episode e has the actions from ``start[e]`` up to ``start[e +
+            1]``.
         last: ``(episodes, k)`` observations at their ends.
-        goals: ``(episodes, nq)`` configurations, of which the object's entries matter.
+        goals: ``(episodes, nq)`` configurations; only the object's entries matter.
         success: ``(episodes,)`` whether they reached it.
-        terminated: ``(episodes,)`` whether they ended there or by a failure; the others were cut.
-        problem: ``(episodes,)`` ascending, the problem that an episode belongs to: that of environment ``problem`` of a
-            ``TaskVectorEnv`` that was reset with the same seed.
+        terminated: ``(episodes,)`` whether they ended there or by a failure; the others were
+            truncated.
+        problem: ``(episodes,)`` ascending, the problem of each episode: that of environment
+            ``problem`` of a ``TaskVectorEnv`` that was reset with the same seed.
     """
 
     observations: Array
@@ -48,14 +50,14 @@ class Demonstrations:
 
     @property
     def episode(self) -> NDArray[np.int64]:
-        """(n,) The episode that every action belongs to."""
+        """(n,) the episode of every action."""
         return np.repeat(np.arange(len(self.success), dtype=np.int64), np.diff(self.start))
 
     def of_problems(self, count: int) -> Demonstrations:
         """The demonstrations of the first ``count`` problems.
 
         Args:
-            count: how many problems, by their number in ``problem``.
+            count: number of problems.
         """
         episodes = int(np.searchsorted(self.problem, count))
         actions = int(self.start[episodes])
@@ -81,10 +83,10 @@ class Demonstrations:
         return cls(start=np.append(0, np.cumsum(lengths)).astype(np.int64), **columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays under their names, as NPZ with a header: whole or not at all.
+        """Write the arrays under their names, as NPZ with a header, completely or not at all.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be written.
@@ -93,10 +95,10 @@ class Demonstrations:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Demonstrations:
-        """What ``save``, or ``demonstrations`` with a ``path``, wrote.
+        """Read a file written by ``save``, or by ``demonstrations`` with a ``path``.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             OSError: if the file cannot be opened.
@@ -105,18 +107,18 @@ class Demonstrations:
         return read_archive(path, FORMAT, read)
 
     def to_minari(self, dataset_id: str, **more: Any) -> Any:
-        """Write them as a dataset of Minari, where Minari keeps datasets (extra ``minari``).
+        """Write a Minari dataset to Minari's folder of datasets (extra ``minari``).
 
         Args:
-            dataset_id: "namespace/name-v0", as Minari has them.
+            dataset_id: "namespace/name-v0".
             more: of ``minari.create_dataset_from_buffers``: author, description, ...
 
         Returns:
-            The ``minari.MinariDataset``. Infos of an episode have its goal, in every row.
+            The ``minari.MinariDataset``. Every row of an episode's infos has its goal.
 
         Raises:
             ImportError: if Minari is not installed.
-            ValueError: if there are no episodes, or of Minari: for an invalid id, or one that is taken.
+            ValueError: if there are no episodes, or the id is invalid or taken.
         """
         try:
             import minari

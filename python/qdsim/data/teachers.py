@@ -1,4 +1,4 @@
-"""Who demonstrates: the best of many random moves, again and again, or plans."""
+"""Teachers of demonstrations: the best of many random moves at every step, or plans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Act = Callable[[int, NDArray[np.intp]], Array]
 
 
 class Teacher(Protocol):
-    """Demonstrates problems; ``block`` of them at once are fast."""
+    """Demonstrates problems; ``block`` is an efficient number of problems per call."""
 
     block: int
 
@@ -40,7 +40,8 @@ class Teacher(Protocol):
 
 
 class Greedy:
-    """Of every player the best of so many random moves: what leaves the object nearest to its goal."""
+    """At every step takes the best of several random moves, which leaves the object nearest to its
+    goal."""
 
     block = 64
 
@@ -93,10 +94,10 @@ class Greedy:
 
 
 class Planner:
-    """Plans of the task's RRT, played again as commands; every segment, in which the grasp is the same, is an episode.
+    """Executes plans of the task's RRT; every segment (with one grasp) is an episode.
 
-    Plans follow random subgoals, so what they do on the way says little about their goal. With hindsight the goal of
-    an episode is where its segment brings the object.
+    Plans follow random subgoals, so a segment says little about the goal of the plan. With
+    hindsight the goal of an episode is the end of its segment.
     """
 
     block = 1

@@ -333,7 +333,7 @@ class Exclude:
 
 
 HOME = "home"
-"""The keyframe that is the default configuration, as files of robots mostly call it."""
+"""The key frame that is the default configuration, with its usual name in robot files."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Side = tuple[Literal["geom", "body", "subtree"], str]
 
 SITE_SHAPES: tuple[str, ...] = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 CONTACT_DATA = {"found": 1, "force": 3, "torque": 3, "dist": 1, "pos": 3, "normal": 3, "tangent": 3}
-"""What a contact sensor may tell, in MuJoCo's order, and how many numbers each takes."""
+"""Data of contact sensors in MuJoCo's order, and how many numbers each has."""
 SIDES: tuple[str, ...] = ("geom", "body", "subtree")
 REDUCTIONS: tuple[str, ...] = ("none", "mindist", "maxforce", "netforce")
 

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 from qdsim.arguments import MOST_TOLD
 
 Kind = Literal["force_limits", "tendons", "actuators"]
-"""What may be left out: force limits of actuators; tendons with all they pull; actuators that are not
-springs of one joint."""
+"""Kinds that may be left out: force limits of actuators; tendons with their actuators and
+equalities; actuators that are not springs of one joint."""
 
 
 class Refusals:

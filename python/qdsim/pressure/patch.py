@@ -33,9 +33,9 @@ POLYGON_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""A polygon of a patch: area m², mean pressure Pa, centre of pressure m, unit normal out of a and into b, pressure
-gradients Pa/m (of a rigid side its unit normal), elements of the two bodies, and its corners among ``Patch.vertices``,
-anticlockwise about the normal."""
+"""A polygon of a patch: area m², mean pressure Pa, centre of pressure m, unit normal out of a and
+into b, pressure gradients Pa/m (for a rigid body its unit normal), tetrahedra of the two bodies,
+and its corners among ``Patch.vertices``, anticlockwise about the normal."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,7 +29,7 @@ EVENT_DTYPE = np.dtype(
 )
 
 Pairs = dict[int, tuple[int, int, int, int]]
-"""Pairs that press on each other, by their index: their geometries and bodies."""
+"""Pairs in contact, by their index: their geometries and bodies."""
 
 
 def changes(

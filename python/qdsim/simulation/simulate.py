@@ -27,7 +27,7 @@ from qdsim.simulation.result import End, Simulation
 __all__ = ["simulate"]
 
 Law = Callable[[float, Array, Array], Any]
-"""Something that depends on time, q and v."""
+"""A function of time, q and v."""
 
 _MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
 _UNITS = 1000  # of the progress bar

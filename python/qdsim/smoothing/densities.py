@@ -170,6 +170,6 @@ DENSITIES: Mapping[str, Density] = MappingProxyType(
         )
     }
 )
-"""By name, with standard deviation 1: "gaussian", "logistic" (its average of a corner is the softplus),
-"laplace", "uniform" (first order only), and "barrier", Student's density of two degrees of freedom and
-scale 1, whose variance is infinite; see ``barrier_scale``."""
+"""Densities by name, with standard deviation 1: "gaussian", "logistic" (which smooths a corner to
+the softplus), "laplace", "uniform" (first order only), and "barrier", Student's density with two
+degrees of freedom and scale 1, whose variance is infinite; see ``barrier_scale``."""

@@ -42,20 +42,20 @@ class LocalModel:
     """
 
     A: Array | None
-    """(..., nv, nv) in tangent coordinates, from those at q̄ to those at c; None where not wanted or
-    not estimated (zeroth order without sampled q)."""
+    """(..., nv, nv) in tangent coordinates, from those at q̄ to those at c; None if not requested
+    or not estimated (zeroth order without sampled q)."""
     B: Array | None
-    """(..., nv, nu); None where not wanted."""
+    """(..., nv, nu); None if not requested."""
     c: Array
     """(..., nq) next configuration of the smoothed step at (q̄, ū)."""
     std_error: StandardError | None
     """Standard errors; None for schemes that do not sample."""
     samples: int
-    """Steps a point, failed ones included; 1 for schemes that do not sample."""
+    """Steps per point, failed ones included; 1 for schemes that do not sample."""
     failed: npt.NDArray[np.int64]
     """(...) samples that failed and were left out."""
     derivative_exact: npt.NDArray[np.bool_]
-    """(...) False where the path's derivative stood in for the exact one in some sample."""
+    """(...) False if the derivative is that of the central path in some sample."""
 
     @property
     def q_next(self) -> Array:

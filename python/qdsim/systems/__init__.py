@@ -62,7 +62,7 @@ def load(name: str) -> System:
 
 
 TASK_NAMES = tuple(TASKS)
-"""Names of the systems that come with tasks for the planners."""
+"""Names of the systems with planning tasks."""
 
 NAMES = TASK_NAMES + tuple(name for name in PUBLISHED if name not in TASKS)
-"""Names of the systems that :func:`load` knows."""
+"""Names of the systems of :func:`load`."""

@@ -30,7 +30,7 @@ _SPACE: Mapping[str, Any] = {"friction": "cone", "rays": 4, "joint_limits": Fals
 _INF = math.inf
 
 SOFT_TIPS = ("planar_hand", "allegro_sphere", "allegro_plate")
-"""Systems that there are with soft fingertips too, ours, as ``<name>_soft``: else the same."""
+"""Systems that also exist with soft fingertips, as ``<name>_soft`` (not published)."""
 
 _OPTIONS: dict[str, Options] = {
     "planar_hand": Options(h=0.1, friction="pyramid", rays=2, margin=10.0),

@@ -185,7 +185,7 @@ _MAKERS: Mapping[str, Callable[..., DynamicSystem]] = {
 }
 
 DYNAMIC_NAMES = tuple(_MAKERS)
-"""Names of the systems that :func:`load_dynamic` knows."""
+"""Names of the systems of :func:`load_dynamic`."""
 
 
 def load_dynamic(name: str, **choices: Any) -> DynamicSystem:

@@ -20,7 +20,8 @@ _NONE = np.zeros((0, 2, 3))
 
 
 def branches_of(tree: Tree, roles: Roles) -> Branches:
-    """Ways of the object's middle and of a point on its side, which shows how it turns; nodes at that point.
+    """Paths of the object's centre and of a point on its side, which shows its rotation; nodes are
+    at that point.
 
     Args:
         tree: the tree.

@@ -1,4 +1,4 @@
-"""Contact forces of a step as arrows and friction cones, drawn outside of what they press on."""
+"""Contact forces of a step as arrows and friction cones, drawn outside the body on which they act."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Forces:
-    """What acts on the objects.
+    """Forces on the objects.
 
     Attributes:
-        points: ``(n, 3)`` where, m.
-        forces: ``(n, 3)`` on what is pressed, N, world axes.
-        inwards: ``(n, 3)`` unit normals into what is pressed.
+        points: ``(n, 3)`` contact points, m.
+        forces: ``(n, 3)`` on the pressed body, N, world axes.
+        inwards: ``(n, 3)`` unit normals into the pressed body.
         friction: ``(n,)`` sliding coefficients.
     """
 
@@ -38,8 +38,8 @@ class Forces:
 
 
 def forces_of(step: Step, objects: Collection[int]) -> Forces:
-    """The forces of a step at the configuration where it begins, on bodies of ``objects`` where these take part, else
-    on the second body of each contact."""
+    """The forces of a step at its initial configuration, on bodies of ``objects``, or on the second
+    body of other contacts."""
     contacts = step.contacts
     frames = np.asarray(contacts["frame"], dtype=np.float64).reshape(-1, 3, 3)
     forces = np.einsum("nij,ni->nj", frames, np.asarray(contacts["force"])[:, :3])
@@ -58,7 +58,10 @@ def forces_of(step: Step, objects: Collection[int]) -> Forces:
 
 
 def arrows(forces: Forces, typical: float, length: float) -> Array:
-    """``(n, 2, 3)`` ends of arrows, the head at the contact, that of a force of ``typical`` N ``length`` m long."""
+    """``(n, 2, 3)`` ends of arrows, the head at the contact.
+
+    A force of ``typical`` N is ``length`` m long; lengths grow with the square root of the force.
+    """
     sizes = np.linalg.norm(forces.forces, axis=1)
     scale = np.array([length * STYLE.force(size, typical) for size in sizes]) / np.maximum(
         sizes, 1e-300

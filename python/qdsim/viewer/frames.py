@@ -1,4 +1,4 @@
-"""What there is to be seen, frame after frame: a plan, a rollout, an execution, a path."""
+"""Sequences of frames for the viewer: of a plan, a rollout, an execution, a path."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ _PAUSE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A configuration, for how long it is shown (s), the step that begins there and whether it is smoothed, a caption,
-    and what is left to the goal, in words."""
+    """A frame of a film.
+
+    A configuration, its duration (s), the step that begins there and whether it is smoothed, a
+    caption, and the distance to the goal, in words.
+    """
 
     q: Array
     seconds: float
@@ -38,7 +41,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Frames in their order, marks (the frame where something begins, with its name), and what it is about."""
+    """Frames in order, marks (frame and name of an event), and a title."""
 
     frames: Sequence[Frame]
     marks: Sequence[tuple[int, str]] = field(default_factory=tuple)
@@ -59,7 +62,7 @@ class Film:
 
 
 def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
-    """A frame a step with its contacts, motions between grasps at ``rate`` frames a second.
+    """One frame per step with its contacts, motions between grasps at ``rate`` frames per second.
 
     Raises:
         ValueError: if the plan does not belong to this model.
@@ -105,7 +108,7 @@ def _regrasp(
 
 
 def film_of_tree(tree: Tree) -> Film:
-    """A frame a node of a planner's tree."""
+    """One frame per node of a planner's tree."""
     task = tree.task
     on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
     frames = [
@@ -129,7 +132,7 @@ def film_of_path(configurations: Array, rate: float) -> Film:
 
 
 def film_of_transfer(transfer: Transfer, rate: float) -> Film:
-    """What an execution was, in its own time; at most ``rate`` frames a second."""
+    """An execution in its own time; at most ``rate`` frames per second."""
     frames: list[Frame] = []
     marks: list[tuple[int, str]] = []
     for k, segment in enumerate(transfer.segments):

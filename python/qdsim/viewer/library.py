@@ -1,4 +1,4 @@
-"""three.js (MIT), as the installed trimesh carries it for its own pages."""
+"""three.js (MIT), from the installed trimesh."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def three() -> str:
     """The library as a script that defines ``THREE``, with its licence.
 
     Raises:
-        ImportError: without trimesh, or with one that carries no three.js.
+        ImportError: without trimesh, or if its version does not contain three.js.
     """
     resources = need("trimesh.resources")
     try:

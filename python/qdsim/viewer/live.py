@@ -1,4 +1,4 @@
-"""A model that steps on and on, commanded by sliders."""
+"""A model that steps continuously, commanded by sliders."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ _REACH = 1.0
 
 
 class Live:
-    """Sliders of commands, a finger that drags objects, sliders of smoothing and of the margin; reset and pause. A step
-    that fails is said, and the state stays.
+    """Sliders for commands, smoothing and margin, dragging of objects, reset and pause.
+
+    A failed step is reported, and the state stays.
 
     Args:
         gui: viser's.
         model, options: of the steps.
-        start: ``(nq,)`` where it begins, and where the reset leads.
+        start: ``(nq,)`` initial configuration, also after a reset.
         show: shows a configuration with the step that begins there.
     """
 
@@ -98,7 +99,7 @@ class Live:
             slider.value = float(value)
 
     def pull(self, body: int, point: Array | None, target: Array | None) -> None:
-        """A finger takes a body at a point, m, and pulls it towards a target; None: it lets go."""
+        """Pull a body at a point, m, towards a target; None: release it."""
         if point is None or target is None:
             self._pull = None
             return
@@ -171,7 +172,7 @@ class Live:
             self._q = taken.q_next
 
     def close(self) -> None:
-        """Stop, and take the sliders away."""
+        """Stop, and remove the sliders."""
         self._over.set()
         self._thread.join(timeout=2.0)
         self._folder.remove()

@@ -1,4 +1,4 @@
-"""What the viewer needs beside the package."""
+"""Optional packages of the viewer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["need"]
 
 
 def need(module: str) -> Any:
-    """A module of the extra ``viewer``.
+    """Import a module of the extra ``viewer``.
 
     Raises:
-        ImportError: in one line that says what to install.
+        ImportError: one line that says what to install.
     """
     try:
         return importlib.import_module(module)

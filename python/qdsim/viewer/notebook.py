@@ -1,4 +1,4 @@
-"""Whether this is a notebook, and pages below its cells."""
+"""Detects a notebook, and shows pages below its cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ __all__ = ["notebook_display"]
 
 
 def notebook_display() -> Callable[[str], None] | None:
-    """What shows markup in the notebook that runs this (Jupyter, VS Code, Colab); None elsewhere."""
+    """The function that shows HTML in the present notebook (Jupyter, VS Code, Colab); None
+    elsewhere."""
     if "IPython" not in sys.modules:
         return None
     shell = need("IPython").get_ipython()

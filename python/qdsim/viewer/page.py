@@ -1,4 +1,4 @@
-"""One page that shows a stage: with all that it needs inside, so that it opens without network, server or Python."""
+"""One self-contained page that shows a scene, without network, server or Python."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _FRAME = (
 
 
 def page_of(stage: dict[str, Any], *, dark: bool = False) -> str:
-    """The page of a stage (:func:`qdsim.viewer.stage.stage_of`). Names come out as text, never as markup.
+    """The page of a scene (:func:`qdsim.viewer.stage.stage_of`). Names are escaped.
 
     Args:
-        stage: what is drawn.
-        dark: whether on a dark ground.
+        stage: the scene.
+        dark: whether the background is dark.
     """
     parts = {
         "TITLE": html.escape(str(stage["title"])),
@@ -40,7 +40,7 @@ def page_of(stage: dict[str, Any], *, dark: bool = False) -> str:
 
 
 def framed_page(page: str, height: int) -> str:
-    """A page inside another one, which a notebook keeps: a frame with all of it."""
+    """A page inside a frame, with its whole content, which a notebook stores."""
     return _FRAME.format(page=html.escape(page, quote=True), height=height)
 
 

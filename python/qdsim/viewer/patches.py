@@ -1,4 +1,4 @@
-"""Where soft geometries press, as meshes coloured by their pressure."""
+"""Contact surfaces of soft geometries, as meshes coloured by their pressure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ BANDS = 16
 
 
 def highest_pressure(surfaces: Sequence[ContactSurface]) -> float:
-    """Pa, at any corner; 0 without contact."""
+    """Largest pressure at any corner, Pa; 0 without contact."""
     return max((float(surface.vertex_pressure.max()) for surface in surfaces), default=0.0)
 
 
 def lifted(surface: ContactSurface, soft: set[str], length: float) -> Array:
-    """Vertices of a patch ``(n, 3)``, a little off a rigid geometry's surface, toward the one that gives way."""
+    """Vertices of a patch ``(n, 3)``, moved slightly off a rigid geometry's surface, towards the
+    soft one."""
     towards = float(surface.geom_b in soft) - float(surface.geom_a in soft)
     normals = np.repeat(surface.polygons["normal"], surface.polygons["vertex_count"], axis=0)
     return np.asarray(surface.vertices + length * towards * normals)
@@ -34,13 +35,14 @@ def lifted(surface: ContactSurface, soft: set[str], length: float) -> Array:
 def bands(
     surfaces: Sequence[ContactSurface], soft: set[str], most: float, lift: float
 ) -> list[tuple[Array, npt.NDArray[np.int32]]]:
-    """Vertices ``(n, 3)`` and triangles ``(m, 3)`` of :data:`BANDS` ranges of pressure, from none to ``most`` Pa.
+    """Vertices ``(n, 3)`` and triangles ``(m, 3)`` of :data:`BANDS` ranges of pressure, from none
+    to ``most`` Pa.
 
     Args:
         surfaces: of one configuration.
-        soft: names of the geometries that give way.
+        soft: names of the soft geometries.
         most: Pa.
-        lift: m, how far patches on rigid geometries are drawn off their surface.
+        lift: distance of patches on rigid geometries from their surface, m.
     """
     points, pressures = [np.zeros((0, 3, 3))], [np.zeros(0)]
     for surface in surfaces:

@@ -12,7 +12,7 @@ __all__ = ["Player", "said_of"]
 
 
 def said_of(frame: Frame) -> str:
-    """What a page says of a frame, as Markdown: what it is, and what is left to the goal."""
+    """The text of a page for a frame, as Markdown: caption and distance to the goal."""
     return f"**{frame.caption}**  \n{frame.left}" if frame.caption else frame.left
 
 
@@ -21,7 +21,7 @@ class Player:
 
     Args:
         gui: viser's.
-        film: what is played.
+        film: the frames.
         show: shows a frame by its index.
     """
 
@@ -61,7 +61,7 @@ class Player:
                 wait = max(self._film.frames[index].seconds / self._speed.value, 0.01)
 
     def close(self) -> None:
-        """Stop, and take the controls away."""
+        """Stop, and remove the controls."""
         self._over.set()
         self._thread.join(timeout=2.0)
         self._folder.remove()

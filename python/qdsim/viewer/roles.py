@@ -1,4 +1,4 @@
-"""What the bodies of a model are to a viewer, and where it is looked at from."""
+"""The roles of a model's bodies in pictures, and the camera."""
 
 from __future__ import annotations
 
@@ -61,8 +61,11 @@ class Roles:
 def roles_of(
     model: Model, name: str | None, configurations: Array, goal: Array | None = None
 ) -> Roles:
-    """The roles of a model's bodies, seen as in pictures (:mod:`qdsim.planning.drawing.camera`); a planar model along
-    the normal of its plane."""
+    """The roles of a model's bodies, with the camera of pictures
+    (:mod:`qdsim.planning.drawing.camera`).
+
+    A planar model is seen along the normal of its plane.
+    """
     if len(model.body_names) == 1:
         eye = np.array([2.0, 2.0, 1.5])
         up = np.array([0.0, 0.0, 1.0])

@@ -1,4 +1,4 @@
-"""A model's nodes in a browser's scene, and what is drawn over them."""
+"""The nodes of a model in a browser's scene, and overlays."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _SHADE = 0.8
 """The darker half of two-coloured objects."""
 
 LAYERS = ("forces", "cones", "goal", "tree", "ground")
-"""What a page can hide."""
+"""Layers that a page can hide."""
 
 
 class Scene:
-    """Bodies as frames, shapes as meshes below them; goal, tree and forces as nodes of their own, so that a page can
-    hide them.
+    """Bodies as frames, shapes as meshes below them; goal, tree and forces are nodes of their own,
+    which a page can hide.
 
     Args:
         scene: viser's, of the server.
-        model, roles: what is shown.
+        model, roles: the model.
     """
 
     def __init__(self, scene: Any, model: Model, roles: Roles) -> None:
@@ -210,34 +210,34 @@ class Scene:
         self._layers[name].visible = shown
 
     def on_drag(self, pulled: Callable[[int, Array | None, Array | None], None]) -> None:
-        """Tell of drags with the left button on what nothing drives.
+        """Report drags of unactuated bodies with the left button.
 
         Args:
-            pulled: is told the body, the point that was taken and where it is to go, ``(3,)`` m each; None when it
-                is let go.
+            pulled: called with the body, the dragged point and its target, ``(3,)`` m each; with
+                None at the release.
         """
         for body, handle in self._dragged:
             handle.on_drag(functools.partial(_told, body, pulled))
 
     @property
     def has_visuals(self) -> bool:
-        """Whether the file has shapes that are there to be seen only."""
+        """Whether the file has visual geometries."""
         return bool(self._visual)
 
     def show_collision(self, shown: bool) -> None:
-        """Show the shapes that collide in place of those that are there to be seen only, or not."""
+        """Show collision geometries in place of visual ones, or not."""
         for handle in self._hidden:
             handle.visible = shown
         for handle in self._visual:
             handle.visible = not shown
 
     def look_through(self, glassy: bool) -> None:
-        """Show bodies as glass, so that what is between and behind them is seen, or as they are."""
+        """Show bodies transparent, so that contacts behind them are visible, or opaque."""
         for handle, opacity in self._solid:
             handle.opacity = min(STYLE.ghost, opacity or 1.0) if glassy else opacity
 
     def place(self, q: Array) -> None:
-        """Move all bodies to where a configuration has them."""
+        """Move all bodies to a configuration."""
         pos, rot = self._model.body_poses(q)
         for handle, p, quaternion in zip(self._bodies, pos, quaternions(rot)):
             handle.position = tuple(p)
@@ -246,7 +246,8 @@ class Scene:
     # ------------------------------------------------------------------------------------------ over it
 
     def draw_forces(self, name: str, forces: Forces | None) -> None:
-        """Arrows of "exact" or "smoothed" forces, with the friction cones of the exact ones; None hides them."""
+        """Draw arrows of "exact" or "smoothed" forces, with the friction cones of the exact ones;
+        None hides them."""
         shown = forces is not None and len(forces) > 0
         if shown:
             assert forces is not None
@@ -262,7 +263,7 @@ class Scene:
             self._cones.visible = shown
 
     def draw_patches(self, surfaces: Sequence[ContactSurface]) -> None:
-        """Where soft geometries press, coloured by pressure; without contact nothing."""
+        """Draw contact surfaces of soft geometries, coloured by pressure; nothing without contact."""
         most = self.most_pressure or highest_pressure(surfaces)
         meshes = bands(surfaces, self._soft, most, self._roles.patch_lift)
         for k, ((vertices, faces), colour) in enumerate(zip(meshes, band_colours())):
@@ -278,7 +279,7 @@ class Scene:
                 self._patches[k].visible = False
 
     def draw_goal(self, goal: Array) -> None:
-        """The objects' edges where a goal has them."""
+        """Draw the objects' edges at a goal."""
         pos, rot = self._model.body_poses(goal)
         lines = []
         for b, surface, own, quat in self._drawn:
@@ -288,11 +289,11 @@ class Scene:
             self._lines("/goal/edges", np.concatenate(lines), GOAL, 2.0)
 
     def draw_tree(self, tree: Branches, clicked: Callable[[int], None]) -> None:
-        """Edges, the way to the goal with its changes of grasp, and nodes that can be clicked.
+        """Draw edges, the path to the goal with its regrasps, and nodes that can be clicked.
 
         Args:
-            tree: what is drawn.
-            clicked: is told the number of a node.
+            tree: the tree.
+            clicked: called with the index of a node.
         """
         if len(tree.plain):
             self._lines("/tree/edges", tree.plain + self._lift, LIMBS[0], 1.0)

@@ -1,4 +1,5 @@
-"""What is drawn of a model: its geometries, links along spheres, and of flat models discs and flat bars."""
+"""The shapes that are drawn for a model: its geometries, links along spheres, and for planar models
+discs and bars."""
 
 from __future__ import annotations
 
@@ -29,19 +30,20 @@ _NONE = np.array([1.0, 0.0, 0.0, 0.0])
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Something rigid on a body.
+    """A rigid shape on a body.
 
     Attributes:
         body: index of the body.
-        name: of the geometry, or of what else it is.
+        name: of the geometry, or a description.
         surface: in the shape's frame.
-        key: shapes of the same key have the same surface.
+        key: shapes with the same key have the same surface.
         pos, quat: ``(3,)`` m and ``(4,)``, of the shape's frame in the body's.
         colour: red, green, blue and opacity, 0 to 1.
         layer: "all", or only "visual" or "collision".
-        tones: ``(faces,)`` which of two shades each face has, so that turns are seen; None: one.
-        outlined: whether its lines are drawn, also where the goal is.
-        plane: whether it is an endless plane.
+        tones: ``(faces,)`` which of two shades each face has, so that rotations are visible; None:
+            one.
+        outlined: whether its lines are drawn, also at the goal.
+        plane: whether it is an infinite plane.
     """
 
     body: int

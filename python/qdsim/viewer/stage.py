@@ -1,4 +1,5 @@
-"""What a page draws, as numbers: shapes, poses, forces and words of every frame, in as few bytes as can be seen."""
+"""The data of a page: shapes, poses, forces and texts of every frame, compressed to visible
+precision."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ class Branches:
     """A tree as lines.
 
     Attributes:
-        plain, chosen: ``(n, 2, 3)`` m: edges, and those on the way to the goal.
-        regrasps: ``(m, 3)`` m, where the grasp changes on that way.
-        nodes: ``(k, 3)`` m, a point of each node; its frame has the same number.
+        plain, chosen: ``(n, 2, 3)`` edges, and those on the path to the goal, m.
+        regrasps: ``(m, 3)`` places of regrasps on that path, m.
+        nodes: ``(k, 3)`` a point of each node, m; its frame has the same number.
     """
 
     plain: Array
@@ -49,7 +50,7 @@ class Branches:
 def stage_of(
     model: Model, roles: Roles, film: Film, goal: Array | None, tree: Branches | None
 ) -> dict[str, Any]:
-    """Everything that a page draws, for JSON."""
+    """All data of a page, for JSON."""
     unit = _UNIT * roles.size
     shapes = shapes_of(model, roles)
     frames, numbers = _thin_frames(model, film)

@@ -1,4 +1,4 @@
-"""The surface of a shape as triangles, and the lines on it that show how it turns."""
+"""The surface of a shape as triangles, and lines on it that show its rotation."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Surface:
 
     Attributes:
         vertices: ``(n, 3)`` m.
-        faces: ``(m, 3)`` indices, anticlockwise from outside; of a cloud none.
+        faces: ``(m, 3)`` indices, anticlockwise seen from outside; none for a cloud.
         lines: ``(k, 2, 3)`` m: edges of flat faces, great circles of round ones.
-        flat: whether faces are flat, so that their light does not blend.
+        flat: whether faces are flat-shaded.
     """
 
     vertices: Array
@@ -86,7 +86,7 @@ def bar(start: Array, end: Array, radius: float) -> Surface:
 
 
 def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
-    """A disc as thick as twice ``half``, with a spoke and a rim that show how it turns."""
+    """A disc with thickness twice ``half``, with a spoke and a rim that show its rotation."""
     made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * AROUND)
     turn = _frame(normal)
     top = np.array([0.0, 0.0, half])
@@ -97,7 +97,7 @@ def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
 
 
 def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array) -> Surface:
-    """The rounded bar that a disc leaves behind from one point to another."""
+    """The rounded bar swept by a disc from one point to another."""
     along = end - start
     side = np.cross(normal, along / np.linalg.norm(along))
     forward = np.cross(side, normal)
@@ -116,7 +116,8 @@ def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array
 
 
 def thinned(surface: Surface, cells: int) -> Surface:
-    """A surface of fewer triangles: corners that share one of so many cells along the longest side become one."""
+    """A surface with fewer triangles: corners in the same cell of a grid, with a given number of
+    cells along the longest side, are merged."""
     low = surface.vertices.min(axis=0)
     width = max(float(np.ptp(surface.vertices, axis=0).max()) / cells, 1e-12)
     cell = np.round((surface.vertices - low) / width).astype(np.int64)

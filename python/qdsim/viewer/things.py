@@ -1,5 +1,5 @@
-"""Which page shows what: models, steps, plans, trees, rollouts, executions, paths of configurations, files of plans and
-robots."""
+"""Pages for all kinds of objects: models, steps, plans, trees, rollouts, executions,
+configurations, files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST = 8
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What of a thing is shown: frames, the goal, and a planner's tree."""
+    """The content of a page: frames, the goal, and a planner's tree."""
 
     model: Model
     film: Film
@@ -87,19 +87,19 @@ def show(
     open: bool = True,
     height: int = 520,
 ) -> Viewer | None:
-    """Show a plan, model, step or the like in a browser.
+    """Show a plan, model, step or similar object in a browser.
 
-    In a notebook the page stands in a frame below the cell, which needs no server and stays in the saved notebook;
-    otherwise a server on this machine shows it in a tab.
+    In a notebook the page is in a frame below the cell, which needs no server and stays in the
+    saved notebook; otherwise a server on this machine shows it in a tab.
 
     Args:
         thing: a model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
-            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of a robot file or a
-            plan.
-        model: the model that ``thing`` belongs to, if it does not know it (steps, rollouts, executions, configurations,
-            and plans of tasks that are not published).
+            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
+            a robot file or a plan.
+        model: the model of ``thing``, if it does not contain it (steps, rollouts, executions,
+            configurations, and plans of tasks that are not published).
         rate: frames per second, 1/s.
-        port: of the page; None: one that is free.
+        port: of the page; None: a free one.
         open: whether to open the browser; if not, only the server is started.
         height: of the frame in a notebook, pixels.
 
@@ -108,7 +108,7 @@ def show(
 
     Raises:
         ImportError: without the extra ``viewer``.
-        TypeError, ValueError: for what cannot be shown, or belongs to another model.
+        TypeError, ValueError: for objects that cannot be shown, or belong to another model.
     """
     height = integer("height", height, least=1)
     shown = shown_of(thing, model, number("rate", rate, above=0))
@@ -130,11 +130,12 @@ def save_html(
     rate: float = 20.0,
     dark: bool = False,
 ) -> None:
-    """Write a page that shows a plan, model, step or the like, and needs neither network nor Python.
+    """Write a page that shows a plan, model, step or similar object, and needs neither network nor
+    Python.
 
     Args:
         thing, model: as for :func:`show`, for example a plan or configurations ``(n, nq)``.
-        path: the file; if writing fails, an existing file stays as it was.
+        path: the file; if writing fails, an existing file stays.
         rate: frames per second, 1/s.
         dark: whether the background is dark.
 
@@ -150,7 +151,7 @@ def save_html(
 
 
 def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
-    """What of a thing is shown.
+    """The content of a page for an object.
 
     Raises:
         TypeError, ValueError: as :func:`show`.
@@ -181,7 +182,7 @@ def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
 
 
 def published_model(plan: Plan) -> Model | None:
-    """The model of the published system that has a plan's task; None where none has."""
+    """The model of the published system with a plan's task; None if there is none."""
     for system in map(systems.load, systems.TASK_NAMES):
         if any(task.name == plan.task for task in system.tasks.values()):
             return system.model

@@ -1,4 +1,4 @@
-"""Colours for viser, whose page maps light to colours by a film's curve that fades what is bright."""
+"""Colours for viser, whose page applies a tone curve that fades bright colours."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _CURVE = np.array([[1.0, 0.0245786, -0.000090537], [0.983729, 0.432951, 0.238081
 def toned(
     colour: Sequence[float], light: float = 1.0, *, linear: bool = False
 ) -> tuple[int, int, int]:
-    """The colour to ask for, 0 to 255, so that a surface is seen in ``colour`` (0 to 255) under a light; linear for
-    instances (arrows), whose colours viser takes as they are."""
+    """The colour to request, 0 to 255, so that a lit surface appears in ``colour`` (0 to 255).
+
+    Linear for instances (arrows), whose colours viser does not change.
+    """
     wanted = _WHITE * _linear(np.asarray(colour, dtype=np.float64) / 255.0)
     y = np.maximum(np.linalg.solve(_OUT, wanted), 0.0)
     a, b, c = _CURVE[0, :, None] - _CURVE[1, :, None] * y

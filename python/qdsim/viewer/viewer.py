@@ -48,15 +48,18 @@ class Viewer:
 
     Args:
         model: the model.
-        object: the body that the camera looks at, with the robot in view; None: the last one that nothing drives.
-        configurations: ``(n, nq)`` what is going to be seen, for the camera; None: the default configuration.
-        goal: ``(nq,)`` where the object is to go, for the camera.
-        port: of the page; None: one that is free.
-        host: on whose interface the server listens. Whoever reaches it may use its sliders.
+        object: the body that the camera looks at, with the robot in view; None: the last unactuated
+            one.
+        configurations: ``(n, nq)`` configurations that the camera has to show; None: the default
+            configuration.
+        goal: ``(nq,)`` goal that the camera has to show.
+        port: of the page; None: a free one.
+        host: network interface of the server. Everyone who can reach it can use its sliders.
 
     Raises:
         ImportError: without the extra ``viewer``.
-        ValueError: for a port out of range or in use, unknown bodies, configurations of another size.
+        ValueError: for a port out of range or in use, unknown bodies, configurations of another
+            size.
     """
 
     def __init__(
@@ -120,18 +123,19 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Where a browser finds the page."""
+        """Address of the page."""
         return f"http://{self._server.get_host()}:{self._server.get_port()}"
 
     def update(
         self, q: npt.ArrayLike, *, step: Step | None = None, smoothed: Step | None = None
     ) -> None:
-        """Show a configuration, and where its soft geometries press, coloured by pressure.
+        """Show a configuration, with contact surfaces of its soft geometries, coloured by pressure.
 
         Args:
             q: ``(nq,)``.
             step: a step that begins there: its forces, with friction cones.
-            smoothed: a smoothed step that begins there: its forces, in another colour, also at a distance.
+            smoothed: a smoothed step that begins there: its forces, in another colour, also at a
+                distance.
         """
         q = self._one("q", q)
         self._frame = Frame(
@@ -159,7 +163,8 @@ class Viewer:
         self._scene.draw_goal(self._goal)
 
     def add_tree(self, tree: Tree) -> None:
-        """Draw the object's paths along a tree's edges; the path to the goal is red, with its changes of grasp.
+        """Draw the object's paths along a tree's edges; the path to the goal is red, with its
+        regrasps.
 
         Args:
             tree: of ``planning.rrt``.
@@ -186,7 +191,7 @@ class Viewer:
         self._said.content = said_of(self._film.frames[node])
 
     def add_plan(self, plan: Plan, rate: float = 20.0) -> None:
-        """A plan with its goal, and a slider for its steps.
+        """Add a plan with its goal, and a slider for its steps.
 
         Args:
             plan: of this model.
@@ -198,7 +203,7 @@ class Viewer:
         self.record(film_of_plan(instance("plan", plan, Plan), self.model, _rate(rate)))
 
     def record(self, trajectory: Film | npt.ArrayLike, rate: float = 20.0) -> None:
-        """Frames with a slider, in place of earlier ones.
+        """Add frames with a slider, replacing earlier ones.
 
         Args:
             trajectory: configurations ``(n, nq)``.
@@ -233,12 +238,13 @@ class Viewer:
         self.update(frame.q, step=frame.step)
 
     def live(self, options: Options | None = None, q: npt.ArrayLike | None = None) -> None:
-        """Sliders for commands, smoothing and margin; the model steps on and on from ``q``. Objects that nothing drives
-        can be dragged: a spring pulls the point that is taken towards the pointer.
+        """Simulate continuously from ``q``, with sliders for commands, smoothing and margin.
+
+        Unactuated objects can be dragged: a spring pulls the clicked point towards the pointer.
 
         Args:
             options: of the steps; None: the defaults.
-            q: ``(nq,)`` where it begins, and where the reset leads; None: the default configuration.
+            q: ``(nq,)`` initial configuration, also after a reset; None: the default configuration.
         """
         start = self._one("q", self.model.default_q if q is None else q)
         options = Options() if options is None else instance("options", options, Options)
@@ -252,7 +258,7 @@ class Viewer:
     def page(self, *, dark: bool = False) -> str:
         """The offline page as HTML text: it needs neither network nor Python.
 
-        Its time bar holds what :meth:`record` or :meth:`add_plan` was given.
+        Its time bar shows the frames of :meth:`record` or :meth:`add_plan`.
 
         Args:
             dark: whether the page is dark.
@@ -263,10 +269,10 @@ class Viewer:
         return page_of(stage, dark=dark)
 
     def save_html(self, path: str | os.PathLike[str], *, dark: bool = False) -> None:
-        """Write the :meth:`page` to a file; what was there stays if that fails.
+        """Write the :meth:`page` to a file; if writing fails, an existing file stays.
 
         Args:
-            path: of the file.
+            path: path of the file.
             dark: whether the background is dark.
 
         Raises:
@@ -278,13 +284,14 @@ class Viewer:
             file.write(page.encode("utf-8"))
 
     def open(self, height: int = 520) -> None:
-        """Show the page inline in a notebook, where it stays when the notebook is saved; elsewhere open a browser tab.
+        """Show the page inline in a notebook, where it stays when the notebook is saved; elsewhere
+        open a browser tab.
 
         Args:
             height: of the inline page, pixels.
 
         Raises:
-            TypeError, ValueError: if the height is no positive integer.
+            TypeError, ValueError: if the height is not a positive integer.
         """
         height = integer("height", height, least=1)
         display = notebook_display()
@@ -300,7 +307,7 @@ class Viewer:
                 time.sleep(3600.0)
 
     def close(self) -> None:
-        """End the page. Twice does no harm."""
+        """Close the page; may be called twice."""
         for part in (self._live, self._player):
             if part is not None:
                 part.close()

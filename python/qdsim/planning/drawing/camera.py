@@ -1,4 +1,4 @@
-"""From where to look: the direction in which robot, object and goal hide each other least."""
+"""The direction of view in which robot, object and goal occlude each other least."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def direction(azimuth: float, elevation: float) -> Array:
 
 
 def directions() -> list[tuple[float, float]]:
-    """Azimuths and elevations to choose from, in degrees: all around, none along an axis."""
+    """Candidate azimuths and elevations, in degrees: all around, none along an axis."""
     around = [35.0 + 15.0 * k for k in range(24)]
     return [(a % 360.0, e) for e in (STYLE.elevation, 14.0, 42.0, 58.0) for a in around]
 
@@ -42,13 +42,15 @@ def best_direction(
     goal: tuple[Array, Array] | None,
     candidates: Sequence[tuple[float, float]],
 ) -> tuple[float, float]:
-    """The candidate (azimuth and elevation, degrees) from which most is seen.
+    """The candidate (azimuth and elevation, degrees) with the least occlusion.
 
     Args:
         robot, thing: solids of the robot and of the object.
-        poses: positions ``(n, 3)`` and rotations ``(n, 3, 3)`` of the bodies in some configurations.
-        goal: the same with the object at its goal; it is drawn through the object, not through the robot.
-        candidates: the first of them counts where they are equally good.
+        poses: positions ``(n, 3)`` and rotations ``(n, 3, 3)`` of the bodies in some
+            configurations.
+        goal: the same with the object at its goal; it is drawn in front of the object, but not of
+            the robot.
+        candidates: the first of equally good ones is taken.
     """
     towards = np.array([direction(*item) for item in candidates])
     worth = -_TILT / 60.0 * np.abs(np.array([e for _, e in candidates]) - STYLE.elevation)

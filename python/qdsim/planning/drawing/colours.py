@@ -1,4 +1,4 @@
-"""Colours of geometries in pictures: the file's, or those of what a body is."""
+"""Colours of geometries in pictures: those of the file, or of the body's role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNSAID = (0.5, 0.5, 0.5)
 
 
 def is_visual(geom: Geom, paired: set[str]) -> bool:
-    """Whether a geometry is there to be seen only: nothing can touch it.
+    """Whether a geometry is visual only, without contacts.
 
     Args:
         geom: the geometry.
@@ -24,8 +24,10 @@ def is_visual(geom: Geom, paired: set[str]) -> bool:
 
 
 def is_shown(geom: Geom, body: Body, paired: set[str], geometry: str) -> bool:
-    """Whether a geometry is drawn: as "visual", those that are there to be seen of bodies that have any and all of
-    the others; as "collision", what can touch.
+    """Whether a geometry is drawn.
+
+    "visual": the visual geometries of bodies that have any, and all geometries of other bodies;
+    "collision": geometries with contacts.
 
     Args:
         geom, body: the geometry and its body.
@@ -38,7 +40,7 @@ def is_shown(geom: Geom, body: Body, paired: set[str], geometry: str) -> bool:
 
 
 def says_colour(geom: Geom) -> bool:
-    """Whether the file gives a geometry a colour."""
+    """Whether the file specifies a colour of a geometry."""
     return geom.rgba is not None and tuple(geom.rgba[:3]) != _UNSAID
 
 

@@ -1,4 +1,5 @@
-"""Links of robots whose shapes are spheres along them, as collision models of hands and arms often are."""
+"""Links of robots whose shapes are spheres along the links, as in many collision models of hands
+and arms."""
 
 from __future__ import annotations
 
@@ -37,9 +38,11 @@ class Link:
 
 
 def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
-    """Bars along the robot's bodies that have spheres and nothing else, from joint to joint and no wider than these;
-    other bodies are drawn as their file has them. A robot without any shape gets thin rods from joint to joint: else
-    there would be nothing to see.
+    """Bars along the robot's bodies that have only spheres, from joint to joint and no wider than
+    the spheres.
+
+    Other bodies are drawn as in their file. A robot without any shape gets thin rods from joint to
+    joint, because it would otherwise be invisible.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""Movies: images into files, and motions of any model as movies."""
+"""Writes movies from images, and from motions of any model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["image_of", "movie_files", "save_movie", "write_motion"]
 
 
 def image_of(figure: Figure) -> npt.NDArray[np.uint8]:
-    """What a figure shows, of even height and width, as movies want it."""
+    """The image of a figure, with even height and width, as required for movies."""
     figure.canvas.draw()
     rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
     return np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3])
@@ -45,7 +45,7 @@ def movie_files(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
-    """The same images into every file, so many a second."""
+    """Write the same images into every file, with a given number per second."""
     writer = need("imageio.v2")
     for path in files:
         if path.suffix != ".gif":
@@ -71,17 +71,20 @@ def write_motion(
     size: float = 5.0,
     backend: str | None = None,
 ) -> None:
-    """Write a movie of a motion, one frame per configuration. Where soft geometries press they are coloured by their pressure,
-    the largest of the whole movie brightest.
+    """Write a movie of a motion, one frame per configuration.
+
+    Contact surfaces of soft geometries are coloured by their pressure, on one scale for the whole
+    movie.
 
     Args:
         model: the model.
-        configurations: ``(n, nq)``; of a simulated motion ``motion.at(times)[0]``.
-        paths: files to write, ``.gif`` (needs imageio and pillow), ``.mp4`` or ``.webm`` (need imageio-ffmpeg).
+        configurations: ``(n, nq)``; for a simulated motion ``motion.at(times)[0]``.
+        paths: files to write, ``.gif`` (needs imageio and pillow), ``.mp4`` or ``.webm`` (need
+            imageio-ffmpeg).
         frames_per_second: of the movie.
-        object: the body that the movie is about; None: the last one that nothing drives.
-        size: width in inches at 100 dots an inch.
-        backend: what draws views in space, as for :func:`scene_of`.
+        object: the body on which the camera is centred; None: the last unactuated one.
+        size: width in inches at 100 dots per inch.
+        backend: renderer of 3D views, as for :func:`scene_of`.
 
     Raises:
         TypeError, ValueError: for other arguments, or if there is no such body.

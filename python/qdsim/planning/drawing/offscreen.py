@@ -1,4 +1,4 @@
-"""MuJoCo's renderer without a window, where the machine has OpenGL."""
+"""MuJoCo's renderer without a window, if the machine has OpenGL."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _context_class() -> Any:
 
 @functools.cache
 def is_available() -> bool:
-    """Whether OpenGL works here: one pixel is drawn."""
+    """Whether OpenGL works on this machine: one pixel is drawn."""
     try:
         mujoco = import_module("mujoco")
         model = mujoco.MjModel.from_xml_string("<mujoco/>")
@@ -54,11 +54,12 @@ def is_available() -> bool:
 
 
 class Offscreen:
-    """Images of a compiled model at rest; ``with`` or :meth:`close` gives the graphics memory back.
+    """Images of a compiled model at rest; ``with`` or :meth:`close` releases the graphics memory.
 
     Args:
-        model: an ``MjModel``; how it is seen is written into it.
-        width, height: pixels of an image; smaller ones of the same shape come where the renderer has no room.
+        model: an ``MjModel``; view settings are written into it.
+        width, height: pixels of an image; images are smaller, with the same shape, if the renderer
+            has too little memory.
     """
 
     def __init__(self, model: Any, width: int, height: int) -> None:
@@ -84,7 +85,7 @@ class Offscreen:
         self.close()
 
     def close(self) -> None:
-        """Give the graphics memory back."""
+        """Release the graphics memory."""
         self._gl.make_current()
         self._context.free()
         self._gl.free()
@@ -97,13 +98,14 @@ class Offscreen:
         tall: float,
         groups: tuple[int, ...] = (0,),
     ) -> npt.NDArray[np.float32]:
-        """An image ``(height, width, 4)``, 0 to 1, in parallel projection; what is not covered is transparent.
+        """An image ``(height, width, 4)``, 0 to 1, in parallel projection, with a transparent
+        background.
 
         Args:
-            centre: ``(3,)`` m, in the middle of the image.
-            azimuth, elevation: degrees, from where it is seen.
-            tall: m from the lower edge to the upper one.
-            groups: of the geometries that are shown.
+            centre: ``(3,)`` centre of the image, m.
+            azimuth, elevation: direction of view, degrees.
+            tall: height of the image, m.
+            groups: geometry groups that are shown.
         """
         mujoco = self._mujoco
         self.model.vis.global_.fovy = tall

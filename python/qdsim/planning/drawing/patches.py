@@ -1,4 +1,4 @@
-"""Where soft geometries press, as polygons coloured by their pressure."""
+"""Contact surfaces of soft geometries, as polygons coloured by their pressure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["draw_patches", "most_pressure", "pressure_colours"]
 
 
 def pressure_colours(shares: Array) -> Array:
-    """Red, green and blue ``(n, 3)``, 0 to 1, of pressures as shares of the largest."""
+    """Red, green and blue ``(n, 3)``, 0 to 1, for pressures as shares of the largest."""
     at = np.linspace(0.0, 1.0, len(PRESSURES))
     ramps = zip(*map(channels, PRESSURES))
     return np.stack([np.interp(shares, at, ramp) for ramp in ramps], axis=1)
 
 
 def most_pressure(model: Model, configurations: Array) -> float:
-    """The largest mean pressure of a polygon in configurations ``(n, nq)``, Pa; 0 where nothing presses."""
+    """The largest mean pressure of a polygon in configurations ``(n, nq)``, Pa; 0 without contact."""
     if model.soft_pair_count == 0:
         return 0.0
     surfaces = [s for q in configurations for s in pressure_surface(model, q)]
@@ -37,14 +37,15 @@ def most_pressure(model: Model, configurations: Array) -> float:
 def draw_patches(
     ax: Axes, model: Model, q: Array, view: Array, alpha: float = 1.0, most: float = 0.0
 ) -> None:
-    """Draw the pressure patches of a configuration over what is there; nothing for models without soft geometries.
+    """Draw the pressure patches of a configuration over a picture; nothing for models without soft
+    geometries.
 
     Args:
         ax: Matplotlib's axes.
         model, q: ``(nq,)``.
         view: ``(2, 3)`` directions of the picture's axes.
         alpha: opacity.
-        most: Pa, of the brightest colour; 0: the largest pressure here.
+        most: pressure of the brightest colour, Pa; 0: the largest pressure here.
     """
     surfaces = pressure_surface(model, q)
     most = most or max((float(s.polygons["pressure"].max()) for s in surfaces), default=0.0)

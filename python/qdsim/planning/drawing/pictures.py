@@ -1,8 +1,8 @@
-"""Pictures of plans and trees, drawn with matplotlib without a display.
+"""Pictures of plans and trees, drawn with Matplotlib without a display.
 
-Nothing here is imported before a picture is asked for. Planar models are drawn in the plane in which
-they move: spheres appear as circles, boxes as their outlines, and spheres along a finger as one
-rounded link. Other models are seen from a corner, in parallel projection.
+Matplotlib is imported when a picture is drawn. Planar models are drawn in the plane in which they
+move: spheres appear as circles, boxes as their outlines, and spheres along a finger as one rounded
+link. Other models are seen from a corner, in parallel projection.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ __all__ = [
 def key_frames(
     plan: Plan, replay: ReplayResult, model: Model | Task, most: int = 16
 ) -> list[tuple[int, int]]:
-    """Choose frames where something happens: start, every regrasp, end, and between them evenly along the
-    way of the object.
+    """Choose frames where something happens: start, every regrasp, end, and between them evenly
+    along the object's path.
 
     Returns:
-        Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
+        Pairs of a segment and a step of it (0: the segment's start); at most ``most`` of them.
     """
     model = _checked(plan, replay, model)
     most = integer("most", most, least=1)
@@ -144,11 +144,11 @@ def draw_key_frames(
 
     Args:
         plan: the plan.
-        replay: its replay on the model, which holds the forces.
+        replay: its replay on the model, which contains the forces.
         model: the model, or the task.
         path: file to write, ``.png``, ``.svg`` or ``.pdf``.
-        most: frames at most.
-        backend: what draws views in space, as for :func:`scene_of`.
+        most: largest number of frames.
+        backend: renderer of 3D views, as for :func:`scene_of`.
     """
     path, model = path_of("path", path), _checked(plan, replay, model)
     frames = key_frames(plan, replay, model, most)
@@ -242,7 +242,7 @@ def _everything(plan: Plan) -> Array:
 def force_scale(
     scene: PlanarScene | SpatialScene, replay: ReplayResult, low: Array, high: Array
 ) -> tuple[float, float]:
-    """A typical strong force of a replay (N), and how long to draw it in a window (m)."""
+    """A typical strong force of a replay (N), and its length in a window (m)."""
     sizes = [
         float(np.hypot(*force))
         for taken in replay.steps
@@ -261,7 +261,7 @@ def _goal(plan: Plan, model: Model) -> Array:
 
 
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
-    """What is left to the goal, in words."""
+    """The distance to the goal, in words."""
     return left_text(plan.goals(model), q)
 
 
@@ -272,8 +272,8 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     """Draw the tree in the object's coordinates, and the distance to the goal per iteration.
 
     Args:
-        tree: a grown tree. Of objects with more than three coordinates the three in which the task's
-            box is widest are shown, as displacements from the start.
+        tree: a grown tree. For objects with more than three coordinates, the three in which the
+            task's box is widest are shown, as displacements from the start.
         path: file to write.
     """
     instance("tree", tree, Tree)
@@ -412,19 +412,20 @@ def write_movie(
     every: int = 1,
     progress: bool = False,
 ) -> None:
-    """Write a movie of the plan, one frame per step. Where the grasp changes the robot moves if the plan has a motion,
-    else it fades over.
+    """Write a movie of the plan, one frame per step.
+
+    At a regrasp the robot moves if the plan has a motion, otherwise it fades over.
 
     Args:
         plan, replay, model: as for :func:`draw_key_frames`.
         paths: files to write, ``.gif`` (needs imageio and pillow), ``.mp4`` or ``.webm`` (need
             imageio-ffmpeg).
         frames_per_second: of the movie.
-        regrasp_frames: length of a change of grasp; motions take as many frames as they last, from this many
-            to three times that.
-        size: width in inches at 100 dots an inch.
-        backend: what draws views in space, as for :func:`scene_of`.
-        every: one frame in so many is drawn: movies of long plans become short.
+        regrasp_frames: number of frames of a regrasp; motions have frames according to their
+            duration, between this number and three times that.
+        size: width in inches at 100 dots per inch.
+        backend: renderer of 3D views, as for :func:`scene_of`.
+        every: draw only every so many frames, to shorten movies of long plans.
         progress: show a bar that counts frames.
     """
     every = integer("every", every, least=1)

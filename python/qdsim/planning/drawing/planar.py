@@ -50,7 +50,7 @@ __all__ = [
 
 
 def need(module: str) -> Any:
-    """An optional package, or an error of one line that says how to get it."""
+    """Import an optional package, or raise an error of one line that says how to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -67,7 +67,7 @@ def check_installed(movie: bool) -> None:
 
 
 def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
-    """An empty figure (inches) that needs no display."""
+    """Create an empty figure (inches) that needs no display."""
     width, height = number("width", width, above=0), number("height", height, above=0)
     dpi = integer("dpi", dpi, least=1)
     figure_module, agg = need("matplotlib.figure"), need("matplotlib.backends.backend_agg")
@@ -77,7 +77,8 @@ def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], **how: Any) -> None:
-    """Write a figure in the format that the path's suffix says; PNG, with that suffix added, where it has none."""
+    """Write a figure in the format of the path's suffix; without a suffix, as PNG with that suffix
+    added."""
     place = path_of("path", path)
     if not place.suffix:
         place = place.with_name(f"{place.name}.png")
@@ -99,7 +100,7 @@ def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
 def framed(
     low: Array, high: Array, lowest: float = 0.6, tallest: float = 1.25
 ) -> tuple[Array, Array]:
-    """The window, made wider or higher so that its height beside its width is between two numbers."""
+    """The window, enlarged so that its height divided by its width is between two numbers."""
     width, height = high - low
     more = 0.5 * np.maximum([height / tallest - width, lowest * width - height], 0.0)
     return low - more, high + more
@@ -108,7 +109,7 @@ def framed(
 def arrow(
     ax: Axes, point: Array, force: Array, largest: float, typical: float, length: float
 ) -> None:
-    """A force as an arrow whose head is at its point; nothing for one that is small beside others."""
+    """Draw a force as an arrow with its head at its point; nothing for a relatively small one."""
     size = float(np.hypot(*force))
     if size <= STYLE.faint * max(largest, typical):
         return
@@ -142,11 +143,11 @@ def _room(ax: Axes, point: Array, direction: Array) -> float:
 
 
 def contact_points(model: Model, step: Step) -> Array:
-    """Where a step's contacts act in the configuration that it leads to, ``(n, 3)`` m.
+    """Points of a step's contacts in the configuration after the step, ``(n, 3)`` m.
 
-    ``step.contacts`` are those of the configuration that it begins with. Either side's witness point goes with
-    its body, and the contact is midway between the two, as it was; then, as surfaces slide and roll, the
-    nearest contact of the same pair in the new configuration.
+    ``step.contacts`` are those of the configuration at its beginning. Each witness point moves with
+    its body, and the contact stays midway between the two; then, since surfaces slide and roll, the
+    nearest contact of the same pair in the new configuration is taken.
     """
     contacts = step.contacts
     p0, r0 = model.body_poses(model.integrate(step.q_next, -step.delta))
@@ -166,7 +167,8 @@ def contact_points(model: Model, step: Step) -> Array:
 
 
 def is_flat(model: Model, object: str) -> bool:
-    """Whether a :class:`PlanarScene` shows all of a planar model: discs, and boxes of the object."""
+    """Whether a :class:`PlanarScene` can show the whole of a planar model: discs, and boxes of the
+    object."""
     normal = model.planar_normal
     if normal is None:
         return False
@@ -195,8 +197,8 @@ class PlanarScene:
     """Draws configurations of a planar model.
 
     Args:
-        model: a model all of whose joints move in one coordinate plane.
-        object: body of the manipulated object; it gets its own colour and a spoke that shows its
+        model: a model whose joints all move in one coordinate plane.
+        object: body of the manipulated object; it has its own colour and a spoke that shows its
             angle.
     """
 
@@ -251,7 +253,7 @@ class PlanarScene:
                 self.limb[b] = roots.index(root)
 
     def window(self, configurations: Array, margin: float = 0.06) -> tuple[Array, Array]:
-        """Corners ``(2,)`` of a box around everything in configurations ``(N, nq)``, m."""
+        """Corners ``(2,)`` of a box around the scene in configurations ``(N, nq)``, m."""
         low, high = np.full(2, np.inf), np.full(2, -np.inf)
         for q in configurations:
             pos, rot = self.model.body_poses(q)
@@ -299,10 +301,11 @@ class PlanarScene:
                 ax.add_patch(patches.Polygon(p, closed=True, **style))
 
     def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
-        """Arrows of the contact forces on the object, heads at the contact points after the step.
+        """Draw arrows of the contact forces on the object, with heads at the contact points after
+        the step.
 
-        A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of
-        the force, so that small ones are seen.
+        A force of ``typical`` newtons is ``length`` metres long; lengths grow with the square root
+        of the force, so that small forces are visible.
         """
         forces = self.forces(step)
         if not forces:

@@ -1,4 +1,4 @@
-"""A spatial model's configurations as MuJoCo's renderer draws them, in the views of :mod:`.spatial`."""
+"""Configurations of a 3D model drawn by MuJoCo's renderer, in the views of :mod:`.spatial`."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ _LIGHT = np.array([-0.2, 0.2, -1.0])
 
 
 class RenderedScene(SpatialScene):
-    """Draws as :class:`SpatialScene`, with round shapes, shadows and true occlusion: images of MuJoCo's renderer, on
-    which goal and forces are drawn. Robots look as their files draw them.
+    """Draws like :class:`SpatialScene`, with MuJoCo's renderer: round shapes, shadows and correct
+    occlusion.
+
+    Goal and forces are drawn on its images. Robots look as in their files.
 
     Args:
         model, object, configurations, goal, azimuth, elevation, geometry: as there.
@@ -88,8 +90,11 @@ class RenderedScene(SpatialScene):
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
-        """Draw the robot alone, at poses of its bodies; a faint one behind everything, but not behind floors and walls,
-        which are in one image with what stands before them."""
+        """Draw the robot alone, at poses of its bodies.
+
+        A faint robot is behind everything except floors and walls, which are in one image with
+        everything in front of them.
+        """
         share = alpha * (STYLE.ghost if ghost else 1.0)
         behind = 3 if self.floors() or any(self.kind[s.body] == "world" for s in self.solids) else 1
         self._show(ax, pos, rot, ["robot"], share, zorder=behind if ghost else 3)

@@ -1,4 +1,4 @@
-"""Which scene draws a model: flat, in space with Matplotlib, or in space with MuJoCo's renderer."""
+"""The kind of scene that draws a model: flat, 3D with Matplotlib, or 3D with MuJoCo's renderer."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def scene_of(
 ) -> PlanarScene | SpatialScene:
     """Choose the scene that draws a model: flat if all joints move in one plane, else in space.
 
-    Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
-    plane's normal.
+    Flat pictures support discs, and boxes of the object; planar models with other shapes are seen
+    nearly along the plane's normal.
 
     Args:
         model: the model.
         object: body of the manipulated object.
-        configurations, goal: what is to be seen, as for :class:`SpatialScene`.
-        backend: of views in space, "mujoco" (its renderer, which needs OpenGL) or "matplotlib"; None: the first
-            where it works.
-        geometry: what is drawn in space, "visual" or "collision", as for :class:`SpatialScene`.
+        configurations, goal: content of the pictures, as for :class:`SpatialScene`.
+        backend: renderer of 3D views, "mujoco" (needs OpenGL) or "matplotlib"; None: the first one
+            that works.
+        geometry: "visual" or "collision", as for :class:`SpatialScene`.
 
     Raises:
         ImportError: for "mujoco" without OpenGL.

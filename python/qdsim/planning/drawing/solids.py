@@ -39,15 +39,16 @@ class Solid:
     Attributes:
         body: index of the body.
         corners: ``(n, 3)`` m.
-        faces: ``(m, 4)`` indices of corners, anticlockwise from outside; triangles say the last one twice.
+        faces: ``(m, 4)`` indices of corners, anticlockwise seen from outside; triangles repeat the
+            last one.
         normals: ``(m, 3)`` of length 1.
         areas: ``(m,)`` m^2.
         patches: ``(m,)`` which of the two colours each face has.
         frame: ``(3, 3)`` axes of the shape as columns.
-        centre: ``(3,)`` m, of the box along these axes that holds it.
-        half: ``(3,)`` m, of that box.
-        square: whether it is that box; else the ellipsoid inside is nearer to it.
-        colour: red, green and blue that the file gives it, 0 to 1; None: none.
+        centre: ``(3,)`` centre of the bounding box along these axes, m.
+        half: ``(3,)`` half lengths of that box, m.
+        square: whether the shape is that box; else the ellipsoid inside approximates it.
+        colour: red, green and blue of the file, 0 to 1; None: none.
     """
 
     body: int
@@ -64,10 +65,11 @@ class Solid:
 
 
 def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[Solid]:
-    """The shapes of a model that are drawn (:func:`.colours.is_shown`) but planes, in the order of its geometries.
+    """The drawn shapes of a model (:func:`.colours.is_shown`) except planes, in the order of its
+    geometries.
 
-    Boxes of bodies that are ``fine`` have their faces cut into tiles that are not larger than the smallest
-    shapes, so that sorting by depth puts things before and behind them rightly.
+    Boxes of bodies that are ``fine`` have their faces divided into tiles no larger than the
+    smallest shapes, so that sorting by depth is correct.
     """
     sizes = model.parameters.geom_size.max(axis=1)
     drawn = sizes[sizes > STYLE.corner]

@@ -1,4 +1,4 @@
-"""A spatial model's configurations as drawings: shapes seen from a point far away, far ones first."""
+"""Configurations of a 3D model as drawings in parallel projection, far shapes first."""
 
 from __future__ import annotations
 
@@ -47,22 +47,23 @@ _LOOKED_AT = 6
 
 
 class SpatialScene:
-    """Draws configurations of a model in space with Matplotlib alone, in parallel projection.
+    """Draws configurations of a 3D model with Matplotlib alone, in parallel projection.
 
-    Every shape is a set of flat faces, drawn in the order of their depth (painter's algorithm): good
-    for pictures of robots made of spheres, boxes, capsules, cylinders and hulls of meshes. The object's faces
-    have two colours, so that turns of a ball are seen. Walls and ground are pale.
+    Every shape is a set of flat faces, drawn in the order of their depth (painter's algorithm).
+    This suits robots made of spheres, boxes, capsules, cylinders and convex hulls. The object's
+    faces have two colours, so that rotations of a ball are visible. Walls and ground are pale.
 
     Args:
         model: the model.
         object: body of the manipulated object; bodies on its joints belong to it.
-        configurations: ``(n, nq)`` what is going to be drawn; none: the key frame "start", or the default
-            configuration.
-        goal: ``(nq,)`` of which the object's entries matter.
-        azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from where robot, object and
-            goal hide each other least and the object's motion is seen best (:mod:`.camera`).
-        geometry: "visual": what the file has to be seen, where it has that, with links along spheres; "collision":
-            what can touch.
+        configurations: ``(n, nq)`` configurations that will be drawn; none: the key frame "start",
+            or the default configuration.
+        goal: ``(nq,)``; only the object's entries matter.
+        azimuth, elevation: direction of view, degrees; without an azimuth, the direction in which
+            robot, object and goal occlude each other least and the object's motion is most visible
+            (:mod:`.camera`).
+        geometry: "visual": the visual geometry of the file, if there is any, with links along
+            spheres; "collision": geometries with contacts.
 
     Raises:
         ValueError: if there is no such body, or configurations of another size.
@@ -168,8 +169,11 @@ class SpatialScene:
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def floors(self) -> list[Array]:
-        """Corners ``(4, 3)`` of a square of each plane of the world that is seen from above, below all that is seen,
-        and wider than pictures of that."""
+        """Corners ``(4, 3)`` of a square for each plane of the world that is seen from above, below
+        the whole scene.
+
+        The squares are wider than the pictures.
+        """
         shown = _some(self.seen)
         poses = [self.model.body_poses(q) for q in shown]
         moving = [b for b, kind in enumerate(self.kind) if kind != "world"] or [0]

@@ -17,10 +17,11 @@ __all__ = ["draw_configuration", "object_of"]
 
 
 def object_of(model: Model) -> str:
-    """Find the body that a picture focuses on: the last one without actuators, else the last one.
+    """Find the body on which a picture is centred: the last one without actuators, else the last
+    one.
 
     Raises:
-        ValueError: if the model has no body beside the world.
+        ValueError: if the model has no body besides the world.
     """
     bodies = model.description.bodies[1:]
     if not bodies:
@@ -37,14 +38,14 @@ def draw_configuration(
     backend: str | None = None,
     geometry: str = "visual",
 ) -> None:
-    """Draw a configuration of a model into a file (png, pdf, svg: what Matplotlib writes).
+    """Draw a configuration of a model into a file (png, pdf, svg and other formats of Matplotlib).
 
     Args:
         model: the model.
         path: the file.
         q: ``(nq,)``; None: the default configuration.
-        object: the body that the picture is about; None: the last one that nothing drives.
-        backend, geometry: of views in space, as for :func:`scene_of`.
+        object: the body on which the picture is centred; None: the last unactuated one.
+        backend, geometry: of 3D views, as for :func:`scene_of`.
 
     Raises:
         ValueError: for a configuration of another size, or if there is no such body.

@@ -1,4 +1,4 @@
-"""How pictures look: colours, and what is drawn faintly or not at all."""
+"""Style of pictures: colours, and elements drawn faintly or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of how trajectory optimisation went; needs Matplotlib, and only when asked for."""
+"""A picture of the convergence of trajectory optimisation; needs Matplotlib when called."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = ["draw_convergence"]
 
 
 def draw_convergence(results: Mapping[str, ImpcResult], path: str | os.PathLike[str]) -> None:
-    """Cost over the iterations, and how far the object is from its goal along the best trajectories.
+    """Draw cost over the iterations, and the object's distance from its goal along the best
+    trajectories.
 
     Args:
-        results: runs by the names they get in the legend; at least one.
+        results: runs by their names in the legend; at least one.
         path: file to write.
 
     Raises:

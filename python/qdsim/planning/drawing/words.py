@@ -1,4 +1,4 @@
-"""What pictures and pages say of a configuration."""
+"""Texts of pictures and pages for a configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["left_text"]
 
 
 def left_text(goals: GoalSet, q: Array) -> str:
-    """How far an object in ``q`` ``(nq,)`` is from its goal."""
+    """The distance of an object in ``q`` ``(nq,)`` from its goal, as text."""
     shift, turn = goals.errors(q)
     space = goals.space
     length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"

@@ -12,7 +12,7 @@ __all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
 CONTROLLERS = ("planned", "mpc", "grip", "sampling")
 """Names of the controllers that an executor has of its own."""
 ROUTES = ("strokes", "plan", "straight", "new plan")
-"""Names of its ways on."""
+"""Kinds of edges."""
 
 
 @former(removed={"misses": "a way on is given up after two; bound the new plans by plans"})

@@ -66,7 +66,8 @@ class PlanarHandSampler:
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     parameters = 2
-    """Of ``place``: where the left and the right fingertip are on their parts of the disc's outline."""
+    """Number of parameters of ``place``: positions of the left and the right fingertip on their
+    parts of the disc's outline."""
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
         """The pinch ``(nq,)`` with the tips at given places of the object's outline, or None if

@@ -38,9 +38,10 @@ class BoxSideSampler:
         fields(self, number, "reach", above=0)
 
     parameters = 2
-    """Of ``place``: a direction from the box's centre in its own axes; only where it meets the outline counts."""
+    """Number of parameters of ``place``: a direction from the box's centre in its own axes, which
+    gives a place on the outline."""
     stroke_parameters = 2
-    """Of ``stroke``: how far, and how slanted."""
+    """Number of parameters of ``stroke``: length and slant."""
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the pusher at a side, or None if it would penetrate."""
