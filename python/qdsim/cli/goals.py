@@ -31,8 +31,8 @@ def goal_of(
         start: ``(nq,)``.
         text: numbers as in :func:`goal_words`, separated by blanks or commas; angles in radians, or
             as in ``90deg``; ``-`` keeps the value of the start, ``free`` accepts any value,
-            ``0.1..0.2`` accepts an interval. If an orientation is given, rotations about axes of
-            rotational symmetry are free.
+            ``0.1..0.2`` accepts an interval. Without an orientation,
+            rotations about the object's axes of rotational symmetry are free.
 
     Raises:
         UnusableError: for anything else.

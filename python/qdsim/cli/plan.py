@@ -57,10 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goal.add_argument(
         "--goal",
         metavar="POSE",
-        help="where to: 'x y z', 'x y z yaw' or 'x y z qw qx qy qz' of a free object, else the positions of its "
-        "joints; m and rad, or 90deg; - keeps a number, free leaves it open, 0.1..0.2 asks for one between; 'x y z free' "
-        "asks for the place alone, 'upright' for its z axis up, 'x y z upright' for that at a place; turns of a round "
-        "object about its axis count only where numbers ask for them",
+        help="'x y z', 'x y z yaw' or 'x y z qw qx qy qz' for a free object, else the positions of its joints; m and "
+        "rad, or 90deg. In place of a number: - keeps the value of the start, free accepts any value, 0.1..0.2 accepts an "
+        "interval. 'x y z free': position only; 'upright': z axis up; 'x y z upright': both. Without an orientation, "
+        "rotations of a round object about its axis are free",
     )
     goal.add_argument("--start", metavar="KEY", help="key frame of the start; default: the first")
     goal.add_argument(
