@@ -216,7 +216,7 @@ def real_array(name: str, value: object) -> npt.NDArray[Any]:
     if isinstance(value, np.ndarray) and hasattr(value, "mask"):
         kind = type(value).__name__
         raise TypeError(
-            f"{name}: expected an array of real numbers, got a {kind}, whose mask counts"
+            f"{name}: expected an array of real numbers, got a {kind}, whose mask would be ignored"
         )
     try:
         found: npt.NDArray[Any] = np.asarray(value)
@@ -325,11 +325,11 @@ def former(
         @functools.wraps(make)
         def init(self: _Kind, /, *given: Any, **values: Any) -> None:
             for name in values.keys() & advice.keys():
-                raise TypeError(f"{name}: {kind.__name__} has it no more; {advice[name]}")
+                raise TypeError(f"{name}: {kind.__name__} no longer has this field; {advice[name]}")
             for old in values.keys() & names.keys():
                 _warn_of(old, names[old])
                 if names[old] in values:
-                    raise TypeError(f"{old}: is {names[old]} now, which is given too")
+                    raise TypeError(f"{old}: was renamed to {names[old]}, which is also given")
                 values[names[old]] = values.pop(old)
             make(self, *given, **values)
 
@@ -348,7 +348,7 @@ def _read_as(old: str, new: str, owner: object) -> Any:
 
 
 def _warn_of(old: str, new: str) -> None:
-    warnings.warn(f"{old}: is {new} now", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{old}: was renamed to {new}", DeprecationWarning, stacklevel=3)
 
 
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,7 +364,9 @@ def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Calla
     def find(name: str) -> Any:
         if name not in renamed:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warnings.warn(f"{module}.{name}: is {renamed[name]} now", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{module}.{name}: was renamed to {renamed[name]}", DeprecationWarning, stacklevel=2
+        )
         return scope[renamed[name]]
 
     return find

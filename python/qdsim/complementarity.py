@@ -210,7 +210,7 @@ def solve_lcp(
         return LcpSolution(z, w, info)
     if info.status == "infeasible":
         nothing = LcpSolution(np.zeros(n), offset.copy(), info)
-        raise _unsolved("solve_lcp", nothing, "no nonnegative z has a nonnegative w: proven", z)
+        raise _unsolved("solve_lcp", nothing, "it is proven that no z >= 0 has w >= 0", z)
     raise _unsolved("solve_lcp", LcpSolution(z, w, info), _undecided(info))
 
 
@@ -269,7 +269,7 @@ def solve_mlcp(
     if solution.info.status == "solved":
         return solution
     if solution.info.status == "infeasible":
-        raise _unsolved("solve_mlcp", solution, "there is no solution: proven")
+        raise _unsolved("solve_mlcp", solution, "it is proven that there is no solution")
     raise _unsolved("solve_mlcp", solution, _undecided(solution.info))
 
 
@@ -465,7 +465,7 @@ def _compressed(W: Any, n: int) -> _Compressed:
         or np.any(np.diff(start) < 0)
         or (column.size and not 0 <= column.min() <= column.max() < n)
     ):
-        raise ValueError("W: a sparse matrix whose rows and columns make no sense")
+        raise ValueError("W: a sparse matrix with invalid indices")
     return start, column, np.ascontiguousarray(value)
 
 

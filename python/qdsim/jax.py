@@ -298,8 +298,8 @@ def _forward(call: _Call, *arrays: Any) -> tuple[Any, Any]:
 
 def _refuse_second() -> None:
     raise NotImplementedError(
-        "qdsim.jax: a second derivative: steps have first ones only; differentiate the first ones by finite "
-        "differences, or use Gauss-Newton, which needs no second ones"
+        "qdsim.jax: second derivatives of steps are not implemented; use finite differences of first "
+        "derivatives, or Gauss-Newton"
     )
 
 

@@ -572,10 +572,10 @@ class Model(_core.Model):
         return type(self)(dataclasses.replace(self.description, bodies=tuple(bodies)))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a model never changes; with_parameters gives a variant ({name})")
+        raise AttributeError(f"a model is immutable; with_parameters returns a variant ({name})")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a model never changes ({name})")
+        raise AttributeError(f"a model is immutable ({name})")
 
     def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
         return type(self), (self.description,)

@@ -43,8 +43,8 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
     named = [(model.body_names[i], model.body_names[j]) for i, j in sorted(pairs)]
     listed = ", ".join(f"{first!r} and {second!r}" for first, second in named)
     warnings.warn(
-        f"{model.description.name}: these bodies overlap at the default configuration and never touch "
-        f"each other (exclude_overlaps): {listed}",
+        f"{model.description.name}: these bodies overlap at the default configuration, so "
+        f"their contacts are excluded (exclude_overlaps): {listed}",
         ModelWarning,
         stacklevel=3,
     )

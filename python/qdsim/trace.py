@@ -53,5 +53,7 @@ def _trace_of(rows: tuple[tuple[str, str, int, int, float, str, int], ...], drop
     """The extension's rows; where some were dropped, a last row says how many."""
     found = [TraceRow(*row) for row in rows]
     if dropped:
-        found.append(TraceRow("dropped", f"{dropped} rows, for want of room", 0, 0, math.nan, ""))
+        found.append(
+            TraceRow("dropped", f"{dropped} rows, because the buffer was full", 0, 0, math.nan, "")
+        )
     return Trace(found)

@@ -295,7 +295,7 @@ def test_surfaces_have_one_outside() -> None:
     cube = RigidSurface.of(SOFT["cube"])
     faces = cube.triangles.copy()
     faces[3] = faces[3][::-1]
-    with pytest.raises(ValueError, match=r"triangles: rows .* turn one of them round"):
+    with pytest.raises(ValueError, match=r"triangles: rows .* reverse one of them"):
         RigidSurface(cube.vertices, faces)
     RigidSurface(cube.vertices, faces[[0, 1, 2, 4, 5]])  # open ones have an outside too
     two = np.vstack([cube.vertices, cube.vertices + [2 * HALF, 2 * HALF, 0]])

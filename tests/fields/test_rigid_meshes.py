@@ -202,7 +202,7 @@ def test_surfaces_that_enclose_nothing_are_met_by_their_hull(fault):
     if fault == "sides":
         faces[3] = faces[3, ::-1]
     description = beside(ring, triangles=faces)
-    with pytest.warns(ModelWarning, match="mesh 'thing': its triangles enclose nothing"):
+    with pytest.warns(ModelWarning, match="mesh 'thing': its triangles enclose no volume"):
         model = qdsim.build(description)
     (found,) = qdsim.pressure_surface(model, pose())
     assert found.geom_a == "thing" and found.count > 0

@@ -412,7 +412,7 @@ def test_wrong_goals_are_named() -> None:
     assert not hasattr(TaskEnv(task, options), "compute_reward")
     with pytest.raises(ValueError, match=r"^options: expected observation='goal'"):
         GoalTaskEnv(task, options)
-    with pytest.raises(ValueError, match=r"^options: observation='goal' is of a GoalTaskEnv"):
+    with pytest.raises(ValueError, match=r"^options: observation='goal' needs a GoalTaskEnv"):
         TaskEnv(task, EnvOptions(observation="goal"))
     with pytest.raises(ValueError, match=r"^reward: expected 'sparse' or 'dense'"):
         EnvOptions(observation="goal", reward="shaped")

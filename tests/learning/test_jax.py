@@ -135,7 +135,7 @@ def test_second_derivatives_are_refused() -> None:
         return jnp.sum(qdsim.jax.rollout(model, q, u, SMOOTH) ** 2)
 
     for second in (jax.hessian(cost), jax.jacfwd(jax.jacfwd(cost)), jax.jacrev(jax.grad(cost))):
-        with pytest.raises(NotImplementedError, match=r"qdsim\.jax: a second derivative"):
+        with pytest.raises(NotImplementedError, match=r"qdsim\.jax: second derivatives"):
             second(u)
 
 

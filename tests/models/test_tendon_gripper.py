@@ -175,7 +175,7 @@ def test_shares_slopes_and_signs_of_a_tendon() -> None:
 @pytest.mark.parametrize(
     ("joints", "constraints", "message"),
     [
-        ({"a": 1.0, "b": -1.0}, (Coupling("c", "b", "a"),), r"no one joint leads"),
+        ({"a": 1.0, "b": -1.0}, (Coupling("c", "b", "a"),), r"do not all follow one joint"),
         (
             {"a": 1.0, "b": 1.0},
             (Coupling("c", "b", "a", (0.1, 1.0, 0.0, 0.0, 0.0)),),
@@ -184,7 +184,7 @@ def test_shares_slopes_and_signs_of_a_tendon() -> None:
         (
             {"a": 1.0, "b": 1.0},
             (Coupling("c", "b", "a", (0.0, 1.0, 0.2, 0.0, 0.0)),),
-            r"no one joint leads: it moves 'a' and 'b'",
+            r"do not all follow one joint: it moves 'a' and 'b'",
         ),
     ],
 )

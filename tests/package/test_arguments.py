@@ -176,7 +176,9 @@ def test_options_hold_built_in_numbers() -> None:
 @pytest.mark.parametrize(("old", "new"), [("stays", "is_stable"), ("by_joints", "reduce_tendons")])
 def test_public_names_under_their_old_names(old: str, new: str) -> None:
     """They work for one version, with a warning at the caller's line; other names are none."""
-    with pytest.warns(DeprecationWarning, match=rf"qdsim\.planning\.{old}: is {new} now") as caught:
+    with pytest.warns(
+        DeprecationWarning, match=rf"qdsim\.planning\.{old}: was renamed to {new}"
+    ) as caught:
         found = getattr(planning, old)
     assert found is getattr(planning, new)
     assert caught[0].filename == __file__
@@ -202,7 +204,9 @@ def test_fields_that_are_gone_say_what_to_do(kind: Any) -> None:
         for make in (kind, lambda **given: dataclasses.replace(kind(), **given)):
             with pytest.raises(TypeError) as raised:
                 make(**{name: 1})
-            assert str(raised.value) == f"{name}: {kind.__name__} has it no more; {advice}"
+            assert (
+                str(raised.value) == f"{name}: {kind.__name__} no longer has this field; {advice}"
+            )
     assert arguments.known_fields(kind, dict.fromkeys(removed, 1)) == {}
     with pytest.raises(TypeError, match="unexpected keyword"):
         kind(no_field=1)

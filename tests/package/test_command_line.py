@@ -523,7 +523,7 @@ def test_what_a_goal_leaves_free() -> None:
         assert error(text, 0.0, 1.0, 0.0, 0.0, 0.0, 0.7) == pytest.approx((0.0, 1.2))
     assert error("upright", 0.0, 0.0, 0.0, 0.0, -1.2, 0.0) == pytest.approx((0.0, 0.0), abs=1e-7)
     for text, said in (
-        ("0.3..0.2 0 0", "from the larger number"),
+        ("0.3..0.2 0 0", "is an interval with its larger end first"),
         ("free free free free", "leaves everything free"),
         ("0.2 0.1 upright", "expected numbers"),
     ):
@@ -569,7 +569,7 @@ def test_goals_that_are_none(pusher: str, capsys: pytest.CaptureFixture[str]) ->
 
     assert "looks like degrees: write 60deg" in said("0.2 0.1 - 60")
     assert "'x y z yaw'" in said("0.2 0.1")
-    assert "metres are expected" in said("0.2 90deg -")
+    assert "expected metres" in said("0.2 90deg -")
     assert "'far'" in said("0.2 far -")
     assert "finite" in said("0.2 nan -")
     assert "zeros" in said("0 0 0 0 0 0 0")

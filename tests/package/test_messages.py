@@ -65,7 +65,7 @@ def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: 
     outside[i] = task.upper[i] + 3.0 * slack + (0.3 if not task.space.rotation[i] else 0.0)
     if task.space.rotation[i] and outside[i] > 3.0 and task.space.rotation_vectors:
         return  # beyond half a turn it is another turn
-    with pytest.warns(UserWarning, match="goal: outside of the box"):
+    with pytest.warns(UserWarning, match="goal: outside the box"):
         task.replace(goal=task.with_object(task.start, outside))
 
 

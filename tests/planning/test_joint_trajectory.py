@@ -163,7 +163,9 @@ def test_limits_that_cannot_be_kept_are_refused(model: qdsim.Model, plan: planni
         plan.to_joint_trajectory(model, effort=2.0)
     plan.to_joint_trajectory(model, effort=6.0)
     narrow = dataclasses.replace(plan, command_bounds=((-1.0, -1.0), (0.28, 1.0)))
-    with pytest.raises(ValueError, match=r"joint 'along' is sent .* beyond its bounds at .* s"):
+    with pytest.raises(
+        ValueError, match=r"joint 'along' is commanded .* beyond its bounds at .* s"
+    ):
         narrow.to_joint_trajectory(model)
 
 

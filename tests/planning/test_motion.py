@@ -342,7 +342,7 @@ def test_no_way_is_said_so():
     a, b = np.array(model.default_q), np.array(model.default_q)
     a[model.actuated_q], b[model.actuated_q] = [-0.5, 0.0], [0.5, 0.0]
     with pytest.raises(
-        MotionError, match=r"no way in .* s with 2 mm.*'wall_.' and 'disc'"
+        MotionError, match=r"no path in .* s with 2 mm.*'wall_.' and 'disc'"
     ) as error:
         connect(model, a, b, MotionOptions(time_limit=0.3))
     assert "\n" not in str(error.value)

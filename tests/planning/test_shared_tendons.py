@@ -302,7 +302,7 @@ def test_a_tree_limits_what_tendons_pull_with() -> None:
 def test_what_puts_every_joint_where_it_wants_it_says_so() -> None:
     model = hand()
     q = open_hand(model)
-    message = r"actuator 'lt' pulls along a tendon that joints share"
+    message = r"actuator 'lt' acts on a tendon that joints share"
     with pytest.raises(ValueError, match=message + "; a motion"):
         planning.connect(model, q, q)
     with pytest.raises(ValueError, match=message + "; reach_point"):

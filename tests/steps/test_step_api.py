@@ -255,7 +255,9 @@ def test_options_replace() -> None:
 @pytest.mark.parametrize("kind", [qdsim.Options, qdsim.DynamicOptions])
 def test_fields_under_their_old_names(kind: Callable[..., Any]) -> None:
     """A name that changed works for one version, with a warning; one that is gone says what to do instead."""
-    with pytest.warns(DeprecationWarning, match="^stop_after: is max_programs now") as caught:
+    with pytest.warns(
+        DeprecationWarning, match="^stop_after: was renamed to max_programs"
+    ) as caught:
         options = kind(stop_after=3, law="coulomb")
     assert caught[0].filename == __file__
     assert options == kind(max_programs=3, law="coulomb")
@@ -270,7 +272,7 @@ def test_fields_under_their_old_names(kind: Callable[..., Any]) -> None:
 
 
 def test_fields_that_are_gone_say_what_to_do() -> None:
-    said = r"leave_distant_out: Options has it no more; a smaller margin \(margin=0\.02\)"
+    said = r"leave_distant_out: Options no longer has this field; a smaller margin \(margin=0\.02\)"
     for make in (qdsim.Options, qdsim.Options().replace):
         with pytest.raises(TypeError, match=said):
             make(leave_distant_out=True)

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
     path = arguments.file
     if arguments.picture is None:
-        refuse(arguments, ["--collision"], "says what --picture draws; give that, too")
+        refuse(arguments, ["--collision"], "needs --picture")
     if is_archive(path):
         raise UnusableError(f"{path}: an archive of arrays, not a robot file; try 'qdsim replay'")
     with warnings.catch_warnings(record=True) as heard:

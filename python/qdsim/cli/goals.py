@@ -75,7 +75,7 @@ def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
         return _number(word, old, angle), 0.0, 0.0
     low, high = (_number(part, old, angle) for part in word.split(_TO, 1))
     if low > high:
-        raise UnusableError(f"--goal: {word!r} goes from the larger number to the smaller one")
+        raise UnusableError(f"--goal: {word!r} is an interval with its larger end first")
     middle = 0.5 * (low + high)
     return middle, low - middle, high - middle
 
@@ -161,7 +161,7 @@ def _number(word: str, old: float, angle: bool) -> float:
     for unit, size in (("deg", math.pi / 180.0), ("rad", 1.0)):
         if word.endswith(unit):
             if not angle:
-                raise UnusableError(f"--goal: {word!r} stands where metres are expected")
+                raise UnusableError(f"--goal: expected metres, got {word!r}")
             word, scale = word.removesuffix(unit), size
             break
     else:
@@ -174,7 +174,7 @@ def _number(word: str, old: float, angle: bool) -> float:
         raise UnusableError(f"--goal: expected finite numbers, got {word!r}")
     if angle and not unit and abs(value) > math.tau:  # more likely degrees
         raise UnusableError(
-            f"--goal: {value:g} rad looks like degrees: write {value:g}deg, or {value:g}rad if it is meant"
+            f"--goal: {value:g} rad looks like degrees: write {value:g}deg, or {value:g}rad if you mean radians"
         )
     return value
 

@@ -45,7 +45,7 @@ def own_task(arguments: argparse.Namespace) -> Task:
         model = reduce_tendons(model)
         space = ObjectSpace(model, name)
         if arguments.goal is None:
-            raise UnusableError(f"--goal: say where {name!r} shall go: {_words(model, space)}")
+            raise UnusableError(f"--goal: give the goal of {name!r}: {_words(model, space)}")
         goal, region = goal_of(model, space, start, arguments.goal)
         reach = _reach(model, start)
         margin = arguments.margin or min(0.1 * reach, DEFAULT_MARGIN)
@@ -152,8 +152,8 @@ def object_name(model: Model, given: str | None) -> str:
     if len(alone) == 1:
         return alone[0]
     if not alone:
-        raise UnusableError("nothing in the model moves without being driven: there is no object")
-    raise UnusableError(f"--object: say which one of {', '.join(alone)}")
+        raise UnusableError("there is no object: actuators drive every body that moves")
+    raise UnusableError(f"--object: choose one of {', '.join(alone)}")
 
 
 def _words(model: Model, space: ObjectSpace) -> str:

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         of = "a plan" if len(endings) > 1 else "a model"
         raise UnusableError(f"--output: expected {' or '.join(endings)} for {of}, got {output!r}")
     if is_archive(arguments.source):
-        refuse(arguments, ["--collision"], "plans are drawn with what is there to be seen")
+        refuse(arguments, ["--collision"], "plans are drawn with visual geometry")
     from qdsim.planning import pictures
 
     pictures.check_installed(ending != ".png")

@@ -43,7 +43,7 @@ _ROBOT_FILES = (".xml", ".urdf", ".mjcf", ".npz")
 """Endings that names of systems do not have."""
 
 _LOADING = ("--stiffness", "--leave-out", "--package-dir")
-"""What says how a robot file is read."""
+"""What applies to robot files only."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +95,7 @@ def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -
     """
     if not any(map(os.path.exists, sources)):
         others = f"; not a robot file: {', '.join(sources)}" if sources else ", which --model names"
-        refuse(arguments, _LOADING, f"says how a robot file is read{others}")
+        refuse(arguments, _LOADING, f"applies to robot files only{others}")
     result: dict[str, Any] = {
         "stiffness": arguments.stiffness,
         "leave_out": arguments.leave_out,

@@ -205,7 +205,7 @@ def _check_parts(owner: str, geom: Geom) -> None:
     )
     for name, part, kind in parts:
         if (geom.type == name) != (part is not None):
-            raise ValueError(f"{owner}: a geometry has a {name} if its type is '{name}'")
+            raise ValueError(f"{owner}: {name} needs a geometry of type '{name}'")
         if part is not None and not isinstance(part, kind):
             raise TypeError(f"{owner}: {name} must be a {kind.__name__}, got {type(part).__name__}")
     if geom.type == "mesh" and geom.mesh is None:

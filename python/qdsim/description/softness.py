@@ -60,7 +60,7 @@ class Softness:
                 kind = type(field).__name__
                 raise TypeError(f"soft: field must be a PressureField or None, got {kind}")
             if self.hint is not None:
-                raise ValueError("soft: a field of its own has no hint")
+                raise ValueError("soft: hint has no effect on a field of its own")
             if self.modulus is None:
                 object.__setattr__(self, "modulus", float(field.pressure.max()))
         for name, value in (

@@ -44,7 +44,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         if (
             given.observation != "flat"
         ):  # what has `compute_reward` is a GoalEnv to Stable-Baselines3
-            raise ValueError("options: observation='goal' is of a GoalTaskEnv")
+            raise ValueError("options: observation='goal' needs a GoalTaskEnv")
         self._begin(task, given, render_mode)
 
     def _begin(self, task: Task, options: EnvOptions, render_mode: str | None) -> None:

@@ -108,7 +108,7 @@ def checked_contacts(given: object) -> tuple[Contacts, ...] | None:
             f"contacts: expected a word, MujocoContacts, a sequence of these or None, got {type(given).__name__}"
         )
     if not given:
-        raise ValueError("contacts: expected a word at least, got none")
+        raise ValueError("contacts: expected at least one, got none")
     return tuple(_kind(f"contacts[{i}]", word) for i, word in enumerate(given))
 
 

@@ -144,7 +144,7 @@ def _repair_inertial(inertial: ElementTree.Element) -> str:
 def _parse(text: str, label: str) -> ElementTree.Element:
     lowered = text.lower()
     if "<!doctype" in lowered or "<!entity" in lowered:
-        raise ValueError(f"source: {label} declares a document type, which URDF has no use for")
+        raise ValueError(f"source: {label} declares a document type, which is not part of URDF")
     try:
         return ElementTree.fromstring(_declare_prefixes(text))
     except ElementTree.ParseError as error:

@@ -57,7 +57,7 @@ class _Body:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a {type(self).__name__} never changes: {name} cannot be set")
+        raise AttributeError(f"a {type(self).__name__} is immutable: {name} cannot be set")
 
     def __reduce__(self) -> tuple[type[_Body], tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self._arguments)
@@ -385,7 +385,7 @@ def _check_windings(triangles: Indices) -> None:
     if len(wrong):
         first, second = np.flatnonzero(index == wrong[0]) // 3
         raise ValueError(
-            f"triangles: rows {first} and {second} have different outsides; turn one of them round"
+            f"triangles: rows {first} and {second} have opposite orientations; reverse one of them"
         )
 
 

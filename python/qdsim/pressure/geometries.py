@@ -116,8 +116,8 @@ def _rigid_mesh(mesh: Mesh) -> _Field:
     points, faces = tessellation.outward(mesh.vertices, mesh.faces)
     if len(faces) == 0:
         warnings.warn(
-            f"mesh {mesh.name!r}: its triangles enclose nothing (they have a rim, or parts of them turn "
-            "different sides out), so soft geometries meet its convex hull",
+            f"mesh {mesh.name!r}: its triangles enclose no volume (they have a rim, or inconsistent "
+            "orientations), so soft geometries touch its convex hull",
             ModelWarning,
             stacklevel=2,
         )

@@ -92,7 +92,7 @@ def finest(kind: str, size: Sequence[float]) -> float:
 
 def _warn_of_hint(hint: float, reached: float) -> None:
     warnings.warn(
-        f"hint: {hint:g} m is finer than this shape can be; its longest edges are {reached:.3g} m",
+        f"hint: {hint:g} m is finer than this shape allows; its longest edges are {reached:.3g} m",
         ModelWarning,
         stacklevel=3,
     )

@@ -108,7 +108,7 @@ def taxel_grid(
     instance("model", model, Model)
     item = model.description.geoms[model.geom_index(geom)]
     if item.type not in (*SITE_SHAPES, "mesh"):
-        raise ValueError(f"geom: {geom!r} is a {item.type}, on which no grid can be laid")
+        raise ValueError(f"geom: {geom!r} is a {item.type}, which does not support a grid")
     count = (integer("columns", columns, least=1), integer("rows", rows, least=1))
     axis = SIDES.index(one_of("side", side, SIDES)) // 2
     sign = 1.0 if side[0] == "+" else -1.0

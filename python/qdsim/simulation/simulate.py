@@ -284,7 +284,7 @@ def _advance(course: _Course, left: float, accuracy: float | None) -> None:
                 break
             if 0.5**level <= ROUNDING:
                 raise RuntimeError(
-                    f"accuracy: {accuracy:g} is not reached by a step of {h:.3g} s at {state.t} s"
+                    f"accuracy: {accuracy:g} cannot be reached by a step of {h:.3g} s at {state.t} s"
                 )
         course.rejected += 1
         level, h, whole = level + 1, 0.5 * h, first

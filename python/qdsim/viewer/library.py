@@ -35,6 +35,6 @@ def three() -> str:
     if begin is None or end is None:
         version = need("trimesh").__version__
         raise ImportError(
-            f"trimesh {version} carries no three.js: pip install 'qdsim[viewer]' brings one that does"
+            f"trimesh {version} does not contain three.js: pip install 'qdsim[viewer]' brings one that does"
         )
     return page[begin.end() : end.end()]

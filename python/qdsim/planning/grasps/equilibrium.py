@@ -172,7 +172,7 @@ def holding_command(
         )
         raise EquilibriumError(
             f"q: {len(contacts)} contacts cannot hold the load: {np.linalg.norm(left):.3g} (N, Nm) "
-            f"are left over, most on joint {joint!r} ({residual[worst]:.3g})",
+            f"are unbalanced, most on joint {joint!r} ({residual[worst]:.3g})",
             residual,
         )
     for (k, row), value in zip(rows, f):

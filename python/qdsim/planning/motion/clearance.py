@@ -221,8 +221,8 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
             tied = bool(np.any(moves[:, bodies[item.body_a]] != moves[:, bodies[item.body_b]]))
         if tied:
             raise ValueError(
-                f"model: constraint {item.name!r} ties what the robot moves; motions of such robots are "
-                "not planned"
+                f"model: constraint {item.name!r} couples the robot's joints; motions of such robots "
+                "cannot be planned"
             )
 
 

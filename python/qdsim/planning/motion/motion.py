@@ -141,7 +141,7 @@ def connect(
     start, goal = (vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
     rest = unmoved_q(model)
     if np.abs(start[rest] - goal[rest]).max(initial=0.0) > ROUNDING:
-        raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")
+        raise ValueError("q_to: coordinates that the robot does not move differ from q_from")
     speed = _per_joint("speed", given.speed, model.nu)
     acceleration = None
     if given.acceleration is not None:
@@ -217,7 +217,7 @@ def _middle(
     between = rrt_connect(space, away[-1], back[-1], floor, options, int(rng.integers(1, 2**31)))
     if between is None:
         raise MotionError(
-            f"OMPL's RRTConnect found no way in {time.perf_counter() - begin:.3g} s with "
+            f"OMPL's RRTConnect found no path in {time.perf_counter() - begin:.3g} s with "
             f"{1e3 * options.clearance:g} mm of clearance; on the straight line "
             f"{space.obstacle(a, b, floor)}"
         )

@@ -78,7 +78,7 @@ def _need(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ImportError(
-            "the straight line is not free, and motions around things need ompl: "
+            "the straight line is blocked, and motions around obstacles need ompl: "
             "pip install 'qdsim[planning]'",
             name="ompl",
         ) from None

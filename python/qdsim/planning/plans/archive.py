@@ -136,7 +136,7 @@ class Archive:
 
     def __init__(self, file: IO[bytes], format: Format) -> None:
         if not zipfile.is_zipfile(file):
-            raise ValueError("it is no archive of arrays (.npz), or it was cut")
+            raise ValueError("it is not an archive of arrays (.npz), or is truncated")
         self._zip = zipfile.ZipFile(file)
         names = self._zip.namelist()
         if len(set(names)) < len(names):

@@ -54,7 +54,7 @@ def obstacles(
             q = np.asarray(model.normalize(segment.configurations[i]))
             fault = _unborne(weaker, q, options.gravity_on_actuated, bounds)
             if fault:
-                found.append(f"segment {k}, step {i}: with friction less by {OFF:.0%} {fault}")
+                found.append(f"segment {k}, step {i}: with friction reduced by {OFF:.0%} {fault}")
         for begin, end in edges:
             fault = _off(trials, segment, begin, end)
             if fault:

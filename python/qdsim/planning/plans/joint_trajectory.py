@@ -284,9 +284,7 @@ def timed(
             positions.append(part[-1])
             velocities.append(np.zeros(len(names)))
     if len(times) == 1:
-        raise ValueError(
-            "plan: its joints are sent nowhere, a trajectory without a pause has no end"
-        )
+        raise ValueError("plan: no joint moves, and without a pause the trajectory has no duration")
     made = JointTrajectory(tuple(names), np.array(times), np.array(positions), np.array(velocities))
     return made, passed
 

@@ -547,7 +547,9 @@ def _setpoints(plan: Plan, model: Model) -> list[Array]:
     tendons = np.flatnonzero(np.asarray(model.actuated_v) < 0)
     if len(tendons):
         name = model.actuator_names[int(tendons[0])]
-        raise ValueError(f"model: actuator {name!r} pulls at a tendon, trajectories are of joints")
+        raise ValueError(
+            f"model: actuator {name!r} acts on a tendon; trajectories need actuators on joints"
+        )
     gear = np.asarray(model.actuator_gear)
     parts: list[Array] = []
     for k, segment in enumerate(plan.segments):
@@ -570,7 +572,7 @@ def _keep_bounds(plan: Plan, model: Model, names: list[str], when: Array) -> Non
     if np.any(excess):
         k, j = np.argwhere(excess > 0.0)[0]
         raise ValueError(
-            f"plan: joint {names[j]!r} is sent {excess[k, j]:.3g} beyond its bounds at {when[k]:.3g} s"
+            f"plan: joint {names[j]!r} is commanded {excess[k, j]:.3g} beyond its bounds at {when[k]:.3g} s"
         )
 
 

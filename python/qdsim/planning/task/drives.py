@@ -240,6 +240,6 @@ def check_joints_lead(model: Model, what: str) -> None:
     if sharing(model):
         i = int(np.argmax(model.actuated_v < 0))
         raise ValueError(
-            f"model: actuator {model.actuator_names[i]!r} pulls along a tendon that joints share; {what} moves no "
-            "such robots"
+            f"model: actuator {model.actuator_names[i]!r} acts on a tendon that joints share; {what} does not "
+            "support such robots"
         )

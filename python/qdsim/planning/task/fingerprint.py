@@ -43,8 +43,8 @@ def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
 def warn_of_first_version(path: str) -> None:
     """Warn that a file's fingerprint is of version 1, and what it does not cover."""
     warnings.warn(
-        f"{path}: written by an earlier version: of the model only masses, sizes, frictions, stiffnesses and gravity were "
-        "compared with the file's",
+        f"{path}: written by an earlier version: only masses, sizes, friction, stiffness and gravity of the model were "
+        "compared with the file",
         UserWarning,
         stacklevel=2,
     )

@@ -151,7 +151,7 @@ def _on_joint(model: Model, item: Actuator) -> Actuator:
     if len(slopes) != 1 or not all(slopes.values()):
         what = " and ".join(repr(name) for name in slopes)
         raise ValueError(
-            f"{owner}, which no one joint leads: it moves {what}, and couplings tie some"
+            f"{owner}, whose joints do not all follow one joint: it moves {what}, and couplings tie some"
         )
     if rest != 0.0:
         raise ValueError(f"{owner}, whose length is {rest:g} where its joint is at zero")

@@ -63,7 +63,7 @@ class GoalRegion:
         put("symmetries", _quaternions(self.symmetries))
         for name in ("axis", "symmetries"):
             if self.rotation == "any" and getattr(self, name):
-                raise ValueError(f"{name}: rotation='any' leaves nothing for it to say")
+                raise ValueError(f"{name}: rotation='any' makes it meaningless")
 
     @property
     def group(self) -> Array:
@@ -100,7 +100,7 @@ def _quaternions(values: Any) -> tuple[tuple[float, ...], ...]:
     found = tuple(_unit(f"symmetries[{k}]", value, 4) for k, value in enumerate(values))
     if len(_group(found)) > _MOST:
         raise ValueError(
-            f"symmetries: their products are more than {_MOST}; is an axis of any turn meant?"
+            f"symmetries: their products are more than {_MOST}; use axis= for a free rotation about an axis"
         )
     return found
 

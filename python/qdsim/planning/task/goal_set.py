@@ -60,14 +60,14 @@ class GoalSet:
             self._turn_about(model, region)
         free = np.isinf(self._lower) & np.isinf(self._upper)
         if free.all() and (self._any or not space.quaternions):
-            raise ValueError("goal_region: it leaves everything free, so nothing is to be done")
+            raise ValueError("goal_region: every pose counts as the goal")
 
     def _turn_about(self, model: Model, region: GoalRegion) -> None:
         """The axis and the symmetries in the frame that the joint turns."""
         space, name = self.space, "axis" if region.axis is not None else "symmetries"
         hinges = self._at[space.rotation[self._rows]]
         if len(hinges) + len(space.quaternions) != 1:
-            raise ValueError(f"{name}: {space.body!r} does not turn by one joint alone")
+            raise ValueError(f"{name}: {space.body!r} does not rotate by a single joint")
         J = np.asarray(model.jacobian(self.goal, space.body, np.zeros(3)))[3:][:, space.v]
         body = np.asarray(model.body_pose(self.goal, space.body)[1])
         if len(hinges):
@@ -84,7 +84,7 @@ class GoalSet:
         if self._up:
             gravity = np.asarray(model.parameters.gravity)
             if not np.any(gravity):
-                raise ValueError("axis: 'up' needs gravity; of this model it is zero")
+                raise ValueError("axis: 'up' needs gravity, which is zero in this model")
             self._axis = -base.T @ gravity / np.linalg.norm(gravity)
         elif region.axis is not None:
             self._axis = own @ np.array(region.axis)

@@ -50,7 +50,7 @@ def warn_of_oddities(
         i = int(worst.argmax())
         unit = "rad" if turns[i] else "m"
         _warn(
-            f"goal: outside of the box of subgoals: coordinate {i} of {space.body!r} is {shift[i]:.4g} {unit} from the "
+            f"goal: outside the box of subgoals: coordinate {i} of {space.body!r} is {shift[i]:.4g} {unit} from the "
             f"start, the box goes from {lower[i]:.4g} to {upper[i]:.4g}",
         )
 
@@ -68,7 +68,7 @@ def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: floa
     depth, wall = depth_in_walls(model, space, goal)
     if depth > tolerance:
         _warn(
-            f"goal: {space.body!r} would be {depth:.3g} m inside of {wall!r} there, "
+            f"goal: {space.body!r} would penetrate {wall!r} by {depth:.3g} m there, "
             f"more than position_tolerance {tolerance:g}"
         )
 

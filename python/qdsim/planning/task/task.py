@@ -250,7 +250,7 @@ class Task:
             if moved > ROUNDING:
                 raise ValueError(
                     f"sampler: it moved {self.object!r}, an entry of its pose by {moved:.3g}; a sampler "
-                    "moves the robot alone"
+                    "must move only the robot"
                 )
             grasp[self.space.q] = q[self.space.q]
             if not beyond(self.model.command_from(grasp), *self.command_bounds).any():
