@@ -421,9 +421,9 @@ def test_wrong_options_are_errors(options: dict, error: type[Exception], message
 def test_geometries_and_clouds_fit() -> None:
     builder = qdsim.SceneBuilder()
     builder.body("b", mass=1.0)
-    with pytest.raises(ValueError, match=r"'b_geom0'.*has a cloud if its type is 'cloud'"):
+    with pytest.raises(ValueError, match=r"'b_geom0'.*cloud needs a geometry of type 'cloud'"):
         builder.geom("b", "cloud")
-    with pytest.raises(ValueError, match="has a cloud if its type is 'cloud'"):
+    with pytest.raises(ValueError, match="cloud needs a geometry of type 'cloud'"):
         builder.geom("b", "sphere", 0.1, cloud=PointCloud(CUBE))
     with pytest.raises(TypeError, match="cloud must be a PointCloud, got ndarray"):
         builder.geom("b", "cloud", cloud=CUBE)

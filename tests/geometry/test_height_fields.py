@@ -361,7 +361,7 @@ def test_bad_fields(arguments: dict[str, object], words: str) -> None:
 def test_wrong_types() -> None:
     with pytest.raises(TypeError, match="heights"):
         HeightField("hills", (1.0, 1.0))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="has a hfield if its type is 'hfield'"):
+    with pytest.raises(ValueError, match="hfield needs a geometry of type 'hfield'"):
         qdsim.SceneBuilder().geom("world", "hfield")
     with pytest.raises(TypeError, match="hfield must be a HeightField, got ndarray"):
         qdsim.SceneBuilder().geom("world", "hfield", hfield=np.zeros((3, 3)))

@@ -524,7 +524,7 @@ def test_what_a_goal_leaves_free() -> None:
     assert error("upright", 0.0, 0.0, 0.0, 0.0, -1.2, 0.0) == pytest.approx((0.0, 0.0), abs=1e-7)
     for text, said in (
         ("0.3..0.2 0 0", "is an interval with its larger end first"),
-        ("free free free free", "leaves everything free"),
+        ("free free free free", "every pose counts as the goal"),
         ("0.2 0.1 upright", "expected numbers"),
     ):
         with pytest.raises((ValueError, UnusableError), match=said):

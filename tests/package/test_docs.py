@@ -149,7 +149,7 @@ def test_badges_open_each_notebook_where_it_is_published(tmp_path, monkeypatch):
     text = "".join(after["cells"][0]["source"])
     assert text.count("colab-badge") == 1
     assert "github/some-body/qdsim/blob/main/notebooks/01_first_plan.ipynb)" in text
-    assert text.startswith("# A first plan\n\n[![") and "fingers is to turn a disc" in text
+    assert text.startswith("# A first plan\n\n[![") and "fingers has to turn a disc" in text
 
 
 # What a search of the site begins with: one of these pages among the first three, and no changelog among ten.

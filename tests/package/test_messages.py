@@ -53,7 +53,7 @@ def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings(
-            "ignore", "goal: .* inside of"
+            "ignore", "goal: .* penetrate"
         )  # a plate's corner in the ground, say
         task.replace(goal=task.with_object(task.start, inside))
     i = int(rng.integers(task.space.size))
@@ -111,7 +111,7 @@ def test_a_goal_inside_of_a_wall_gives_a_warning(depth: float) -> None:
             upper=np.full(6, 0.5),
             position_tolerance=5e-3,
         )
-    inside = [w for w in said if "inside of 'world'" in str(w.message)]
+    inside = [w for w in said if "penetrate 'world'" in str(w.message)]
     assert len(inside) == (depth > 5e-3)
     assert all(f"{depth:.3g} m" in str(w.message) and w.filename == __file__ for w in inside)
 

@@ -326,7 +326,7 @@ def test_regions_that_are_none(fields, message):
 @pytest.mark.parametrize(
     ("xml", "region", "message"),
     [
-        (FREE, GoalRegion(-INF, INF, rotation="any"), "leaves everything free"),
+        (FREE, GoalRegion(-INF, INF, rotation="any"), "every pose counts as the goal"),
         (FREE, GoalRegion(lower=(0.0, 0.0)), "lower: the object has 3 coordinates"),
         (PLANAR, GoalRegion(axis=(0.0, 0.0, 1.0)), "axis: 'object' turns on a hinge"),
         (PLANAR, GoalRegion(symmetries=(FLIP,)), "none of them turns the object about its hinge"),

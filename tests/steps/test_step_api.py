@@ -265,7 +265,7 @@ def test_fields_under_their_old_names(kind: Callable[..., Any]) -> None:
     with pytest.warns(DeprecationWarning, match="^stop_after: ") as caught:
         assert options.stop_after == 3
     assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="is given too"):
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="is also given"):
         options.replace(stop_after=2)
     with pytest.raises(TypeError, match="unexpected keyword"):
         kind(starts_after=3)
