@@ -315,7 +315,7 @@ def test_what_executes_and_learns_measures_by_the_region():
         ({"axis": (1.0, 0.0)}, "axis: expected shape"),
         ({"symmetries": ((1.0, 0.0, 0.0),)}, r"symmetries\[0\]: expected shape"),
         ({"symmetries": ((1.0, 0.0, 0.0, 0.3),)}, "symmetries: their products are more than"),
-        ({"rotation": "any", "axis": (0.0, 0.0, 1.0)}, "axis: rotation='any' leaves nothing"),
+        ({"rotation": "any", "axis": (0.0, 0.0, 1.0)}, "axis: rotation='any' makes it meaningless"),
     ],
 )
 def test_regions_that_are_none(fields, message):
