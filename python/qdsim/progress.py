@@ -19,9 +19,9 @@ _PAUSE = 0.2
 
 @contextlib.contextmanager
 def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
-    """Yield a function that reports progress; without tqdm it prints only in terminals. A
-    KeyboardInterrupt says how far it came.
+    """Yield a function that reports progress; without tqdm it prints only in terminals.
 
+    A ``KeyboardInterrupt`` tells how far the work has come.
 
     Args:
         show: whether to show anything.
