@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import flag, generator_of, instance, integer, number, path_of, spread
+from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.batches.inputs import thread_count
 from qdsim.batches.rollouts import checked_rollout
@@ -22,15 +21,16 @@ from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.trials import Trials
+from qdsim.planning.search.bearable import Bearable, before
 from qdsim.planning.search.drawn import grasping_tasks
 from qdsim.planning.search.guide import guide
 from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.restarts import idle_iterations, is_stale
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
+from qdsim.planning.search.ways import around, following
 from qdsim.planning.task.bounds import beyond_limits
-from qdsim.planning.task.drives import lengths
-from qdsim.planning.task.goal_set import Target
+from qdsim.planning.task.goal_set import Target, way_to
 from qdsim.planning.task.least_squares import least_squares_in_box, room
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -54,6 +54,9 @@ _PUSHES = 0.25
 
 _LIFTS = 0.3
 """Probability, where the goal is in the air, that an iteration takes a new grasp below the goal and lifts."""
+
+_TOUCH = 0.05
+"""Lengths of the object up to which a contact of robot and object counts as touching."""
 
 _LOOKS = 40
 """Nodes that are searched for one at which the object rests."""
@@ -92,10 +95,8 @@ def rrt(
 
     Returns:
         The tree, with configurations ``q`` ``(nodes, nq)``. ``tree.reached`` is whether the goal
-        was found,
-        ``tree.plan()`` returns the plan. Steps that the solver cannot compute are counted in
-        ``tree.failures`` and
-        skipped.
+        was found, ``tree.plan()`` returns the plan. Steps that the solver cannot compute are
+        counted in ``tree.failures`` and skipped.
 
     Raises:
         TypeError, ValueError: if an argument is invalid, or the checkpoint is damaged or belongs to
@@ -121,12 +122,6 @@ class _Grasp(NamedTuple):
     local: LocalModel
 
 
-def _before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-    """The steps before the first one that is out; None if that is the first."""
-    kept = int(out.argmax()) if out.any() else len(out)
-    return (inputs[:kept], trajectory[:kept]) if kept else None
-
-
 class _Search:
     """One run: a tree, its random numbers and the rules by which it grows."""
 
@@ -138,8 +133,7 @@ class _Search:
         self.exact = options.dynamics == "exact"
         self.step_options = step_options(task, options)
         self.lower, self.upper = task.command_bounds
-        force = options.force
-        self.strength = None if force is None else spread("force", force, task.model.nu)
+        self.bearable = Bearable(task, options)
         self.trials: Trials | None = None
         if options.certify:
             tolerances = task.position_tolerance, task.rotation_tolerance
@@ -297,39 +291,50 @@ class _Search:
                 return node, False
             wanted = (1.0 - _PROGRESS) * distance
             local = tree.local(node)
-            du = self._steer(tree.q[node], local, subgoal)
-            (edge,) = self._simulate(tree.q[node], local.command, du[None])
-            if edge is None or not self._serves(node, edge, subgoal, wanted):
-                edge = self._shoot(node, du, subgoal, wanted)
+            ways = self._ways(tree.q[node], local, subgoal)
+            edge = self._best(node, ways, subgoal, wanted)
+            if edge is None:
+                within = room(local.command, self.lower, self.upper)
+                ways = around(ways[0], _DRAWS, options.step, within, self.rng)
+                edge = self._best(node, ways, subgoal, wanted)
             if edge is None:
                 return node, True
             node = tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
-            distance = tree.object_distance(edge[1][-1], subgoal)
+            distance = self._distance(edge, subgoal)
         return node, False
 
-    def _shoot(
-        self, node: int, du: Array, subgoal: Target, wanted: float
-    ) -> tuple[Array, Array] | None:
-        """The best of some random inputs around ``du``, if it brings the object within the wanted distance."""
-        tree = self.tree
-        local = tree.local(node)
-        aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
+    def _ways(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
+        """Changes of the command ``(n, nu)`` towards a subgoal: by the smoothed model, and that which leads the robot's
+        contacts along with the object."""
+        task, steered = self.task, self._steer(q, local, subgoal)
+        motion = way_to(task.space, subgoal, q)
         within = room(local.command, self.lower, self.upper)
-        noise = self.rng.standard_normal((_DRAWS, len(du))) / np.sqrt(len(du))
-        reach = self.rng.uniform(0.1, 1.0, _DRAWS) * self.options.step
-        direction = noise if aim is None else aim + noise
-        direction *= (reach / np.linalg.norm(direction, axis=1))[:, None]
-        ways = self._simulate(tree.q[node], local.command, np.clip(direction, *within))
-        edges = [edge for edge in ways if edge is not None]
-        edges.sort(key=lambda edge: tree.object_distance(edge[1][-1], subgoal))
-        return next((edge for edge in edges if self._serves(node, edge, subgoal, wanted)), None)
+        along = following(task.model, q, task.space, motion, _TOUCH * task.length, *within)
+        return steered[None] if along is None else np.stack((steered, self._short(along)))
 
-    def _serves(self, node: int, edge: tuple[Array, Array], subgoal: Target, wanted: float) -> bool:
-        """Whether an edge from a node brings the object within the wanted distance, certainly."""
-        tree = self.tree
-        if tree.object_distance(edge[1][-1], subgoal) > wanted:
-            return False
-        return self._is_certain(tree.q[node], tree.local(node).command, edge)
+    def _best(
+        self, node: int, ways: Array, subgoal: Target, wanted: float
+    ) -> tuple[Array, Array] | None:
+        """The edge of some changes of the command that brings the object nearest, if it is within the wanted distance,
+        certainly."""
+        q, command = self.tree.q[node], self.tree.local(node).command
+        for edge in self._nearest_first(q, command, ways, subgoal):
+            if self._distance(edge, subgoal) > wanted:
+                break
+            if self._is_certain(q, command, edge):
+                return edge
+        return None
+
+    def _nearest_first(
+        self, q: Array, command: Array, ways: Array, subgoal: Target
+    ) -> list[tuple[Array, Array]]:
+        """The edges of some changes of the command, ordered by the object's distance to the subgoal."""
+        edges = [edge for edge in self._simulate(q, command, ways) if edge is not None]
+        return sorted(edges, key=lambda edge: self._distance(edge, subgoal))
+
+    def _distance(self, edge: tuple[Array, Array], subgoal: Target) -> float:
+        """Distance of the object to a subgoal at the end of an edge."""
+        return self.tree.object_distance(edge[1][-1], subgoal)
 
     def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
         """Whether an edge from a configuration and its command ends as planned in roll-outs, where that is asked."""
@@ -396,27 +401,21 @@ class _Search:
         du = least_squares_in_box(
             B, target, *room(local.command, self.lower, self.upper), first_guess=free
         )
-        length = math.sqrt(du @ du)
-        return du * (longest / length) if length > longest else du
+        return self._short(du)
+
+    def _short(self, du: Array) -> Array:
+        """A change of the command, no longer than one edge may be."""
+        return du * (self.options.step / max(math.sqrt(du @ du), self.options.step))
 
     def _simulate(self, q: Array, command: Array, ways: Array) -> list[tuple[Array, Array] | None]:
         """Move a command by each of some ways ``(n, nu)`` along a ramp.
 
         Returns:
-            For each, commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
-            would pull harder than it may, None if that is the first step or the solver failed.
+            For each, commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` for as long as they are
+            bearable, None if the first step is not or the solver failed.
         """
         inputs = np.clip(command + self.ramp * ways[:, None], self.lower, self.upper)
-        return [None if edge is None else self._bearable(*edge) for edge in self._run(q, inputs)]
-
-    def _bearable(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-        """The steps before the first one in which an actuator pulls harder than it may; None if that is the first."""
-        if self.strength is None:
-            return inputs, trajectory
-        model = self.task.model
-        robot = lengths(model, trajectory)
-        pull = model.parameters.actuator_stiffness * (inputs / model.actuator_gear - robot)
-        return _before(np.any(np.abs(pull) > self.strength, axis=1), inputs, trajectory)
+        return [None if edge is None else self.bearable(*edge) for edge in self._run(q, inputs)]
 
     def _run(self, q: Array, inputs: Array) -> list[tuple[Array, Array] | None]:
         """Steps with each of some rows of commands ``(n, steps, nu)`` before the first one that takes a joint of the
@@ -432,7 +431,7 @@ class _Search:
         tree.failures += int(np.count_nonzero(~good))
         outside = np.asarray(beyond_limits(model, paths[:, 1:]).any(axis=2))
         return [
-            _before(beyond, u, path[1:]) if fine else None
+            before(beyond, u, path[1:]) if fine else None
             for fine, beyond, u, path in zip(good, outside, inputs, paths)
         ]
 
@@ -497,14 +496,11 @@ class _Search:
         wanted, least = (1.0 - _PROGRESS) * begin, math.inf
         best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
         for grasp in self._grasps(q, hanging):
-            du = self._steer(grasp.q, grasp.local, subgoal)
-            (edge,) = self._simulate(grasp.q, grasp.local.command, du[None])
-            distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
-            if (
-                edge
-                and distance <= wanted
-                and not self._is_certain(grasp.q, grasp.local.command, edge)
-            ):
+            command = grasp.local.command
+            ways = self._ways(grasp.q, grasp.local, subgoal)
+            edge = next(iter(self._nearest_first(grasp.q, command, ways, subgoal)), None)
+            distance = begin if edge is None else self._distance(edge, subgoal)
+            if edge and distance <= wanted and not self._is_certain(grasp.q, command, edge):
                 edge, distance = None, begin
             if (best is None or distance < least) and self._gets_to(q, grasp.q):
                 best, least = (grasp, edge), distance

@@ -1,0 +1,90 @@
+"""Changes of the command that a search tries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.model import Model
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.drives import sharing
+from qdsim.planning.task.followers import by_drives
+from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.space import ObjectSpace
+
+__all__ = ["around", "following"]
+
+_SLIDES = 1e-6
+"""Regularisation of the joints' motion, in squared levers: joints that move no contact stay."""
+
+
+def following(
+    model: Model,
+    q: Array,
+    space: ObjectSpace,
+    motion: Array,
+    near: float,
+    lower: Array,
+    upper: Array,
+) -> Array | None:
+    """Change of the command ``(nu,)`` with which the robot's contacts move as the object's points under them do.
+
+    The smoothed model that steers a search sees an object that floats on its support and tips at once; fingers that
+    stick to an object and move along with it push it where it is to go (the kinematics of a grasp, Murray, Li and
+    Sastry 1994, section 5.2).
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        space: the object's coordinates.
+        motion: ``(size,)`` displacement of the object.
+        near: m, contacts of robot and object up to this far apart count.
+        lower, upper: ``(nu,)`` bounds of the change.
+
+    Returns:
+        None where nothing touches, and for joints that share a tendon.
+    """
+    if sharing(model):
+        return None
+    own, robot = sides(model, space.body)
+    contacts = model.collide(q, near)
+    a, b = contacts["body_a"], contacts["body_b"]
+    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+    if len(contacts) == 0:
+        return None
+    pos, rot = model.body_poses(q)
+    columns, points = [], []
+    for contact in contacts:
+        pair = int(contact["body_a"]), int(contact["body_b"])
+        finger, touched = pair if robot[pair[0]] else pair[::-1]
+        J = [
+            model.jacobian(q, k, rot[k].T @ (contact["pos"] - pos[k]))[:3]
+            for k in (finger, touched)
+        ]
+        columns.append(by_drives(model, J[0]))
+        points.append(J[1][:, space.v] @ motion)
+    matrix = np.vstack(columns)
+    weight = _SLIDES * float(np.square(matrix).sum())
+    return least_squares_in_box(matrix, np.concatenate(points), lower, upper, regularization=weight)
+
+
+def around(
+    du: Array, count: int, longest: float, within: tuple[Array, Array], rng: np.random.Generator
+) -> Array:
+    """Random changes of the command ``(count, nu)``, their directions scattered around a given one.
+
+    Args:
+        du: ``(nu,)`` the given one; zero: any direction.
+        count: how many.
+        longest: the longest one.
+        within: ``(nu,)`` lower and upper bounds.
+        rng: of the directions and lengths.
+    """
+    aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else 0.0
+    noise = rng.standard_normal((count, len(du))) / np.sqrt(len(du))
+    reach = rng.uniform(0.1, 1.0, count) * longest
+    direction = aim + noise
+    direction *= (reach / np.linalg.norm(direction, axis=1))[:, None]
+    return np.asarray(np.clip(direction, *within))
