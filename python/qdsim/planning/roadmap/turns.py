@@ -67,6 +67,9 @@ def by_turns(task: Task) -> bool:
 def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
     """Commands (nu,), one per control period, that bring the object to the task's goal.
 
+    They end once the object is held there. An object without inertia is given up where it comes no nearer, and needs
+    no holding where the robot does not leave it.
+
     Args:
         task: the task.
         world: moves by each command before the next one is requested.
