@@ -463,9 +463,8 @@ int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
 int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Residuals from the caller's own numbers, where they are not zero. Leaves Qx + b - G'dual -
  * C'dual_eq in work.x, Gx + g in work.row2. */
-void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
-                   const double *slack, const double *dual, const double *dual_eq,
-                   qd_cone_info *info);
+void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
+                   const conic_answer *at, qd_cone_info *info);
 /* A point and its multipliers, in the caller's numbers. */
 typedef struct cone_point {
   const double *x, *slack, *dual, *dual_eq;

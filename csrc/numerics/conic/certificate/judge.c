@@ -32,7 +32,7 @@ qd_status conic_judge(qd_cone_workspace *workspace, const conic_program *source,
   if (workspace->ends.count > 0) {
     return status;
   }
-  conic_measure(workspace, &source->program, out->x, out->slack, out->dual, out->dual_eq, info);
+  conic_measure(workspace, source, out, info);
   if (status == QD_INFEASIBLE && !conic_excludes(workspace, source, out)) {
     return QD_NUMERICAL_TROUBLE;
   }

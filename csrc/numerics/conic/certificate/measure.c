@@ -62,52 +62,17 @@ LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_bl
   }
 }
 
-/* A row of Q, whole or in tiles, times x */
-LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
-                              const double *x) {
-  const double *row = source_row(source, (size_t)i);
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  if (diagonal) {
-    const double *own = source_tile(source, i, i / 4);
-    return own ? own[i % 4] * x[i] : 0.0;
-  }
-  if (!source->start) {
-    int j = 0;
-    for (; j + 4 <= n; j += 4) {
-      for (int k = 0; k < 4; ++k) {
-        part[k] += row[j + k] * x[j + k];
-      }
-    }
-    for (; j < n; ++j) {
-      part[0] += row[j] * x[j];
-    }
-  } else {
-    for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
-      const int first = 4 * source->tiles[e];
-      if (n - first >= 4) {
-        for (int k = 0; k < 4; ++k) {
-          part[k] += row[k] * x[first + k];
-        }
-      } else {
-        for (int k = 0; k < n - first; ++k) {
-          part[0] += row[k] * x[first + k];
-        }
-      }
-    }
-  }
-  return (part[0] + part[1]) + (part[2] + part[3]);
-}
-
-/* Qx + b and the objective */
-LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
-                                  const qd_cone_program *program, const double *x,
-                                  double *gradient) {
-  const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
+/* Qx + b and the objective; x has whole tiles. */
+LANES_INLINE double cost_gradient(const conic_program *source, const double *x, double *gradient) {
   double objective = 0.0;
-  for (int i = 0; i < n; ++i) {
-    const double Qx = Q_row_dot(&workspace->program.source_Q, i, diagonal, n, x);
-    gradient[i] = Qx + program->b[i];
-    objective += x[i] * (0.5 * Qx + program->b[i]);
+  for (int i = 0; i < source->program.variable_count; ++i) {
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    for (row_reader row = rows_open_cost(source, i); rows_next(&row);) {
+      sum += LANES_FROM(row.values) * LANES_OF(x + row.first);
+    }
+    const double Qx = lanes_sum(&sum);
+    gradient[i] = Qx + source->program.b[i];
+    objective += x[i] * (0.5 * Qx + source->program.b[i]);
   }
   return objective;
 }
@@ -130,17 +95,18 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
 
 /* Residuals in the caller's numbers; infinite where one of them is NaN. */
 QD_MULTIVERSION
-void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
-                   const double *slack, const double *dual, const double *dual_eq,
-                   qd_cone_info *info) {
+void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
+                   const conic_answer *at, qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  const double *slack = at->slack, *dual = at->dual, *dual_eq = at->dual_eq;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   double *residual = workspace->work.x, *whole_x = workspace->work.dx, *w = workspace->work.row2;
   double primal = 0.0;
   cone_errors most = {0.0, 0.0, 0.0, 0.0};
-  info->objective = cost_gradient(workspace, program, x, residual);
   for (int k = 0; k < workspace->program.column_count; ++k) {
-    whole_x[k] = k < n ? x[k] : 0.0;
+    whole_x[k] = k < n ? at->x[k] : 0.0;
   }
+  info->objective = cost_gradient(source, whole_x, residual);
   for (int i = 0; i < m + p; ++i) {
     w[i] = 0.0; /* rows left out */
   }

@@ -69,24 +69,19 @@ void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, doub
 }
 
 /* What a row with compliance R adds to the curvature of its columns; how many it has. */
-static int add_springs(qd_cone_workspace *workspace, int row, double R) {
-  const row_source *source = &workspace->program.source_G;
-  const int n = workspace->program.variable_count;
-  const int begin = source->start ? source->start[row] : 0;
-  const int end = source->start ? source->start[row + 1] : (n + 3) / 4;
-  const double *entry = source_row(source, (size_t)row);
+static int add_springs(double *spring, row_reader row, double R) {
   int count = 0;
-  for (int k = begin; k < end; ++k, entry += 4) {
-    const int first = 4 * (source->start ? source->tiles[k] : k);
-    for (int j = 0; j < 4 && first + j < n; ++j) {
-      workspace->ends.spring[first + j] += entry[j] * entry[j] / R;
-      count += entry[j] != 0.0;
+  while (rows_next(&row)) {
+    const lanes entry = LANES_FROM(row.values);
+    LANES_AT(spring + row.first) += entry * entry / R;
+    for (int j = 0; j < 4; ++j) {
+      count += row.values[j] != 0.0;
     }
   }
   return count;
 }
 
-void conic_ends_find_springs(qd_cone_workspace *workspace) {
+void conic_ends_find_springs(qd_cone_workspace *workspace, const conic_program *source) {
   interval_ends *ends = &workspace->ends;
   const compliant_program *soft = &workspace->soft;
   const cone_group *group = workspace->product.groups + ends->rows;
@@ -95,7 +90,8 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
   for (int row = 0; row < workspace->program.row_count; ++row) {
     const int lane = workspace->program.slot_of[row] - group->slot;
     if (lane >= 0 && lane < group->count && soft->limits.compliance[row] > 0.0) {
-      ends->any_coupled |= add_springs(workspace, row, soft->limits.compliance[row]) > 1;
+      ends->any_coupled |=
+          add_springs(ends->spring, rows_open(source, row), soft->limits.compliance[row]) > 1;
     }
   }
 }

@@ -39,7 +39,7 @@ void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena 
 void conic_ends_clear_padding(qd_cone_workspace *workspace);
 /* What loading needs: the next row's place; curvatures. */
 void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, double target);
-void conic_ends_find_springs(qd_cone_workspace *workspace);
+void conic_ends_find_springs(qd_cone_workspace *workspace, const conic_program *source);
 /* The push of their forces, once G stands in tiles. */
 void conic_ends_find_push(qd_cone_workspace *workspace);
 

@@ -46,25 +46,14 @@ int conic_makes_sense(const conic_size *room, const conic_program *source, int l
 /* ------------------------------------------------------------ scaled copies */
 
 /* size (column_count) = largest entry of each column in the rows */
-static void measure_columns(const qd_cone_workspace *workspace, double *size) {
-  const int n = workspace->program.variable_count;
+static void measure_columns(const qd_cone_workspace *workspace, const conic_program *source,
+                            double *size) {
+  const int rows = workspace->program.row_count + workspace->program.equality_count;
   conic_zero_columns(workspace, size);
-  for (int row = 0; row < workspace->program.row_count + workspace->program.equality_count; ++row) {
-    const double *values = conic_caller_row(workspace, row);
-    const int equality = row >= workspace->program.row_count;
-    const row_source *source =
-        equality ? &workspace->program.source_C : &workspace->program.source_G;
-    const int at = equality ? row - workspace->program.row_count : row;
-    if (!source->start) {
-      for (int j = 0; j < n; ++j) {
-        size[j] = larger(size[j], fabs(values[j]));
-      }
-      continue;
-    }
-    for (int k = source->start[at]; k < source->start[at + 1]; ++k, values += 4) {
+  for (int i = 0; i < rows; ++i) {
+    for (row_reader row = rows_open(source, i); rows_next(&row);) {
       for (int j = 0; j < 4; ++j) {
-        double *own = size + 4 * source->tiles[k] + j;
-        *own = larger(*own, fabs(values[j]));
+        size[row.first + j] = larger(size[row.first + j], fabs(row.values[j]));
       }
     }
   }
@@ -77,11 +66,12 @@ static double spring_of(const qd_cone_workspace *workspace, int j) {
 
 /* Unit diagonal of Q, and of what is like it. A column without cost takes the size of its rows
  * instead. */
-static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
+static void scale_columns(qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
   double largest = 0.0, *size = workspace->work.x;
   int sprung = 0;
   if (workspace->ends.count > 0) {
-    conic_ends_find_springs(workspace);
+    conic_ends_find_springs(workspace, source);
   }
   for (int i = 0; i < program->variable_count; ++i) {
     largest = larger(largest, conic_curvature(workspace, i) + spring_of(workspace, i));
@@ -102,7 +92,7 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
       workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
       if (workspace->program.definite) {
-        measure_columns(workspace, size);
+        measure_columns(workspace, source, size);
       }
       workspace->program.column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
       workspace->program.definite = 0;
@@ -303,7 +293,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   if (!conic_find_structure(workspace, program, source->ordered)) {
     return QD_OUT_OF_CAPACITY;
   }
-  scale_columns(workspace, program);
+  scale_columns(workspace, source);
   copy_Q(workspace);
   if (scaling == ROWS_ALIKE) {
     make_rows_alike(workspace, program);

@@ -44,8 +44,8 @@ double rows_find_units(const conic_program *source, double *unit, double *curvat
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, rows = program->row_count + program->equality_count;
   double free = 0.0;
-  for (int j = 0; j < n; ++j) {
-    curvature[j] = rows_curvature(source, j);
+  for (int j = 0; j < n || j % LANE_COUNT != 0; ++j) {
+    curvature[j] = j < n ? rows_curvature(source, j) : 0.0;
   }
   for (int i = 0; i < rows; ++i) {
     const double R = rows_compliance(program, i);
@@ -53,9 +53,8 @@ double rows_find_units(const conic_program *source, double *unit, double *curvat
       continue;
     }
     for (row_reader row = rows_open(source, i); rows_next(&row);) {
-      for (int j = 0; j < rows_width(&row); ++j) {
-        curvature[row.first + j] += row.values[j] * row.values[j] / R;
-      }
+      const lanes entry = LANES_FROM(row.values);
+      LANES_AT(curvature + row.first) += entry * entry / R;
     }
   }
   const double none = NO_COST * max_norm(curvature, n);
