@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -140,23 +140,17 @@ class Controllers:
         Returns:
             The controller, already started; None if no controller brings the object nearer.
         """
-        q, v, enough = self.world.q, self.world.v, WORTH
         straight = track.schedule is None or (bool(without) and track.ended)
-        if straight:
-            enough = track.left(q) - WORTH
+        enough = track.left(self.world.q) - WORTH if straight else WORTH
         names: Sequence[object] = self.names
         if self._given.controllers is None and not straight:
             names = sorted(names, key=lambda one: one != "grip")
         found: list[Choice] = []
-        for one in names:
-            name = _name(one)
-            steering = None if name in without else self._steering(one, track)
-            if steering is None:
-                continue
-            steering.begin(track)
-            predicted = steering.predicted(q, v, u)
-            found.append(Choice(name, steering, predicted if predicted >= 0.0 else math.inf))
-            if found[-1].predicted <= enough:
+        for choice in self._predicted(
+            [one for one in names if _name(one) not in without], track, u
+        ):
+            found.append(choice)
+            if choice.predicted <= enough:
                 break
         best = min((choice.predicted for choice in found), default=math.inf)
         if not math.isfinite(best) or (straight and best > enough):
@@ -164,6 +158,16 @@ class Controllers:
         chosen = next(choice for choice in found if choice.predicted <= max(best + WORTH, enough))
         chosen.steering.begin(track)
         return chosen
+
+    def _predicted(self, names: Sequence[object], track: Track, u: Array) -> Iterator[Choice]:
+        """Yield the controllers that can act on an edge, each with its prediction."""
+        q, v = self.world.q, self.world.v
+        for one in names:
+            steering = self._steering(one, track)
+            if steering is not None:
+                steering.begin(track)
+                predicted = steering.predicted(q, v, u)
+                yield Choice(_name(one), steering, predicted if predicted >= 0.0 else math.inf)
 
     def _steering(self, one: object, track: Track) -> Steering | None:
         """A controller by its name, or a function of the user's; None where it needs a plan and there is none."""

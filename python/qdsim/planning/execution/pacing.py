@@ -27,7 +27,6 @@ from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["drift", "matched_epsilon", "paced", "step_lengths"]
 
-LEAST_EPSILON = 1e-3
 PILOTS = 2
 """Plans that are made to see how fast the object goes."""
 
@@ -106,7 +105,7 @@ def matched_epsilon(
     damping = np.broadcast_to(options.object_damping, mass.shape)
     main = ~space.rotation if np.any(~space.rotation) else space.rotation
     epsilon += h * float(np.mean(damping[main] / mass[main]))
-    return max(epsilon, LEAST_EPSILON) if epsilon > 0.0 else None
+    return epsilon or None
 
 
 def drift(plan: Plan, model: Model) -> float:

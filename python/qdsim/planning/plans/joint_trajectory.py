@@ -21,14 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import number, path_of, reals, spread
-from qdsim.array_type import ROUNDING, SAME, Array
+from qdsim.array_type import ROUNDING, Array
 from qdsim.planning.motion.time_law import shares, time_law
 
 __all__ = ["JointTrajectory", "corners", "timed"]
 
+_ROUNDING = 1e-5
+"""Relative excess over limits that is accepted: rounding of positions and times disturbs accelerations over short
+pieces."""
 _BRIEF = 1e-2
-"""A stretch at full speed shorter than this share of its piece is left out: rounding of positions and times disturbs
-accelerations over short pieces."""
+"""A stretch at full speed shorter than this share of its piece is left out, for the same reason."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +134,7 @@ class JointTrajectory:
         limits = limits_of(what, limit, len(self.joint_names))
         excess = values / limits
         k, j = np.unravel_index(int(excess.argmax()), excess.shape)
-        if excess[k, j] > 1.0 + SAME:
+        if excess[k, j] > 1.0 + _ROUNDING:
             raise ValueError(
                 f"{what}: joint {self.joint_names[j]!r} needs {values[k, j]:.3g} after {self.times[k]:.3g} s, "
                 f"its limit is {limits[j]:.3g}"

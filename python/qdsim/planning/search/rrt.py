@@ -19,6 +19,7 @@ from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers.carrying import hangs
+from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.trials import Trials
 from qdsim.planning.search.bearable import Bearable, before
@@ -46,9 +47,6 @@ _DRAWS = 8
 """Random inputs that are tried where a push does not count (a lone pusher needs some, fingers do without), and contact
 samples that are tried for a new grasp."""
 
-_REPEATS = 3
-"""New grasps that an iteration may make, and set-downs of a node's object before the search leaves that alone."""
-
 _PUSHES = 0.25
 """Probability that a grasp is drawn for pushing although the object has to be carried."""
 
@@ -60,9 +58,6 @@ _TOUCH = 0.05
 
 _LOOKS = 40
 """Nodes that are searched for one at which the object rests."""
-
-_CERTAIN = 1.0
-"""Tolerances, that a push may end off its plan in roll-outs that certify it."""
 
 SETTLING_STEPS = 5
 """Steps within which a penetration has to vanish. Each leaves about the square of the one before, over a radius."""
@@ -249,9 +244,9 @@ class _Search:
             return
         subgoal = self._subgoal()
         node = tree.nearest(subgoal)
-        for grasp in range(_REPEATS + 1):
+        for grasp in range(TRIES + 1):
             node, stalled = self._push(node, subgoal)
-            if not stalled or self._ended() or grasp == _REPEATS:
+            if not stalled or self._ended() or grasp == TRIES:
                 return
             fresh = self._regrasp(node, subgoal)
             if fresh is None or tree.reached:
@@ -339,7 +334,7 @@ class _Search:
     def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
         """Whether an edge from a configuration and its command ends as planned in roll-outs, where that is asked."""
         inputs, path = edge
-        return self.trials is None or self.trials.worst(q, command, inputs, path[-1]) <= _CERTAIN
+        return self.trials is None or self.trials.worst(q, command, inputs, path[-1]) <= 1.0
 
     # ---------------------------------------------------------------- their parts
 
@@ -461,7 +456,7 @@ class _Search:
             return None
         if not self.options.require_static_regrasps or self._rests(settled):
             return settled
-        tries = self.chained and tree.stuck(settled) < _REPEATS
+        tries = self.chained and tree.stuck(settled) < TRIES
         down = self._set_down(settled) if tries else None
         if down is None:
             tree.mark_stuck(node, settled)

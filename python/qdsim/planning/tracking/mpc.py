@@ -164,7 +164,7 @@ class Mpc:
             fallback = str(error)
         self._path = path
         self._u = u if path is None else path.u
-        self._before = self._within_reach(
+        self._before = self._parts.reachable(
             np.array((now, now)) if path is None else path.q[:2], self._u[0]
         )
         self._u = np.concatenate([self._before[None], self._u[1:]])
@@ -180,14 +180,6 @@ class Mpc:
         self._u, self._path = np.tile(self._before, (self.options.horizon, 1)), None
         self._report = MpcReport(math.nan, 0.0, 0, "", time.perf_counter() - begin, holding=True)
         return np.array(self._before)
-
-    def _within_reach(self, q: Array, u: Array) -> Array:
-        """The command (nu,), limited to the options' reach from where the robot is before and after the step, ``q``
-        (2, nq)."""
-        if self._parts.is_reach_limited:
-            lower, upper = self._parts.within_reach(q)
-            u = np.clip(u, lower[0], upper[0])
-        return self._parts.bounded(u)
 
     def _check_reference(self, reference: ArrayLike | None) -> Array | None:
         if reference is None:

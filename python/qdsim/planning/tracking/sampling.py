@@ -201,7 +201,7 @@ class SamplingMpc:
         search.improve(last, offered)
         self._u, self._path = search.u, search.path
         ends = np.array((now, now)) if search.path is None else search.path[:2]
-        self._before = self._within_reach(ends, self._u[0])
+        self._before = self._parts.reachable(ends, self._u[0])
         self._u = np.concatenate([self._before[None], self._u[1:]])
         self._report = search.report(time.perf_counter() - begin)
         return np.array(self._before)
@@ -251,13 +251,6 @@ class SamplingMpc:
         return self._parts.bounded(
             np.concatenate([u[:T], np.repeat(u[-1:], max(0, T - len(u)), 0)])
         )
-
-    def _within_reach(self, q: Array, u: Array) -> Array:
-        """The command (nu,) within its bounds, and no further from the robot than springs may pull."""
-        if self._parts.is_reach_limited:
-            lower, upper = self._parts.within_reach(q)
-            u = np.clip(u, lower[0], upper[0])
-        return self._parts.bounded(u)
 
     def __repr__(self) -> str:
         options = self.options

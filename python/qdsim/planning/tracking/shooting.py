@@ -234,6 +234,14 @@ class Shooting:
         before, after = robot[:-1], robot[1:]
         return np.minimum(before, after) + self.reach[0], np.maximum(before, after) + self.reach[1]
 
+    def reachable(self, q: Array, u: Array) -> Array:
+        """Move a command ``(nu,)`` to within its bounds, and to within reach of the robot before and
+        after its step, ``q`` ``(2, nq)``."""
+        if self.is_reach_limited:
+            lower, upper = self.within_reach(q)
+            u = np.clip(u, lower[0], upper[0])
+        return self.bounded(u)
+
     def robot_command(self, q: Array) -> Array:
         """Commands (..., nu) that keep the robot in place in ``q`` (..., nq)."""
         return np.asarray(lengths(self.model, q) * np.asarray(self.model.actuator_gear))
