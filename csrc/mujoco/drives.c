@@ -139,17 +139,20 @@ static double next_activation(const qd_mj *mj, int i, double *by_act, double *by
   const double *prm = mj->actuator_dynprm + (size_t)i * (size_t)mj->dynprm_count;
   const double h = mj->timestep, tau = fmax(1e-15, prm[0]), *range = mj->actuator_actrange + 2 * i;
   double share = h, decay = 0.0; /* how much of act_dot counts; of it by act */
-  if (mj->actuator_dyntype[i] == DYN_FILTER) {
+  if (is_off(mj, i)) {
+    share = 0.0;
+  } else if (mj->actuator_dyntype[i] == DYN_FILTER) {
     decay = 1.0 / tau;
   } else if (mj->actuator_dyntype[i] == DYN_FILTER_EXACT) {
     decay = 1.0 / tau;
     share = tau * (1.0 - exp(-h / tau));
   }
   const double next = mj->act[at] + share * mj->act_dot[at];
-  const int stops = mj->actuator_actlimited[i] && (next < range[0] || next > range[1]);
+  const int advances = !(mj->disableflags & MJ_NO_ACTUATION);
+  const int stops = advances && mj->actuator_actlimited[i] && (next < range[0] || next > range[1]);
   const double drives = decay > 0.0 ? decay : 1.0;
   *by_act = stops ? 0.0 : 1.0 - share * decay;
-  *by_ctrl = stops || is_clamped(mj, i) || is_off(mj, i) ? 0.0 : share * drives;
+  *by_ctrl = stops || is_clamped(mj, i) ? 0.0 : share * drives;
   return stops ? fmax(range[0], fmin(range[1], next)) : next;
 }
 

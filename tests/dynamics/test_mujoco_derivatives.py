@@ -167,6 +167,18 @@ def test_drives_springs_limits_friction_and_equalities(integrator: str, equality
     check(model, random_state(model, seed=5, far=0.2, fast=0.5))
 
 
+@pytest.mark.parametrize("of_a_group", [False, True])
+def test_actuators_that_are_off_keep_their_activations(of_a_group: bool) -> None:
+    model = mujoco.MjModel.from_xml_string(MECHANISM.format(option="", equality=""))
+    if of_a_group:
+        model.opt.disableactuator = 1
+    else:
+        model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_ACTUATION
+    data = random_state(model, seed=5, far=0.2, fast=0.5)
+    data.act[1] = 1.0  # beyond its range
+    check(model, data)
+
+
 def test_bodies_alone_on_a_free_joint_spin_as_implicitfast_has_them() -> None:
     text = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody><body><freejoint/>
     <geom type="box" size="0.1 0.2 0.05" pos="0.1 0.05 0.02"/><body pos="0.3 0 0"><geom size="0.1"/></body></body>
