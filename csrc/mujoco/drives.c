@@ -102,7 +102,8 @@ static void passive(const qd_mj *mj, qd_mj_workspace *w) {
   }
   for (int t = 0; t < mj->ntendon; ++t) {
     const double *rest = mj->tendon_lengthspring + 2 * t, length = mj->ten_length[t];
-    if (springs && mj->tendon_stiffness[t] != 0.0 && (length < rest[0] || length > rest[1])) {
+    const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
+    if (springs && mj->tendon_stiffness[t] != 0.0 && !slack) {
       add_tendon(mj, w->rhs, w->columns, t, -mj->tendon_stiffness[t]);
     }
     if (dampers && mj->tendon_damping[t] != 0.0) {

@@ -167,6 +167,14 @@ def test_drives_springs_limits_friction_and_equalities(integrator: str, equality
     check(model, random_state(model, seed=5, far=0.2, fast=0.5))
 
 
+def test_springs_of_tendons_pull_at_their_rest_length() -> None:
+    model = mujoco.MjModel.from_xml_string(MECHANISM.format(option="", equality=""))
+    data = random_state(model, seed=5, far=0.0, fast=0.1)
+    mujoco.mj_forward(model, data)
+    assert data.ten_length[0] == model.tendon_lengthspring[0, 0] == model.tendon_lengthspring[0, 1]
+    check(model, data)
+
+
 @pytest.mark.parametrize("of_a_group", [False, True])
 def test_actuators_that_are_off_keep_their_activations(of_a_group: bool) -> None:
     model = mujoco.MjModel.from_xml_string(MECHANISM.format(option="", equality=""))
