@@ -69,7 +69,7 @@ def survey(path: Path) -> Row:
         return row
     row["compiled"] = True
     mj.opt.integrator = mujoco.mjtIntegrator.mjINT_DISCRETE
-    mj.opt.tolerance, mj.opt.iterations, mj.opt.ls_tolerance = 1e-15, 300, 1e-12
+    mj.opt.tolerance, mj.opt.iterations, mj.opt.ls_tolerance = 0.0, 300, 1e-12
     try:
         model = qdsim.load(mj, exclude_overlaps=False)
     except Exception as error:

@@ -212,7 +212,9 @@ COUPLED = """<mujoco><worldbody>
 <body pos="0 1 1"><joint name="b" type="slide" axis="0 0 1" {spring}/><geom size="0.05" mass="0.3"/></body>
 <body pos="1 1 1"><joint name="c" axis="1 0 0" {spring}/><geom size="0.05" pos="0 0.2 0" mass="0.3"/></body></worldbody>
 <equality><joint joint1="a" joint2="b" polycoef="0.01 0.8 0.3 0.1 0" {law}/><joint joint1="c" polycoef="0.1 0 0 0 0" {law}/>
-</equality></mujoco>"""
+</equality>{driven}</mujoco>"""
+DRIVEN = """<tendon><fixed name="t" stiffness="40" damping="0.3"><joint joint="a" coef="0.7"/><joint joint="b" coef="-1"/></fixed>
+</tendon><actuator><position tendon="t" kp="50" kv="0.5"/><position joint="c" kp="20" forcerange="-900 900"/></actuator>"""
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -220,9 +222,12 @@ COUPLED = """<mujoco><worldbody>
     "law", ["", 'solref="0.05 0.7" solimp="0.5 0.8 0.05"', 'solref="-900 -20"']
 )
 def test_couplings_of_joints(law: str, integrator: int) -> None:
-    spring = 'stiffness="30" damping="0.4"' if integrator == DISCRETE else ""
-    mj = compiled(COUPLED.format(law=law, spring=spring), integrator)
-    assert compare(mj, 7, 20, 0.1, 1.0) == 20
+    """Also of joints that springs, dampers and actuators pull, by tendons and within limits of force, too."""
+    discrete = integrator == DISCRETE
+    spring = 'stiffness="30" damping="0.4"' if discrete else ""
+    for driven in ["", DRIVEN] if discrete else [""]:
+        mj = compiled(COUPLED.format(law=law, spring=spring, driven=driven), integrator)
+        assert compare(mj, 7, 20, 0.1, 1.0) == 20
 
 
 TENDONS = """<mujoco><worldbody><geom name="g" type="sphere" size="0.05" pos="0.15 0 0.9" contype="0" conaffinity="0"/>

@@ -6,6 +6,50 @@
 #include "base/quat.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
+#include "mechanics/actuator.h"
+
+static double stiffness_of(const problem *p, const qd_model *model, const qd_step_options *o,
+                           const qd_step_input *input, int actuator) {
+  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
+  return actuator_force_at(model, actuator, &at).stiffness;
+}
+
+static void add_tendon(problem *p, const qd_model *model, const qd_step_options *o,
+                       const qd_step_input *input, int tendon) {
+  const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
+  int count;
+  const int *actuator = tendon_actuators(model, tendon, &count);
+  double K = damping_rate(o) * model->tendon_damping[tendon];
+  K += slack ? 0.0 : model->parameters.tendon_stiffness[tendon];
+  for (int k = 0; k < count; ++k) {
+    K += stiffness_of(p, model, o, input, actuator[k]);
+  }
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    const int variable = p->variable_of_dof[model->tendon_dof[d]];
+    if (model->tendon_dof_counts[d] && variable >= 0) {
+      p->row_metric[variable] += K * p->tendons.rate[d] * p->tendons.rate[d];
+    }
+  }
+}
+
+void metric_share_begin(problem *p, const qd_model *model, const qd_step_options *o,
+                        const qd_step_input *input) {
+  memset(p->row_metric, 0, (size_t)p->n * sizeof(double));
+  if (!contacts_yield_in_time(o)) {
+    return;
+  }
+  for (int i = 0; i < model->tendon_count; ++i) {
+    add_tendon(p, model, o, input, i);
+  }
+  for (int i = 0; i < model->nu; ++i) {
+    const int dof = model->actuator_dof[i], variable = dof >= 0 ? p->variable_of_dof[dof] : -1;
+    const actuator_force force = {.stiffness = stiffness_of(p, model, o, input, i)};
+    if (variable >= 0 && actuator_has_row(p, model, o, i, &force)) {
+      p->row_metric[variable] += force.stiffness;
+    }
+  }
+}
 
 /* The two sums. */
 typedef struct sums {
@@ -23,6 +67,7 @@ static void add_entry(sums *s, double entry, double mass, double spring) {
 static void add_turns(sums *s, const problem *p, const island *one, int i, const double quat[4]) {
   double R[9], mass[9], along[3], turned[3];
   const double *row = p->scratch + i, *spring = p->spring + one->variable + i;
+  const double *beside = p->row_metric + one->variable + i;
   quat_to_mat3(R, quat);
   for (int a = 0; a < 3; ++a) {
     for (int b = 0; b < 3; ++b) {
@@ -32,7 +77,7 @@ static void add_turns(sums *s, const problem *p, const island *one, int i, const
   for (int axis = 0; axis < 3; ++axis) {
     mat3_column(along, R, axis);
     mat3_mul_vec(turned, mass, along);
-    add_entry(s, vec3_dot(row, along), vec3_dot(along, turned), spring[axis]);
+    add_entry(s, vec3_dot(row, along), vec3_dot(along, turned), spring[axis] + beside[axis]);
   }
 }
 
@@ -54,7 +99,8 @@ static double share_of(const problem *p, const qd_model *model, const island *on
       continue;
     }
     const double spring = p->spring[one->variable + i];
-    add_entry(&s, p->scratch[i], *cost_entry(one, i, i) - spring, spring);
+    const double mass = *cost_entry(one, i, i) - spring;
+    add_entry(&s, p->scratch[i], mass, spring + p->row_metric[one->variable + i]);
   }
   return s.by_mass > 0.0 ? s.by_metric / s.by_mass : 1.0;
 }
@@ -77,7 +123,8 @@ int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *m
 
 double metric_share_of_dof(const problem *p, const island *one, int variable) {
   const double whole = *cost_entry(one, variable, variable);
-  return 1.0 - p->spring[one->variable + variable] / whole;
+  const double mass = whole - p->spring[one->variable + variable];
+  return mass / (whole + p->row_metric[one->variable + variable]);
 }
 
 /* MuJoCo's order of shapes, by which it turns a contact's normal. */

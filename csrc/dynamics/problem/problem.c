@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
@@ -20,7 +21,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   if (model->constraint_count > 0) {
     body_motion_lay_out(&p->drift, model, a);
   }
-  ARENA_DOUBLES(a, n, &p->b, &p->spring, &p->x);
+  ARENA_DOUBLES(a, n, &p->b, &p->spring, &p->row_metric, &p->x);
   ARENA_DOUBLES(a, equalities, &p->c, &p->compliance_eq, &p->dual_eq, &p->recovery_compliance_eq,
                 &p->recovery_give_eq, &p->recovery_held_eq);
   p->saved_equalities = arena_doubles(a, 2 * equalities);
@@ -200,6 +201,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
     p->block[i].offset = OFFSET_GAP;
   }
   tendons_compute(&p->tendons, model, k, input->q);
+  metric_share_begin(p, model, options, input);
   const int yields = contacts_yield_in_time(options);
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i, yields);

@@ -211,6 +211,7 @@ typedef struct problem {
   double *inertial;           /* (nv) force that these need */
   double *b;                  /* (n) */
   double *spring;     /* (n) springs and dampers on the diagonal of Q, of the second-order step */
+  double *row_metric; /* (n) of those that have rows (metric_share.h) */
   double *g;          /* (row_count) */
   double *compliance; /* (row_count) of rows that give way, else 0 */
   double *lower, *upper;       /* (row_count) of intervals */
