@@ -101,6 +101,12 @@ def test_options_of_the_file_are_kept() -> None:
     assert qdsim.load(balls(refsafe="disable")).description.contact_solver.timestep is None
 
 
+def test_iterations_without_slip_are_told() -> None:
+    text = balls().replace('timestep="0.002"', 'timestep="0.002" noslip_iterations="2"')
+    (told,) = qdsim.load(text).ignored_by_dynamics
+    assert told.startswith("option noslip_iterations")
+
+
 def test_overridden_contacts() -> None:
     source = balls(floor='solref="0.05 0.7"').replace("<flag ", '<flag override="enable" ')
     source = source.replace(

@@ -134,6 +134,8 @@ class _Reader(Reading):
             self.refusals.error("option wind: forces of a moving fluid are not supported")
         elif fluid:
             self.ignored.append("option density, viscosity: a fluid at rest resists motion only")
+        if m.opt.noslip_iterations > 0:
+            self.ignored.append('option noslip_iterations: contacts="mujoco" creeps as without')
         if self.disabled("contact"):
             self.ignored.append("contacts: switched off by the file")
 
