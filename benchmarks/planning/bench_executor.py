@@ -9,6 +9,11 @@ begins without one.
 are those of the simulated world; CPU without the plan's. A run ends after 400 s of the world or 120 s of CPU, and
 counts as missed ("late").
 
+``--plans`` compares plans instead, made with rigid contacts and with those that creep (``Options(contacts="mujoco")``), of
+the same goals of planar hand, ball and cube, executed by `planning.transfer` in MuJoCo's default contacts. *Segments*: open
+loop, each from where it begins in the plan, arrived within the task's tolerances; *auto*: by an executor that begins
+with the plan. A plan, or a run, may take ``PLAN`` s of CPU; what takes longer is missed.
+
 ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
 the file has. ``--only SYSTEM CONTACTS`` runs what is named (any number of words).
 """
@@ -27,6 +32,7 @@ from typing import Any
 
 import numpy as np
 from bench_rrt_goals import random_goals
+from bench_soft_transfer import share
 from bench_transfer import _TooLong, limited
 
 from qdsim import planning, systems
@@ -47,6 +53,10 @@ WORLDS: dict[str, dict[str, Any]] = {
 CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120
 """rad; s of CPU for a plan; s of the world and of CPU for a run."""
+COMPARED = ("planar hand", "ball", "cube")
+PLANS = ("rigid", "mujoco")
+PLAN = 20
+"""What ``--plans`` compares; s of CPU for a plan, and for a run of it."""
 
 Made = tuple[Task, RRTOptions | None, Plan | None]
 
@@ -65,10 +75,10 @@ def world_of(name: str, contacts: str) -> TransferOptions:
     return dataclasses.replace(options, **WORLDS.get(name, {}))
 
 
-def made_of(name: str, task: Task, seed: int) -> Made:
+def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
     """The task at the pace of its execution, how it is planned, and a plan if one is found."""
     planner, plan = None, None
-    with contextlib.suppress(_TooLong), limited(PLANNING):
+    with contextlib.suppress(_TooLong), limited(seconds):
         if task.sampler is None:
             return task, None, planning.impc(task, rng=seed).plan()
         task, planner = planning.paced(task, world_of(name, "stiff"), rng=seed)
@@ -92,6 +102,86 @@ def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
         told["error"] = [report.position_error, report.rotation_error]
     told["cpu"] = time.process_time() - begin
     return told
+
+
+def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
+    """A plan made with these contacts, and what becomes of it in MuJoCo's default ones."""
+    if contacts != "rigid":
+        task = task.replace(options=task.options.replace(contacts=contacts, friction="cone"))
+    begin = time.process_time()
+    task, planner, plan = made_of(name, task, seed, PLAN)
+    told: dict[str, Any] = {"planning": time.process_time() - begin, "planned": plan is not None}
+    if plan is None:
+        return told
+    told["ends"] = list(task.space.errors(plan.segments[-1].end, task.goal))
+    world = dataclasses.replace(world_of(name, "default"), seed=seed)
+    for part, loop in (("segments", "open"), ("auto", "auto")):
+        begin, told[part] = time.process_time(), {"outcome": "late"}
+        options = dataclasses.replace(world, carry_on=part == "auto")
+        planned = planner if loop == "auto" else None
+        try:
+            with limited(PLAN):
+                found = planning.transfer(plan, task, options, controller=loop, planner=planned)  # type: ignore[arg-type]
+                told[part] = {
+                    "outcome": found.outcome,
+                    "reached": found.reached,
+                    "error": [found.position_error, found.rotation_error],
+                    "final": [s.final for s in found.segments],
+                    "text": str(found),
+                }
+        except _TooLong:
+            pass
+        except Exception as error:
+            told[part] = {"outcome": f"{type(error).__name__}: {error}"}
+        told[part]["seconds"] = time.process_time() - begin
+    return told
+
+
+def plans_table(known: dict[str, Any]) -> None:
+    print("# Plans for contacts that creep\n")
+    print(
+        "| system | plan | goals | plans that end at their goal | s of CPU | segments arrived | auto: reached "
+        "| mm, deg | misses of auto |"
+    )
+    print("|" + " --- |" * 9)
+    for name, contacts in product(COMPARED, PLANS):
+        task = systems.load(SYSTEMS[name][0]).tasks[SYSTEMS[name][1]]
+        tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
+        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts} plan"]
+        made = [r for r in runs if r["planned"]]
+        if not made:
+            continue
+        there = sum(bool(np.all(np.array(r["ends"]) <= tolerances)) for r in made)
+        final = [r["segments"]["final"] for r in made if r["segments"].get("final")]
+        ends = np.concatenate(final) if final else np.zeros((0, 2))
+        arrived = int(np.all(ends <= tolerances, axis=1).sum())
+        cells = [name, contacts, str(len(runs)), str(there)]
+        cells += [f"{np.median([r['planning'] for r in made]):.1f}", share(arrived, len(ends))]
+        reached = [r for r in made if r["auto"].get("reached")]
+        ended = [r["auto"]["error"] for r in made if "error" in r["auto"]]
+        shift, turn = np.median(ended, axis=0) if ended else (np.nan, np.nan)
+        cells += [share(len(reached), len(runs)), f"{1e3 * shift:.1f}, {np.degrees(turn):.1f}"]
+        missed = [r["auto"]["outcome"] for r in made if not r["auto"].get("reached")]
+        cells.append(", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed)))
+        print("| " + " | ".join(cells) + " |")
+
+
+def drawn(name: str, goals: int) -> Iterator[Task]:
+    task = systems.load(SYSTEMS[name][0]).tasks[SYSTEMS[name][1]]
+    return islice(turned(task) if name in ("ball", "cube") else random_goals(task), goals)
+
+
+def compare(goals: int, only: list[str], known: dict[str, Any], cache: Path | None) -> None:
+    """Goals are the outer loop, so that what is there after a while is of all systems and both plans."""
+    names = [s for s in COMPARED if _among(s, COMPARED, only)]
+    for goal, tasks in enumerate(zip(*(drawn(name, goals) for name in names))):
+        for (name, task), contacts in product(zip(names, tasks), PLANS):
+            key = f"{name}|{contacts} plan|{goal}"
+            if key not in known:
+                known[key] = compared(name, task, contacts, goal)
+                if cache is not None:
+                    with cache.open("a") as file:
+                        file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
 
 
 def table(known: dict[str, Any]) -> None:
@@ -122,18 +212,22 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument(
+        "--plans", action="store_true", help="compare rigid plans with creeping ones"
+    )
     arguments = parser.parse_args()
     known: dict[str, Any] = {}
     cache: Path | None = arguments.cache
     if cache is not None and cache.exists():
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    if arguments.plans:
+        if not arguments.cached:
+            compare(arguments.goals, arguments.only, known, cache)
+        plans_table(known)
+        return
     wanted = [] if arguments.cached else [s for s in SYSTEMS if _among(s, SYSTEMS, arguments.only)]
     for name in wanted:
-        system, task_name = SYSTEMS[name]
-        task = systems.load(system).tasks[task_name]
-        drawn = turned(task) if name in ("ball", "cube") else random_goals(task)
-        stop = arguments.first + arguments.goals
-        for goal, task in enumerate(islice(drawn, stop)):
+        for goal, task in enumerate(drawn(name, arguments.first + arguments.goals)):
             made: Made | None = None
             for contacts in CONTACTS:
                 key = f"{name}|{contacts}|{goal}"
