@@ -336,7 +336,8 @@ def former(
         setattr(kind, "__init__", init)  # noqa: B010
         setattr(kind, "_former", (names, advice))  # noqa: B010
         for old, new in names.items():
-            setattr(kind, old, property(functools.partial(_read_as, old, new)))
+            read = functools.partial(_read_as, old, new)
+            setattr(kind, old, property(read, doc=f"Former name of ``{new}``."))
         return kind
 
     return decorate

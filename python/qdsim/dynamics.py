@@ -49,8 +49,9 @@ class DynamicOptions(CommonOptions):
 
     Every joint has its mass, armature and damping; gravity acts on all joints.
 
+    The fields of ``CommonOptions`` (friction, law, kappa and others) and these:
+
     Attributes:
-        friction, law, kappa and others: As in ``CommonOptions``.
         contacts: With "mujoco" one step is MuJoCo's ``mj_step`` (formulation 7): contacts, limits
             of hinges and slides, dry friction and couplings of joints follow its law; all other
             rows are as with rigid contacts. They act only within their own margin: ``margin``,

@@ -279,8 +279,9 @@ def _restored(kind: type[_Common], values: dict[str, Any]) -> _Common:
 class Options(CommonOptions):
     """Settings of a quasi-dynamic step, frozen and checked when they are made.
 
+    The fields of `CommonOptions` (h, friction, law, kappa and others) and these:
+
     Attributes:
-        h, friction, law, kappa and others: As in `CommonOptions`.
         epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and
             the default, 0 the quasi-static one. With 0, contacts, limits, constraints and springs
             alone have to determine the motion; otherwise (a ball that may roll) the step raises

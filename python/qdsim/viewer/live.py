@@ -124,14 +124,15 @@ class Live:
         best, drift = stepped(np.zeros(3))
         left = pull.target - at - drift
         way = left - (1.0 - _SHARE) * (pull.target - at)
-        reach, far = np.linalg.norm(way), np.linalg.norm(left)
+        reach, far = float(np.linalg.norm(way)), float(np.linalg.norm(left))
         most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) / max(reach, _SHARE * _FAR) * way
         low, high, share = 0.0, 1.0, 1.0
         for _ in range(_HALVINGS):
             taken, moved = stepped(share * most)
             gone = moved - drift
-            if way @ gone <= reach**2 and np.linalg.norm(left - gone) <= far:
-                best, far, low = taken, np.linalg.norm(left - gone), share
+            still = float(np.linalg.norm(left - gone))
+            if way @ gone <= reach**2 and still <= far:
+                best, far, low = taken, still, share
             else:
                 high = share
             if low == high:
