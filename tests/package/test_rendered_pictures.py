@@ -116,12 +116,13 @@ def test_walls_before_what_moves_are_not_drawn():
 
 @pytest.mark.long
 def test_frames_without_shapes_hide_no_walls():
-    """A frame in the middle of a block is not behind it; one that carries a link makes its mount part of the robot."""
-    model = qdsim.load("""<mujoco><worldbody>
-      <body name="mount"><geom type="box" size=".1 .1 .1"/>
-        <body name="frame"><body name="arm" pos="0 .2 0"><joint name="a"/><geom size=".03" mass="1"/></body></body></body>
-      <body name="block" pos="0 .5 0"><geom type="box" size=".1 .1 .1"/><body name="empty"/></body>
-      <body name="thing" pos="0 -.2 0"><freejoint/><geom size=".05" mass="1"/></body></worldbody>
+    """A frame in the middle of a block, or on top of a table, is not behind it; one that carries a link makes its mount
+    part of the robot."""
+    model = qdsim.load("""<mujoco><worldbody><geom type="box" size="1 1 .05" pos="0 0 -.05"/>
+      <body name="mount"><geom type="box" size=".1 .1 .1" pos="0 0 .1"/>
+        <body name="frame"><body name="arm" pos="0 .2 .1"><joint name="a"/><geom size=".03" mass="1"/></body></body></body>
+      <body name="block" pos="0 .5 .1"><geom type="box" size=".1 .1 .1"/><body name="empty"/></body>
+      <body name="thing" pos="0 -.2 .1"><freejoint/><geom size=".05" mass="1"/></body></worldbody>
       <actuator><position joint="a" kp="1"/></actuator></mujoco>""")
     scene = RenderedScene(model, "thing", azimuth=0.0, elevation=30.0)
     kinds = dict(zip(model.body_names, scene.kind))
@@ -214,11 +215,11 @@ def test_robot_is_drawn_faintly_or_not_at_all():
 
 
 @pytest.mark.long
-def test_a_turned_ball_looks_otherwise():
-    model = qdsim.load(SCENE.replace("SHAPE", SHAPES["sphere"]))
-    scene = RenderedScene(model, "thing")
-    first = axes_of(scene)[1]
-    model = qdsim.load(SCENE.replace("SHAPE", SHAPES["sphere"]).replace("20 30 40", "60 30 40"))
+@pytest.mark.parametrize("colour", ["", '" rgba=".9 .6 .2 1'])
+def test_a_turned_ball_looks_otherwise(colour):
+    ball = SCENE.replace("SHAPE", SHAPES["sphere"] + colour)
+    first = axes_of(RenderedScene(qdsim.load(ball), "thing"))[1]
+    model = qdsim.load(ball.replace("20 30 40", "60 30 40"))
     second = axes_of(RenderedScene(model, "thing"))[1]
     assert (np.abs(first - second).sum(axis=2) > 60).sum() > 300
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,8 @@ _GROUPS = {"world": 0, "object": 1, "robot": 2}
 """Groups of geometries by what their bodies are."""
 
 _LIGHT = np.array([-0.2, 0.2, -1.0])
+_ROUND, _SHADE = ("sphere", "capsule", "cylinder", "ellipsoid"), 0.75
+"""Objects of a colour of their own have a darker one beside it, where turns could not be seen otherwise."""
 
 
 class RenderedScene(SpatialScene):
@@ -187,6 +189,7 @@ def _compiled(scene: SpatialScene) -> Any:
                 )
             if is_shown(geom, body, paired, scene.geometry):
                 _add(
+                    spec,
                     place,
                     mujoco,
                     geom,
@@ -259,23 +262,28 @@ def _light(spec: Any) -> None:
 
 
 def _paint(spec: Any, mujoco: Any) -> None:
-    """The paper behind everything, and two colours for the object, so that turns of a ball are seen."""
-    texture = mujoco.mjtTexture
-    builtin = mujoco.mjtBuiltin
-    paper, light, dark = (list(channels(colour)) for colour in (PAPER, OBJECT, OBJECT_DARK))
+    """The paper behind everything."""
+    paper = list(channels(PAPER))
     spec.add_texture(
-        name="paper", type=texture.mjTEXTURE_SKYBOX, builtin=builtin.mjBUILTIN_FLAT,
+        name="paper", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
         rgb1=paper, rgb2=paper, width=16, height=16,
     )  # fmt: skip
-    spec.add_texture(
-        name="two", type=texture.mjTEXTURE_CUBE, builtin=builtin.mjBUILTIN_CHECKER,
-        rgb1=light, rgb2=dark, width=64, height=64,
-    )  # fmt: skip
-    material = spec.add_material(name="two")
-    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "two"
+
+
+def _two_colours(spec: Any, mujoco: Any, light: Sequence[float], dark: Sequence[float]) -> str:
+    """A material of two colours, so that turns of a ball are seen; its name."""
+    name = f"two {[round(float(c), 3) for c in light]}"
+    if spec.material(name) is None:
+        spec.add_texture(
+            name=name, type=mujoco.mjtTexture.mjTEXTURE_CUBE, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+            rgb1=list(light), rgb2=list(dark), width=64, height=64,
+        )  # fmt: skip
+        spec.add_material(name=name).textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = name
+    return name
 
 
 def _add(
+    spec: Any,
     place: Any,
     mujoco: Any,
     geom: Geom,
@@ -307,6 +315,9 @@ def _add(
         added.hfieldname = surface
     elif surface:
         added.meshname = surface
-    if kind == "object" and not says_colour(geom):
-        added.material = "two"
-        added.rgba = [1.0, 1.0, 1.0, 1.0]
+    own = says_colour(geom)
+    if kind == "object" and (not own or geom.type in _ROUND):
+        own_colours = (rgba[:3], [_SHADE * c for c in rgba[:3]])
+        colours = own_colours if own else (channels(OBJECT), channels(OBJECT_DARK))
+        added.material = _two_colours(spec, mujoco, *colours)
+        added.rgba = [1.0, 1.0, 1.0, alpha if own else 1.0]
