@@ -439,6 +439,7 @@ def test_what_was_planned_is_told_before_it_is_executed(
     )
 
 
+@pytest.mark.long
 def test_ctrl_c_says_what_is_kept(
     pusher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

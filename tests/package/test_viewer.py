@@ -316,6 +316,7 @@ def test_a_finger_does_not_throw_what_it_drags() -> None:
         assert np.abs(live._q[:3] - target).max() < 0.02
 
 
+@pytest.mark.long
 def test_a_finger_does_not_throw_what_fingers_hold() -> None:
     """The ball in the hand comes to rest where the hand lets it go no further."""
     system = systems.load("allegro_sphere")
