@@ -40,7 +40,7 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         try:
             yield update
         except KeyboardInterrupt as stopped:
-            stopped.args = stopped.args or (f"after {_so_far(*last, total, unit)}",)
+            stopped.args = (f"after {_so_far(*last, total, unit)}",)  # the outermost bar's, at last
             raise
 
 

@@ -428,7 +428,8 @@ def test_what_was_planned_is_told_before_it_is_executed(
         told.append(capsys.readouterr().out)
         with progress_bar(False, None, "pushing", "segments") as show:
             show(2, away(0.01, 0.0))
-            raise KeyboardInterrupt
+            with progress_bar(False, 9, "a search for the way on", "nodes"):
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(planning, "transfer", failing)
     assert main(["plan", pusher, "--goal", "0.03 0 -", "--execute"]) == 130
