@@ -1,4 +1,5 @@
-/* Contacts of two shapes and their derivatives. Knows shapes and poses, no bodies, no solver. */
+/* Contacts of two shapes and their derivatives. This file uses shapes and poses only, no bodies and
+ * no solver. */
 #ifndef QD_GEOMETRY_COLLIDE_H
 #define QD_GEOMETRY_COLLIDE_H
 
@@ -8,7 +9,8 @@
 
 #define CONTACTS_PER_PAIR_MAX 8
 
-/* Which parts of the shapes a contact is between: same value, same smooth branch. */
+/* The parts of the shapes that are in contact: contacts with the same value belong to the same
+ * smooth branch. */
 typedef int64_t contact_feature;
 
 typedef struct point_cloud point_cloud;   /* cloud.h */
@@ -52,13 +54,13 @@ int shapes_collide(const placed_shape *a, const placed_shape *b, double margin, 
 void feature_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
                      contact_point *out);
 
-/* Derivative of a contact that shapes_collide returned for the same a and b. Where none exists
- * (parallel faces, equal centres) the documented choice of the pair; never NaN. */
+/* Derivative of a contact returned by shapes_collide for the same a and b. If it does not exist
+ * (parallel faces, equal centres), the documented choice of the pair; never NaN. */
 void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
                                const contact_point *contact, contact_point_derivative *out);
 
-/* The same with respect to the shapes' sizes, (3) of A, (3) of B, both standing still. Exact within
- * a feature; a mesh has no size, a cloud's is the radius of its points. */
+/* The same with respect to the shapes' sizes, (3) of A, (3) of B, both at rest. Exact within a
+ * feature; a mesh has no size, that of a cloud is the radius of its points. */
 void shapes_size_derivative(const placed_shape *a, const placed_shape *b,
                             const contact_point *contact, contact_point_derivative *out);
 

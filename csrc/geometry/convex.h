@@ -1,6 +1,6 @@
 /* Closest points of any two convex shapes, in three steps: a rough normal from support points (GJK
- * where the cores are apart, a growing polytope where they are not), the closest-point conditions
- * solved to rounding by Newton, and a certificate that needs neither. Floor: geometry. */
+ * if the cores are apart, EPA's growing polytope if not), the closest-point conditions solved to
+ * rounding by Newton's method, and an independent certificate. Floor: geometry. */
 #ifndef QD_GEOMETRY_CONVEX_H
 #define QD_GEOMETRY_CONVEX_H
 
@@ -17,8 +17,8 @@ typedef struct convex_pair {
   double beside;    /* relative to the shapes: a point this close to a bound starts on it */
 } convex_pair;
 
-/* Points x[0] of A and x[1] of B (without skin), n from A into B, unit. gap is the cores'
- * separation along n: a lower bound of their signed distance for any n. */
+/* Points x[0] of A and x[1] of B (without skin), unit normal n from A into B. gap is the separation
+ * of the cores along n: for any n a lower bound of their signed distance. */
 typedef struct convex_witness {
   double n[3];
   double x[2][3];
@@ -30,9 +30,9 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
 /* support.c: points of the cores farthest along n (A) and against it (B); returns the gap. */
 double convex_support(const convex_pair *pair, const double n[3], double x_a[3], double x_b[3]);
 
-/* gjk.c: closest points of the cores, to tolerance (relative, of the distance). Returns 0 if they
- * overlap or almost touch; then the witness means nothing. A gap beyond range is only a bound,
- * without points. */
+/* gjk.c: closest points of the cores, to tolerance (relative to the distance). Returns 0 if they
+ * overlap or almost touch; the witness is then invalid. A gap beyond range is only a bound, without
+ * points. */
 int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_witness *out);
 
 enum { EPA_VERTICES = 256, EPA_FACES = 2 * EPA_VERTICES };
@@ -42,30 +42,30 @@ typedef struct facet {
   double m[3], offset;
 } facet;
 
-/* Inside of B - A, with the points of A and B that each vertex is the difference of. */
+/* A polytope inside B - A, with the points of A and B whose difference is each vertex. */
 typedef struct polytope {
   int vertex_count, face_count;
-  int whole; /* 0: it could not grow in rounding */
+  int whole; /* 0: it stopped growing because of rounding */
   double w[EPA_VERTICES][3];
   double x[EPA_VERTICES][2][3];
   facet face[EPA_FACES];
 } polytope;
 
-/* epa.c: the direction in which the cores overlap least, to tolerance (a length). Also for cores
- * that are apart by rounding. Returns 0 where no direction can be better than the given depth. */
+/* epa.c: the direction of least overlap of the cores, to tolerance (a length). Also for cores that
+ * are apart by rounding. Returns 0 if no direction can be better than the given depth. */
 int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double depth,
                 convex_witness *out);
-/* Grows it farther where its facets lean off n until one shows a direction of less than this depth.
- * Returns 0 where there is none, or no room. */
+/* Grows it further where its facets deviate from n, until one shows a direction with less than this
+ * depth. Returns 0 if there is none, or no memory left. */
 int epa_other(polytope *p, const convex_pair *pair, const double n[3], double depth,
               convex_witness *out);
 
-/* refine.c: Newton on the closest-point conditions of the shapes with their skins. Returns 1 if
- * they hold to rounding and n reaches the gap; then *contact and the features are final. */
+/* refine.c: Newton's method on the closest-point conditions of the shapes with their skins. Returns
+ * 1 if they hold to rounding and n attains the gap; then *contact and the features are final. */
 int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
                    int feature[2]);
-/* Newton on these features, wherever it leads; start has points of the surfaces. Returns 1 if the
- * conditions hold to rounding. */
+/* Newton's method on these features, without further checks; start has points of the surfaces.
+ * Returns 1 if the conditions hold to rounding. */
 int closest_on_features(const convex_pair *pair, const convex_witness *start, const int feature[2],
                         contact_point *contact);
 /* The contact of a witness as it is. */

@@ -1,6 +1,6 @@
-/* A point seen from a core (point, line, face): the closest point, the normal and their
- * derivatives. Every shape with round skin is a core plus a radius, so most pairs end here. Floor:
- * geometry. */
+/* Projection of a point onto a core (point, line, face): the closest point, the normal and their
+ * derivatives. Every shape with round skin is a core plus a radius, so most pairs use this file.
+ * Floor: geometry. */
 #ifndef QD_GEOMETRY_PROJECTION_H
 #define QD_GEOMETRY_PROJECTION_H
 
@@ -8,15 +8,15 @@
 #include "base/vec3.h"
 #include "geometry/collide.h"
 
-/* Where the closest point x of the core may move while the feature stays the same. */
+/* Directions in which the closest point x of the core may move within the feature. */
 typedef enum core_freedom { CORE_POINT = 0, CORE_LINE = 1, CORE_FACE = 2 } core_freedom;
 
 /* Closest point x = c - gap normal of a core to a point c. */
 typedef struct core_projection {
   double normal[3]; /* unit, from the core to c */
   double gap;       /* signed distance of c from the core; negative inside a solid core */
-  double curvature; /* 1 / gap where the normal turns as c moves, 0 on faces and where the normal
-                       is a choice (c on the core) */
+  double curvature; /* 1 / gap if the normal rotates as c moves, 0 on faces and where the normal is
+                       a choice (c on the core) */
   core_freedom freedom; /* of x */
   double axis[3];       /* unit direction in which x is free, CORE_LINE only */
 } core_projection;
@@ -25,7 +25,8 @@ typedef struct core_projection {
  * absolute term keeps squares of gaps normal numbers. */
 #define TOUCH_ABSOLUTE 1e-140
 
-/* Below this distance from a core of the given size the direction of c - x is rounding noise. */
+/* Below this distance from a core of the given size, rounding errors dominate the direction of c -
+ * x. */
 static inline double core_touch_distance(double size) {
   return SUM_ROUNDING * size + TOUCH_ABSOLUTE;
 }
@@ -72,13 +73,13 @@ static inline void round_contact(contact_point *out, const core_projection *proj
 void round_contact_derivative(contact_point_derivative *out, const core_projection *projection,
                               double radius_a, double radius_b);
 
-/* Contact seen from the other side: A and B exchanged. */
+/* The contact with A and B exchanged. */
 void contact_point_exchange(contact_point *contact);
 /* In: derivative for the twist of A relative to B of the exchanged contact. Out: derivative for the
  * twist of B relative to A of the contact with this normal (from A into B). */
 void contact_point_derivative_exchange(contact_point_derivative *derivative,
                                        const double normal[3]);
-/* Of a derivative by sizes: those of A and of B exchanged. */
+/* Exchanges A and B in a derivative with respect to sizes. */
 void size_derivative_exchange(contact_point_derivative *derivative);
 
 #endif

@@ -1,4 +1,4 @@
-/* A shape as another one sees it. Floor: geometry. */
+/* A shape in the frame of another one. Floor: geometry. */
 #ifndef QD_GEOMETRY_RELATIVE_H
 #define QD_GEOMETRY_RELATIVE_H
 

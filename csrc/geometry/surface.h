@@ -1,6 +1,6 @@
-/* The part of a shape's surface around one point, as closest points see it: how far the point moves
- * when the normal turns. Everything that closest points of two convex shapes need, values by Newton
- * and derivatives alike, is in here. Floor: geometry. */
+/* The local surface of a shape around one point, for closest points: how far the closest point
+ * moves when the normal rotates. Closest points of two convex shapes need nothing else, for values
+ * by Newton's method and for derivatives. Floor: geometry. */
 #ifndef QD_GEOMETRY_SURFACE_H
 #define QD_GEOMETRY_SURFACE_H
 
@@ -30,41 +30,43 @@ typedef struct surface_point {
   double n[3];
 } surface_point;
 
-/* In each of two directions (unit, normal to n and to each other) the pairs (dx, dn) that the
- * feature allows are multiples of (move length, turn): a radius of curvature R is (R, 1), a vertex
- * (0, 1), a face (1, 0). */
+/* In each of two directions (unit, normal to n and to each other) the allowed pairs (dx, dn) of the
+ * feature are multiples of (move length, turn): a radius of curvature R is (R, 1), a vertex (0, 1),
+ * a face (1, 0). */
 typedef struct local_surface {
   double axis[2][3]; /* world */
   double move[2];
   double turn[2];
 } local_surface;
 
-/* Sum of the sizes that the type uses; of a mesh its radius. */
+/* Sum of the sizes that the type uses; for a mesh its radius. */
 double shape_extent(const placed_shape *shape);
 /* The unit of move for two shapes: any will do where neither has a size, a point on a plane. */
 static inline double closest_length(const placed_shape *a, const placed_shape *b) {
   const double length = shape_extent(a) + shape_extent(b);
   return length > 1e-100 ? length : 1.0;
 }
-/* How far its surface is from what its features say: of meshes whose polygons are not flat. */
+/* Largest distance of the surface from that of its features: for meshes whose polygons are not
+ * flat. */
 double shape_roughness(const placed_shape *shape);
 
 /* The surface around a point. length: the unit of move, of the size of the shapes. */
 void surface_compute(local_surface *out, const placed_shape *shape, const surface_point *point,
                      double length);
 
-/* The feature at a point near the surface: tolerance decides what is at its bound. */
+/* The feature at a point near the surface; coordinates within the tolerance of a bound count as at
+ * the bound. */
 int surface_classify(const placed_shape *shape, const double x[3], double tolerance);
 
 /* The feature of a face, numbered as in face_manifold.h: box 2 axis + positive, cylinder 0 lower, 1
  * upper cap, mesh polygon. */
 int surface_face(const placed_shape *shape, int face);
 
-/* Puts a point and normal that a step took off the feature back on it. */
+/* Moves a point and normal back onto the feature after a step. */
 void surface_retract(const placed_shape *shape, surface_point *point);
 
-/* Where the point has left its feature, or the normal the feature's normal cone, goes over to the
- * neighbour. Returns 1 if it did. */
+/* If the point has left its feature, or the normal has left the feature's normal cone, changes to
+ * the neighbour. Returns 1 if it did. */
 int surface_cross(const placed_shape *shape, surface_point *point);
 
 /* World to shape and back. */
@@ -78,15 +80,15 @@ typedef struct closest_system {
   double inverse[16]; /* (4, 4): columns turn_1, turn_2, offset_1, offset_2; rows A_1 A_2 B_1 B_2 */
 } closest_system;
 
-/* n from A into B (world, unit), gap in units of the length of the surfaces. Where the points or
- * the normal are not unique (parallel faces and lines) they stay. */
+/* n from A into B (world, unit), gap in units of the length of the surfaces. Points or normals that
+ * are not unique (parallel faces and lines) stay. */
 void closest_system_compute(closest_system *out, const local_surface *a, const local_surface *b,
                             const double n[3], double gap);
 
 /* The derivative of the contact of two closest points with these features. */
 void closest_derivative(const placed_shape *a, const placed_shape *b, int feature_a, int feature_b,
                         const contact_point *contact, contact_point_derivative *out);
-/* The same by sizes: (3) of A, (3) of B. */
+/* The same with respect to sizes: (3) of A, (3) of B. */
 void closest_size_derivative(const placed_shape *a, const placed_shape *b, int feature_a,
                              int feature_b, const contact_point *contact,
                              contact_point_derivative *out);

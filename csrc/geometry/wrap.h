@@ -6,31 +6,31 @@
 typedef struct wrap_shape {
   double centre[3];
   double axis[3];  /* unit, of a cylinder */
-  double front[3]; /* unit, across it: the side that a point on the axis tells */
+  double front[3]; /* unit, normal to it: the side for a point on the axis */
   double radius;
   int is_cylinder;
 } wrap_shape;
 
-/* The string touches the surface from the first point to the second one. */
+/* The arc on which the string touches the surface, from the first point to the second one. */
 typedef struct wrap_course {
   double touch[2][3];
   double length;    /* between them */
-  double normal[3]; /* unit: the axis that the string turns about */
+  double normal[3]; /* unit: the axis of rotation of the string */
   double angle;     /* by how much */
-  int turn;         /* 1: positively, -1: negatively, 0: it touches one point, from inside */
+  int turn;         /* 1: positive, -1: negative rotation, 0: it touches one point, from inside */
 } wrap_course;
 
-/* How the course changes: the two points with either end of the string and the radius, the whole
- * string's length with the radius. */
+/* Derivatives of the course: of the two points with respect to the ends of the string and the
+ * radius, of the string's length with respect to the radius. */
 typedef struct wrap_slope {
-  double by_end[2][2][9]; /* of point [k] by end [e] */
+  double by_end[2][2][9]; /* of point [k] with respect to end [e] */
   double by_radius[2][3];
   double length_by_radius;
 } wrap_slope;
 
-/* The course of a string from one end to the other; 0: it goes straight. side: a point on the side
- * of the surface where the string passes, or nearer to the centre than the radius (also of a
- * cylinder, as MuJoCo has it), where it touches from inside; NULL: it takes the shorter way. */
+/* The course of a string from one end to the other; 0: a straight line. side: a point on the side
+ * of the surface where the string passes; if it is nearer to the centre than the radius (also for a
+ * cylinder, as in MuJoCo), the string touches from inside; NULL: the shorter way. */
 int wrap_compute(wrap_course *out, const wrap_shape *shape, const double from[3],
                  const double to[3], const double *side);
 void wrap_differentiate(wrap_slope *out, const wrap_course *course, const wrap_shape *shape,

@@ -1,4 +1,4 @@
-/* What actuators and the springs of joints do along a coordinate. */
+/* Forces of actuators and of joint springs along a coordinate. */
 #ifndef QD_MECHANICS_ACTUATOR_H
 #define QD_MECHANICS_ACTUATOR_H
 
@@ -6,23 +6,22 @@
 
 #include "mechanics/model.h"
 
-/* An actuator pulls at a coordinate l, which its transmission makes of the configuration (of a
- * joint transmission: q of the joint), with the force along it
- *
- *   F = k (u / gear - l) + (gain + slope_l l + slope_v v) u + bias - damping v,
- *
- * v = rate d of a displacement d of l; rate is 1 / h where damping counts, else 0. */
+/* An actuator acts on a coordinate l, a function of the configuration (for a joint transmission: q
+ * of the joint), with the force along it F = k (u / gear - l) + (gain + slope_l l + slope_v v) u +
+ * bias - damping v, where v = rate d for a displacement d of l. rate is 1 / h with the option
+ * damping, else 0. */
 typedef struct actuator_point {
   double l, u, rate;
 } actuator_point;
 
-/* What dampers multiply a displacement with: 1 / h, or 0 where they do not count. */
+/* Factor from displacement to velocity for dampers: 1 / h, or 0 without the option damping. */
 static inline double damping_rate(const qd_step_options *o) {
   return o->damping || o->dynamic ? 1.0 / o->h : 0.0;
 }
 
-/* The force after a displacement d: at_rest - stiffness d. Where u turns the sum of k and damping
- * negative (slopes of the gain), the force of rest holds all the way: stiffness is 0 then. */
+/* The force after a displacement d: at_rest - stiffness d. If u makes the sum of k and damping
+ * negative (slopes of the gain), the force at rest acts during the whole step: stiffness is then 0.
+ */
 typedef struct actuator_force {
   double at_rest, stiffness;
 } actuator_force;
@@ -40,9 +39,8 @@ static inline actuator_force actuator_force_at(const qd_model *model, int actuat
   return force;
 }
 
-/* Derivatives of that force by the coordinate, the command, the actuator's parameters and the step
- * length, d fixed.
- */
+/* Derivatives of that force with respect to the coordinate, the command, the actuator's parameters
+ * and the time step, with d fixed. */
 typedef struct actuator_slopes {
   double l, u, stiffness, gain, bias, damping, h;
 } actuator_slopes;
@@ -56,7 +54,7 @@ static inline int actuator_is_bounded(const qd_model *model, int actuator) {
   return isfinite(range[0]) || isfinite(range[1]);
 }
 
-/* 1 if it is a spring of a DOF that no spring without limits holds. */
+/* 1 if it is a spring of a DOF that has no spring without limits. */
 static inline int actuator_shares_inertia(const qd_model *model, int actuator) {
   const int dof = model->actuator_dof[actuator];
   return dof >= 0 && model->actuator_is_spring[actuator] && model->dof_is_limited[dof];
@@ -80,10 +78,11 @@ static inline const int *tendon_actuators(const qd_model *model, int tendon, int
   return model->tendon_actuators + model->tendon_actuator_start[tendon];
 }
 
-/* How far the spring of a DOF's joint is stretched: of a scalar joint from springref, of ball and
- * free joints from body_pos and body_quat, as a rotation vector where they turn. */
+/* Deflection of the spring of a DOF's joint: for a scalar joint from springref, for ball and free
+ * joints from body_pos and body_quat, rotations as a rotation vector. */
 double joint_stretch(const qd_model *model, int dof, const double *q);
-/* Derivative of that: `row` (its return value, 1 or 3 entries) by the DOFs from *first on. */
+/* Derivative of joint_stretch: `row` (1 or 3 entries, the return value) with respect to the DOFs
+ * from *first on. */
 int joint_stretch_row(const qd_model *model, int dof, const double *q, double row[3], int *first);
 
 #endif

@@ -16,7 +16,7 @@ void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int b
 void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                        const double *applied);
 
-/* D -= d (generalised force) / dq by the motion of the centres of mass (not of the joint
+/* D -= d (generalised force) / dq, due to the motion of the centres of mass (not of the joint
  * axes). */
 void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const double *applied);

@@ -1,9 +1,9 @@
 /* Bilateral constraints (connect, weld, couplings of joints and of tendons): C delta + c = 0 with c
- * the violation at q. The violation is the second body's anchor minus the first's, and the rotation
- * vector from where the weld wants the second body to where it is, both in world axes. C is how
- * they change as the nearest body sees them that carries both: what moves that one has columns of
- * zeros, also where the anchors are the last digits of a file apart (a gripper's loop on an arm).
- */
+ * the violation at q. The violation is the second body's anchor minus the first's, and for a weld
+ * the rotation vector from the target orientation of the second body to its orientation, both in
+ * world axes. C is the derivative of the violation in the frame of the nearest body that carries
+ * both. DOFs that move this body therefore have columns of zeros, even if rounding in the file
+ * separates the anchors (a gripper's loop on an arm). */
 #ifndef QD_MECHANICS_CONSTRAINT_H
 #define QD_MECHANICS_CONSTRAINT_H
 
@@ -18,52 +18,56 @@
 
 int constraint_row_count(int constraint_type);
 
-/* What a constraint is at a configuration. */
+/* A constraint at a configuration. */
 typedef struct constraint_state {
   int rows;
-  int body[CONSTRAINT_BODIES]; /* connect and weld: the two, and what carries both */
+  int body[CONSTRAINT_BODIES]; /* connect and weld: both bodies, and the one that carries them */
   double anchor[2][3];         /* world */
   double turn[3];              /* weld: rotation vector of the violation */
-  int dof[2];                  /* coupling of joints; second -1: none; both -1 of others */
-  int tendon[2];               /* coupling of tendons, likewise */
-  double slope;                /* couplings: derivative of the polynomial */
-  double curvature;            /* couplings: its second derivative */
+  int dof[2];       /* coupling of joints; second -1: none; both -1 for other constraints */
+  int tendon[2];    /* coupling of tendons, likewise */
+  double slope;     /* couplings: derivative of the polynomial */
+  double curvature; /* couplings: its second derivative */
   const tendons *t;
-  int by_quaternion; /* of connect and weld, 1: MuJoCo's rows */
-  double scale;      /* of a weld's turn, then: */
-  double half[4];    /* its quaternion, w x y z, of which scale times x y z is the violation */
+  int by_quaternion; /* 1: MuJoCo's rows of a connect or weld */
+  double scale;      /* for the rotation of a weld in MuJoCo's law: */
+  double half[4];    /* its quaternion, w x y z; the violation is scale times x y z */
   double violation[CONSTRAINT_ROWS_MAX];
-  int capped[2];     /* parts of the violation (position, turn) that a step undoes not at once: */
-  double share[2];   /* so much of them counts, */
+  int capped[2]; /* 1: a part of the violation (position, rotation) is corrected only partly in this
+                    step: */
+  double share[2];   /* the part that counts, */
   double unit[2][3]; /* in this direction */
 } constraint_state;
 
-/* by_quaternion: MuJoCo's rows of connect and weld, which no body carries, and of a weld's turn
- * those of its quaternion: with (s, n) the half, W (w2 - w1), W = scale / 2 (s + n x). */
+/* by_quaternion: MuJoCo's rows of connect and weld, relative to the world; those of a weld's
+ * rotation are derivatives of its quaternion: with (s, n) the half, W (w2 - w1), W = scale / 2 (s +
+ * n x). */
 void constraint_compute(constraint_state *out, const qd_model *model, const kinematics *k,
                         const tendons *t, const double *q, int index, int by_quaternion);
 
-/* What counts of a difference of the turning of a weld's bodies, in place: nothing changes where it
- * is not by its quaternion. And the other way. */
+/* Multiplies the difference of angular velocities of a weld's bodies by W, in place; no change
+ * without by_quaternion. The second function multiplies by the transpose. */
 void constraint_turn_rows(const constraint_state *s, double turning[3]);
 void constraint_turn_moment(const constraint_state *s, double moment[3]);
-/* out (4) = change of the half where the bodies turn with w1 and w2 */
+/* out (4) = change of the half if the bodies rotate with w1 and w2 */
 void constraint_half_change(double out[4], const constraint_state *s, const double w1[3],
                             const double w2[3]);
-/* The other way: out[side] (3) += what its cotangent (4) is of the bodies' turning. */
+/* The transpose: out[side] (3) += cotangent of the rotations of the bodies for the cotangent (4) of
+ * the half. */
 void constraint_half_pull(double out[2][3], const constraint_state *s, const double cotangent[4]);
 /* out = dW x, or with `moment` dW' x, for a change of the half */
 void constraint_turn_change(double out[3], const constraint_state *s, const double change[4],
                             const double x[3], int moment);
-/* out (rows) = (dC/dt) v, the acceleration of the rows in a motion whose rates stay. */
+/* out (rows) = (dC/dt) v, the acceleration of the rows in a motion with constant joint velocities.
+ */
 void constraint_drift(double *out, const constraint_state *s, const body_motion *m);
-/* by_q, by_v (rows) = how it changes with DOF j. */
+/* by_q, by_v (rows) = its derivatives with respect to DOF j. */
 void constraint_drift_derivative(double *by_q, double *by_v, const constraint_state *s,
                                  const qd_model *model, const kinematics *k, const body_motion *m,
                                  int j);
 
-/* The DOFs that move the first or the second body of a connect or a weld, each once: the next one
- * of a walk that begins with zeros, -1 after the last. */
+/* The DOFs that move the first or the second body of a connect or a weld, each once: returns the
+ * next one of a walk that begins with zeros, -1 after the last. */
 typedef struct constraint_walk {
   int side, at;
 } constraint_walk;
@@ -74,9 +78,10 @@ static inline double constraint_tendon_share(const constraint_state *s, int side
   return side == 0 ? 1.0 : -s->slope;
 }
 
-/* Parts of the violation that are longer than that count with that length; how many there are. */
+/* Limits the length of each part of the violation; returns the number of limited parts. */
 int constraint_cap(constraint_state *s, double most);
-/* What a change of part 0 or 1 of the violation does to what counts of it, in place; symmetric. */
+/* Converts a change of part 0 or 1 of the violation to the change of its limited value, in place;
+ * symmetric. */
 void constraint_cap_change(const constraint_state *s, int part, double *change);
 
 /* column (rows) = column of C for a DOF */
@@ -95,19 +100,20 @@ void constraint_motion_derivative(double *column, double *violation, const const
                                   const qd_model *model, const kinematics *k,
                                   const constraint_motion *m, int j);
 
-/* out = what the turn's cotangent does to the rotation of body `side`; add_turn's other way. */
+/* out = cotangent of the rotation of body `side` for a cotangent of the weld's rotation; the
+ * transpose of constraint_turn_push. */
 void constraint_turn_pull(double out[3], const constraint_state *s, const double cotangent[3],
                           int side);
-/* out += d turn when body `side` turns with w */
+/* out += change of the weld's rotation if body `side` rotates with w */
 void constraint_turn_push(double out[3], const constraint_state *s, const double w[3], int side);
 
-/* W = wrenches of the constraint on its bodies about the world origin, zero for couplings: what
- * carries both takes the moment of forces that do not act in one point. */
+/* W = wrenches of the constraint on its bodies about the world origin, zero for couplings. The body
+ * that carries both gets the moment of forces that do not act at one point. */
 void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
                          const double *force);
 
-/* D -= d (C' force) / dq by the motion of the anchors (not of the joint axes), and by that of a
- * weld's rows, of which these are the last three multipliers. */
+/* D -= d (C' force) / dq, due to the motion of the anchors (not of the joint axes), and of a weld's
+ * rows of rotation, whose multipliers are the last three. */
 void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,
                                           const qd_model *model, const kinematics *k,
                                           const double *force, const double *turning);

@@ -1,4 +1,4 @@
-/* A square matrix over some of a model's DOFs, and no room for the others. */
+/* A square matrix over some DOFs of a model, which stores only these. */
 #ifndef QD_MECHANICS_DOF_MATRIX_H
 #define QD_MECHANICS_DOF_MATRIX_H
 
@@ -7,7 +7,7 @@
 typedef struct dof_matrix {
   int count;        /* of its DOFs */
   const int *dofs;  /* (count) */
-  const int *place; /* (nv) where a DOF stands in dofs; any number for those that do not */
+  const int *place; /* (nv) index of a DOF in dofs; arbitrary for other DOFs */
   double *values;   /* (count, count) */
 } dof_matrix;
 

@@ -5,7 +5,7 @@
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
-/* Inertia of a rigid lump about the world origin. */
+/* Inertia of a rigid body about the world origin. */
 typedef struct spatial_inertia {
   double mass;
   double moment[3]; /* mass times centre of mass, world */
@@ -13,10 +13,9 @@ typedef struct spatial_inertia {
 } spatial_inertia;
 
 typedef struct inertia {
-  spatial_inertia *subtree; /* (nb) body b and everything behind it */
+  spatial_inertia *subtree; /* (nb) body b and its descendants */
   spatial_inertia *body;    /* (nb) body b alone */
-  spatial_inertia *own; /* (nb) mass and moment of subtrees as gravity sees them, where some body
-                           is compensated; NULL: none is */
+  spatial_inertia *own; /* (nb) subtrees under gravity compensation (mass, moment); NULL: none */
   const spatial_inertia *falls; /* (nb) the same, or subtree */
   wrench *momentum;             /* (nb) scratch */
   screw *turned;                /* (nv) scratch of the derivatives */
@@ -24,11 +23,11 @@ typedef struct inertia {
 } inertia;
 
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a);
-/* Fills body and subtree. all = 0: of trees in which some DOF is unactuated, the others zero; what
- * is at rest in the world has none. */
+/* Fills body and subtree. all = 0: only trees with an unactuated DOF, zeros for others; static
+ * bodies are left out. */
 void inertia_compute(const qd_model *model, const kinematics *k, int all, inertia *I);
 
-/* h = I s, momentum of a lump that moves with s */
+/* h = I s, momentum of a body that moves with s */
 void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s);
 
 /* M (nv, nv) = joint-space mass matrix */
@@ -46,7 +45,7 @@ void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, 
 void inertia_gravity_force(double *tau, const qd_model *model, const kinematics *k,
                            const inertia *I);
 
-/* A motion under which the mass matrix is differentiated. */
+/* A displacement for derivatives of the mass matrix. */
 typedef struct mass_motion {
   const double *delta;    /* (nv) */
   const screw *twist;     /* (nb) of the bodies under it */

@@ -1,8 +1,7 @@
-/* Poses and joint axes of a configuration.
- *
- * Every DOF is a screw in the world: while it moves at unit rate, a point x of the bodies behind it
- * moves with velocity s.v + s.w x x. Twists of bodies are sums of screws of their chain, and the
- * derivative of a screw S_k along a DOF j that moves it is the bracket S_j x S_k. */
+/* Poses and joint axes of a configuration. Every DOF is a screw in the world: when it moves at unit
+ * rate, a point x of the bodies that it moves has the velocity s.v + s.w x x. Twists of bodies are
+ * sums of screws along their chain, and the derivative of a screw S_k with respect to a DOF j that
+ * moves it is the bracket S_j x S_k. */
 #ifndef QD_MECHANICS_KINEMATICS_H
 #define QD_MECHANICS_KINEMATICS_H
 
@@ -27,7 +26,7 @@ void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a);
 /* mocap (mocap_count, 7): poses of the mocap bodies; NULL: those of the model */
 void kinematics_compute(const qd_model *model, const double *q, const double *mocap, kinematics *k);
 
-/* r = a x b, the derivative of b when everything moves with a */
+/* r = a x b, the derivative of b if everything moves with a */
 static inline void screw_bracket(screw *r, const screw *a, const screw *b) {
   screw out;
   double t[3];
@@ -73,8 +72,8 @@ static inline void wrench_axpy(wrench *r, double s, const wrench *a) {
   vec3_axpy(r->f, s, a->f);
 }
 
-/* r = s x* W, the derivative of W when everything moves with s: dual to the bracket,
- * (s x b) . W = -b . (s x* W) */
+/* r = s x* W, the derivative of W if everything moves with s: dual to the bracket, (s x b) . W = -b
+ * . (s x* W) */
 static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W) {
   wrench out;
   double t[3];

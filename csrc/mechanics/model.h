@@ -11,7 +11,8 @@
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
 
-/* What may vary between two robots of one topology: all doubles, one contiguous block. */
+/* The numbers that may vary between two models of one topology: all doubles, one contiguous block.
+ */
 typedef struct model_parameters {
   double *gravity;              /* (3) */
   double *body_mass;            /* (nb) */
@@ -34,9 +35,9 @@ typedef struct model_parameters {
   double *tendon_stiffness;     /* (tendon_count) */
 } model_parameters;
 
-/* DOF j "moves" DOF k if it turns or shifts k's axis: j is on k's path to the world, before k's
- * block. A block is a set of DOFs whose axes do not move each other: the three of a ball joint, the
- * three rotations of a free joint; every other DOF is a block of its own. */
+/* DOF j "moves" DOF k if it rotates or translates k's axis: j is on k's path to the world, before
+ * k's block. A block is a set of DOFs whose axes do not move each other: the three of a ball joint,
+ * the three rotations of a free joint; every other DOF is its own block. */
 struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
@@ -71,14 +72,15 @@ struct qd_model {
   int *dof_block_start;      /* (nv) first DOF of the block */
   int *dof_block_last;       /* (nv) last DOF of the block */
   int *dof_is_driven;        /* (nv) 1: the spring of an actuator holds it */
-  int *dof_is_limited;       /* (nv) 1: it is driven, and each of those springs has a limit */
+  int *dof_is_limited;       /* (nv) 1: it is driven, and all its springs have force limits */
   int *dof_actuator_start;   /* (nv + 1) into dof_actuators */
   int *dof_actuators;        /* (nu) ascending for each DOF */
   int *dof_tree;             /* (nv) kinematic tree */
   int *body_tree;            /* (nb) the tree that moves the body; -1: none */
   int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
   int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
-  int *body_tile_bound; /* (nb) most tiles of four variables that the DOFs of its path stand in */
+  int *body_tile_bound; /* (nb) largest number of tiles of four variables that contain the DOFs of
+                           its path */
   int *tree_tile_bound; /* (tree_count) likewise all DOFs of a tree */
   int *tree_is_driven;  /* (tree_count) 1: every DOF is driven */
   int *dof_q;           /* (nv) index in q of a scalar joint, -1 otherwise */
@@ -88,7 +90,7 @@ struct qd_model {
   int actuators_are_springs; /* 1: no gain, bias or damping anywhere */
   int bounded_forces;        /* DOFs with dry friction, and actuators with a limit */
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
-  double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
+  double smallest_size;      /* of geom_radius; without a geometry the longest arm; 0: none */
 
   int *actuator_dof;           /* (nu) -1: it pulls along a tendon */
   int *actuator_tendon;        /* (nu) -1: it pulls at a DOF */
@@ -97,28 +99,28 @@ struct qd_model {
   int *actuator_is_spring;     /* (nu) 1: made with a stiffness > 0 */
   double *actuator_gear;       /* (nu) */
   double *actuator_gain_slope; /* (nu, 2) */
-  double *actuator_inertia;    /* (nu) mass diagonal of a limited DOF at default q, shared among its
-                                * springs; 0 of other actuators */
+  double *actuator_inertia; /* (nu) mass diagonal of a limited DOF at default q, divided among its
+                               springs; 0 for other actuators */
 
   int *geom_type, *geom_body; /* (geom_count) */
   int *geom_mesh;             /* (geom_count) -1: none */
   int *geom_cloud;            /* (geom_count) -1: none */
   int *geom_hfield;           /* (geom_count) -1: none */
-  double *geom_pos;           /* (geom_count, 3) body frame; of meshes and clouds their centre */
+  double *geom_pos;           /* (geom_count, 3) body frame; the centre of meshes and clouds */
   double *geom_rot;           /* (geom_count, 9) */
   double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
-  double *geom_arm;           /* (geom_count) from its centre to the last joint that turns its body
-                               * (without one: to the body's origin) */
-  double *joint_arm;          /* (joint_count) from a joint that turns its body to the one before it
-                               * on the same body; 0: there is none */
-  double *joint_limit_solver; /* (joint_count, 9) of MuJoCo's rows: K, B, kind, solimp, margin */
+  double *geom_arm; /* (geom_count) distance from its centre to the last joint that rotates its body
+                       (without one: to the body's origin) */
+  double *joint_arm; /* (joint_count) distance from a joint that rotates its body to the previous
+                        one of the same body; 0: none */
+  double *joint_limit_solver;    /* (joint_count, 9) of MuJoCo's rows: K, B, kind, solimp, margin */
   double *joint_friction_solver; /* (joint_count, 8) */
   double *dof_invweight;         /* (nv) MuJoCo's inverse weight of a DOF, 1/kg or 1/(kg m^2) */
   double *body_turn_invweight;   /* (nb) of rotations (body_invweight0), 1/(kg m^2) */
   double *body_invweight;    /* (nb) MuJoCo's inverse weight at the reference configuration, 1/kg */
   double *body_least_weight; /* (nb, 2) of a force and a torque on it, in rows */
-  double *body_arm;          /* (nb) from the first joint that turns it (or the origin) to the last
-                              * one that turns its parent (or its origin) */
+  double *body_arm; /* (nb) distance from the first joint that rotates it (or the origin) to the
+                       last one that rotates its parent (or its origin) */
 
   convex_mesh **mesh;    /* (mesh_count) a block each */
   point_cloud **cloud;   /* (cloud_count) a block each */
@@ -128,21 +130,21 @@ struct qd_model {
   int *geom_field;          /* (geom_count) -1: none */
   double *geom_field_pos;   /* (geom_count, 3) of the field's frame in the body's; axes: geom_rot */
   double *geom_dissipation; /* (geom_count) s/m */
-  int *pair_soft;           /* (pair_count) index among the soft pairs, -1: it is none */
+  int *pair_soft;           /* (pair_count) index among the soft pairs, -1: not soft */
   int *soft_pair;           /* (soft_pair_count) */
 
   int *pair_geom;           /* (pair_count, 2) */
   int *pair_dim;            /* (pair_count) */
   double *pair_margin;      /* (pair_count) */
   double *pair_restitution; /* (pair_count) negative: the option's */
-  double *pair_reference;   /* (pair_count, 4) MuJoCo's contacts: K, B, B across the normal, kind */
+  double *pair_reference;   /* (pair_count, 4) MuJoCo's contacts: K, B, tangential B, kind */
   double *pair_impedance;   /* (pair_count, 5) solimp */
   double *pair_impratio;    /* (pair_count) */
   int *pair_edges;          /* (pair_count) of MuJoCo's pyramid; 0: elliptic */
   double *pair_weight;      /* (pair_count) inverse weights of both bodies, 1/kg */
-  int undamped_pair;        /* the first without damping in its reference, -1: none */
-  int bouncing_pair;        /* the first with a restitution of its own, -1: none */
-  int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair begin at a distance */
+  int undamped_pair;        /* the first pair without damping in its reference, -1: none */
+  int bouncing_pair;        /* the first pair with its own restitution, -1: none */
+  int pairs_act_apart;      /* 1: MuJoCo's contacts of some pair act at a distance */
   pair_table pair_table;
 
   int *constraint_type;           /* (constraint_count) */
@@ -160,7 +162,7 @@ struct qd_model {
   double
       *tendon_data; /* (tendon_point_total, 3) coefficient, point in the body's frame, or divisor */
   double *tendon_range;           /* (tendon_count, 2) */
-  double *tendon_rest;            /* (tendon_count, 2) where its spring is at rest */
+  double *tendon_rest;            /* (tendon_count, 2) rest lengths of its spring */
   double *tendon_friction;        /* (tendon_count) N */
   double *tendon_damping;         /* (tendon_count) Ns/m */
   double *tendon_limit_solver;    /* (tendon_count, 9) as of joints */
@@ -169,7 +171,8 @@ struct qd_model {
   int *tendon_is_coupled;         /* (tendon_count) 1: a bilateral constraint holds it */
   int *tendon_dof_start;          /* (tendon_count + 1) into the next two */
   int *tendon_dof;        /* (tendon_dof_total) DOFs that move any of its points, ascending */
-  int *tendon_dof_counts; /* (tendon_dof_total) 0: it moves all of them together */
+  int *tendon_dof_counts; /* (tendon_dof_total) 0: it moves all of them together, without effect on
+                             the length */
 
   model_parameters parameters;
 };
@@ -198,7 +201,7 @@ static inline int dof_moves(const qd_model *model, int j, int k) {
   return j < model->dof_block_start[k];
 }
 
-/* The most angle of a ball joint; 0 of what has no limit, or none that a rotation ever reaches. */
+/* The largest angle of a ball joint; 0 without a limit, or for one that no rotation can reach. */
 static inline double joint_ball_range(const qd_model *model, int joint) {
   const double most = model->joint_range[2 * joint + 1];
   return model->joint_type[joint] == QD_BALL && most < HALF_TURN ? most : 0.0;

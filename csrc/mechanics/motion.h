@@ -1,12 +1,11 @@
-/* How bodies move when joints do: twists and accelerations, and the forces that inertia asks for.
- */
+/* Motion of bodies under joint motion: twists, accelerations, and inertial forces. */
 #ifndef QD_MECHANICS_MOTION_H
 #define QD_MECHANICS_MOTION_H
 
 #include "mechanics/inertia.h"
 
-/* Twists of all bodies under a vector over DOFs, and the part that DOF j does not move: itself, its
- * block and what is before it. */
+/* Twists of all bodies for a vector over DOFs, and for DOF j the part that it does not move: that
+ * of itself, its block and the DOFs before it. */
 typedef struct twist_field {
   screw *body;    /* (nb) */
   screw *unmoved; /* (nv) */
@@ -16,9 +15,9 @@ void twist_field_lay_out(twist_field *field, const qd_model *model, arena *a);
 void twist_field_compute(twist_field *out, const qd_model *model, const kinematics *k,
                          const double *vector);
 
-/* A motion in time. The axis of a DOF moves with the twist of what is before its block, so while
- * rates v change by a, a body's twist changes by the sum of a_j S_j + v_j (before_j x S_j) over its
- * path: a field like that of a vector, with parts that no vector has. */
+/* A motion in time. The axis of a DOF moves with the twist of the DOFs before its block. For
+ * velocities v with rates of change a, a body's twist changes by the sum of a_j S_j + v_j (before_j
+ * x S_j) over its path. */
 typedef struct body_motion {
   twist_field velocity;
   screw *before; /* (nv) */
@@ -26,18 +25,18 @@ typedef struct body_motion {
 } body_motion;
 
 void body_motion_lay_out(body_motion *m, const qd_model *model, arena *a);
-/* a: NULL, rates stay. */
+/* a: NULL for constant joint velocities. */
 void body_motion_compute(body_motion *m, const qd_model *model, const kinematics *k,
                          const double *v, const double *a);
 
-/* F = d/dt (I T), what a lump of twist T and acceleration A needs: I A + T x* I T */
+/* F = d/dt (I T), the inertial wrench of a body with twist T and acceleration A: I A + T x* I T */
 void inertial_wrench(wrench *F, const spatial_inertia *I, const screw *T, const screw *A);
 
-/* Sums over each body and all behind it, in place. */
+/* Sums over each body and its descendants, in place. */
 void wrench_sum_subtrees(wrench *w, const qd_model *model);
 
-/* force (nv) = what the motion needs at the joints, M a + c(q, v): Coriolis, centrifugal and
- * gyroscopic forces are this with a = 0. scratch (nb). */
+/* force (nv) = generalised force of the motion, M a + c(q, v); with a = 0 these are the Coriolis,
+ * centrifugal and gyroscopic forces. scratch (nb). */
 void inertial_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                     const inertia *I, const body_motion *m);
 

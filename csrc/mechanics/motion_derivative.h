@@ -1,4 +1,4 @@
-/* How the forces that a motion in time needs change with configuration and velocity. */
+/* Derivatives of the inertial forces of a motion with respect to configuration and velocity. */
 #ifndef QD_MECHANICS_MOTION_DERIVATIVE_H
 #define QD_MECHANICS_MOTION_DERIVATIVE_H
 

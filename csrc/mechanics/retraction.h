@@ -5,30 +5,30 @@
 #include "mechanics/model.h"
 
 /* D (nv, columns) <- derivative of (q [+] delta) from that of delta: rows of scalar and translation
- * DOFs stay, rows of rotations are multiplied by the left Jacobian of exp at delta. */
+ * DOFs are unchanged, rows of rotations are multiplied by the left Jacobian of exp at delta. */
 void retraction_apply_derivative(double *D, const qd_model *model, const double *delta,
                                  int columns);
 /* A (nv, nv) += derivative of (q [+] delta) along q at fixed delta: identity, exp(delta) for
  * rotations. */
 void retraction_add_base_derivative(double *A, const qd_model *model, const double *delta);
 
-/* The same for one direction: out (nv) = derivative of (q [+] delta) when q moves by dq and delta
- * by d_delta ... */
+/* The same for one direction: out (nv) = change of (q [+] delta) for changes dq of q and d_delta of
+ * delta ... */
 void retraction_push(double *out, const qd_model *model, const double *delta, const double *dq,
                      const double *d_delta);
 /* ... and for one cotangent y of (q [+] delta): its pullbacks to q and to delta. */
 void retraction_pull(double *by_q, double *by_delta, const qd_model *model, const double *delta,
                      const double *y);
 
-/* Of v = q [-] q0: out (nv) = its change when q moves by dq, and by_q (nv) = the pullback of its
+/* For v = q [-] q0: out (nv) = its change for a change dq of q, and by_q (nv) = the pullback of its
  * cotangent y to q. */
 void retraction_difference_push(double *out, const qd_model *model, const double *v,
                                 const double *dq);
 void retraction_difference_pull(double *by_q, const qd_model *model, const double *v,
                                 const double *y);
 
-/* Between the numbers of q and tangent coordinates, where f(normalize(q)) counts and q has a
- * quaternion of any length: dq = J v and v = E dq, E = 4 J' / |quaternion|^2 for rotations. */
+/* Conversion between the numbers of q and tangent coordinates, for f(normalize(q)) with quaternions
+ * of any length: dq = J v and v = E dq, E = 4 J' / |quaternion|^2 for rotations. */
 void retraction_ambient(double *dq, const qd_model *model, const double *q, const double *v);
 void retraction_ambient_pull(double *by_v, const qd_model *model, const double *q,
                              const double *by_q);

@@ -7,18 +7,19 @@
 #include "geometry/collide.h"
 #include "qdsim.h"
 
-/* Holds points x with |normal.(x - center)| <= thickness that lie within radius of the axis through
- * center along normal. Nodes stand before their children: the first child is the next node. */
+/* Contains points x with |normal.(x - center)| <= thickness within radius of the axis through
+ * center along normal. Nodes come before their children: the first child is the next node. */
 typedef struct cloud_node {
   double center[3], normal[3];
   double radius, thickness;
   int begin, end; /* its points */
-  int second;     /* the second child, 0: none, its points are to be looked at */
+  int second;     /* the second child, 0: a leaf, whose points are tested one by one */
   int rank;       /* smallest of its points */
 } cloud_node;
 
 struct point_cloud {
-  double center[3];  /* middle of the box that holds the points, given frame: origin of the own */
+  double center[3];  /* centre of the bounding box of the points, given frame: origin of the own
+                        frame */
   double half[3];    /* edges of that box */
   double extent;     /* largest distance of a point from the centre */
   int point_count;   /* at least 1 */
@@ -26,8 +27,8 @@ struct point_cloud {
   int node_count;
   double *point;    /* (point_count, 3) own frame, in the order of the tree */
   int *index;       /* (point_count) of each in the given order */
-  int *place;       /* (point_count) the other way round */
-  int *rank;        /* (point_count) who comes first among equally near ones */
+  int *place;       /* (point_count) the inverse permutation */
+  int *rank;        /* (point_count) order of points at equal distances */
   cloud_node *node; /* (node_count) */
 };
 

@@ -1,6 +1,6 @@
-/* Which candidate pairs may be in range: by bounding spheres, four pairs at a time, or in models of
- * many pairs by sorted boxes where they help. Never leaves one out that is; the answer is a
- * function of the poses alone. */
+/* Candidate pairs that may be in range, by bounding spheres, four pairs at a time, or in models
+ * with many pairs by sorted boxes if these are faster. No pair in range is left out; the result
+ * depends only on the poses. */
 #ifndef QD_MECHANICS_BROAD_PHASE_H
 #define QD_MECHANICS_BROAD_PHASE_H
 
@@ -19,7 +19,7 @@ typedef struct broad_phase {
   uint32_t *key;     /* (4, swept_count) lower ends, their order, and scratch of the sort */
   double *sphere;    /* (geom_count, 4) centre and radius */
   double *mirrored;  /* (geom_count, 4) the same, the centre negative */
-  double *moved;     /* (2, geom_count, 4) both where a motion ends */
+  double *moved;     /* (2, geom_count, 4) both at the end of a motion */
 } broad_phase;
 
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
@@ -27,14 +27,14 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
 /* Pairs whose shapes may be within max(margin, the pair's margin). */
 void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           double margin);
-/* Pairs whose bounding spheres may meet if no point of a body goes farther than `travel` (nb). */
+/* Pairs whose bounding spheres may touch if no point of a body moves farther than `travel` (nb). */
 void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const double *travel);
-/* Those of them whose spheres may meet while their centres move straight from here to next; in
+/* Keeps the pairs whose spheres may touch while their centres move straight from here to next; in
  * models without sorted boxes. */
 void broad_phase_keep_met(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const placed_shape *next);
-/* Pairs whose bounding spheres may meet while their centres move straight from here to next. */
+/* Pairs whose bounding spheres may touch while their centres move straight from here to next. */
 void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
                             const placed_shape *next);
 

@@ -1,4 +1,4 @@
-/* Candidate pairs in range -> contacts with frames, and their motion along the configuration. */
+/* Contacts with frames from candidate pairs in range, and their motion along the configuration. */
 #ifndef QD_MECHANICS_COLLISION_H
 #define QD_MECHANICS_COLLISION_H
 
@@ -11,9 +11,9 @@ typedef struct collision {
   placed_shape *next;  /* (geom_count) the shapes at another configuration, see missed_pairs.h */
   double *reach, *travel, *joint_reach; /* scratch of missed_pairs.h */
   unsigned char *counts;                /* (pair_count) 1: its contacts are in the list */
-  int left_out;                         /* number of pairs that are not */
-  int by_edges;             /* 1: contacts of pairs that MuJoCo gives a pyramid have its tangents */
-  qd_contact *contact;      /* (capacity) */
+  int left_out;                         /* number of pairs whose contacts are not */
+  int by_edges;        /* 1: contacts of pairs with a pyramid in MuJoCo have MuJoCo's tangents */
+  qd_contact *contact; /* (capacity) */
   contact_feature *feature; /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
@@ -22,47 +22,46 @@ typedef struct collision {
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a);
 
-/* Fills contacts of dist <= max(margin, the pair's margin), with zero forces. QD_OUT_OF_CAPACITY
- * when they do not fit: count then says how much room all of them need. */
+/* Fills contacts with dist <= max(margin, the pair's margin), with zero forces. QD_OUT_OF_CAPACITY
+ * if they do not fit: count is then the required capacity. */
 qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
                             collision *c);
 
 /* Places every shape by the poses of its body. */
 void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k);
 
-/* 1 if bounding spheres and half spaces show that two shapes are farther apart than that. */
+/* 1 if bounding spheres and half spaces prove that the distance of two shapes exceeds this. */
 int collision_out_of_range(const collision *c, const qd_model *model, int a, int b, double margin);
 
-/* Appends all contacts of a pair within range (room permitting; count grows in any case). */
+/* Appends all contacts of a pair within range, up to the capacity; count grows in any case. */
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range);
 
 /* Appends one contact of a pair that has others in the list. */
 void collision_add_contact(collision *c, const qd_model *model, int pair,
                            const contact_point *contact);
 
-/* Closes the gap between contact `at` and the last one of the list, with those behind the list up
- * to `end`. */
+/* Moves the contacts behind the list, up to `end`, to `at`, over removed ones. */
 void collision_remove(collision *c, int at, int end);
 
-/* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
- * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
+/* The axis that determines tangent 1: t1 = axis x n / |.|. The normal of a planar model, so that t1
+ * lies in its plane; otherwise the world axis least aligned with n, the lowest index on a tie. */
 void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]);
-/* What tangent 1 of a contact is made from, and the side that it moves with: 0 A, 1 B, -1 neither.
- */
+/* The axis that determines tangent 1 of a contact, and the side that it moves with: 0 A, 1 B, -1
+ * neither. */
 typedef struct tangent_axis {
   double axis[3];
   int side;
 } tangent_axis;
 
-/* What MuJoCo makes them from, but for their order and sign: what its collider gives, the axis of a
- * capsule on a plane, or else the axis y, or z where that is near the normal. */
+/* MuJoCo's axis, up to order and sign of the tangents: that of its collider, the axis of a capsule
+ * on a plane, or else the axis y, or z if y is nearly normal. */
 void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *model,
                          const qd_contact *contact);
 /* That of a contact in the list, MuJoCo's or not (by_edges). */
 void contact_frame_axis(tangent_axis *out, const collision *c, const qd_model *model,
                         const qd_contact *contact);
 
-/* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
+/* Motion of a contact along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {
   double pos[3];
   double dist;
@@ -79,14 +78,14 @@ void contact_motion_compute(contact_motion *out, const collision *c, const qd_mo
                             const qd_contact *contact, const contact_point_derivative *d,
                             const screw *a, const screw *b);
 
-/* The other way: cotangents of midpoint, distance and axes -> wrenches about the world origin whose
- * power with the twists of A and B is the change, and the cotangent of what shapes' sizes do, (3)
- * sizes of A, (3) of B, by `sizes` (NULL: not wanted; by_size then too). */
+/* The transpose: cotangents of midpoint, distance and axes -> wrenches about the world origin whose
+ * power with the twists of A and B is the change, and the cotangent of sizes, (3) of A, (3) of B,
+ * for `sizes` (NULL: not wanted; then also by_size). */
 void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const collision *c,
                          const qd_model *model, const qd_contact *contact,
                          const contact_point_derivative *d, const contact_point_derivative *sizes,
                          const contact_motion *cotangent);
-/* The contact's motion when the shapes' sizes change by size (6), bodies standing still. */
+/* The contact's motion if the shapes' sizes change by size (6), with bodies at rest. */
 void contact_size_motion(contact_motion *out, const collision *c, const qd_model *model,
                          const qd_contact *contact, const contact_point_derivative *sizes,
                          const double *size);

@@ -1,5 +1,5 @@
-/* From two geometries to their candidate pair, for models with so many pairs that testing each is
- * slower than sorting boxes. Built once, with the model. */
+/* Lookup of the candidate pair of two geometries, for models with so many pairs that testing each
+ * is slower than sorting boxes. Built once, with the model. */
 #ifndef QD_MECHANICS_PAIR_TABLE_H
 #define QD_MECHANICS_PAIR_TABLE_H
 
@@ -8,11 +8,11 @@
 #include "base/arena.h"
 #include "qdsim.h"
 
-/* Row g lists the pairs in which g is the geometry of lower index, sorted by the other one, equal
- * ones in their order. */
+/* Row g lists the pairs in which g is the geometry with the lower index, sorted by the other one,
+ * equal ones in their order. */
 typedef struct pair_table {
   int bitmap_words;    /* of one bit per pair */
-  int in_use;          /* 0: a small model, nothing below is filled */
+  int in_use;          /* 0: a small model, the fields below are empty */
   int *row_start;      /* (geom_count + 1) */
   int *other;          /* (pair_count) the geometry of higher index */
   int *pair;           /* (pair_count) */

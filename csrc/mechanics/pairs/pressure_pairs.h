@@ -17,14 +17,15 @@ static inline body_frame body_frame_of(const kinematics *k, int body) {
   return frame;
 }
 
-/* Where the geometries of a soft pair (index of the candidate pair) press while their bodies are
- * there, in world axes, moments about the world's origin. QD_OUT_OF_CAPACITY as qd_field_patch. */
+/* Contact surface of the geometries of a soft pair (index of the candidate pair) for given frames
+ * of their bodies, in world axes, moments about the world's origin. QD_OUT_OF_CAPACITY as in
+ * qd_field_patch. */
 qd_status pressure_pair_patch(const qd_model *model, int pair, const body_frame *a,
                               const body_frame *b, qd_patch *patch, const patch_room *room);
 /* The frame of a geometry's field in the world, with its body there. */
 void pressure_field_frame(body_frame *out, const qd_model *model, const body_frame *body, int geom);
-/* Depth below the surface of the softer field's deepest place, m: over it pressure goes from zero
- * to the modulus. */
+/* Depth below the surface of the deepest place of the softer field, m: over it the pressure grows
+ * from zero to the modulus. */
 double pressure_pair_depth(const qd_model *model, int pair);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the checks of a model spec say: the first fault, as "array[index]: reason". */
+/* Report of the checks of a model spec: the first fault, as "array[index]: reason". */
 #ifndef QD_MECHANICS_SPEC_REPORT_H
 #define QD_MECHANICS_SPEC_REPORT_H
 
@@ -23,7 +23,7 @@ qd_status spec_not_negative(const report *r, const char *array, const double *va
 qd_status spec_row_solver(const report *r, const char *array, const double *values, int count,
                           int width);
 
-/* Optional arrays of one value an element, -1 and 0 where they are not given. */
+/* Values of optional arrays with one value per element; -1 and 0 for arrays that are not given. */
 int spec_index(const int32_t *values, int i);
 double spec_value(const double *values, int i);
 
