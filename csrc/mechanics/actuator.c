@@ -4,7 +4,7 @@
 
 /* ---------------------------------------------------------------- actuators */
 
-/* k and damping, and what the command does to them. */
+/* k and damping, and their change by the command. */
 static double softening(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
   const double *slope = model->actuator_gain_slope + 2 * i;
@@ -45,8 +45,7 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_
 
 /* ---------------------------------------------------------------- springs of joints */
 
-/* The first of the three DOFs along which a ball or free joint turns, -1 if `dof` is none of them.
- */
+/* The first of the three rotational DOFs of a ball or free joint, -1 if `dof` is none of them. */
 static int turn_start(const qd_model *model, int dof) {
   return model->dof_block_last[dof] > model->dof_block_start[dof] ? model->dof_block_start[dof]
                                                                   : -1;

@@ -29,8 +29,8 @@ static void add_cross(double M[9], double s, const double a[3]) {
   M[7] += s * a[0];
 }
 
-/* M = T + s/2 ([T m] - [m] T): the derivative of T x - h (T m) x m by x (s = -h), and minus that by
- * the spin before (s = h). */
+/* M = T + s/2 ([T m] - [m] T): the derivative of T x - h (T m) x m with respect to x (s = -h), and
+ * minus that with respect to the spin before (s = h). */
 static void slope_of(double M[9], const double T[9], const double m[3], double s) {
   double turned[9], cross[9] = {0.0}, Tm[3];
   mat3_mul_vec(Tm, T, m);
@@ -94,7 +94,7 @@ static int advance(coasting *c, double x[3], double h, int *stuck) {
       return 0;
     }
   }
-  *stuck = vec3_norm(step) > 1e-12 * vec3_norm(x); /* else that is rounding */
+  *stuck = vec3_norm(step) > 1e-12 * vec3_norm(x); /* smaller steps are rounding */
   return !*stuck;
 }
 

@@ -40,7 +40,7 @@ static void couple_tendons(constraint_state *s, const int *tendon, const double 
   compute_coupling(s, length, data + 5, tendon[1] >= 0, data);
 }
 
-/* quat = R2 (R1 R)^-1: where body 2 is, seen from where it should be */
+/* quat = R2 (R1 R)^-1: orientation of body 2 relative to its target */
 static void weld_turn(double quat[4], const kinematics *k, const int *body,
                       const double *relative) {
   double wanted[4];
@@ -200,7 +200,7 @@ static void point_drift(double out[3], const moving_body *b, const double x[3]) 
   vec3_axpy(out, 1.0, part);
 }
 
-/* Its change where they change by d, and the point by dx. */
+/* Its change for changes d of the motions, and dx of the point. */
 static void point_drift_change(double out[3], const moving_body *b, const moving_body *d,
                                const double x[3], const double dx[3]) {
   double velocity[3], part[3];
@@ -239,10 +239,10 @@ static void turn_drift(double out[3], const constraint_state *s, const moving_bo
   vec3_axpy(out, -1.0, part);
 }
 
-/* Its change where the half changes by d_half, and the bodies' motions by d. */
+/* Its change for changes d_half of the half, and d of the bodies' motions. */
 static void turn_drift_change(double out[3], const constraint_state *s, const moving_body b[2],
                               const moving_body d[2], const double d_half[4]) {
-  constraint_state moved = *s; /* of the half that it changes by */
+  constraint_state moved = *s; /* change of the half */
   double apart[3], d_apart[3], rate[4], d_rate[4], part[3], seen[3] = {0.0}, d_seen[3] = {0.0};
   memcpy(moved.half, d_half, sizeof moved.half);
   constraint_half_change(rate, s, b[0].T.w, b[1].T.w);
@@ -289,8 +289,9 @@ void constraint_drift(double *out, const constraint_state *s, const body_motion 
   }
 }
 
-/* With T_j and A_j what j does not move of them: by q_j, dT = S_j x (T - T_j) and dA = S_j x (A -
- * A_j) - (S_j x T_j) x (T - T_j); by v_j, dT = S_j and dA = before_j x S_j + S_j x (T - T_j). */
+/* With T_j and A_j the parts of T and A that j does not move: with respect to q_j, dT = S_j x (T -
+ * T_j) and dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j); with respect to v_j, dT = S_j and dA =
+ * before_j x S_j + S_j x (T - T_j). */
 static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body *b,
                          const kinematics *k, const body_motion *m, int j) {
   const screw *S = k->dof_screw + j;
@@ -366,7 +367,7 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
     return;
   }
   if (body_is_behind(model, s->body[2], dof)) {
-    return; /* what carries both moves neither against the other */
+    return; /* a DOF that moves both bodies does not move them relative to each other */
   }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
@@ -396,7 +397,7 @@ static void add_turn_derivative(double out[3], const constraint_state *s, const 
   vec3_axpy(out, side == 0 ? -1.0 : 1.0, part);
 }
 
-/* What DOF j does to the twist of a body that it moves: it turns what is behind it. */
+/* Change of the twist of a body by a DOF j that moves it: j rotates everything that it moves. */
 static void change_twist(screw *out, const kinematics *k, const constraint_motion *m, int body,
                          int j) {
   screw_sub(out, m->body_twist + body, m->unmoved_twist + j);
@@ -492,7 +493,7 @@ void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
   }
 }
 
-/* By what the rows of a weld do: the moments of these multipliers. */
+/* Due to the motion of a weld's rows: the moments of these multipliers. */
 static void subtract_turning(const dof_matrix *D, const constraint_state *s, const qd_model *model,
                              const kinematics *k, const double turning[3]) {
   static const double none[3] = {0.0, 0.0, 0.0};

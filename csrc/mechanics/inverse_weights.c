@@ -1,6 +1,6 @@
 /* The mean of J M^-1 J' over the three directions of a force at a body's centre of mass, with the
- * mass matrix M of its kinematic tree, armature included (MuJoCo's body_invweight0, which its
- * contacts take for the mass that they move). */
+ * mass matrix M of its kinematic tree, armature included (MuJoCo's body_invweight0, the inertia in
+ * its contact law). */
 #include "mechanics/inverse_weights.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static void factor(double *L, int n) {
   }
 }
 
-/* |L^-1 row|^2 of what f->row holds. */
+/* |L^-1 row|^2 of f->row. */
 static double squared_response(tree_factor *f, int n) {
   double squared = 0.0;
   for (int i = 0; i < n; ++i) {
@@ -105,12 +105,13 @@ static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k
   return sum / 3.0;
 }
 
-/* -1: it is to be computed. */
+/* -1: not given, to be computed. */
 static double given_weight(const double *weights, int i) {
   return weights != NULL && weights[i] >= 0.0 ? weights[i] : -1.0;
 }
 
-/* Diagonal of M^-1; of the turns of a ball joint their mean, of a free one of both threes. */
+/* Diagonal of M^-1; for a ball joint the mean of its rotations, for a free joint the means of
+ * translations and of rotations. */
 static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *dofs, int n,
                              tree_factor *f) {
   for (int i = 0; i < n; ++i) {
@@ -134,7 +135,7 @@ static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *
   }
 }
 
-/* J M^-1 J' of tendons: what this tree adds. */
+/* J M^-1 J' of tendons: the contribution of this tree. */
 static void add_tendon_weights(qd_model *m, const tendons *t, int tree, int n, tree_factor *f) {
   for (int tendon = 0; tendon < m->tendon_count; ++tendon) {
     int any = 0;
@@ -160,9 +161,10 @@ static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
   }
 }
 
-/* A force at the centre of mass moves no body that turns about it, and a torque none that only
- * slides. Rows would be as good as rigid (MuJoCo bounds their R by 1e-15), whatever contradicts
- * them: a weight is at least this share of the other one at the radius of gyration. */
+/* A force at the centre of mass does not move a body that only rotates about it, nor does a torque
+ * move one that only translates. Such rows would be practically rigid (MuJoCo bounds their R by
+ * 1e-15), and might contradict others. A weight is therefore at least this share of the other one
+ * at the radius of gyration. */
 #define LEAST_WEIGHT_SHARE 1e-7
 
 static void fill_least_weights(qd_model *m, int body) {
@@ -179,7 +181,7 @@ double model_weight_between(const qd_model *m, int a, int b, int turns) {
   return fmax(of[a] + of[b], least[2 * a] + least[2 * b]);
 }
 
-/* Bodies of one tree mostly stand together, so that each tree is factored once. */
+/* Bodies of one tree are mostly consecutive, so that each tree is factorised once. */
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
                          const inertia *I, const tendons *t, tree_factor *f) {
   int factored = -1, n = 0;

@@ -175,7 +175,7 @@ static void copy_ints(int *to, const int32_t *from, size_t count) {
 }
 
 static void copy_doubles(double *to, const double *from, size_t count) {
-  if (count > 0 && from != NULL) { /* what is not given is zero */
+  if (count > 0 && from != NULL) { /* arrays that are not given are zero */
     memcpy(to, from, count * sizeof(double));
   }
 }
@@ -215,8 +215,8 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_given(p->tendon_stiffness, spec->tendon_stiffness, (size_t)m->tendon_count);
 }
 
-/* MuJoCo's defaults where nothing is given: of solref 0.02 s and 1, as K and B under the solimp's
- * largest impedance. */
+/* MuJoCo's defaults for values that are not given: solref 0.02 s and 1, as K and B with the
+ * solimp's largest impedance. */
 #define DEFAULT_K (2500.0 / (0.95 * 0.95))
 #define DEFAULT_B (100.0 / 0.95)
 #define DEFAULT_SOLIMP 0.9, 0.95, 0.001, 0.5, 2.0

@@ -24,7 +24,7 @@ static void fill_joints(qd_model *m, const qd_model_spec *spec) {
   m->body_joint_start[m->body_count] = j;
 }
 
-/* First and last DOF of the block that DOF v0 + i of a joint belongs to. */
+/* First and last DOF of the block of DOF v0 + i of a joint. */
 static void fill_dof(qd_model *m, int joint, int i) {
   const int type = m->joint_type[joint];
   const int v0 = m->joint_v[joint], dof = v0 + i;
@@ -146,7 +146,7 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   model_bounds_fill(m);
 }
 
-/* DOFs that no spring holds beyond some force. */
+/* DOFs whose springs all have force limits. */
 static void fill_limited(qd_model *m) {
   memcpy(m->dof_is_limited, m->dof_is_driven, (size_t)m->nv * sizeof(int));
   for (int i = 0; i < m->nu; ++i) {
@@ -267,8 +267,8 @@ void model_radii_fill(qd_model *m) {
   }
 }
 
-/* Where the first or last joint that turns a body is, in the body's frame; without one its origin.
- */
+/* Position of the first or last joint that rotates a body, in the body's frame; without one its
+ * origin. */
 static void turning_point(double point[3], const qd_model *m, int body, int last) {
   const int start = m->body_joint_start[body], end = m->body_joint_start[body + 1];
   vec3_set(point, 0.0, 0.0, 0.0);
@@ -295,7 +295,7 @@ static double max_of(const double *values, int count) {
   return largest;
 }
 
-/* Lengths that no motion of a hinge or ball changes. */
+/* Lengths that are constant under motions of hinges and balls. */
 static void fill_arms(qd_model *m) {
   double first[3], last[3], in_parent[3], rot[9];
   for (int b = 1; b < m->body_count; ++b) {
@@ -356,7 +356,7 @@ static void count_probed_pairs(qd_model *m) {
   }
 }
 
-/* The body of a tendon's point or geometry, -1: its row has none that counts. */
+/* The body of a tendon's point or geometry, -1: its row has none. */
 static int tendon_row_body(const qd_model *m, int i) {
   const int object = m->tendon_object[i], part = m->tendon_part[i];
   return part == QD_TENDON_POINT ? object : (part == QD_TENDON_WRAP ? m->geom_body[object] : -1);
@@ -427,7 +427,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
 
 /* ------------------------------------------------------------ the plane of planar models */
 
-/* A normal that every hinge axis is parallel to, or that all slides are orthogonal to. */
+/* A normal to which every hinge axis is parallel, or to which all slides are orthogonal. */
 static int find_normal(const qd_model *m, const kinematics *k, double normal[3]) {
   const double *first_slide = NULL;
   for (int dof = 0; dof < m->nv; ++dof) {

@@ -68,7 +68,7 @@ static void pull_turned(double g[3], const turning *c, const screw *S) {
   vec3_axpy(g, 2.0, part);
 }
 
-/* How the motion of j turns what is behind it: by_q = Y - X x T_j, turned = X, by_v. */
+/* Rotation of the subtree by the motion of j: by_q = Y - X x T_j, turned = X, by_v. */
 static void turn_dof(motion_derivative *d, const kinematics *k, const body_motion *m, int j,
                      double h) {
   const screw *S = k->dof_screw + j;
@@ -82,7 +82,7 @@ static void turn_dof(motion_derivative *d, const kinematics *k, const body_motio
   screw_axpy(d->by_v + j, -1.0 / h, S);
 }
 
-/* Rows of what carries j or moves with it, along j. */
+/* Rows of the DOFs that carry j or move with it, along j. */
 static void add_above(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I,
                       const wrench *forces, int j) {
@@ -105,7 +105,7 @@ static void add_above(const motion_derivative *d, const dof_matrix *by_q, const 
   }
 }
 
-/* The row of i along what moves its axis: its own motion cancels S_j x* F. */
+/* The row of i along the DOFs that move its axis: its own motion cancels S_j x* F. */
 static void add_below(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I, int i) {
   const int body = model->dof_body[i];

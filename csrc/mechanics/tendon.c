@@ -70,8 +70,8 @@ static double place_turn(const tendons *t, const qd_model *model, const kinemati
   return vec3_dot(axis, theta);
 }
 
-/* The length of a reach: its two points, and its direction in the world (`along` of the first),
- * which the second point's body carries; and by how much one that turns is turned. */
+/* The length of a reach: its two points, its direction in the world (`along` of the first), fixed
+ * to the second point's body, and the rotation of a rotational one. */
 static double place_reach(const tendons *t, const qd_model *model, const kinematics *k,
                           int tendon) {
   const int first = model->tendon_start[tendon];
@@ -89,7 +89,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
   return vec3_dot(point->along, way) + turned;
 }
 
-/* Its force, and one of the couples of a reach that turns. */
+/* Its force, and a couple of a rotational reach. */
 static void reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          int couple) {
   const strand_point *point = t->point + model->tendon_start[tendon];
@@ -141,7 +141,7 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
   return rate;
 }
 
-/* The same of the length, where it differs. */
+/* The same for the length, if it differs. */
 static double slope_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                        int dof, double rate) {
   if (!is_reach(model, tendon) || !tendon_reach_turns(model, tendon)) {
@@ -215,8 +215,8 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
 
 /* ---------------------------------------------------------------- derivatives */
 
-/* The wrench moves with its body: by DOF j as S_j x* W, and its power of the twist behind j by
- * -W.(S_j x P_j), P_j what j does not move. */
+/* The wrench moves with its body: with DOF j as S_j x* W; its power with the twist of the subtree
+ * changes by -W.(S_j x P_j), P_j the part that j does not move. */
 static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_model *model,
                              const kinematics *k, const tendon_twists *twists, int tendon,
                              double force) {
@@ -253,7 +253,7 @@ static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int 
   }
 }
 
-/* What is behind DOF j of each body moves with it, and so do point and direction. */
+/* The subtree of DOF j moves with it, and so do point and direction. */
 static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_model *model,
                             const kinematics *k, const tendon_twists *twists, int tendon,
                             double force) {

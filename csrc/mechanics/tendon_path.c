@@ -1,5 +1,5 @@
-/* Spatial tendons as strings (geometry/strand.h): where their points are, and how DOFs and
- * directions move them. */
+/* Spatial tendons as strings (geometry/strand.h): positions of their points, and motions by DOFs
+ * and along directions. */
 #include "mechanics/tendon_path.h"
 
 /* ---------------------------------------------------------------- where it lies */
@@ -61,7 +61,7 @@ double path_place(const tendons *t, const qd_model *model, const kinematics *k, 
   return strand_close(&s);
 }
 
-/* 1 if the ascending list from *at on holds x; *at moves up to there. */
+/* 1 if the ascending list from *at on contains x; advances *at to x. */
 static int comes_to(const int *list, int count, int *at, int x) {
   while (*at < count && list[*at] < x) {
     ++*at;
@@ -69,7 +69,7 @@ static int comes_to(const int *list, int count, int *at, int x) {
   return *at < count && list[*at] == x;
 }
 
-/* Adds a line's part. DOFs that move it as a whole, or not at all, have none, to the last digit. */
+/* Adds a line's contribution, exactly zero for DOFs that move the line as a whole or not at all. */
 static void add_line_rates(double *rate, const qd_model *model, const kinematics *k, int tendon,
                            const strand_point *here) {
   const strand_point *next = here + 1;
@@ -121,7 +121,7 @@ void tendons_differentiate(const tendons *t, const qd_model *model) {
   }
 }
 
-/* What a motion of its body, and a change of that body's twist under delta, do to a point. */
+/* Motion of a point by a motion of its body, and by a change of that body's twist under delta. */
 static void carry_point(strand_motion *m, const double pos[3], const screw *delta,
                         const screw *motion, const screw *d_delta) {
   double part[3];
@@ -133,7 +133,7 @@ static void carry_point(strand_motion *m, const double pos[3], const screw *delt
   vec3_set(m->d_slide, 0.0, 0.0, 0.0);
 }
 
-/* dW of the wrench that a force has on the body of point i */
+/* dW of the wrench of a force on the body of point i */
 static void changed_wrench(wrench *dW, const strand *s, int i, double force) {
   double pull[3], part[3];
   strand_pull(pull, s, i);

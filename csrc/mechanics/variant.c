@@ -109,7 +109,7 @@ const double *qd_parameter_values(const qd_model *model, qd_parameter parameter)
 
 /* ---------------------------------------------------------------- checks */
 
-/* A field has the shape that its geometry was made with. */
+/* A pressure field keeps the shape of its geometry at creation. */
 static const char *field_size_fault(const qd_model *m, int geom, const double *size) {
   const double *made = m->parameters.geom_size + 3 * geom;
   const int same = size[0] == made[0] && size[1] == made[1] && size[2] == made[2];
@@ -124,7 +124,7 @@ static const char *spring_fault(const qd_model *m, int actuator, double stiffnes
   return stiffness > 0.0 ? NULL : "must be positive";
 }
 
-/* 1 if all that is asked of a parameter's numbers is that none is negative. */
+/* 1 if a parameter's numbers only have to be nonnegative. */
 static int only_sign_counts(qd_parameter parameter) {
   switch (parameter) {
   case QD_PARAMETER_BODY_MASS:
@@ -238,7 +238,7 @@ static int has(const double *const values[QD_PARAMETER_COUNT], const qd_paramete
   return any;
 }
 
-/* What is computed from parameters is computed again where they are given. */
+/* Recomputes the quantities that depend on the given parameters. */
 static void refill(model_variant *variant, const double *const values[QD_PARAMETER_COUNT]) {
   static const qd_parameter STIFFNESS[] = {QD_PARAMETER_ACTUATOR_STIFFNESS,
                                            QD_PARAMETER_ACTUATOR_GAIN, QD_PARAMETER_ACTUATOR_BIAS,

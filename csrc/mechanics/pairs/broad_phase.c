@@ -1,6 +1,6 @@
-/* Models of many pairs sweep and prune: boxes sorted by their lower ends along one axis; those that
- * overlap a box there begin before it ends. Sorting is done from scratch on every call, since a
- * step has no memory. */
+/* Models with many pairs use sweep and prune: boxes are sorted by their lower ends along one axis;
+ * boxes that overlap another one begin before it ends. Every call sorts from scratch, since a step
+ * has no memory. */
 #include "mechanics/pairs/broad_phase.h"
 
 #include <float.h>
@@ -31,7 +31,7 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
 
 /* ---------------------------------------------------------------- sorting */
 
-/* Bits of a float that sort as it does. Conversion rounds, which keeps the order of doubles but may
+/* Bits of a float in sorting order. Conversion rounds, which keeps the order of doubles but may
  * make them equal. */
 static uint32_t sort_key(double value) {
   const float rounded = (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
@@ -40,11 +40,11 @@ static uint32_t sort_key(double value) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* Boxes up to which each is put in its place among those before it: four passes over 256 counts
- * take as long as that with some 50. */
+/* Number of boxes up to which insertion sort is used: four radix passes over 256 counts take as
+ * long for some 50 boxes. */
 #define FEW_BOXES 48
 
-/* Sorts key (count) and what it carries; stable. */
+/* Sorts key (count) and carried; stable. */
 static void insertion_sort(uint32_t *key, uint32_t *carried, int count) {
   for (int i = 1; i < count; ++i) {
     const uint32_t own_key = key[i], own = carried[i];
@@ -82,12 +82,12 @@ static void radix_sort(uint32_t *key, uint32_t *carried, uint32_t *key_spare,
     from = to;
     to_key = swap_key;
     to = swap;
-  } /* four passes: the result is back where it began */
+  } /* after four passes the result is in the first array again */
 }
 
 /* ---------------------------------------------------------------- sweeping */
 
-/* The axis along which the boxes' middles are spread most; -1 where numbers are not finite. */
+/* The axis of largest spread of the boxes' centres; -1 if numbers are not finite. */
 static int sweep_axis(const world_box *box, int count) {
   double sum[3] = {0.0, 0.0, 0.0}, square[3] = {0.0, 0.0, 0.0};
   for (int i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ static void mark(broad_phase *b, const pair_table *table, int g, int h) {
   }
 }
 
-/* Marks the pairs of boxes that overlap. Returns 0 if that is no cheaper than asking every pair. */
+/* Marks the pairs of boxes that overlap. Returns 0 if testing every pair is cheaper. */
 static int sweep(broad_phase *b, const qd_model *model) {
   const pair_table *table = &model->pair_table;
   const int count = table->swept_count, axis = sweep_axis(b->box, count);
@@ -159,7 +159,7 @@ static int sweep(broad_phase *b, const qd_model *model) {
 
 /* ---------------------------------------------------------------- spheres */
 
-/* Bounding spheres, larger by what a body travels (NULL: nothing does). */
+/* Bounding spheres, enlarged by the travel of their bodies (NULL: none). */
 static void place_spheres(double *sphere, double *mirrored, const qd_model *model,
                           const placed_shape *shape, const double *travel) {
   for (int g = 0; g < model->geom_count; ++g) {
@@ -237,8 +237,8 @@ void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_sh
   mark_near(b, model, NULL, 0.0);
 }
 
-/* Bits of four pairs whose spheres come as near as they touch, up to rounding, where B's centre
- * moves straight from the one place beside A's to the other. */
+/* Bits of four pairs whose spheres touch, up to rounding, while B's centre moves straight from one
+ * position relative to A's to the other. */
 LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
   const lane_bits place = {1, 2, 4, 8};
   const lanes zero = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};

@@ -77,7 +77,7 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
   axis[least] = 1.0;
 }
 
-/* The side whose shape gives MuJoCo's tangents their axis: a capsule that meets a plane. */
+/* The side whose shape determines the axis of MuJoCo's tangents: a capsule on a plane. */
 static int side_with_axis(const qd_model *model, const qd_contact *contact) {
   const int a = model->geom_type[contact->geom_a], b = model->geom_type[contact->geom_b];
   if (a == QD_PLANE && b == QD_CAPSULE) {
@@ -261,7 +261,7 @@ static void mul_3x6(double r[3], const double *D, const double x[6]) {
 }
 
 /* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2 = n x
- * t1. w: angular velocity of what carries the axis, NULL: it stays. */
+ * t1. w: angular velocity of the body that carries the axis, NULL: none. */
 static void frame_motion(double d_frame[9], const double axis[3], const double *frame,
                          const double *w) {
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
@@ -307,7 +307,7 @@ void contact_motion_compute(contact_motion *out, const collision *c, const qd_mo
 }
 
 /* The pullback of frame_motion: cotangents of the three axes -> that of the normal, and the moment
- * on what carries the axis. */
+ * on the body that carries the axis. */
 static void frame_pull(double normal[3], double moment[3], const double axis[3],
                        const double *frame, const double *cotangent) {
   const double *n = frame, *t1 = frame + 3;
@@ -356,7 +356,7 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const coll
   vec3_copy(on_b->f, relative + 3);
   vec3_cross(on_b->m, contact->pos, on_b->f);
   vec3_axpy(on_b->m, 1.0, relative);
-  /* A carries the contact rigidly, less what B's relative motion does */
+  /* A carries the contact rigidly, minus the effect of B's relative motion */
   vec3_copy(on_a->f, cotangent->pos);
   vec3_cross(on_a->m, contact->pos, on_a->f);
   vec3_cross(part, contact->frame, normal);

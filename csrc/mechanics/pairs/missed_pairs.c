@@ -20,8 +20,8 @@ static double closest_approach(const placed_shape *a0, const placed_shape *b0,
   return along >= length ? vec3_dot(to, to) : vec3_dot(from, from) - along * along / length;
 }
 
-/* Bounds that never meet rule a pair out. A plane's bounds are its half space: only where B's
- * centre comes to lie below it can anything have met. */
+/* Bounds that never touch exclude a pair. A plane's bounds are its half space: a contact needs B's
+ * centre below it. */
 static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
   const int plane = model->geom_type[a] == QD_PLANE ? a : b, other = plane == a ? b : a;
   if (model->geom_type[plane] == QD_PLANE) {
@@ -42,7 +42,7 @@ static int has_field(const collision *c, int a, int b) {
   return c->shape[a].type == QD_HFIELD || c->shape[b].type == QD_HFIELD;
 }
 
-/* The face of a height field that the other shape's middle enters the solid by, or -1. */
+/* The face of a height field through which the other shape's centre enters the solid, or -1. */
 static int face_entered(const collision *c, int a, int b) {
   const int field = c->shape[a].type == QD_HFIELD ? a : b, other = field == a ? b : a;
   const placed_shape from = relative_shape(c->shape + other, c->shape + field);
@@ -66,8 +66,8 @@ static int turned_round(const collision *c, int a, int b, const contact_point *a
   return 0;
 }
 
-/* Penetration at the end, or a normal that has turned round: one shape came out on the other side.
- * Normals of height fields do not turn: these were entered. */
+/* Penetration at the end, or a reversed normal: one shape came out on the other side. Normals of
+ * height fields do not reverse: these were entered. */
 static int passed(const qd_model *model, const collision *c, int pair) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
@@ -84,9 +84,9 @@ static int passed(const qd_model *model, const collision *c, int pair) {
   return is_field ? face_entered(c, a, b) >= 0 : count > 0 && turned_round(c, a, b, after);
 }
 
-/* Of the size of the smaller shape: how deep a part may come to lie before it counts as missed, */
+/* Depth of a part beyond which it counts as missed, relative to the smaller shape, */
 #define PART_DEPTH 1e-4
-/* and how much deeper than parts that are in the list: these sink by the curvature of the way. */
+/* and relative to the depth of listed parts, which sink by the curvature of the motion. */
 #define PART_DEEPER 2.0
 
 static int is_listed(const collision *c, int pair, contact_feature feature) {
@@ -98,9 +98,9 @@ static int is_listed(const collision *c, int pair, contact_feature feature) {
   return 0;
 }
 
-/* Adds the contact of a feature as it is at q. Returns 0 where it is no contact that a step can
- * come up against: in the list already, or penetrating by more than is allowed, as the planes of
- * faces do that a shape has gone under on its way. */
+/* Adds the contact of a feature at q. Returns 0 if it cannot become a contact of the step: it is in
+ * the list already, or penetrates by more than allowed (as do planes of faces that a shape has
+ * passed). */
 static int add_part(collision *c, const qd_model *model, int pair, contact_feature feature,
                     double allowed, int add) {
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
@@ -115,8 +115,8 @@ static int add_part(collision *c, const qd_model *model, int pair, contact_featu
   return 1;
 }
 
-/* Parts of a cloud or a height field that were not in the list at q and that the step runs into,
- * though the pair is: 1 if there are any. Every round adds a part, so the rounds end. */
+/* Parts of a cloud or a height field that were not in the list at q and that the step penetrates,
+ * although the pair is: 1 if there are any. Every round adds a part, so the rounds end. */
 static int find_parts(collision *c, const qd_model *model, int pair, int add) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   int missed[CONTACTS_PER_PAIR_MAX], found = 0;
@@ -149,21 +149,21 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
       collision_add_pair(c, model, pair, INFINITY);
     }
     c->left_out -= !c->counts[pair];
-    c->counts[pair] = 1; /* also a pair that gave no contact: it is not asked again */
+    c->counts[pair] = 1; /* also a pair without contact: it is not tested again */
   }
   return found;
 }
 
 /* ---------------------------------------------------------------- who can be missed at all */
 
-/* How far from its joint's anchor any point may come that the joint carries (of a sphere, its
- * centre), on the way from q by delta: arms and slides, one after the other. A free joint turns its
- * body about the origin. */
+/* Largest distance from its joint's anchor of any point that the joint carries (for a sphere, of
+ * its centre), on the way from q along delta: arms and slides, one after the other. A free joint
+ * rotates its body about the origin. */
 static void find_reach(collision *c, const qd_model *model, const double *q, const double *delta) {
   memset(c->reach, 0, (size_t)model->body_count * sizeof(double));
   for (int i = 0; i < model->geom_count; ++i) {
     double *reach = c->reach + model->geom_body[i];
-    /* a sphere that turns about its centre stays where it is */
+    /* a sphere that rotates about its centre does not move */
     const double radius = model->geom_type[i] == QD_SPHERE ? 0.0 : model->geom_radius[i];
     const double own = model->geom_arm[i] + radius;
     *reach = own > *reach ? own : *reach;
@@ -191,13 +191,12 @@ static double joint_travel(const collision *c, const qd_model *model, int joint,
   }
   const double straight = type == QD_FREE ? vec3_norm(d) : 0.0;
   const double turn = type == QD_HINGE ? fabs(d[0]) : vec3_norm(type == QD_FREE ? d + 3 : d);
-  /* an infinite plane that does not turn stays what it is */
+  /* an infinite plane that does not rotate is unchanged */
   return straight + (turn > 0.0 ? turn * c->joint_reach[joint] : 0.0);
 }
 
-/* No shape of a body comes to lie farther out of where it was than its travel: joints move one
- * after the other, and each carries a point on a chord no longer than its angle times the point's
- * distance. */
+/* No shape of a body moves farther than the body's travel: joints move one after the other, and
+ * each carries a point on a chord no longer than its angle times the point's distance. */
 static void find_travel(collision *c, const qd_model *model, const double *delta) {
   c->travel[0] = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
@@ -209,9 +208,9 @@ static void find_travel(collision *c, const qd_model *model, const double *delta
   }
 }
 
-/* A pair out of the list was farther apart than its range, or than its bounds. Where both shapes
- * together travel less than that, the plane that separated them still does: they neither met nor
- * turned round. */
+/* A pair outside the list was farther apart than its range, or than its bounds. If both shapes
+ * together travel less than that, the plane that separated them still does: they neither touched
+ * nor changed sides. */
 static int can_be_missed(const collision *c, const qd_model *model, int pair, double margin) {
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   const double own = model->pair_margin[pair], range = margin > own ? margin : own;
@@ -219,8 +218,8 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
   return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
 }
 
-/* The first pair that can, as far as that is quickly said; pair_count if there is none. In models
- * without a table of pairs, those that are marked then hold all that can. */
+/* The first pair that can be missed, by a quick test; pair_count if there is none. In models
+ * without a table of pairs, the marked pairs then include all that can. */
 static int first_to_ask(collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
   for (int b = 1; b < model->body_count; ++b) {

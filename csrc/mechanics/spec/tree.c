@@ -64,7 +64,7 @@ static qd_status check_mocap(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
-/* A free joint stands alone, below the world. */
+/* A free joint is the only joint of a body below the world. */
 static qd_status check_joint_place(const qd_model_spec *s, int j, const report *r) {
   const int type = s->joint_type[j], body = s->joint_body[j];
   if (type < QD_HINGE || type > QD_FREE) {
