@@ -1,9 +1,6 @@
-/* What the files of the extension qdsim._core share. Floor: binding.
- *
- * The extension checks and converts arguments, releases the GIL around the work and wraps results.
- * It calls the public header only. Everything that can change lives in objects or in the module
- * state.
- */
+/* Common declarations of the extension qdsim._core. Floor: binding. The extension checks and
+ * converts arguments, releases the GIL during the work and wraps results. It calls the public
+ * header only. All mutable data is in objects or in the module state. */
 #ifndef QD_BINDING_CORE_H
 #define QD_BINDING_CORE_H
 
@@ -86,10 +83,10 @@ int array_check_finite(PyArrayObject *array, const char *name);
 /* array_read, and every number is finite. */
 PyArrayObject *array_read_finite(PyObject *object, const char *name, int ndim,
                                  const npy_intp *shape);
-/* 1 for what is meant as one number, even if number_read refuses it. */
+/* 1 for an object that represents one number, even if number_read rejects it. */
 int number_is(PyObject *object);
-/* Numbers of Python and NumPy, or arrays without dimensions; booleans are none. Not NaN, but
- * perhaps infinite: so is an integer beyond the range of doubles. */
+/* Numbers of Python and NumPy, or arrays without dimensions; no booleans. Not NaN, but perhaps
+ * infinite, also for an integer beyond the range of doubles. */
 int number_read(PyObject *object, const char *name, double *out);
 /* The same between two ends, both excluded. */
 int number_read_between(PyObject *object, const char *name, double above, double below,
@@ -135,7 +132,7 @@ typedef struct solver_info {
 } solver_info;
 
 extern PyType_Spec info_type_spec;
-/* New; takes a reference to the trace of its own. */
+/* New; takes its own reference to the trace. */
 PyObject *info_create(const core_state *state, const solver_info *info);
 const solver_info *info_of(PyObject *object);
 PyObject *info_restore(PyObject *module, PyObject *args);
@@ -144,7 +141,7 @@ PyObject *info_restore(PyObject *module, PyObject *args);
 
 /* Rows of a trace that there is room for. */
 #define TRACE_ROWS 1000
-/* Room for them: -1 with an exception. trace_release gives it back. */
+/* Allocates rows: -1 with an exception. trace_release frees them. */
 int trace_take_room(qd_trace *trace);
 void trace_release(qd_trace *trace);
 /* New qdsim.trace.Trace, or NULL with an exception. */
@@ -152,14 +149,14 @@ PyObject *trace_object(const qd_trace *trace);
 
 /* ---------------------------------------------------------------- errors.c */
 
-/* Raises what the status stands for and returns NULL; `caller` begins the message. culprits: tuple
- * of strings that say what a step failed on, or NULL. */
+/* Raises the exception of a status and returns NULL; `caller` begins the message. culprits: tuple
+ * of strings, the causes of a failed step, or NULL. */
 PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
                        const solver_info *info, PyObject *culprits);
 
 /* ---------------------------------------------------------------- overflow.c */
 
-/* The largest finite number met, and whose it is. */
+/* The largest finite number found, and its origin. */
 typedef struct largest_number {
   const char *name; /* NULL: none yet */
   Py_ssize_t index;
@@ -171,7 +168,7 @@ void largest_note(largest_number *found, const char *name, const double *numbers
 PyObject *largest_describe(const largest_number *found);
 
 /* Tuple of one string that names the largest number of a step's arguments, or an empty one.
- * parameters: a sample's own, NULL where the model's count; or NULL. */
+ * parameters: a sample's own, NULL for those of the model; or NULL. */
 PyObject *overflow_describe(const qd_model *model, const qd_step_input *input,
                             const double *const *parameters);
 
@@ -187,11 +184,11 @@ typedef struct options_object {
   PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
   PyObject *held;                         /* tuple of names */
   PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
-  int trace;            /* 1: single steps keep what they tried */
+  int trace;            /* 1: single steps have a trace */
 } options_object;
 
 extern PyType_Spec options_type_spec;
-/* What a step_dynamic() without options assumes: those of a new qdsim.DynamicOptions. */
+/* Defaults of step_dynamic() without options: a new qdsim.DynamicOptions. */
 PyObject *options_dynamic_default(const core_state *state);
 /* Borrowed from the argument: None, a qdsim.Options (dynamic: DynamicOptions) or a StepOptions of
  * that kind. */

@@ -10,14 +10,14 @@ typedef struct interruptible {
   PyThreadState *thread;
   int64_t next_look;          /* ns of the monotonic clock */
   int has_raised;             /* a handler, and the exception is set */
-  int (*stop)(void *context); /* what a solve's options take, with this struct as the context */
+  int (*stop)(void *context); /* for the options of a solve, with this struct as the context */
 } interruptible;
 
-/* batch: NULL for one solve, which takes `stop` into its options. From here to interruptible_end
- * the GIL is released, and the thread pool is in use. In Python's main thread, the one that runs
- * signal handlers, the batch looks for signals a few times a second; it returns QD_STOPPED once a
- * handler has raised, and the exception is set. If that happens here already, this returns
- * QD_STOPPED, and there is nothing to end. */
+/* batch: NULL for one solve, which uses `stop` in its options. From here to interruptible_end the
+ * GIL is released, and the thread pool is in use. In Python's main thread, which runs signal
+ * handlers, the batch checks for signals a few times per second; once a handler has raised, it
+ * returns QD_STOPPED, and the exception is set. If that happens here already, this returns
+ * QD_STOPPED, and interruptible_end must not be called. */
 qd_status interruptible_begin(interruptible *self, core_state *state, qd_batch *batch);
 void interruptible_end(interruptible *self);
 

@@ -8,7 +8,7 @@
 struct model_object {
   PyObject_HEAD qd_model *model; /* NULL until __init__ has run; never changes afterwards */
   _Atomic int is_ready;          /* set last: all of the object can be read */
-  uint64_t serial;               /* unlike the address never used twice */
+  uint64_t serial;               /* unlike the address, never reused */
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, constraint_count, tendon_count, mocap_count;
   int soft_pair_count;
@@ -27,7 +27,7 @@ model_object *model_of(const core_state *state, PyObject *argument);
 /* Reads q, checks it and normalises its quaternions in place. -1 with an exception that names the
  * element or the joint. */
 int model_read_q(model_object *self, PyObject *argument, const char *name, double *q);
-/* culprits.c: a tuple of strings, what a failed step failed on. */
+/* culprits.c: a tuple of strings, the causes of a failed step. */
 PyObject *culprits_describe(model_object *model, const qd_culprit *list, int count);
 /* model_spec.c: fills self from the dict. -1 with an exception. */
 int model_fill(model_object *self, PyObject *spec);

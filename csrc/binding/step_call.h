@@ -1,5 +1,5 @@
-/* What step, linearize and their benchmark share: arguments in, the work without the GIL, results
- * out. Floor: binding. */
+/* Common code of step, linearize and their benchmark: arguments, the work without the GIL, results.
+ * Floor: binding. */
 #ifndef QD_BINDING_STEP_CALL_H
 #define QD_BINDING_STEP_CALL_H
 
@@ -18,7 +18,7 @@ typedef struct step_call {
   qd_step_start start;      /* points into the warm start's Step, which the caller holds */
   qd_step_options settings; /* the options with this model's held mask */
   qd_step_result result;    /* filled by step_call_run, points into the entry */
-  qd_trace trace;           /* room of its own where the options ask for a trace */
+  qd_trace trace;           /* its own rows, if the options ask for a trace */
 } step_call;
 
 /* Model and options only, no workspace. -1 with an exception, and then nothing is left to end.
@@ -44,9 +44,9 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
 qd_status step_call_differentiate(step_call *call);
 qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARGUMENT_COUNT],
                                       double *const of_v[QD_ARGUMENT_COUNT]);
-/* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
+/* -1 with an exception unless status is QD_OK and all results are finite. */
 int step_call_check(const step_call *call, qd_status status);
-/* Its trace is a new reference; -1 with an exception if there is none though it is wanted. */
+/* Its trace is a new reference; -1 with an exception if a requested derivative is missing. */
 int step_call_info(const step_call *call, int with_derivative, solver_info *info);
 void step_call_end(step_call *call);
 
@@ -58,7 +58,7 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
 int wrt_read(PyObject *names, int by_default);
 PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]);
 /* body_rows.c: reads (mocap_count, 7) or a mapping from names of mocap bodies to (7) into out,
- * normalised; bodies that are not named stand where the model has them. -1 with an exception. */
+ * normalised; other bodies keep their poses of the model. -1 with an exception. */
 int mocap_read(const model_object *model, PyObject *model_argument, PyObject *mocap, double *out);
 /* Reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count, 6). -1 with
  * an exception. */

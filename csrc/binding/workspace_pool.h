@@ -41,7 +41,7 @@ typedef struct workspace_pool {
 /* An idle entry or a new one; NULL if memory is exhausted (no exception set). */
 workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *model);
 void workspace_pool_release(workspace_pool *pool, workspace_entry *entry);
-/* The same; an entry beyond the one that waits is given up. */
+/* Returns an entry; beyond one idle entry, it is freed. */
 void workspace_pool_give_back(workspace_pool *pool, workspace_entry *entry);
 void workspace_pool_clear(workspace_pool *pool);
 

@@ -38,7 +38,7 @@ struct qd_mj_meshes {
 
 typedef struct mj_body {
   double V[6], A[6], X[6], Y[6]; /* twist; its rate, gravity included; sum of S x; sum of S y */
-  double wrench[6];              /* of contacts and forces that do not turn with the body */
+  double wrench[6];              /* of contacts and of forces fixed in the world */
   inertia10 inertia;
   double gyration[9], momentum[6]; /* forces by twists are B(a, .) = (gyration a, 2 a x momentum) */
   double F[6], G[6]; /* force of its motion; of y alone. These five become those of the subtree */
@@ -46,7 +46,7 @@ typedef struct mj_body {
 
 typedef struct mj_dof {
   double S[6];         /* screw */
-  double before[6];    /* twist before the joint's block of turns */
+  double before[6];    /* twist before the joint's block of rotations */
   double x_before[6];  /* sum of S x before it */
   double rate[6];      /* S' = before x S */
   double rate_rate[6]; /* S'' */
@@ -59,36 +59,38 @@ typedef struct mj_dof {
 struct qd_mj_workspace {
   void *block; /* all that follows */
   size_t bytes;
-  mj_body *body;    /* (nbody) */
-  mj_dof *dof;      /* (nv) */
-  int *last_dof;    /* (nbody) deepest dof that moves it, -1: none */
-  double *x;        /* (nv) acceleration */
-  double *y;        /* (nv) x - (v_next - v) / h */
-  double *a;        /* (nv) (v_next - v) / h */
-  double *M, *P;    /* (nv, nv) */
-  double *k;        /* (nv, nv) M + J'HJ, then its factor */
-  double *scratch;  /* (nv) */
-  double *rhs;      /* (nv, columns) */
-  double *by_q;     /* (nv, nv) d(M y) by q */
-  double *spin;     /* (nv, 6) of bodies alone on a free joint: what their gyroscopic forces add to
-                       P a, by their turns and by their angular velocities */
-  int *pivot;       /* (nv) of P's factor, where it is lopsided */
-  double *implicit; /* (nv, na + nu) what gains add to P a, by act and ctrl */
-  double *dx;       /* (nv, columns) copy of rhs, for implicit integrators */
-  double *f;        /* (nefc) forces */
-  double *h;        /* (nefc) curvature of rows that stand alone */
-  double *cone;     /* (nefc, 6) Hessian rows of elliptic contacts */
-  double *r;        /* (nefc) J x - aref */
-  double *compact;  /* (6, nv) rows of one block, columns that are not zero */
-  int *column;      /* (nv) which */
-  double *wide;     /* (6, nv) */
-  double *change;   /* (nv, 6) wrench on the second body by q, of one contact */
-  int *moves;       /* (nv) 1: the first body, 2: the second, 3: both */
+  mj_body *body;   /* (nbody) */
+  mj_dof *dof;     /* (nv) */
+  int *last_dof;   /* (nbody) deepest dof that moves it, -1: none */
+  double *x;       /* (nv) acceleration */
+  double *y;       /* (nv) x - (v_next - v) / h */
+  double *a;       /* (nv) (v_next - v) / h */
+  double *M, *P;   /* (nv, nv) */
+  double *k;       /* (nv, nv) M + J'HJ, then its factor */
+  double *scratch; /* (nv) */
+  double *rhs;     /* (nv, columns) */
+  double *by_q;    /* (nv, nv) d(M y) by q */
+  double *spin; /* (nv, 6) for single bodies on a free joint: derivative of their gyroscopic forces
+                   in P a with respect to rotations and angular velocities */
+  int *pivot;   /* (nv) of P's factor, if it is unsymmetric */
+  double *implicit;    /* (nv, na + nu) derivative of the gains' part of P a with respect to act and
+                          ctrl */
+  double *dx;          /* (nv, columns) copy of rhs, for implicit integrators */
+  double *f;           /* (nefc) forces */
+  double *h;           /* (nefc) curvature of rows that stand alone */
+  double *cone;        /* (nefc, 6) Hessian rows of elliptic contacts */
+  double *r;           /* (nefc) J x - aref */
+  double *compact;     /* (6, nv) rows of one block, columns that are not zero */
+  int *column;         /* (nv) which */
+  double *wide;        /* (6, nv) */
+  double *change;      /* (nv, 6) wrench on the second body by q, of one contact */
+  int *moves;          /* (nv) 1: the first body, 2: the second, 3: both */
   strand_point *point; /* (2 nwrap) of one tendon, likewise the next two */
   strand_motion *motion;
   strand_wrap *arc;
   int columns;
-  int spins;  /* whether bodies are alone on free joints of implicitfast: P is not symmetric */
+  int spins;  /* whether there are single bodies on free joints with implicitfast: P is then not
+                 symmetric */
   int damped; /* whether P differs from M */
   double origin[3];
 };
@@ -101,8 +103,8 @@ static inline const int32_t *mj_contact_ints(const char *first, int64_t stride, 
   return (const int32_t *)(const void *)(first + stride * i);
 }
 
-/* bodies.c: screws, twists and inertias; then the derivatives of bias + M x, of what forces do that
- * act on bodies, and of M y */
+/* bodies.c: screws, twists and inertias; then the derivatives of bias + M x, of forces on bodies,
+ * and of M y */
 void mj_bodies_begin(const qd_mj *mj, qd_mj_workspace *w);
 void mj_bodies_move(const qd_mj *mj, qd_mj_workspace *w);
 void mj_bodies_derivative(const qd_mj *mj, qd_mj_workspace *w);
@@ -115,7 +117,7 @@ void mj_rows_curvature(const qd_mj *mj, qd_mj_workspace *w);
 void mj_rows_gradient(const qd_mj *mj, qd_mj_workspace *w, double *gradient);
 /* rhs by v, of all rows */
 void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w);
-/* Row i's columns that are not zero (w->column) and numbers (w->compact, dim rows); their count. */
+/* Row i's nonzero columns (w->column) and entries (w->compact, dim rows); their count. */
 int mj_rows_compact(const qd_mj *mj, qd_mj_workspace *w, int row, int dim);
 
 /* contacts.c: rhs by q, of contacts, and their wrenches on bodies */
@@ -126,18 +128,18 @@ void mj_contacts_by_position(const qd_mj *mj, const qd_mj_meshes *meshes, int ch
 void mj_drives(const qd_mj *mj, qd_mj_workspace *w);
 /* what the implicit integrators add to M */
 void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
-/* spins.c: what implicitfast adds for bodies that are alone on a free joint; fills w->spin from
+/* spins.c: implicitfast's additional terms for single bodies on a free joint; fills w->spin from
  * w->a */
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
 /* 1: dof is the first of the turns of such a body */
 int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
-/* an actuator's force by its velocity, where it changes */
+/* derivative of an actuator's force with respect to its velocity, if it depends on it */
 double mj_drive_damping(const qd_mj *mj, int i);
 /* next activations, by act and ctrl: rows 2 nv .. of A and B */
 void mj_activations(const qd_mj *mj, double *A, double *B);
 
-/* tendons.c: rhs by q of what pulls along spatial tendons, and looks at them, by the change of
- * their Jacobians; and the wrenches on bodies */
+/* tendons.c: rhs by q of forces and rows of spatial tendons, due to the change of their Jacobians;
+ * and the wrenches on bodies */
 void mj_tendons_by_position(const qd_mj *mj, qd_mj_workspace *w);
 
 /* limits.c: rhs by q, of all rows but contacts */
@@ -146,7 +148,7 @@ void mj_rows_by_position(const qd_mj *mj, qd_mj_workspace *w);
 /* equalities.c: rhs by q, and of d(dJ/dt v) by v, of the rows of one constraint, from `row` on */
 void mj_equality_by_position(const qd_mj *mj, qd_mj_workspace *w, int row);
 
-/* The slope of the polynomial by which a joint or tendon follows the other one. */
+/* The slope of the coupling polynomial of a joint or tendon. */
 double mj_follower_slope(const qd_mj *mj, int eq);
 
 /* Dofs that move either of two bodies, in w->column and, by which they do, w->moves; their count.

@@ -1,4 +1,4 @@
-/* Six-vectors: twists (angular, then linear velocity of what is at the origin) and wrenches (moment
+/* Six-vectors: twists (angular velocity, then linear velocity at the origin) and wrenches (moment
  * about the origin, then force). Destination first; the comment is the formula. */
 #ifndef QD_MUJOCO_SPATIAL_H
 #define QD_MUJOCO_SPATIAL_H
@@ -29,7 +29,7 @@ static inline void six_cross(double r[6], const double x[6], const double y[6]) 
   vec3_axpy(r + 3, 1.0, other);
 }
 
-/* r = how the wrench w changes with the motion x of all that it acts on; r may not be w */
+/* r = change of the wrench w if everything moves with x; r may not be w */
 static inline void six_cross_wrench(double r[6], const double x[6], const double w[6]) {
   double other[3];
   vec3_cross(r, x, w);
@@ -38,7 +38,7 @@ static inline void six_cross_wrench(double r[6], const double x[6], const double
   vec3_cross(r + 3, x, w + 3);
 }
 
-/* r = velocity under the twist x of what is at p */
+/* r = velocity of the point p under the twist x */
 static inline void six_velocity_at(double r[3], const double x[6], const double p[3]) {
   vec3_cross(r, x, p);
   vec3_axpy(r, 1.0, x + 3);

@@ -1,4 +1,4 @@
-/* What the thread pool asks of the system's processes: fork and signals, where there are such. */
+/* Functions of the system's processes for the thread pool: fork and signals, if there are any. */
 #ifndef QD_RUNTIME_PROCESS_H
 #define QD_RUNTIME_PROCESS_H
 
@@ -22,7 +22,8 @@ typedef sigset_t signal_mask;
 
 static inline process_id process_self(void) { return getpid(); }
 
-/* Threads made between the two take no signals: those are for the program's own threads. */
+/* Threads created between the two calls receive no signals: these are for the program's own
+ * threads. */
 static inline void signals_block(signal_mask *before) {
   sigset_t all;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-/* Samples in blocks, claimed from a counter by whoever takes part. */
+/* Samples in blocks, claimed from an atomic counter by the participants. */
 #ifndef QD_RUNTIME_RUN_H
 #define QD_RUNTIME_RUN_H
 
@@ -26,10 +26,10 @@ struct qd_batch {
 typedef struct run {
   qd_batch *batch;
   int64_t sample_count;
-  const void *job; /* what `sample` works on */
+  const void *job; /* argument of `sample` */
   void (*sample)(const struct run *r, int k, int64_t i);
   int with_parameters; /* 1: every participant has a model of its own for the samples' parameters */
-  int only_copies;     /* 1: takes no steps, so needs no scratch, and ends by itself soon */
+  int only_copies;     /* 1: takes no steps, so needs no scratch, and ends soon */
   int64_t block;
   _Atomic int64_t next;
   _Atomic int *stopped;
@@ -39,7 +39,7 @@ typedef struct run {
 qd_status run_prepare(const run *r, int thread_count);
 /* QD_STOPPED: perhaps not all samples have been done. */
 qd_status run_all(run *r, qd_thread_pool *pool, int thread_count);
-/* Asked by participant k between steps: 1 if no other may begin. */
+/* Called by participant k between steps: 1 if no further step may begin. */
 int run_is_stopped(const run *r, int k);
 /* Of all participants. */
 void run_first_failure(const run *r, qd_batch_failure *failure);

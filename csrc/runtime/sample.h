@@ -1,10 +1,10 @@
-/* One step of one sample, from a participant's copies of what goes in. */
+/* One step of one sample, from a participant's copies of its inputs. */
 #ifndef QD_RUNTIME_SAMPLE_H
 #define QD_RUNTIME_SAMPLE_H
 
 #include "runtime/participant.h"
 
-/* What all steps of a call have in common. */
+/* Common data of all steps of a call. */
 typedef struct step_job {
   const qd_model *model;
   const qd_step_options *options;
@@ -17,8 +17,7 @@ typedef struct step_job {
 step_job step_job_of(const qd_model *model, const qd_step_options *options,
                      const qd_batch_input *input);
 
-/* Copies and checks what goes in to step t of sample i, from q and (NULL: none) v; q is normalised
- * on the way. */
+/* Copies and checks the inputs of step t of sample i, from q and (NULL: none) v; normalises q. */
 qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q,
                       const double *v);
 /* Likewise stretches of bristles, NULL: zero. */
@@ -34,7 +33,7 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
 /* The same onto a tape, under these options, with what qd_vjp and qd_jvp need. */
 qd_status sample_record(const step_job *job, const qd_step_options *options, const participant *p,
                         const qd_model *model, const qd_step_start *start, taped_step *s);
-/* What a failed sample leaves: its own q and v, no motion, no forces, no derivative. */
+/* Results of a failed sample: its own q and v, no motion, no forces, no derivative. */
 void sample_leave_failed(const qd_model *model, const participant *p, qd_step_result *result,
                          double *const *derivative);
 /* The participant remembers the failed sample of the smallest index. */
@@ -45,7 +44,7 @@ void sample_note_failure(participant *p, int64_t i, int64_t step, qd_status stat
  * grows the workspace as needed. */
 qd_status sample_distances(participant *p, const qd_model *model, const double *q, double margin,
                            double *distance);
-/* Numbers of the derivative by an argument. */
+/* Number of entries of the derivative with respect to an argument. */
 int derivative_size(const qd_model *model, int argument);
 void numbers_fill(double *numbers, int64_t count, double value);
 

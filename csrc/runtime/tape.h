@@ -1,10 +1,10 @@
-/* Steps of one sample with what their derivatives need, for products with vectors later on. */
+/* Steps of one sample with the data for their derivatives, for later products with vectors. */
 #ifndef QD_RUNTIME_TAPE_H
 #define QD_RUNTIME_TAPE_H
 
 #include "qdsim.h"
 
-/* A step and copies of what it was given. */
+/* A step and copies of its inputs. */
 typedef struct taped_step {
   qd_workspace *workspace;
   qd_step_input input;
@@ -17,19 +17,20 @@ typedef struct tape {
   const qd_model *model;
   taped_step **steps; /* (count) */
   int64_t count;
-  double *cotangent, *by_q;                /* (nv) each, scratch of a pullback */
-  double *v_cotangent, *by_v;              /* (nv) each, of the second-order step */
-  double *by_u, *away, *change, *moved;    /* (nu), (nv) each, of commands that react */
-  double *by_parameter[QD_ARGUMENT_COUNT]; /* of one step, NULL for what is no parameter */
+  double *cotangent, *by_q;             /* (nv) each, scratch of a pullback */
+  double *v_cotangent, *by_v;           /* (nv) each, of the second-order step */
+  double *by_u, *away, *change, *moved; /* (nu), (nv) each, for feedback */
+  double *
+      by_parameter[QD_ARGUMENT_COUNT]; /* of one step, NULL for arguments that are not parameters */
   double numbers[];
 } tape;
 
 /* NULL: no memory. */
 tape *tape_create(const qd_model *model);
 void tape_destroy(tape *t);
-/* Room for so many steps; what is on the tape stays. */
+/* Makes room for this number of steps; the tape keeps its content. */
 qd_status tape_reserve(tape *t, int64_t count);
-/* How many steps may be kept where the caller does not say. */
+/* Default number of steps that are kept. */
 int64_t tape_affordable(tape *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* What batches of steps, rollouts and distances share: rows of samples in, results by name out.
+/* Common code of batches of steps, rollouts and distances: rows of samples in, results by name out.
  * Floor: binding. */
 #ifndef QD_BINDING_BATCH_CALL_H
 #define QD_BINDING_BATCH_CALL_H
