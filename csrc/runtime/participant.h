@@ -13,9 +13,8 @@ typedef struct participant {
   int variant_is_set;     /* 1: parameters that all samples share are in it */
   qd_contact *contacts;   /* of the samples this one did, in the order it did them */
   int64_t contact_count, contact_room;
-  qd_batch_failure failure; /* the smallest index among its samples */
-  double *q, *v, *u, *tau, *wrench,
-      *mocap; /* copies, which the caller cannot change after the checks */
+  qd_batch_failure failure;                       /* the smallest index among its samples */
+  double *q, *v, *u, *tau, *wrench, *mocap;       /* copies that the caller cannot change */
   double *delta, *limit_force, *constraint_force; /* for results that the caller does not want */
   double *tendon_force;                           /* likewise */
   double *bristle;                                /* copy, as q */
