@@ -1,17 +1,18 @@
-/* The energy of a step's soft pairs along a program's step: its slope, and how far to go. Floor:
- * dynamics. */
+/* The energy of a step's soft pairs along the step of a program: its slope, and a line search.
+ * Floor: dynamics. */
 #ifndef QD_DYNAMICS_PRESSURE_LINE_H
 #define QD_DYNAMICS_PRESSURE_LINE_H
 
 #include "dynamics/problem/pressure_energy.h"
 #include "dynamics/workspace.h"
 
-/* A program's slope along its step: how it begins, and what its multipliers of contacts that keep
- * pairs from going deeper (guards) leave of it at the end. Of islands with soft pairs in range. */
+/* The slope of a program's cost along its step: at the beginning, and the contribution at the end
+ * of the multipliers of guards (contacts that limit the depth of pairs). Of islands with soft pairs
+ * in range. */
 typedef struct slope {
   double own;     /* step'Q step, without the pairs */
   double pairs;   /* the same of the pairs */
-  double load;    /* of the pairs where the step begins, times the step */
+  double load;    /* of the pairs at the beginning, times the step */
   double bounded; /* <= 0 */
 } slope;
 
@@ -20,7 +21,7 @@ static inline int pressure_takes_part(const qd_workspace *w, const soft_pair *pa
   return pair->contact >= 0 && w->problem.islands.of_contact[pair->contact] >= 0;
 }
 
-/* How a change of the displacement changes the numbers of a pair's bodies. */
+/* Change of the numbers of a pair's bodies for a change of the displacement. */
 void pressure_line_numbers(double numbers[PRESSURE_NUMBERS], const qd_workspace *w,
                            const qd_model *model, const soft_pair *pair, const double *change);
 slope pressure_line_slope(const qd_workspace *w, const qd_model *model, const double *step);
@@ -30,7 +31,7 @@ double pressure_line_guards(const qd_workspace *w, const qd_model *model);
 void pressure_line_move(pressure_contact *s, const qd_model *model, const double *from,
                         double share, const double *step);
 /* From the end of the last program's step, where patches have been evaluated, back to where the
- * slope is nearly gone, by regula falsi. Returns 0 if it is so at the end. */
+ * slope is nearly zero, by regula falsi. Returns 0 if it is nearly zero at the end already. */
 int pressure_line_search(qd_workspace *w, const qd_model *model, const qd_step_options *o,
                          const slope *along);
 

@@ -1,7 +1,7 @@
-/* Newton's method on the energy of soft pairs and on their friction: a step is one program after
- * the other, each with that energy up to second order and discs of friction of one place, until the
- * loads at its end are as it thought. The next place is the program's end, and beyond that by what
- * derivatives say that the program left out (pressure_derivative.h). */
+/* Newton's method on the energy of soft pairs and their friction. A step solves a sequence of
+ * programs, each with the energy to second order and the friction discs at one point, until the
+ * loads at its solution are as predicted. The next point is the program's solution, extrapolated by
+ * the derivatives that the program does not contain (pressure_derivative.h). */
 #ifndef QD_DYNAMICS_PRESSURE_NEWTON_H
 #define QD_DYNAMICS_PRESSURE_NEWTON_H
 
@@ -11,20 +11,20 @@
 
 /* 1 if the step has soft pairs in range. */
 int pressure_newton_begin(qd_workspace *w, const qd_model *model, const double *bristle);
-/* Patches at the displacement reached. QD_OUT_OF_CAPACITY if there is no room for their polygons.
- */
+/* Evaluates patches at the present displacement. QD_OUT_OF_CAPACITY if there is no memory for their
+ * polygons. */
 qd_status pressure_newton_evaluate(qd_workspace *w, const qd_model *model,
                                    const qd_step_options *o);
-/* After a program with the solution delta (nv): 1 if the step ends there, 0 if one more program is
- * needed from the place to which this one has led. refine: one more follows where they have
- * converged, so that the last one is that of its own solution, as derivatives want it. */
+/* After a program with the solution delta (nv): 1 if the step ends there, 0 if another program is
+ * needed from the new point. refine: after convergence one more program is solved at its own
+ * solution, for derivatives. */
 int pressure_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
                             const double *delta, int refine);
 /* bristle: (soft pairs, QD_BRISTLES) out, after the step; NULL: not wanted. */
 void pressure_newton_settle(const qd_workspace *w, const qd_model *model, const qd_step_options *o,
                             double *bristle);
-/* Contacts behind the list, one for each patch: its wrench, friction included, about its centre.
- * Returns how many. */
+/* Appends one contact per patch to the list: its wrench, friction included, about its centre.
+ * Returns their number. */
 int pressure_newton_report(qd_workspace *w, const qd_model *model);
 
 #endif

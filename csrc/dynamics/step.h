@@ -1,4 +1,4 @@
-/* The stages of a step that its derivatives share. */
+/* The stages of a step, shared with its derivatives. */
 #ifndef QD_DYNAMICS_STEP_H
 #define QD_DYNAMICS_STEP_H
 
@@ -6,19 +6,19 @@
 #include "mechanics/model.h"
 #include "qdsim.h"
 
-/* Columns of the derivatives that will be asked for. */
+/* Columns of the requested derivatives. */
 typedef struct step_columns {
   int q, u, v;
   int moves; /* 1: of the second-order step */
 } step_columns;
 
-/* A step: what it is given, and where it puts what it finds. */
+/* A step: its inputs, and its results. */
 typedef struct step_call {
   const qd_model *model;
   qd_workspace *w;
   const qd_step_options *options;
   const qd_step_input *input;
-  const step_columns *kept; /* what derivatives of every island's solution need; NULL for none */
+  const step_columns *kept; /* columns for derivatives of every island's solution; NULL for none */
   qd_step_result *result;
 } step_call;
 
@@ -26,27 +26,27 @@ static inline int step_failed(qd_status status) {
   return status != QD_OK && status != QD_OUT_OF_CAPACITY;
 }
 
-/* Whether a program has no solution, or none that was found for all that was tried. */
+/* Whether a program is infeasible, or no solution was found. */
 static inline int step_contradicts(qd_status status, const qd_step_options *options) {
   return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE ||
          (status == QD_ITERATION_LIMIT && options->iteration_limit >= MEANT_ITERATIONS);
 }
 
-/* Whether something moves without end, or anywhere. */
+/* Whether some motion is unbounded or not unique. */
 static inline int step_lets_go(qd_status status) {
   return status == QD_UNBOUNDED || status == QD_NOT_UNIQUE;
 }
 
-/* Whether that may be so: where it nearly is, methods fail, too. */
+/* Whether that is possible: methods may also fail if it is nearly so. */
 static inline int step_is_vague(qd_status status) {
   return step_lets_go(status) || status == QD_NUMERICAL_TROUBLE || status == QD_ITERATION_LIMIT;
 }
 
-/* Nothing found yet. */
+/* Resets the result. */
 void step_result_reset(qd_step_result *result);
 
-/* The programs of all contacts in the list, solved: the working set grows until nothing that is
- * left out matters. */
+/* Solves the programs of all contacts in the list: the working set grows until no row outside it
+ * matters. */
 qd_status step_solve_rounds(const step_call *s);
 
 /* qd_step, leaving every stage's result in the workspace. */
@@ -56,7 +56,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *workspace,
 
 /* ---- attempts.c */
 
-/* A step of checked arguments, its kinematics known. reason: why it is tried, for the trace. */
+/* A step with checked arguments and known kinematics. reason: why it is tried, for the trace. */
 qd_status attempts_solve(const step_call *s, const char *reason);
 
 /* ---- step_options.c */
@@ -76,7 +76,7 @@ void begin_contacts(const qd_model *model, qd_workspace *workspace, const qd_ste
 /* From the multipliers of an island that is infeasible. */
 void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
                                qd_step_result *result);
-/* From a direction (variables of the island) that nothing holds. */
+/* From a direction (variables of the island) that nothing resists. */
 void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
                         const double *direction, qd_step_result *result);
 

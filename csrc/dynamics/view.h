@@ -1,4 +1,4 @@
-/* What a policy is told that moves a body to a goal: numbers of one configuration. */
+/* Observations of a policy that moves a body to a goal: numbers of one configuration. */
 #ifndef QD_DYNAMICS_VIEW_H
 #define QD_DYNAMICS_VIEW_H
 

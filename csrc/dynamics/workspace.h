@@ -44,8 +44,8 @@ typedef struct sensitivity {
   double *equality_response; /* (equality_count, loads) likewise */
 } sensitivity;
 
-/* How far a round solves the large islands. While contacts are left out, more than it takes to find
- * out which of them are needed is wasted. */
+/* How accurately a round solves large islands. While contacts are left out, more accuracy than
+ * needed to find the missing ones is wasted. */
 typedef enum round_effort {
   ROUND_WHOLE,        /* to the solution */
   ROUND_UNTIL_MISSED, /* until their motion reaches contacts that are left out */
@@ -55,22 +55,22 @@ typedef enum round_effort {
 struct qd_workspace {
   char *block; /* the memory behind all arrays but the islands' */
   size_t block_bytes;
-  char *program_block; /* cone workspaces, matrices and rows of the islands at hand */
+  char *program_block; /* cone workspaces, matrices and rows of the present islands */
   size_t program_bytes;
   int soft_capacity;      /* polygons of soft pairs */
-  size_t program_needed;  /* bytes that the last step asked for */
+  size_t program_needed;  /* bytes requested by the last step */
   size_t fill_per_tile;   /* tiles of a large factor over those of its diagonal, as seen so far */
   qd_cone_workspace *one; /* at the start of it, for one program at a time; NULL: none there */
   kinematics kinematics;
-  kinematics next; /* of q_next, where missed pairs are looked for */
+  kinematics next; /* of q_next, for missed pairs */
   inertia inertia;
   collision collision;
   working_set set;
   warm_start warm;
-  int attempts;        /* that a traced step has made */
+  int attempts;        /* number of attempts of a traced step */
   round_effort effort; /* of the round at hand */
   stop_callback look;
-  int unfinished; /* 1: the last round stopped early, so that it is no answer yet */
+  int unfinished; /* 1: the last round stopped early, so its result is not final */
   problem problem;
   bounce_search bounces;
   step_point point; /* of derivatives, with the next two */
@@ -79,15 +79,15 @@ struct qd_workspace {
   pressure_derivative soft;
 };
 
-/* Islands of at most so many variables are differentiated by their response to unit loads. */
+/* Islands up to this number of variables are differentiated by their response to unit loads. */
 #define RESPONSE_LIMIT 64
 
-/* Memory for the programs of the islands found: one cone workspace that serves them one after the
- * other, or (kept not NULL) one for each, which keeps what it found for derivatives by so many DOFs
- * and actuators. QD_OUT_OF_CAPACITY if it does not fit. */
+/* Memory for the programs of the islands: one cone workspace that serves them one after the other,
+ * or (kept not NULL) one for each, which keeps its solution for derivatives with respect to this
+ * number of DOFs and actuators. QD_OUT_OF_CAPACITY if it does not fit. */
 qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, const step_columns *kept);
 
-/* An island's factor did not fit: the next placing makes room. */
+/* Records that an island's factor did not fit: the next placement reserves more. */
 void workspace_note_fill(qd_workspace *w, const island *one);
 
 #endif

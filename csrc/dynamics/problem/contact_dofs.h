@@ -1,11 +1,11 @@
-/* The degrees of freedom that a contact feels. Floor: dynamics. */
+/* The degrees of freedom that affect a contact. Floor: dynamics. */
 #ifndef QD_DYNAMICS_CONTACT_DOFS_H
 #define QD_DYNAMICS_CONTACT_DOFS_H
 
 #include "mechanics/model.h"
 
-/* DOFs that move body A and B of a contact against each other: those on one path but not on both.
- */
+/* DOFs that move bodies A and B of a contact relative to each other: those on one path but not on
+ * both. */
 typedef struct contact_dofs {
   const int *a, *b; /* paths behind the common part */
   int a_count, b_count;

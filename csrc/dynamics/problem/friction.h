@@ -1,5 +1,5 @@
-/* Friction laws as rows: how the rows of the cone program follow from the relative motion at a
- * contact, w = (normal gap, t1, t2, spin, roll1, roll2). */
+/* Friction models as rows of the cone program, from the relative motion at a contact, w = (normal
+ * gap, t1, t2, spin, roll1, roll2). */
 #ifndef QD_DYNAMICS_FRICTION_H
 #define QD_DYNAMICS_FRICTION_H
 
@@ -36,7 +36,7 @@ void friction_rays(double *rays, int ray_count);
 void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays);
-/* The same as one cone, of two rows too: of a contact that gives way along its normal, which is the
+/* The same as one cone, also with two rows: for a contact that is compliant along its normal, its
  * first row. */
 void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim,
                              const int present[MOTION_MAX]);
@@ -46,13 +46,11 @@ void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim
 void friction_rows_fill_halves(friction_rows *out, const double *friction, int dim,
                                const int present[MOTION_MAX]);
 
-/* The edges n +- mu_c t_c of MuJoCo's pyramid as they are, one after the other for each component
- * c: rows of an orthant. */
+/* The edges n +- mu_c t_c of MuJoCo's pyramid, for each component c: rows of an orthant. */
 void friction_rows_fill_edges(friction_rows *out, const double *friction, int dim);
 
-/* How the weights of row r follow from the pair's five coefficients: weight[i] grows by slope[i]
- * per coefficient[i]; -1 where it is constant. Coefficients that are zero leave no row in a cone.
- */
+/* Dependence of the weights of row r on the pair's five coefficients: weight[i] grows by slope[i]
+ * per coefficient[i]; -1 if it is constant. Coefficients that are zero have no row in a cone. */
 void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
                          int dim, int ray_count, const double *rays);
 

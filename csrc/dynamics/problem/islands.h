@@ -1,10 +1,8 @@
-/* Contact islands: the kinematic trees that contacts and bilateral constraints connect, by DOFs
- * that are free to move. What one island does has no part in the program of another, so a step is
- * one small cone program for each.
- *
- * Variables, contacts and constraints are sorted by island, and keep their order inside; variables
- * of large islands stand in the order of `tree_order.h`. Islands are numbered by their first free
- * DOF, so nothing depends on the order of contacts. */
+/* Contact islands: kinematic trees connected by contacts and bilateral constraints, through DOFs
+ * that are free to move. Islands do not affect each other's programs, so a step is one small cone
+ * program per island. Variables, contacts and constraints are sorted by island, and keep their
+ * order inside; variables of large islands have the order of `tree_order.h`. Islands are numbered
+ * by their first free DOF, so nothing depends on the order of contacts. */
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
@@ -21,7 +19,7 @@
 
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables, padding included */
-  int in_blocks;                    /* 1: of trees, each block at a tile of its own */
+  int in_blocks;                    /* 1: in blocks of trees, each beginning at a new tile */
   int tree, tree_count;             /* of islands.tree_order */
   int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
@@ -32,23 +30,23 @@ typedef struct island {
   int cone, cone_count;
   int limit, limit_count;
   int ball_limit, ball_limit_count; /* of the problem's limits of ball joints */
-  int turn_row, turn_row_count;     /* of the problem's rows of three turns */
+  int turn_row, turn_row_count;     /* of the problem's rows of rotations */
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;
-  int soft_pairs, pressure_elements; /* that press by fields, and their discs of friction */
-  int compliant, intervals;          /* rows (and equalities) that give way, rows of intervals */
+  int soft_pairs, pressure_elements; /* pairs with pressure fields, and their friction discs */
+  int compliant, intervals;          /* compliant rows (equalities included), and interval rows */
   size_t Q_tiles, G_tiles, C_tiles;  /* at most, summed over rows */
   tile_rows Q, G, C;                 /* over the island's own variables */
   conic_size size;                   /* of its program at most */
   int bound_count;                   /* rows that bound the motion, behind the others */
-  int softened;                      /* 1: its program contradicted itself, and gave way */
-  int gave;                          /* 1: rows gave way by more than the tolerance */
+  int softened;                      /* 1: its program was infeasible, and was softened */
+  int gave;                          /* 1: rows are violated by more than the tolerance */
   double load;                       /* of patches, N */
-  double length;                     /* of the smallest thing that touches another, m */
+  double length;                     /* size of the smallest body in contact, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
-  int exact;               /* of derivatives: 1 if its solution has one, and it is factored */
+  int exact; /* for derivatives: 1 if its solution is differentiable, and factorised */
   fixed_point fixed_point; /* under Coulomb's law, with the report */
   fixed_point_report report;
 } island;
@@ -60,17 +58,17 @@ typedef struct islands {
   int *contact_order; /* (contacts) those of each island one after the other */
   int *constraint_order;      /* (constraints) likewise */
   int *tendon_order;          /* (tendons) likewise */
-  int *of_contact;            /* (contacts) -1: not in the working set, or nothing free moves */
+  int *of_contact;            /* (contacts) -1: not in the working set, or no free DOF moves it */
   int *of_constraint;         /* (constraints) likewise */
   int *of_tendon;             /* (tendons) likewise; -1 also where it exerts no force */
-  int *tree_order;            /* (tree_count) of all trees, in which variables are numbered */
+  int *tree_order;            /* (tree_count) order of all trees, in which variables are numbered */
   int *tree_seen, *tree_list; /* (tree_count) scratch */
   uint8_t *tree_opens; /* (tree_count) by tree_order, of islands in blocks: 1: a block begins */
   int *tree_place, *tree_width; /* (tree_count) scratch */
   tree_graph graph;             /* scratch */
 } islands;
 
-/* Variables of all islands at most: DOFs, and what fills up the tile before each block. */
+/* Largest number of variables of all islands: DOFs, and padding before each block. */
 static inline size_t islands_variable_capacity(const qd_model *model) {
   return (size_t)model->nv + (model->nv < LARGE_PROGRAM ? 0 : 3 * (size_t)model->tree_count);
 }
@@ -82,20 +80,21 @@ static inline int islands_tendon_count(const islands *s) {
   return s->count > 0 ? last->tendon + last->tendon_count : 0;
 }
 
-/* Rows that a tendon gives at most; of which *compliant and *intervals (NULL: not asked for). */
+/* Largest number of rows of a tendon, *compliant and *intervals of them (NULL: not requested). */
 int tendon_row_bound(const qd_model *model, const qd_step_options *options, int tendon,
                      int *compliant, int *intervals);
-/* m/N of a contact along its normal: the pair's own, or that of the options. */
+/* Compliance of a contact along its normal, m/N: the pair's own, or that of the options. */
 double contact_compliance(const qd_model *model, const qd_step_options *options, int pair);
 /* Of one row of a bilateral constraint, m/N or rad/Nm. */
 double constraint_row_compliance(const qd_model *model, const qd_step_options *options,
                                  int constraint, int component);
-/* Finds the islands of the contacts of the working set, how many variables, contacts, constraints
- * and rows each has at most, and the order of the trees. */
+/* Finds the islands of the contacts of the working set, their largest numbers of variables,
+ * contacts, constraints and rows, and the order of the trees. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
                   const collision *c, const working_set *set, const pressure_contact *soft);
-/* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,
- * and of held trees that it touches. variable_dof: DOF of each variable. Returns their number. */
+/* dofs (nv) = DOFs on which the island's program depends, ascending by tree: all of its own trees,
+ * and of held trees in contact with it. variable_dof: DOF of each variable. Returns their number.
+ */
 int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,
                  const int *variable_dof, int *dofs);
 

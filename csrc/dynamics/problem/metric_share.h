@@ -1,21 +1,20 @@
-/* What MuJoCo's integrator "discrete" makes of the inverse weight of a row J: there the program's
- * metric is A = M + h D + h^2 K, and weights count with
- *   sum_j J_j^2 / A_jj over sum_j J_j^2 / M_jj,
- * in MuJoCo's coordinates, where ball and free joints turn along the axes of their bodies. That of
- * a contact is of its normal, of a pyramid of its first edge, n + mu t_1. Springs, dampers and
- * actuators that stand in rows of their own, those of tendons and those with limits, count on the
- * diagonal. Floor: dynamics. */
+/* The inverse weight of a row J under MuJoCo's integrator "discrete": the program's metric is A = M
+ * + h D + h^2 K, and weights are multiplied by sum_j J_j^2 / A_jj over sum_j J_j^2 / M_jj, in
+ * MuJoCo's coordinates, where ball and free joints rotate about the axes of their bodies. For a
+ * contact J is its normal row, for a pyramid its first edge, n + mu t_1. Springs, dampers and
+ * actuators with rows of their own, those of tendons and those with limits, add to the diagonal.
+ * Floor: dynamics. */
 #ifndef QD_DYNAMICS_METRIC_SHARE_H
 #define QD_DYNAMICS_METRIC_SHARE_H
 
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/problem.h"
 
-/* What these rows add to the diagonal, before rows are weighed. */
+/* Adds these rows to the diagonal, before rows are weighted. */
 void metric_share_begin(problem *p, const qd_model *model, const qd_step_options *options,
                         const qd_step_input *input);
 
-/* The weight of a law that is implicit takes the share of row i of the island's G or C; 1 if that
+/* Multiplies the weight of an implicit law by the share of row i of the island's G or C; 1 if this
  * changes it. */
 int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *model,
                        const island *one, const tile_rows *rows, int i, const double *q);

@@ -10,11 +10,11 @@
 #ifndef QD_DYNAMICS_MUJOCO_ROW_H
 #define QD_DYNAMICS_MUJOCO_ROW_H
 
-/* What a row's law is made of. */
+/* The law of a row. */
 typedef struct mujoco_reference {
   double K, B;   /* 1/s^2, 1/s */
   int kind;      /* a sum of qd_reference_kind */
-  double weight; /* J M^-1 J' or so, a constant */
+  double weight; /* approximately J M^-1 J', a constant */
   const double *solimp;
 } mujoco_reference;
 
@@ -30,7 +30,7 @@ static inline mujoco_reference mujoco_reference_of(const double solver[8], doubl
   return of;
 }
 
-/* d where a row is so deep (< 0) beyond its margin, and its slope. */
+/* d at a depth (< 0) beyond the margin, and its slope. */
 double mujoco_impedance(double *slope, const double solimp[5], double depth);
 
 /* The largest d, within MuJoCo's bounds. */
@@ -39,7 +39,7 @@ double mujoco_largest_impedance(const double solimp[5]);
 /* (1 - d) / d times a weight, no less than MuJoCo's least R; slope: by what slope is d's. */
 double mujoco_regularisation(double *slope, double d, double d_slope, double weight);
 
-/* Where it is at `depth` <= 0; by_depth, by_h: how it changes, NULL: not wanted. */
+/* At a `depth` <= 0; by_depth, by_h: derivatives, NULL: not wanted. */
 void mujoco_row_compute(mujoco_row *out, mujoco_row *by_depth, mujoco_row *by_h,
                         const mujoco_reference *of, double depth, double h);
 

@@ -1,5 +1,4 @@
-/* The stages of problem_assemble, each a file of its own: what they add to a problem, and what they
- * share. Floor: dynamics. */
+/* The stages of problem_assemble, one file each, and functions that they share. Floor: dynamics. */
 #ifndef QD_DYNAMICS_PROBLEM_PARTS_H
 #define QD_DYNAMICS_PROBLEM_PARTS_H
 
@@ -15,8 +14,8 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *opt
 /* contact_columns.c: which variables move which body, in islands that have contacts. */
 void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
                           const kinematics *k);
-/* The tiles that move body A and B of a contact against each other, into the list, and `sign`.
- * Variables that move both are as if they moved none: the bits of a contact do not know them. */
+/* The tiles that move bodies A and B of a contact relative to each other, in the list, and `sign`.
+ * Variables that move both have no effect, exactly. */
 void contact_tiles_find(problem *p, const qd_contact *contact);
 /* Fills p->motion, per unit rate of the variables of the list, and the squared lengths of its first
  * `dim` components. */
@@ -40,7 +39,7 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                               const double *q, island *one);
 
-/* turn_rows.c: by MuJoCo's law, limits of ball joints and dry friction of turns. */
+/* turn_rows.c: by MuJoCo's law, limits of ball joints and dry friction of rotations. */
 void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                         const double *q, island *one);
 
@@ -63,12 +62,12 @@ void constraint_rows_assemble(problem *p, const qd_model *model, const kinematic
 void equality_yield(problem *p, const qd_model *model, const qd_step_options *options,
                     const island *one, int i, const double *q);
 
-/* redundant_rows.c: rows of the island's constraints that others imply go. */
+/* redundant_rows.c: removes rows of the island's constraints that others imply. */
 void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
                           island *one);
 
-/* 1 if an actuator's force has a row of its own, where limits bound it that are in the program,
- * instead of its spring in Q. Without stiffness it is a number, and is clamped. */
+/* 1 if an actuator's force has its own row in place of its spring in Q, because its limits are in
+ * the program. A force without stiffness is a number, and is clamped. */
 static inline int actuator_has_row(const problem *p, const qd_model *model,
                                    const qd_step_options *o, int actuator,
                                    const actuator_force *force) {
@@ -94,8 +93,8 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
   p->target_mu[p->cone_count++] = target;
 }
 
-/* The gap that counts: no more than what the step may undo. *capped: 1 if less
- * than the whole. */
+/* The gap in the program: at most the correction of one step. *capped: 1 if it is less than the
+ * whole. */
 static inline double gap_to_undo(problem *p, const qd_step_options *o, double gap, int *capped) {
   const double least = -o->h * o->recovery_speed;
   *capped = gap < least;
