@@ -34,6 +34,9 @@ from qdsim.progress import Update, away
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
 
+SHIFT = 0.2
+"""Largest change of a joint, rad or m, by which a grasp is moved with the object; larger moves may
+sink the robot into it."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 """Motions between grasps of a robot that has no hand."""
 
@@ -240,7 +243,10 @@ class Execution:
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
-            start = shifted(self.model, self.plan.object, start, here)
+            moved = shifted(self.model, self.plan.object, start, here)
+            if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
+                start = moved
+            start[self.space.q] = here[self.space.q]
             # Where the springs do not get the robot out of the object, it stays where it was.
             fitted, good = self._placed(start)
             return fitted if good else here

@@ -29,6 +29,8 @@ from qdsim.planning.motion.time_law import shares, time_law
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 
+SHORTCUTS = 60
+"""Attempts to shorten a path; a motion that is shortened less takes longer."""
 _ROOM = (1.5, 5.0, 15.0)
 """Distances, in clearances, to which a robot backs off: the first one always, so that searches do not begin at the
 edge of the clearance, and the others where the straight line is not free."""
@@ -228,7 +230,7 @@ def _middle(
 def _shortened(space: RobotSpace, path: Array, floor: Array, rng: np.random.Generator) -> Array:
     """The path with detours cut: random pairs of its points are joined where the straight line is free."""
     points = list(path)
-    for _ in range(len(path) * (len(path) - 1) // 2):
+    for _ in range(SHORTCUTS):
         if len(points) < 3:
             break
         lengths = np.array([space.length(p, q) for p, q in pairwise(points)])

@@ -17,6 +17,7 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import without_robot
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.motion.motion import SHORTCUTS
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
@@ -28,8 +29,6 @@ _GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
 spent on it. The widest clearance for which a path is found counts."""
 _LOOK, _REACH = 0.05, 0.3
 """Lengths of the object: the distance between poses of a path that are checked, and the longest branch of a tree."""
-_SHORTCUTS = 60
-"""Attempts to shorten a path."""
 _NEXT = 0.7
 """Probability that a subgoal is the next pose that no node has reached, and not a random one of those that are left."""
 
@@ -187,7 +186,7 @@ def _cut_short(
 
     Shortcuts join ends of branches only: the shortest paths touch the obstacles and leave no room for the robot.
     """
-    for _ in range(_SHORTCUTS):
+    for _ in range(SHORTCUTS):
         if len(way) < 3:
             break
         i, j = np.sort(rng.choice(len(way), 2, replace=False)).tolist()

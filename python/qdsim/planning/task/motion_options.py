@@ -13,7 +13,7 @@ __all__ = ["MotionOptions"]
 @former(
     removed={
         "resolution": "pairs that touch at an end may come 5e-5 m nearer between two checks",
-        "shortcuts": "paths of OMPL are shortened with as many tries as they have pairs of points",
+        "shortcuts": "paths are shortened by 60 attempts",
         "range": "OMPL chooses how long edges may be",
     }
 )
