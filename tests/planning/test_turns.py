@@ -10,6 +10,8 @@ from qdsim import planning, systems
 from qdsim.array_type import Array
 from qdsim.planning import RoadmapOptions, Task, TransferOptions
 from qdsim.planning.execution.plant import Plant
+from qdsim.planning.grasps.resting import is_stable
+from qdsim.planning.roadmap import edges as module
 from qdsim.planning.roadmap.edges import Edges, tried_again
 from qdsim.planning.roadmap.legs import Leg, Legs, Recorded
 from qdsim.planning.roadmap.orbits import copied, orbits
@@ -192,6 +194,31 @@ def test_edges_that_are_copies_are_tried_once_for_all() -> None:
     assert (tried.radius > 0.0).tolist() == arrives.tolist()
     for name in ("source", "target", "inputs", "configurations"):
         np.testing.assert_array_equal(getattr(tried, name), getattr(made, name))
+
+
+def test_disturbed_starts_are_drawn_until_one_is_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box with its centre at the edge of a table, off which about half of all draws fall."""
+    model = qdsim.load("""<mujoco><worldbody>
+        <geom type="box" size="0.1 0.1 0.01" pos="-0.1 0 -0.01"/>
+        <body name="box" pos="-1e-3 0 0.02"><freejoint name="box"/><geom type="box" size="0.02 0.02 0.02" mass="0.1"/></body>
+        <body pos="0 0 1"><joint name="a" type="slide"/><geom type="sphere" size="0.01" mass="1"/></body>
+        </worldbody><actuator><position joint="a" kp="300"/></actuator></mujoco>""")
+    q = np.array(model.default_q)
+    options = qdsim.Options(h=0.1, margin=0.02)
+    task = Task("edge", model, options, q, q, "box", -np.ones(6), np.ones(6), length=0.02)
+
+    def drawn(count: int) -> list[Array]:
+        rng = np.random.default_rng(0)
+        found = [module._disturbed(task, q, 1.0, rng) for _ in range(count)]
+        return [start for start in found if start is not None]
+
+    starts = drawn(8)
+    assert len(starts) >= 6
+    assert len({start.tobytes() for start in starts}) == len(starts)
+    assert all(is_stable(model, start, "box", options) for start in starts)
+    np.testing.assert_array_equal(drawn(2), starts[:2])
+    monkeypatch.setattr(module, "resting", lambda task, q: None)
+    assert drawn(1) == []
 
 
 @pytest.mark.long

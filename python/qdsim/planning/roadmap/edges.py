@@ -19,6 +19,8 @@ __all__ = ["ROWS", "Edges", "connected", "find_edges", "tried_again"]
 
 ROWS = ("source", "target", "tries", "arrived", "radius")
 """What each edge has one number of."""
+_DRAWS = 5
+"""Draws for one disturbed start that is at rest."""
 
 
 class Edges:
@@ -174,11 +176,21 @@ def _tried(
 
 
 def _disturbed(task: Task, q: Array, way: float, rng: np.random.Generator) -> Array | None:
-    """``q`` with the object about ``way`` tolerances from its pose, at rest; None where the robot is not free there."""
+    """``q`` with the object about ``way`` tolerances from its pose, at rest; None where it rests, or the robot is free,
+    in none of several draws."""
+    for _ in range(_DRAWS):
+        there = resting(task, task.with_object(q, _drawn(task, way, rng)))
+        start = None if there is None else parked(task, there, rng)
+        if start is not None:
+            return start
+    return None
+
+
+def _drawn(task: Task, way: float, rng: np.random.Generator) -> Array:
+    """A motion ``(size,)`` of the object by ``way`` tolerances of position and of rotation, in random directions."""
     turns = task.space.rotation
     drawn = rng.standard_normal(task.space.size)
     for kind, tolerance in ((~turns, task.position_tolerance), (turns, task.rotation_tolerance)):
         length = float(np.linalg.norm(drawn[kind]))
         drawn[kind] *= way * tolerance / max(length, 1e-12)
-    there = resting(task, task.with_object(q, drawn))
-    return None if there is None else parked(task, there, rng)
+    return drawn
