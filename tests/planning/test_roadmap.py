@@ -17,10 +17,13 @@ import pytest
 
 import qdsim
 from qdsim import planning, systems
+from qdsim.array_type import Array
 from qdsim.parallel import RayExecutor
 from qdsim.planning import NotCoveredError, Roadmap, RoadmapOptions, Task
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap import roadmap as module
 from qdsim.planning.roadmap.coverage import Coverage, wilson
+from qdsim.planning.roadmap.legs import Leg, Legs
 from qdsim.planning.roadmap.poses import away, draw_poses
 from qdsim.planning.roadmap.routes import cheapest
 
@@ -182,6 +185,55 @@ def test_a_search_that_may_do_nothing_covers_nothing(disc: Task, built: Roadmap)
     start, goal = draw_poses(disc, 2, np.random.default_rng(0))
     with pytest.raises(NotCoveredError):
         lame.query(start, goal)
+
+
+class Straying(Legs):
+    """Legs of a plant, which go a share of the way to their pose."""
+
+    def __init__(self, task: Task, options: RoadmapOptions, share: float) -> None:
+        super().__init__(task, options)
+        self.share = share
+        self.asked: list[bytes] = []
+
+    def connect(
+        self, q: Array, pose: Array, seed: int, region: Any = None, leave: bool = True
+    ) -> Leg | None:
+        self.asked.append(pose.tobytes())
+        way = self.task.space.difference(pose, q)
+        ends = np.array([q, self.task.with_object(q, self.share * way)])
+        return Leg((Segment(np.zeros((1, self.task.model.nu)), ends, np.array([1])),))
+
+    def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
+        return self.connect(q, pose, seed)
+
+
+def test_what_failed_in_a_plant_is_tried_again_from_where_the_object_is(
+    disc: Task, built: Roadmap
+) -> None:
+    """Legs go four fifths of the way, so that each leaves a fifth of the distance."""
+    start = built.nodes[0]
+    goal = disc.with_object(start, [0.9 * built.reach, 0.0, 0.0])
+    maker = Straying(disc, built.options, 0.8)
+    walk = module._Walk(built, start, goal, 0, maker)
+    walk.go()
+    assert away(disc, walk.q, goal) <= 1.0
+    expected = math.ceil(math.log(away(disc, start, goal)) / math.log(5.0))
+    assert len(maker.asked) == expected > 1
+
+
+@pytest.mark.parametrize("share, why", [(-1.0, "5 connections failed"), (0.0, "no edges lead")])
+def test_a_drive_ends_where_no_leg_arrives(
+    disc: Task, built: Roadmap, share: float, why: str
+) -> None:
+    """Each drives the object off as far again as its pose was, or leaves it in place, where none is tried again."""
+    few = Roadmap(disc, built.options.replace(attempts=4), built.nodes, built.edges)
+    gap = 1.5 * disc.position_tolerance
+    start = disc.with_object(built.nodes[0], [3.0 * gap, 0.0, 0.0])
+    maker = Straying(disc, few.options, share)
+    with pytest.raises(NotCoveredError, match=why):
+        module._Walk(few, start, disc.with_object(start, [0.0, gap, 0.0]), 0, maker).go()
+    assert len(maker.asked) == (5 if share else len(set(maker.asked)))
+    assert len(maker.asked) > 1
 
 
 @pytest.mark.long

@@ -158,8 +158,8 @@ class Roadmap:
         """Move the object of a plant to a goal along the path with the highest success probability,
         each leg in closed loop.
 
-        For objects that are turned in a hand. After a leg that does not arrive, a path is taken
-        from the present pose.
+        For objects that are turned in a hand. After a leg that does not arrive, a path is taken from the present pose.
+        Connections that failed are tried again once the object has moved by ``options.radius``.
 
         Args:
             plant: the simulator or robot, at rest; it is moved.
@@ -497,6 +497,7 @@ class _Walk:
         self.success = 1.0
         self._node: int | None = None  # where the last leg ended
         self._banned: set[tuple[int | None, int | None]] = set()
+        self._since = start  # where the object was when these began to fail
         self._failures = self._searches = 0
 
     @property
@@ -573,8 +574,10 @@ class _Walk:
         if leg is None or not self._arrived(node):
             self._failures += 1
             self._banned.add((self._node if edge >= 0 or node is None else None, node))
-            if leg is not None:
+            if leg is not None:  # only a plant's: it may have moved the object
                 self._node = None
+                if away(self.task, self.q, self._since) > self.options.radius:
+                    self._banned, self._since = set(), self.q
             return False
         if edge >= 0:
             self.success *= float(self.map.edges.success[edge])
@@ -585,6 +588,7 @@ class _Walk:
         if node is not None:
             self.passed.append(node)
             self._banned = {pair for pair in self._banned if pair[0] is not None}
+            self._since = self.q
         self._node = node
         return True
 
