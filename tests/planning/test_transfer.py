@@ -329,9 +329,11 @@ def test_a_plan_that_stops_short_is_continued() -> None:
 def test_a_paced_plan_that_stops_short_is_continued_by_what_is_predicted_best() -> None:
     """Planned commands are asked first, and what is predicted to do better by half a tolerance is taken."""
     task, plan = table_task()
+    # The one finger cannot bring back a box that a sampled command shoves too far.
+    task = task.replace(position_tolerance=0.03)
     first = plan.segments[0]
     short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
-    half = planning.Plan("half", "box", plan.options, plan.goal, 0.008, 0.05, 1e-3, (short,))
+    half = planning.Plan("half", "box", plan.options, plan.goal, 0.03, 0.05, 1e-3, (short,))
     options = planning.TransferOptions(support_friction=0.25, settle=2.0)
     paced_task, settings = planning.paced(task, options)
     result = planning.transfer(half, paced_task, options, controller="renew", planner=settings)
@@ -346,14 +348,14 @@ def test_paced_plans_leave_the_box_only_where_it_stays() -> None:
     task = qdsim.systems.load("iiwa_bimanual_box").tasks["turn"]
     task, settings = planning.paced(task)
     tree = planning.rrt(task, settings.replace(max_nodes=40, restart=None), rng=1)
-    plan = tree.plan(tree.best_node)
+    plans = (tree.plan(node) for node in reversed(range(tree.count)))
+    plan = next(plan for plan in plans if plan.regrasps)
     space = ObjectSpace(task.model, "box")
     options = planning.TransferOptions(timestep=1e-3)
     mj = planning.second_order(task.model, "box", options)
     away = task.start[task.model.actuated_q] + np.tile([1.5, 0, 0, 0, 0, 0, 0], 2) * np.repeat(
         [1, -1], 7
     )
-    assert len(plan.segments) > 1
     for before, _ in plan.regrasps:
         plant = Plant(task.model, space, mj, options, compensated=True)
         alone = np.array(before)

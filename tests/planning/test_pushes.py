@@ -1,0 +1,129 @@
+"""Pushes of a search: along with the object, and without tipping what is to stay upright."""
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning.search.bearable import Bearable
+from qdsim.planning.search.ways import around, following
+from qdsim.planning.task.space import ObjectSpace
+
+# A column of 4 by 4 by 12 cm with friction 1, and a ball of 1 cm that moves in space.
+COLUMN = """<mujoco><worldbody>
+    <geom type="plane" size="1 1 .1"/>
+    <body name="column" pos="0 0 .06"><freejoint name="column"/>
+      <geom type="box" size=".02 .02 .06" mass=".2"/></body>
+    <body name="ball" pos="-.0301 0 {height}">
+      <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+      <joint name="z" type="slide" axis="0 0 1"/>
+      <geom type="sphere" size=".01" mass=".1"/></body></worldbody>
+    <actuator><position joint="x" kp="1000"/><position joint="y" kp="1000"/>
+      <position joint="z" kp="1000"/></actuator></mujoco>"""
+# A door of 20 cm on its hinge, and a fingertip that moves in the plane at its edge.
+DOOR = """<mujoco><option gravity="0 0 0"/><worldbody>
+    <body name="door"><joint name="hinge" type="hinge" axis="0 0 1"/>
+      <geom type="box" size=".1 .01 .1" pos=".1 0 0" mass="1"/></body>
+    <body name="tip" pos=".15 -.0201 0">
+      <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+      <geom type="sphere" size=".01" mass=".1"/></body></worldbody>
+    <actuator><position joint="x" kp="100"/><position joint="y" kp="100"/></actuator></mujoco>"""
+FREE = (np.full(3, -np.inf), np.full(3, np.inf))
+
+
+def task_of(height: float, **changes: object) -> planning.Task:
+    """The column is to move 10 cm ahead of the ball, upright."""
+    model = qdsim.load(COLUMN.format(height=height))
+    goal = np.array(model.default_q)
+    goal[model.slice_q("column").start] += 0.1
+    settings = {
+        "name": "column",
+        "model": model,
+        "options": qdsim.Options(h=0.1, margin=0.05),
+        "start": model.default_q,
+        "goal": goal,
+        "object": "column",
+        "lower": np.array([0.0, -0.01, 0.0, 0.0, 0.0, -0.1]),
+        "upper": np.array([0.1, 0.01, 0.0, 0.0, 0.0, 0.1]),
+        "length": 0.06,
+    }
+    return planning.Task(**(settings | changes))
+
+
+def leans(model: qdsim.Model, q: np.ndarray) -> float:
+    """Angle of the column's axis with the vertical, rad."""
+    return float(np.arccos(np.clip(model.body_pose(q, "column")[1][2, 2], -1.0, 1.0)))
+
+
+def pushed(task: planning.Task, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ten steps of the ball by ``reach`` m along x: commands and configurations."""
+    start = task.model.command_from(task.start)
+    u = start + np.outer(np.arange(1, 11) / 10.0, [reach, 0.0, 0.0])
+    return u, qdsim.rollout(task.model, task.start, u, task.options).q[1:]
+
+
+def test_a_ball_follows_the_point_that_it_touches() -> None:
+    task = task_of(0.02)
+    space = ObjectSpace(task.model, "column")
+    motion = np.array([0.01, 0.002, 0.0, 0.0, 0.0, 0.0])
+    du = following(task.model, task.start, space, motion, 1e-3, *FREE)
+    assert du == pytest.approx(motion[:3], rel=1e-4)
+    bounds = np.full(3, -0.004), np.full(3, 0.004)
+    held = following(task.model, task.start, space, motion, 1e-3, *bounds)
+    assert held == pytest.approx([0.004, 0.002, 0.0], rel=1e-3)
+    away = np.array(task.start)
+    away[task.model.slice_q("x")] -= 0.01
+    assert following(task.model, away, space, motion, 1e-3, *FREE) is None
+
+
+def test_a_fingertip_follows_a_door_on_its_circle() -> None:
+    """Omega times the lever: (-y, x) of the contact, half way between the surfaces."""
+    model = qdsim.load(DOOR)
+    motion = np.array([0.1])
+    du = following(
+        model, model.default_q, ObjectSpace(model, "door"), motion, 1e-3, *(b[:2] for b in FREE)
+    )
+    assert du == pytest.approx(0.1 * np.array([0.01005, 0.15]), rel=1e-3)
+
+
+def test_low_pushes_slide_and_high_ones_tip() -> None:
+    """Below its half side over the friction a push slides the column; above, it tips (statics)."""
+    for height, tips in ((0.015, False), (0.11, True)):
+        task = task_of(height)
+        u, path = pushed(task, 0.03)
+        assert (max(leans(task.model, q) for q in path) > 0.1) == tips
+        kept = Bearable(task, planning.RRTOptions())(u, path)
+        assert kept is not None
+        count = len(kept[0])
+        assert (count < 10) == tips and len(kept[1]) == count
+        assert all(leans(task.model, q) <= 0.1 for q in kept[1])
+        if tips:
+            assert leans(task.model, path[count]) > 0.1  # no earlier than it has to
+
+
+def test_an_object_that_is_to_lie_down_may_tip() -> None:
+    task = task_of(0.11)
+    lying = np.array(task.goal)
+    first = task.model.slice_q("column").start
+    lying[first + 2 : first + 7] = 0.02, np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0
+    down = task_of(
+        0.11,
+        goal=lying,
+        lower=np.array([0.0, -0.01, -0.05, 0.0, 0.0, -0.1]),
+        upper=np.array([0.1, 0.01, 0.0, 0.0, 1.6, 0.1]),
+    )
+    u, path = pushed(down, 0.03)
+    kept = Bearable(down, planning.RRTOptions())(u, path)
+    assert kept is not None and len(kept[0]) == 10
+    published = Bearable(task, planning.RRTOptions.published())(u, path)
+    assert published is not None and len(published[0]) == 10
+
+
+def test_random_ways_are_no_longer_than_asked_and_within_bounds() -> None:
+    rng = np.random.default_rng(0)
+    within = np.array([-0.05, -np.inf, -np.inf]), np.array([0.05, np.inf, np.inf])
+    for du in (np.zeros(3), np.array([0.0, 1.0, 0.0])):
+        ways = around(du, 50, 0.2, within, rng)
+        assert np.linalg.norm(ways, axis=1).max() <= 0.2 + 1e-12
+        assert np.abs(ways[:, 0]).max() <= 0.05
+    assert ways[:, 1].mean() > 0.05  # scattered around the given direction
