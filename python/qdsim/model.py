@@ -46,22 +46,20 @@ class KeyframeState(NamedTuple):
 class Model(_core.Model):
     """A scene that can be simulated. Made by ``qdsim.load`` or ``qdsim.build``; immutable.
 
-    A configuration ``q`` (nq) lists the joints in the order of the file: one number for a hinge
-    (rad) or slide (m), a quaternion w x y z for a ball, x y z w x y z for a free joint. A
-    displacement ``v`` (nv) has one number for a hinge or slide, a rotation vector in the axes
-    before the joint for a ball, and translation then rotation vector in world axes for a free
-    joint. A command ``u`` (nu) has the order of the actuators. Quaternions within 1e-3 of unit
-    length are normalised; others raise an error that names the joint.
+    A configuration ``q`` (nq) lists the joints in the order of the file: one number for a hinge (rad) or slide (m), a
+    quaternion w x y z for a ball, x y z w x y z for a free joint. A displacement ``v`` (nv) has one number for a hinge or
+    slide, a rotation vector in the axes before the joint for a ball, and translation then rotation vector in world axes
+    for a free joint. A command ``u`` (nu) has the order of the actuators. Quaternions within 1e-3 of unit length are
+    normalised; others raise an error that names the joint.
 
     Attributes:
         nq, nv, nu: numbers of configuration, velocity and command.
         name: of the model.
         body_names: strings; the first is "world".
         joint_names, geom_names, actuator_names, tendon_names: strings.
-        actuated_q, actuated_v: ``(nu,)`` indices in q and v of the joints of the actuators, in the
-            order of ``u``; -1 for actuators of tendons.
-        actuated_tendons: ``(nu,)`` indices of the tendons of the actuators; -1 for actuators of
-            joints.
+        actuated_q, actuated_v: ``(nu,)`` indices in q and v of the joints of the actuators, in the order of ``u``; -1
+            for actuators of tendons.
+        actuated_tendons: ``(nu,)`` indices of the tendons of the actuators; -1 for actuators of joints.
         unactuated_q, unactuated_v: the other indices, ascending.
         default_q: ``(nq,)``, read-only: the key frame "home" if there is one, else the reference
             configuration of the file, with joints moved into their limits.
@@ -70,8 +68,7 @@ class Model(_core.Model):
         tendon_range: ``(tendons, 2)``, read-only: of the tendons' lengths, infinite without limits.
         u_lower, u_upper: ``(nu,)``, read-only, infinite without limits.
         mocap_names: bodies whose pose is an input of a step (``step(..., mocap=)``).
-        mocap_poses: ``(mocap_count, 7)``, read-only: their default poses, position m and quaternion
-            w x y z.
+        mocap_poses: ``(mocap_count, 7)``, read-only: their default poses, position m and quaternion w x y z.
         joints_without_command: names of actuated joints that no command moves (dampers).
         parameters: the ``Parameters``, numbers that a batch may vary.
         description: the ``Description``.
@@ -340,10 +337,8 @@ class Model(_core.Model):
             margin: m; None: 0.1.
 
         Returns:
-            A structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative
-            for penetrations), pos (3,
-            midway), frame (3, 3: rows normal from A into B and two tangents), dim, friction (5),
-            force (6, zero).
+            A structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative for penetrations),
+            pos (3, midway), frame (3, 3: rows normal from A into B and two tangents), dim, friction (5), force (6, zero).
         """
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
 
@@ -388,8 +383,7 @@ class Model(_core.Model):
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
     def clamp_to_limits(self, q: npt.ArrayLike) -> Array:
-        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its
-        ``joint_range``.
+        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its ``joint_range``.
 
         Some files begin outside the limits; a step then moves these joints back at once. Free and
         ball joints are not changed.
@@ -407,12 +401,11 @@ class Model(_core.Model):
     def command_from(self, q: npt.ArrayLike) -> Array:
         """The command u ``(..., nu)`` that holds the actuated joints at q without contact.
 
-        For an actuator with a spring it is the gear times q, plus the amount that balances the
-        joints' springs, the actuators' biases and gravity (only on joints without an actuator's
-        spring, on which gravity acts in a step). Several actuators of a joint share this in
-        proportion to their stiffness, or equally if none has a spring. Actuators of tendons balance
-        the joints without other actuators in the least-squares sense. The command of an actuator is
-        0 if it does not move its joint (``joints_without_command``).
+        For an actuator with a spring it is the gear times q, plus the amount that balances the joints' springs, the
+        actuators' biases and gravity (only on joints without an actuator's spring, on which gravity acts in a step).
+        Several actuators of a joint share this in proportion to their stiffness, or equally if none has a spring.
+        Actuators of tendons balance the joints without other actuators in the least-squares sense. The command of an
+        actuator is 0 if it does not move its joint (``joints_without_command``).
 
         Args:
             q: ``(..., nq)``.
@@ -530,8 +523,7 @@ class Model(_core.Model):
             changes: replacements by name: ``model.with_parameters(pair_friction=0.3)``.
 
         Raises:
-            TypeError, ValueError: as for ``Parameters.replace``; also for a negative mass or zero
-                stiffness.
+            TypeError, ValueError: as for ``Parameters.replace``; also for a negative mass or zero stiffness.
         """
         if parameters is None:
             parameters = self.parameters
