@@ -8,8 +8,7 @@ from arms_among_posts import pushing_task
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.grasps.samplers.touching import slopes
-from qdsim.planning.task.robot import joint_limits, near_pairs
+from qdsim.planning.task.robot import gap_slopes, joint_limits, near_pairs
 
 LIMITS = planning.RRTOptions(max_nodes=4000, max_steps=30000)
 CASES = [("arm", seed) for seed in (0, 1, 3, 6)] + [("snake", seed) for seed in (0, 1, 5, 7, 13)]
@@ -74,7 +73,7 @@ def test_slopes_of_distances_are_those_of_differences():
         contacts = model.collide(q, 0.05)
         names = [(int(c["geom_a"]), int(c["geom_b"])) for c in contacts]
         single = [k for k, pair in enumerate(names) if names.count(pair) == 1]
-        found = slopes(model, q, contacts[single])
+        found = gap_slopes(model, q, contacts[single])
         for column, row in enumerate(model.actuated_q):
             ends = []
             for sign in (1.0, -1.0):
