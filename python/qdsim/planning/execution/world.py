@@ -23,6 +23,9 @@ from qdsim.planning.task.transfer_options import TransferOptions
 
 __all__ = ["PlantError", "World", "damping_of"]
 
+FAR = 2.0
+"""Times the robot's largest distance from an object, how far from its way the object counts as lost."""
+
 
 class PlantError(RuntimeError):
     """A plant does not answer, or its answer is not a state of its model; the message says which."""
@@ -97,7 +100,7 @@ class World(abc.ABC):
     def watch(self, configurations: Array) -> None:
         """Call the object lost if it is far from its poses in all ``configurations`` (n, nq).
 
-        Far means more than the largest distance of any link of the robot from the object in
+        Far means more than twice the largest distance of any link of the robot from the object in
         these configurations. A door on its hinge is never lost.
         """
         model, body = self.model, self.space.body
@@ -110,7 +113,7 @@ class World(abc.ABC):
             for b in parts
         ]
         extent = float(np.linalg.norm(way - self._center, axis=1).max())
-        self._radius = extent + float(np.max(away, initial=0.0))
+        self._radius = extent + FAR * float(np.max(away, initial=0.0))
 
     def reset(self, q: Array) -> None:
         """Set the configuration to ``q``, at rest."""
