@@ -21,11 +21,8 @@ from qdsim.array_type import SAME, Array
 from qdsim.envs.moves import Moved, holder
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules, checked
-from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.plant import STILL, Plant, second_order
-from qdsim.planning.execution.strokes import GAINED
 from qdsim.planning.motion.motion import MotionError, connect
-from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
@@ -36,6 +33,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Deployed", "deploy"]
 
+_LASTS, _REST = 0.6, 0.2
+"""Least duration of a push, and rest after it, s: in faster pushes the object goes on when the robot stops."""
+_ARRIVES = 4.0
+"""Multiple of the largest lag of a joint for which the robot waits at a grasp."""
+_LITTLE, _NOTHING = 0.2, 0.01
+"""A push had no effect if the object moved by less than this share of its displacement in the model, or of the
+tolerance."""
 _PATIENCE = 4.0
 """s more that the command may be led on."""
 _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
@@ -215,7 +219,7 @@ def _run(
             break
         wanted, done = (_went(task, moved.placed[0], q) for q in (moved.q[0], plant.q))
         # else the object sticks to its support, fingers slip, or the push is none in the model either
-        if done > max(GAINED * wanted, NEARER * task.position_tolerance):
+        if done > max(_LITTLE * wanted, _NOTHING * task.position_tolerance):
             idle = 0
     return False, rules.horizon, float(shift[0]), float(turn[0])
 
@@ -263,7 +267,8 @@ class _Robot:
         course = model.command_from(motion.at(np.minimum(times, motion.duration)))
         ahead = np.diff(course, axis=0, append=course[-1:]) / self.dt
         self._follow(course + plant.lag * ahead)
-        self._follow(np.repeat(course[-1:], round(SETTLE / self.dt), axis=0))
+        rest = _ARRIVES * float(plant.lag.max(initial=0.0))
+        self._follow(np.repeat(course[-1:], round(rest / self.dt), axis=0))
         return True
 
     def _follow(self, commands: Array) -> None:
@@ -285,13 +290,13 @@ class _Robot:
         along = stroke / size
         length = float(along @ (held(moved.q)[0] - begin))
         # faster than springs come to press and let go, and the object goes on when the robot stops
-        seconds = max(length / self.speed, 2.0 * SETTLE)
+        seconds = max(length / self.speed, _LASTS)
         rate = length / seconds
         for tick in range(round((seconds + _PATIENCE) / self.dt)):
             plant.advance(begin + (tick + 1) * self.dt * rate * along)
             if along @ (held(plant.q[None])[0] - begin) >= length:
                 break
-        self._follow(np.repeat(held(plant.q[None]), round(SETTLE / self.dt), axis=0))
+        self._follow(np.repeat(held(plant.q[None]), round(_REST / self.dt), axis=0))
 
 
 def _normalized(task: Task, q: Array) -> Array:
