@@ -28,7 +28,6 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.progress import Update, away
 
@@ -37,6 +36,8 @@ __all__ = ["Execution", "SegmentTransfer", "within"]
 SHIFT = 0.2
 """Largest change of a joint, rad or m, by which a grasp is moved with the object; larger moves may
 sink the robot into it."""
+PLACED = 1e-4
+"""Penetration that a second-order simulator may start from, m: grasps without any are rarely found."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 """Motions between grasps of a robot that has no hand."""
 
@@ -260,7 +261,7 @@ class Execution:
         return start
 
     def _placed(self, q: Array) -> tuple[Array, bool]:
-        return placed(self.model, self.plan.object, q, self.plan.options, CONTACT_TOLERANCE)
+        return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
 
     def _begin(self, segment: Segment) -> Commands[Array | None]:
         """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
