@@ -1,6 +1,7 @@
 #include "numerics/conic/program/rows.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/certificate/scales.h"
@@ -25,19 +26,17 @@ double rows_norm(const conic_program *source, int i, const double *unit) {
   return norm;
 }
 
-/* The largest entry of a column in any row. */
-static double largest_entry(const conic_program *source, int column) {
+/* most (variables): the largest entry of each column in any row */
+static void find_largest_entries(const conic_program *source, double *most) {
   const int rows = source->program.row_count + source->program.equality_count;
-  double most = 0.0;
+  memset(most, 0, (size_t)source->program.variable_count * sizeof(double));
   for (int i = 0; i < rows; ++i) {
-    row_reader row = rows_open(source, i);
-    while (rows_next(&row)) {
-      if (column >= row.first && column < row.first + 4) {
-        most = larger(fabs(row.values[column - row.first]), most);
+    for (row_reader row = rows_open(source, i); rows_next(&row);) {
+      for (int j = 0; j < rows_width(&row); ++j) {
+        most[row.first + j] = larger(fabs(row.values[j]), most[row.first + j]);
       }
     }
   }
-  return most;
 }
 
 double rows_find_units(const conic_program *source, double *unit, double *curvature) {
@@ -58,15 +57,21 @@ double rows_find_units(const conic_program *source, double *unit, double *curvat
     }
   }
   const double none = NO_COST * max_norm(curvature, n);
+  int bare = 0; /* 1: some columns have no curvature */
+  for (int j = 0; j < n; ++j) {
+    bare |= !(curvature[j] > none);
+  }
+  if (bare) {
+    find_largest_entries(source, unit);
+  }
   for (int j = 0; j < n; ++j) {
     if (curvature[j] > none) {
       unit[j] = 1.0 / sqrt(curvature[j]);
       free = larger(free, fabs(program->b[j]) * unit[j]);
       continue;
     }
-    const double most = largest_entry(source, j);
     curvature[j] = 0.0;
-    unit[j] = most > 0.0 ? 1.0 / most : 1.0;
+    unit[j] = unit[j] > 0.0 ? 1.0 / unit[j] : 1.0;
   }
   return free;
 }
