@@ -252,11 +252,8 @@ class Executor:
         """The fingers hold the object where their stroke was to end, else the command that acts stays; whether the
         object did."""
         self._entries += 1
-        self._held, inside, count = (
-            0.0,
-            0,
-            max(1, round(self._pace.control_period / self._plant.timestep)),
-        )
+        self._held, inside = 0.0, 0
+        count = max(1, round(self._pace.control_period / self._plant.timestep))
         self._edge, self._track = None, None
         self._enter("hold")
         pose, hand = self._rest, self._execution.told()

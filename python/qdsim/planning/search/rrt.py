@@ -295,7 +295,7 @@ class _Search:
             if edge is None:
                 return node, True
             node = tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
-            distance = self._distance(edge, subgoal)
+            distance = tree.object_distance(edge[1][-1], subgoal)
         return node, False
 
     def _ways(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
@@ -313,8 +313,8 @@ class _Search:
         """The edge of some changes of the command that brings the object nearest, if it is within the wanted distance,
         certainly."""
         q, command = self.tree.q[node], self.tree.local(node).command
-        for edge in self._nearest_first(q, command, ways, subgoal):
-            if self._distance(edge, subgoal) > wanted:
+        for distance, edge in self._nearest_first(q, command, ways, subgoal):
+            if distance > wanted:
                 break
             if self._is_certain(q, command, edge):
                 return edge
@@ -322,14 +322,11 @@ class _Search:
 
     def _nearest_first(
         self, q: Array, command: Array, ways: Array, subgoal: Target
-    ) -> list[tuple[Array, Array]]:
-        """The edges of some changes of the command, ordered by the object's distance to the subgoal."""
+    ) -> list[tuple[float, tuple[Array, Array]]]:
+        """The edges of some changes of the command after the object's distance to the subgoal, the nearest first."""
         edges = [edge for edge in self._simulate(q, command, ways) if edge is not None]
-        return sorted(edges, key=lambda edge: self._distance(edge, subgoal))
-
-    def _distance(self, edge: tuple[Array, Array], subgoal: Target) -> float:
-        """Distance of the object to a subgoal at the end of an edge."""
-        return self.tree.object_distance(edge[1][-1], subgoal)
+        found = [(self.tree.object_distance(edge[1][-1], subgoal), edge) for edge in edges]
+        return sorted(found, key=lambda one: one[0])
 
     def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
         """Whether an edge from a configuration and its command ends as planned in roll-outs, where that is asked."""
@@ -493,8 +490,8 @@ class _Search:
         for grasp in self._grasps(q, hanging):
             command = grasp.local.command
             ways = self._ways(grasp.q, grasp.local, subgoal)
-            edge = next(iter(self._nearest_first(grasp.q, command, ways, subgoal)), None)
-            distance = begin if edge is None else self._distance(edge, subgoal)
+            pushes = self._nearest_first(grasp.q, command, ways, subgoal)
+            distance, edge = pushes[0] if pushes else (begin, None)
             if edge and distance <= wanted and not self._is_certain(grasp.q, command, edge):
                 edge, distance = None, begin
             if (best is None or distance < least) and self._gets_to(q, grasp.q):

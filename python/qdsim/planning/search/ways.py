@@ -8,7 +8,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.grasps.samplers.touching import contacts_between, sides
 from qdsim.planning.task.drives import sharing
 from qdsim.planning.task.followers import by_drives
 from qdsim.planning.task.least_squares import least_squares_in_box
@@ -48,10 +48,8 @@ def following(
     """
     if sharing(model):
         return None
-    own, robot = sides(model, space.body)
-    contacts = model.collide(q, near)
-    a, b = contacts["body_a"], contacts["body_b"]
-    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+    _, robot = sides(model, space.body)
+    contacts = contacts_between(model, q, space.body, near)
     if len(contacts) == 0:
         return None
     pos, rot = model.body_poses(q)

@@ -11,7 +11,7 @@ from qdsim.array_type import ROUNDING, Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
-from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.grasps.samplers.touching import contacts_between, sides
 from qdsim.planning.task.robot import object_length
 from qdsim.planning.task.space import ObjectSpace
 
@@ -51,7 +51,7 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
         object: name of the object's body.
         reach: contacts of robot and object up to this far apart count, m; no others do.
     """
-    own, robot = sides(model, object)
+    own, _ = sides(model, object)
     space = ObjectSpace(model, object)
     mass = np.asarray(model.parameters.body_mass)[own].sum()
     weight = float(mass * np.linalg.norm(model.parameters.gravity))
@@ -59,9 +59,7 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
         return 0.0
     length = object_length(model, q, space)
     units = np.where(space.rotation, length, 1.0)
-    contacts = model.collide(q, reach)
-    a, b = contacts["body_a"], contacts["body_b"]
-    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+    contacts = contacts_between(model, q, object, reach)
     rows, J, friction, cones = contact_rows(model, q, contacts)
     loads = [load / units for load in _tilted_loads(model, q, space, weight)]
     if not rows:

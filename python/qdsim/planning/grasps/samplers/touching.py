@@ -22,6 +22,7 @@ __all__ = [
     "add_contact",
     "bodies_touching",
     "bring_to_touch",
+    "contacts_between",
     "meeting_geoms",
     "sides",
     "tip_bodies",
@@ -126,11 +127,24 @@ def bring_to_touch(
 
 def _between(model: Model, q: Array, object: str, within: float) -> NDArray[np.void]:
     """Contacts of robot and object up to a distance, the deepest first."""
+    contacts = contacts_between(model, q, object, within)
+    found: NDArray[np.void] = contacts[np.argsort(contacts["dist"], kind="stable")]
+    return found
+
+
+def contacts_between(model: Model, q: Array, object: str, within: float) -> NDArray[np.void]:
+    """Contacts of robot and object up to a distance.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        object: name of the object's body; what it carries belongs to it.
+        within: m.
+    """
     own, robot = sides(model, object)
     contacts = model.collide(q, within)
     a, b = contacts["body_a"], contacts["body_b"]
-    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
-    found: NDArray[np.void] = contacts[np.argsort(contacts["dist"], kind="stable")]
+    found: NDArray[np.void] = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
     return found
 
 
