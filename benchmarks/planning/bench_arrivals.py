@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from arrival_scenes import GOALS, scenes
-from bench_transfer import _TooLong, limited
+from bench_transfer import TooLong, limited
 
 from qdsim import planning
 from qdsim.cli import own_tasks, plan
@@ -47,7 +47,7 @@ def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
     options = planning.ExecutorOptions(seed=seed, seconds=SECONDS)
     told: dict[str, Any] = {"reached": False, "outcome": "no plan"}
     begin, task = time.process_time(), task_of(name, goal)
-    with contextlib.suppress(_TooLong), limited(PLANNING):
+    with contextlib.suppress(TooLong), limited(PLANNING):
         task, _ = planning.paced(task, world, rng=seed)
         tree = planning.rrt(task, rng=seed)
         told["plan"] = time.process_time() - begin
@@ -56,7 +56,7 @@ def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
     if told["outcome"] == "no plan":
         return told
     begin = time.process_time()
-    with contextlib.suppress(_TooLong), limited(CPU):
+    with contextlib.suppress(TooLong), limited(CPU):
         report = planning.Executor(task, tree.plan(), world=world, options=options).run()
         told["seconds"], told["text"] = report.seconds, str(report)
         told["reached"], told["outcome"] = report.reached, report.outcome

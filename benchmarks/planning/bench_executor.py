@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from bench_rrt_goals import random_goals
 from bench_soft_transfer import share
-from bench_transfer import _TooLong, limited
+from bench_transfer import TooLong, limited
 
 from qdsim import planning, systems
 from qdsim.planning import ExecutorOptions, Plan, RRTOptions, Task, TransferOptions
@@ -78,7 +78,7 @@ def world_of(name: str, contacts: str) -> TransferOptions:
 def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
     """The task at the pace of its execution, how it is planned, and a plan if one is found."""
     planner, plan = None, None
-    with contextlib.suppress(_TooLong), limited(seconds):
+    with contextlib.suppress(TooLong), limited(seconds):
         if task.sampler is None:
             return task, None, planning.impc(task, rng=seed).plan()
         task, planner = planning.paced(task, world_of(name, "stiff"), rng=seed)
@@ -93,7 +93,7 @@ def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
     world = dataclasses.replace(world, seed=seed)
     begin = time.process_time()
     told: dict[str, Any] = {"reached": False, "outcome": "late"}
-    with contextlib.suppress(_TooLong), limited(CPU):
+    with contextlib.suppress(TooLong), limited(CPU):
         options = ExecutorOptions(seed=seed, seconds=SECONDS)
         loop = planning.Executor(task, plan, world=world, options=options, planner=planner)
         report = loop.run()
@@ -129,7 +129,7 @@ def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
                     "final": [s.final for s in found.segments],
                     "text": str(found),
                 }
-        except _TooLong:
+        except TooLong:
             pass
         except Exception as error:
             told[part] = {"outcome": f"{type(error).__name__}: {error}"}

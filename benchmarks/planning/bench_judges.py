@@ -21,8 +21,8 @@ import numpy as np
 from bench_transfer import (
     PLAN_LIMIT,
     RUN_LIMIT,
+    TooLong,
     TransferOptions,
-    _TooLong,
     limited,
     plan_of,
     world_of,
@@ -62,7 +62,7 @@ def run(task, plan, options: TransferOptions, simulator):
         with limited(RUN_LIMIT):
             each = dataclasses.replace(options, carry_on=False)
             found = planning.transfer(plan, task, each, simulator=simulator)
-    except (_TooLong, qdsim.SolverError):
+    except (TooLong, qdsim.SolverError):
         return None
     simulated = sum(float(s.time[-1]) for s in found.segments)
     return [s.executed[-1] for s in found.segments], (time.process_time() - begin) / simulated
@@ -88,7 +88,7 @@ def compare(name: str, world: str, kind: str, seeds: int) -> None:
     segments, late = 0, []
     for seed in range(seeds):
         made = None
-        with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
+        with contextlib.suppress(TooLong), limited(PLAN_LIMIT):
             made = plan_of(task, name, kind, options, seed)
         if made is None:
             continue

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_transfer import _TooLong, limited, quartiles
+from bench_transfer import TooLong, limited, quartiles
 
 import qdsim
 from qdsim import planning, systems
@@ -174,7 +174,7 @@ def _runs(
     name: str, tips: str, seed: int, wanted: list[tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     plan, begin = None, time.process_time()
-    with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
+    with contextlib.suppress(TooLong), limited(PLAN_LIMIT):
         plan = plan_of(name, tips, seed)
     planning_time = time.process_time() - begin
     for world, part in wanted:

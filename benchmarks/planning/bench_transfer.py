@@ -140,16 +140,16 @@ LOST = 10.0
 FRAMES = 6
 
 
-class _TooLong(Exception):
+class TooLong(Exception):
     pass
 
 
 @contextlib.contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise _TooLong in the block after so many seconds of CPU time."""
+    """Raise TooLong in the block after so many seconds of CPU time."""
 
     def stop(*_: object) -> None:
-        raise _TooLong
+        raise TooLong
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -222,7 +222,7 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
     where = (world if kind == "paced" else "", kind)
     if where not in plans:
         plans[where] = None
-        with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
+        with contextlib.suppress(TooLong), limited(PLAN_LIMIT):
             plans[where] = plan_of(task, name, kind, options, seed)
     made, run = plans[where], {}
     if made is None:
@@ -233,7 +233,7 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
         parts += [("whole", True)]
     for part, carry_on in parts:
         run[part] = {"late": True}
-        with contextlib.suppress(_TooLong), limited(RUN_LIMIT):
+        with contextlib.suppress(TooLong), limited(RUN_LIMIT):
             run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), loop)
     return run
 

@@ -102,6 +102,28 @@ def test_a_plan_arrives_and_the_object_is_held(plant: str) -> None:
     assert "planned" in str(report) and "arrived" in str(report)
 
 
+def test_a_function_makes_new_plans_from_where_the_object_is() -> None:
+    """Where it has none the execution ends; every call has another seed."""
+    task, asked = push_task(), []
+
+    def plans(q: Array, *, seed: int) -> planning.Plan:
+        asked.append((q, seed))
+        if len(asked) == 1:
+            raise planning.NotCoveredError("nothing near", q)
+        return push_plan(task)
+
+    options = dataclasses.replace(BRIEF, plans=2)
+    report = planning.Executor(task, world=WORLD, options=options, planner=plans).run()
+    assert report.reached, str(report)
+    assert len(asked) == 2 and asked[0][1] != asked[1][1]
+    np.testing.assert_allclose(asked[1][0], task.start, atol=1e-3)
+
+    asked.clear()
+    options = dataclasses.replace(BRIEF, plans=1)
+    report = planning.Executor(task, world=WORLD, options=options, planner=plans).run()
+    assert report.outcome == "no plan found" and len(asked) == 1
+
+
 def test_a_robot_is_read_and_told_once_a_period() -> None:
     robot = Fake(push_task())
     report = robot.run()
@@ -199,5 +221,7 @@ def test_refusals_name_the_argument() -> None:
         planning.ExecutorOptions(controllers="mpc")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^plant"):
         planning.Executor(task, plant="drake")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^planner"):
+        planning.Executor(task, planner=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^watch"):
         planning.Executor(task, watch=3)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.robot import Robot, RobotPlant
-from qdsim.planning.execution.routes import Edge, Routes
+from qdsim.planning.execution.routes import Edge, Planner, Routes
 from qdsim.planning.execution.simulators import (
     Word,
     contacts_of,
@@ -73,7 +73,10 @@ class Executor:
             robot begins in its measured state.
         world: speed and contacts of the execution. For a robot, the time step is its period.
         options: which controllers are tried, and when to give up.
-        planner: settings of new plans, or of strokes (`GaitOptions`); None: those of the task.
+        planner: settings of new plans, or of strokes (`GaitOptions`); None: those of the task. A
+            function ``planner(q, seed=seed) -> Plan`` makes the new plans itself, from a measured
+            configuration ``(nq,)``, for example :meth:`Roadmap.planner`; where it raises a
+            RuntimeError or ValueError there is none.
         model: predicts samples; None: MuJoCo's contacts if these are not stiff, else the
             quasi-dynamic step.
         watch: called with the state (:class:`ExecutorState`) whenever it changes.
@@ -91,7 +94,7 @@ class Executor:
         *,
         world: TransferOptions | None = None,
         options: ExecutorOptions | None = None,
-        planner: RRTOptions | GaitOptions | None = None,
+        planner: RRTOptions | GaitOptions | Planner | None = None,
         model: Predictor | None = None,
         watch: Callable[[ExecutorState], object] | None = None,
     ) -> None:
@@ -101,7 +104,7 @@ class Executor:
         self.options = (
             instance("options", options, ExecutorOptions, or_none=True) or ExecutorOptions()
         )
-        if not isinstance(planner, GaitOptions):
+        if not isinstance(planner, GaitOptions) and not callable(planner):
             instance("planner", planner, RRTOptions, or_none=True)
         if watch is not None and not callable(watch):
             raise TypeError(f"watch: expected a function, got {type(watch).__name__}")
@@ -122,10 +125,11 @@ class Executor:
             self._plant, task.replace(**predicts), known, self.options, pace, grip, model
         )
         self._execution.hand = self._controllers.hand
-        plans = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
+        if planner is None or isinstance(planner, GaitOptions):
+            planner = task.planner or RRTOptions()
         gaits = dataclasses.replace(gaits, grip=grip)
         self._routes = Routes(
-            task, plan, self._execution, self._controllers, self.options, plans, gaits
+            task, plan, self._execution, self._controllers, self.options, planner, gaits
         )
         self._arrival = Arrival(task, LEFT, 1.0)
         self._doing, self._by = "next", ""

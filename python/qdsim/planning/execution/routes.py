@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
-from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
@@ -27,7 +27,16 @@ from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import LEFT
 
-__all__ = ["Edge", "Routes", "nearer"]
+__all__ = ["Edge", "Planner", "Routes", "nearer"]
+
+
+class Planner(Protocol):
+    """Makes plans during an execution."""
+
+    def __call__(self, start: Array, /, *, seed: int) -> Plan:
+        """A plan to the goal from a measured configuration ``(nq,)``; each seed gives another one."""
+        ...
+
 
 NODES = 250
 """Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
@@ -63,7 +72,7 @@ class Routes:
         execution: the execution.
         controllers: the controllers.
         options: which kinds of edges are tried, and when to give one up.
-        planner: settings of new plans.
+        planner: settings of new plans, or a function that makes them.
         gaits: settings of strokes; None: no strokes.
 
     Attributes:
@@ -82,7 +91,7 @@ class Routes:
         execution: Execution,
         controllers: Controllers,
         options: ExecutorOptions,
-        planner: RRTOptions,
+        planner: RRTOptions | Planner,
         gaits: GaitOptions,
     ) -> None:
         self.task, self.options = task, options
@@ -234,15 +243,27 @@ def nearer(task: Task, here: Array) -> Task:
     )
 
 
-def _new_plan(execution: Execution, task: Task, planner: RRTOptions, seed: int) -> list[Segment]:
+def _new_plan(
+    execution: Execution, task: Task, planner: RRTOptions | Planner, seed: int
+) -> list[Segment]:
     """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
-    near = nearer(task, execution.measured())
+    here = execution.measured()
+    try:
+        if callable(planner):
+            plan = planner(here, seed=seed)
+        else:
+            plan = _searched(execution, task, planner, here, seed)
+    except (RuntimeError, ValueError, ImportError):  # none, out of reach, or OMPL is not installed
+        return []
+    return [s for s in plan.segments if s.steps > 0]
+
+
+def _searched(
+    execution: Execution, task: Task, planner: RRTOptions, here: Array, seed: int
+) -> Plan:
+    """The plan of a search from a configuration, to the goal or as near to it as was found."""
     planner = dataclasses.replace(planner, max_nodes=min(planner.max_nodes, NODES))
     if execution.missing_motions and planner.motion_seconds is None:
         planner = dataclasses.replace(planner, motion_seconds=FORESEEN.time_limit)
-    try:
-        tree = rrt(near, planner, rng=seed)
-        plan = tree.plan(None if tree.reached else tree.best_node)
-    except (SolverError, ValueError, ImportError):  # out of reach, or OMPL is not installed
-        return []
-    return [s for s in plan.segments if s.steps > 0]
+    tree = rrt(nearer(task, here), planner, rng=seed)
+    return tree.plan(None if tree.reached else tree.best_node)

@@ -23,6 +23,7 @@ from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.routes import Planner
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.ways import EXECUTED, Loop, chosen_word, mover_of, word_of
@@ -140,7 +141,7 @@ def transfer(
     *,
     controller: Controller | Loop | None = None,
     simulator: mujoco.MjModel | Literal["mujoco", "qdsim"] | DynamicOptions | None = None,
-    planner: RRTOptions | GaitOptions | None = None,
+    planner: RRTOptions | GaitOptions | Planner | None = None,
     progress: bool = False,
 ) -> Transfer:
     """Execute a plan in a second-order simulator, MuJoCo or the package's own, and report where the
@@ -173,8 +174,9 @@ def transfer(
             ``"qdsim"``: the package's own second-order step, with rigid contacts whatever
             ``options.contacts`` is; or `DynamicOptions` of it, whose h is replaced by
             ``options.timestep``. The report is the same.
-        planner: settings of new plans; None: those of the task. With ``"gait"``: settings of
-            strokes (``GaitOptions``), of which ``"grip"`` uses only the grip.
+        planner: settings of new plans, or a function that makes them, as for an
+            :class:`Executor`; None: those of the task. With ``"gait"``: settings of strokes
+            (``GaitOptions``), of which ``"grip"`` uses only the grip.
         progress: show a bar that counts segments, with the object's distance to the goal (without
             tqdm a line, in terminals).
 
@@ -195,7 +197,8 @@ def transfer(
         strokes = isinstance(planner, GaitOptions)
         controller, why = chosen_word(task, given)
         word = controller
-    instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
+    if strokes or not callable(planner):
+        instance("planner", planner, GaitOptions if strokes else RRTOptions, or_none=True)
     own = model_of(plan, model)
     by_executor = isinstance(controller, str) and word in EXECUTED
     if task is None and by_executor:
@@ -224,7 +227,7 @@ def _executed(
     options: TransferOptions,
     word: str,
     simulator: Any,
-    planner: RRTOptions | GaitOptions | None,
+    planner: RRTOptions | GaitOptions | Planner | None,
     show: Update,
 ) -> Transfer:
     """To the plan's goal, by an executor."""

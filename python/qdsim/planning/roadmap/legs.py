@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import checked_rollout
+from qdsim.planning.execution.strokes import FORESEEN
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.kept import with_kept
 from qdsim.planning.plans.segment import Segment
@@ -23,6 +25,7 @@ from qdsim.planning.task.goal_region import GoalRegion
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.arrival import LEFT
 from qdsim.step import step
 
 __all__ = ["Leg", "Legs", "Recorded", "joined", "still"]
@@ -110,6 +113,9 @@ class Legs:
         task: its model, tolerances and sampler are used; its goal is not.
         options: of the roadmap.
         grasps: ``(n, nq)`` grasps that searches try first.
+
+    Attributes:
+        within: share of the tolerances within which a last leg ends.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, grasps: Array | None = None) -> None:
@@ -118,9 +124,17 @@ class Legs:
         own = options.search or (task.planner or RRTOptions()).replace(
             max_nodes=200, max_steps=4000
         )
-        self.search = own
+        self.search, self.within = own, 1.0
         self.turns = by_turns(task)
         self._robot = robot_q(task.model)
+
+    def for_execution(self) -> Legs:
+        """The same legs for plans that are executed: grasps can be reached by a motion, and a last leg leaves room in
+        the tolerances for errors of its execution."""
+        legs = copy.copy(self)
+        legs.search = self.search.replace(motion_seconds=FORESEEN.time_limit)
+        legs.within = 1.0 if self.turns else LEFT
+        return legs
 
     @property
     def lost(self) -> bool:
@@ -146,11 +160,20 @@ class Legs:
             pose: ``(nq,)``; only the object's entries matter.
             seed: of the search.
             region: poses around it that also count.
-            leave: whether turns end with the robot away from the object.
+            leave: whether another leg follows: turns then end with the robot away from the object.
         """
         if self.turns:
             return self._turned(q, self.task.towards(pose, goal_region=region), leave)
-        task = self._searched.towards(pose, start=q, start_tolerance=np.inf, goal_region=region)
+        own = self._searched
+        within = 1.0 if leave else self.within
+        task = own.towards(
+            pose,
+            start=q,
+            start_tolerance=np.inf,
+            goal_region=region,
+            position_tolerance=within * own.position_tolerance,
+            rotation_tolerance=within * own.rotation_tolerance,
+        )
         tree = rrt(task, self.search, seed)
         if not tree.reached:
             return None

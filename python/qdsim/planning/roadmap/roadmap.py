@@ -20,17 +20,16 @@ from numpy.typing import ArrayLike
 from qdsim.arguments import flag, instance, integer, path_of, reals, vector
 from qdsim.array_type import Array
 from qdsim.parallel import ExecutorLike, run, seed_of
+from qdsim.planning.execution.routes import Planner
 from qdsim.planning.execution.world import World
 from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.roadmap.coverage import Coverage
 from qdsim.planning.roadmap.driving import Driven
 from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges, tried_again
-from qdsim.planning.roadmap.legs import Legs, joined, still
+from qdsim.planning.roadmap.legs import Legs, joined
 from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import (
-    away,
-    distances,
     draw_pose,
     nearest,
     parked,
@@ -38,32 +37,17 @@ from qdsim.planning.roadmap.poses import (
     spread_out,
 )
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
-from qdsim.planning.roadmap.routes import cheapest
 from qdsim.planning.roadmap.turns import by_turns
+from qdsim.planning.roadmap.walk import NotCoveredError, Walk
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
-from qdsim.planning.task.goal_set import GoalSet, Target
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.symmetry import symmetries
 from qdsim.planning.task.task import Task
 
-__all__ = ["NotCoveredError", "Roadmap", "RoadmapPlan", "roadmap"]
+__all__ = ["Roadmap", "RoadmapPlan", "roadmap"]
 
-_NEAREST = 1.1
-"""Times the distance from the goal to the nearest node, from where a turn in the hand is tried straight to it."""
 FORMAT = Format("qdsim-roadmap", 1, "a roadmap of qdsim")
-
-
-class NotCoveredError(RuntimeError):
-    """A roadmap has no plan for a query; the message gives the remaining distance.
-
-    Attributes:
-        q: ``(nq,)`` end of the last successful leg.
-    """
-
-    def __init__(self, said: str, q: Array) -> None:
-        super().__init__(f"not covered: {said}")
-        self.q = q
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -87,16 +71,17 @@ class Roadmap:
         options: how the roadmap was built.
         nodes: ``(n, nq)`` resting poses of the object, with the robot out of the way or in a grasp.
         edges: between nodes, with commands and success rates.
+        ways: for each node, the edges out of it: target, cost (-log of the success) and number.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, nodes: Array, edges: Edges) -> None:
         self.task, self.options, self.nodes, self.edges = task, options, nodes, edges
         self._legs = Legs(task, options, edges.grasps())
         cost = -np.log(edges.success)
-        self._ways: list[list[tuple[int, float, int]]] = [[] for _ in nodes]
+        self.ways: list[list[tuple[int, float, int]]] = [[] for _ in nodes]
         for k in range(edges.count):
             way = (int(edges.target[k]), float(cost[k]), k)
-            self._ways[int(edges.source[k])].append(way)
+            self.ways[int(edges.source[k])].append(way)
 
     @property
     def radius(self) -> Array:
@@ -136,13 +121,36 @@ class Roadmap:
             NotCoveredError: if no plan was found.
             TypeError, ValueError: if an argument is invalid; the message names it.
         """
-        nq = self.task.model.nq
-        begin = np.asarray(self.task.model.normalize(vector("start", start, nq)))
-        end = vector("goal", goal, nq)
-        self.task.space.check_quaternions("goal", end)
-        return self._made(_Walk(self, begin, end, integer("seed", seed, least=0)), end, forces=True)
+        return self._asked(self._legs, start, self._checked_goal(goal), seed)
 
-    def _made(self, walk: _Walk, end: Array, forces: bool = False) -> RoadmapPlan:
+    def planner(self, goal: ArrayLike) -> Planner:
+        """Make a function ``planner(q, seed=seed)`` that makes plans to a goal during an execution,
+        for :class:`Executor` and :func:`transfer`.
+
+        Its plans end within half of the task's tolerances, which leaves the other half for errors
+        of their execution, and its searches use only grasps that the robot can reach by a motion
+        (:func:`connect`). The function raises a `NotCoveredError` if there is no plan.
+
+        Args:
+            goal: as for :meth:`query`.
+
+        Raises:
+            TypeError, ValueError: if the argument is invalid; the message names it.
+        """
+        end, legs = self._checked_goal(goal), self._legs.for_execution()
+        return lambda start, seed=0: self._asked(legs, start, end, seed)
+
+    def _checked_goal(self, goal: ArrayLike) -> Array:
+        end = vector("goal", goal, self.task.model.nq)
+        self.task.space.check_quaternions("goal", end)
+        return end
+
+    def _asked(self, legs: Legs, start: ArrayLike, goal: Array, seed: int) -> RoadmapPlan:
+        begin = np.asarray(self.task.model.normalize(vector("start", start, self.task.model.nq)))
+        walk = Walk(self, legs, begin, goal, integer("seed", seed, least=0))
+        return self._made(walk, goal, forces=True)
+
+    def _made(self, walk: Walk, end: Array, forces: bool = False) -> RoadmapPlan:
         """The plan of a query that ends at its goal."""
         begin = walk.q
         walk.go()
@@ -172,12 +180,10 @@ class Roadmap:
             NotCoveredError: if the goal was not reached, or the object was lost.
             TypeError, ValueError: if an argument is invalid; the message names it.
         """
-        maker = self._driven(plant)
-        end = vector("goal", goal, self.task.model.nq)
-        self.task.space.check_quaternions("goal", end)
+        maker, end = self._driven(plant), self._checked_goal(goal)
         begin = np.asarray(self.task.model.normalize(plant.q))
         plant.watch(np.vstack((begin, end, self.nodes)))
-        return self._made(_Walk(self, begin, end, integer("seed", seed, least=0), maker), end)
+        return self._made(Walk(self, maker, begin, end, integer("seed", seed, least=0)), end)
 
     def _driven(self, plant: World, trials: int | None = None) -> Driven:
         """What makes legs in a plant."""
@@ -472,128 +478,3 @@ def _content(archive: Archive, task: Task) -> tuple[Array, Edges]:
         "configurations": archive.array("configurations", np.float64, total + len(steps), nq),
     }
     return nodes, Edges(arrays)
-
-
-class _Walk:
-    """One query: legs from the start to the goal.
-
-    Args:
-        roadmap: that is asked.
-        start, goal: ``(nq,)``.
-        seed: of the searches.
-        maker: of the legs; None: the roadmap's own, in the model.
-    """
-
-    def __init__(
-        self, roadmap: Roadmap, start: Array, goal: Array, seed: int, maker: Legs | None = None
-    ) -> None:
-        self.map, self.seed = roadmap, seed
-        self._maker = roadmap._legs if maker is None else maker
-        self.task, self.options = roadmap.task, roadmap.options
-        task = roadmap.task
-        self.goals = GoalSet(task.model, task.space, goal, task.goal_region)
-        self.legs = [still(start, self.task.model.nu)]
-        self.passed: list[int] = []
-        self.success = 1.0
-        self._node: int | None = None  # where the last leg ended
-        self._banned: set[tuple[int | None, int | None]] = set()
-        self._since = start  # where the object was when these began to fail
-        self._failures = self._searches = 0
-
-    @property
-    def q(self) -> Array:
-        """Where the last leg ended ``(nq,)``."""
-        return self.legs[-1].end
-
-    def go(self) -> None:
-        """Legs to the goal, or a NotCoveredError."""
-        exits, gap = self._near(self.goals)
-        reach = self.map.reach
-        if gap > reach and self._from_here() > reach:
-            raise NotCoveredError(
-                f"the goal is {gap:.3g} from the nearest node, connections reach {reach:.3g}",
-                self.q,
-            )
-        while self.task.in_tolerances(self.goals.errors(self.q)) > 1.0:
-            if self._maker.lost:
-                raise NotCoveredError("the plant has lost the object", self.q)
-            if self._failures > self.options.attempts:
-                raise NotCoveredError(f"{self._failures} connections failed", self.q)
-            if self._direct(min(reach, _NEAREST * gap) if self._maker.turns else reach):
-                continue
-            way = self._way(exits)
-            if way is None:
-                raise NotCoveredError("no edges lead to the goal from where the object is", self.q)
-            if all(self._advance(node, edge) for node, edge in way if node != self._node):
-                self._advance(None, -1)
-
-    def _from_here(self) -> float:
-        return float(distances(self.task, self.q[None], self.goals)[0])
-
-    def _direct(self, reach: float) -> bool:
-        """Whether the goal is near enough to be tried at once; it is then."""
-        if self._from_here() > reach or (self._node, None) in self._banned:
-            return False
-        self._advance(None, -1)
-        return True
-
-    def _near(self, target: Target) -> tuple[dict[int, float], float]:
-        """Nodes near a pose with the cost of a connection, and the distance of the nearest."""
-        near, gaps = nearest(self.task, self.map.nodes, target, self.options.neighbours)
-        unit = max(self.map.reach, 1e-12)
-        return {k: float(gaps[k]) / unit for k in near}, float(gaps[near[0]])
-
-    def _way(self, exits: dict[int, float]) -> list[tuple[int, int]] | None:
-        """The likeliest way from here through what did not fail yet."""
-        entries = {
-            k: cost for k, cost in self._near(self.q)[0].items() if (None, k) not in self._banned
-        }
-        if self._node is not None:
-            entries[self._node] = 0.0
-        ways = [
-            [way for way in own if (node, way[0]) not in self._banned]
-            for node, own in enumerate(self.map._ways)
-        ]
-        left = {k: cost for k, cost in exits.items() if (k, None) not in self._banned}
-        return cheapest(entries, ways, left)
-
-    def _advance(self, node: int | None, edge: int) -> bool:
-        """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
-        legs, region = self._maker, self.task.goal_region if node is None else None
-        if node is not None and len(self.legs) == 1 and self._arrived(node):
-            return self._pass(node)  # it starts there
-        pose = self.goals.goal if node is None else self.map.nodes[node]
-        self._searches += 1
-        seed = seed_of(self.seed, self._searches)
-        if edge >= 0:
-            leg = legs.follow(self.q, self.map.edges.leg(edge), pose, seed)
-        else:
-            leg = legs.connect(self.q, pose, seed, region, leave=node is not None)
-        if leg is not None:
-            self.legs.append(leg)
-        if leg is None or not self._arrived(node):
-            self._failures += 1
-            self._banned.add((self._node if edge >= 0 or node is None else None, node))
-            if leg is not None:  # only a plant's: it may have moved the object
-                self._node = None
-                if away(self.task, self.q, self._since) > self.options.radius:
-                    self._banned, self._since = set(), self.q
-            return False
-        if edge >= 0:
-            self.success *= float(self.map.edges.success[edge])
-        return self._pass(node)
-
-    def _pass(self, node: int | None) -> bool:
-        """The object is at a node, or the goal."""
-        if node is not None:
-            self.passed.append(node)
-            self._banned = {pair for pair in self._banned if pair[0] is not None}
-            self._since = self.q
-        self._node = node
-        return True
-
-    def _arrived(self, node: int | None) -> bool:
-        """Whether the last leg ended where it should, at a node or the goal."""
-        if node is None:
-            return self.task.in_tolerances(self.goals.errors(self.q)) <= 1.0
-        return away(self.task, self.q, self.map.nodes[node]) <= self.options.radius
