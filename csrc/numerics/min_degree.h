@@ -1,22 +1,23 @@
-/* Elimination of a graph, the node of the least degree first: an order against fill. */
+/* Minimum-degree elimination of a graph: an order that reduces fill-in. */
 #ifndef QD_NUMERICS_MIN_DEGREE_H
 #define QD_NUMERICS_MIN_DEGREE_H
 
 #include "base/bits.h"
 
-/* Memory is the caller's. A node that is gone keeps the neighbours that it had then. */
+/* State of an elimination, in the caller's memory. An eliminated node keeps its neighbours at the
+ * time of its elimination. */
 typedef struct elimination {
   int count;
   size_t words;
-  uint64_t *mask; /* (count, words) neighbours that are left, without the node itself */
-  int *degree;    /* (count) their number; -1: the node is gone */
+  uint64_t *mask; /* (count, words) remaining neighbours, without the node itself */
+  int *degree;    /* (count) number of neighbours; -1: eliminated */
 } elimination;
 
-/* No node is gone: degrees from the masks. */
+/* Starts with all nodes: degrees from the masks. */
 void elimination_begin(const elimination *e);
-/* The lowest of those with the least degree. */
+/* The lowest-numbered node of minimum degree. */
 int elimination_next(const elimination *e);
-/* Node k goes: its neighbours know each other from now on. */
+/* Eliminates node k: its neighbours become neighbours of each other. */
 void elimination_take(const elimination *e, int k);
 
 #endif

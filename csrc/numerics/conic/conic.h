@@ -1,27 +1,28 @@
-/* Cone programs: what the rest of the core needs beside the public qd_cone_* functions. */
+/* Internal interface of the cone solver, beside the public qd_cone_* functions. */
 #ifndef QD_NUMERICS_CONIC_H
 #define QD_NUMERICS_CONIC_H
 
 #include "qdsim/solvers.h"
 
-/* Iterations that callers get who ask for no limit. A far smaller limit is one that the caller
- * means: nothing else is tried. */
+/* Default limit on iterations. A limit below MEANT_ITERATIONS is deliberate: no fallbacks are
+ * tried. */
 #define DEFAULT_ITERATIONS 100
 #define MEANT_ITERATIONS (DEFAULT_ITERATIONS / 2)
 
-/* Variables from which on a program counts as large: a factor costs as much as three back-solves
- * and more, and rounds of steps go on from one another. */
+/* Number of variables from which a program counts as large: a factorisation then costs at least
+ * three back-solves, and successive rounds of steps continue from one another. */
 #define LARGE_PROGRAM 192
 
-/* Rows with few entries: row i has the tiles start[i] .. start[i + 1] - 1, ascending; tile t holds
- * the columns 4t .. 4t + 3, zero where a row has none. Rows of one cone have the same tiles. */
+/* Sparse rows. Row i has the tiles start[i] .. start[i + 1] - 1, ascending; the entry tiles[t] = k
+ * stands for the columns 4k .. 4k + 3, zero where a row has no entry. Rows of one cone have the
+ * same tiles. */
 typedef struct sparse_rows {
   const int *start;
   const int *tiles;
   const double *values; /* four per tile */
 } sparse_rows;
 
-/* Row i times x, of n numbers. */
+/* Product of row i with x (n). */
 static inline double sparse_row_product(const sparse_rows *rows, int i, const double *x, int n) {
   double sum = 0.0;
   for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
@@ -32,83 +33,85 @@ static inline double sparse_row_product(const sparse_rows *rows, int i, const do
   return sum;
 }
 
-/* Asked once on the way of a program that goes on from a guess, where its point is known to
- * ROUGHLY: what x shows may be enough to know that a program with more rows is wanted instead.
- */
+/* Called once during a warm-started solve whose iterate has a relative error of ROUGHLY: x may
+ * already show that the caller needs a program with more rows. */
 typedef struct stop_callback {
   int (*is_enough)(void *of, const double *x);
   void *of;
-  int stopped; /* 1: it was; x, slack and dual are that point's, without a certificate */
+  int stopped; /* 1: it returned nonzero; x, slack and dual are the uncertified iterate */
 } stop_callback;
 
-/* A program whose matrices may be sparse: NULL here for one that stands in the dense program. */
+/* A program whose matrices may be sparse. NULL for Q, G or C: the matrix stands in the dense
+ * program. */
 typedef struct conic_program {
   qd_cone_program program;
   const sparse_rows *Q, *G, *C;
-  double length; /* of what the rows are about, in their units: this times the tolerance is zero.
-                    0: nothing but the program's own numbers says what is small */
-  double load; /* of numbers that b is a sum of, in its units, where they may cancel; 0: none do */
-  int derivatives; /* 1: they are asked for next. Of a warm start only a strict active set counts,
-                      and the set is settled (conic_settle) before the solver returns */
-  int ordered; /* so many columns stand in an order against fill, with what is eliminated together
-                  in tiles of its own; 0: in no such order */
-  int answer_only; /* 1: nobody will ask for the solution's derivatives */
-  int rough;       /* 1: of an exact program, a point of the path from which to go on with more rows
-                      will do: x, slack and dual without a certificate */
-  int midway;      /* 1: a warm start is such a point, or the solution with fewer rows */
-  stop_callback *look; /* on the way from there; NULL: nobody asks */
+  double length; /* typical length of the rows, in their units: violations up to length times the
+                    tolerance count as zero. 0: the scale follows from the program's own numbers
+                    alone */
+  double load;   /* largest magnitude of the terms that b is a sum of, in units of b, where they may
+                    cancel; 0: none do */
+  int derivatives; /* 1: derivatives follow. Then a warm start is accepted only with a strict active
+                      set, and the set is settled (conic_settle) before the solver returns */
+  int ordered;     /* number of first columns that are eliminated last, in the given order
+                      (structure.c); 0: none */
+  int answer_only; /* 1: derivatives of the solution are not needed */
+  int rough;  /* 1: for an exact program, an approximate point of the path is enough (x, slack and
+                 dual without a certificate): the caller will add rows to it */
+  int midway; /* 1: the warm start is such a point, or the solution with fewer rows */
+  stop_callback *look; /* for warm-started paths; NULL: no callback */
 } conic_program;
 
-/* Vectors in the caller's numbers, of what is asked or of a guess. */
+/* Vectors in the caller's units and order: a solution or a warm start. */
 typedef struct conic_answer {
   double *x, *slack, *dual, *dual_eq;
 } conic_answer;
 
-/* What a workspace has room for. */
+/* Capacity of a workspace. */
 typedef struct conic_size {
   int variables, rows, equalities;
-  int largest_cone; /* most rows of a Lorentz cone */
-  size_t row_tiles; /* tiles that rows (and equalities) touch, summed over them */
-  size_t fill;      /* tiles of the factor, the diagonal's included */
-  int is_dense;     /* 1: room to write dense programs anew, in tiles or without equalities */
-  int compliant;    /* rows with a compliance, equalities included */
+  int largest_cone; /* largest number of rows of a Lorentz cone */
+  size_t row_tiles; /* tiles touched by each row of G and C, summed over the rows */
+  size_t fill;      /* tiles of the factor, including the diagonal */
+  int is_dense;     /* 1: room to rewrite dense programs in tiles or without equalities */
+  int compliant;    /* rows with a compliance, including equalities */
   int intervals;    /* rows of intervals */
 } conic_size;
 
-/* Any program of so many variables, rows and equalities. */
+/* Capacity for any program with these numbers of variables, rows and equalities. */
 conic_size conic_size_dense(int variables, int rows, int equalities);
-/* A workspace in memory of the caller, aligned as an arena (base/arena.h), of this many bytes. */
+/* A workspace in memory of the caller: the size in bytes, and its placement. The memory is aligned
+ * as an arena (base/arena.h). */
 size_t conic_workspace_size(const conic_size *size);
 qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size);
-/* 1 if it serves programs of these sizes. */
+/* 1 if the workspace has room for programs of this size. */
 int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size);
-/* Tiles of the factor of the program that was solved last, or that did not fit. */
+/* Tiles of the factor of the last program, including one that did not fit. */
 size_t conic_workspace_fill(const qd_cone_workspace *workspace);
 
-/* qd_cone_solve; QD_OUT_OF_CAPACITY if the factor has more tiles than the workspace has room for.
- */
+/* As qd_cone_solve. Returns QD_OUT_OF_CAPACITY if the factor has more tiles than the workspace has
+ * room for. */
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                       const conic_program *program, const conic_answer *out, qd_cone_info *info);
 
-/* 1 if the solution of the program that was solved last is not the only one: then out (n) is a
- * direction that leads to others. */
+/* 1 if the last program has more than one solution: then out (n) is a direction that leads to
+ * others. */
 int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
-/* Settles the active set that derivatives of the solution are taken on, of a program that was
- * solved without being asked for them; nothing where it is settled. */
+/* Determines the active set for derivatives of the last solution. No effect if it is already
+ * settled. */
 void conic_settle(qd_cone_workspace *workspace, const qd_cone_info *info);
 
-/* Differentiates the solution map of the program that was solved last in this workspace, whose
- * active set is settled: factors, no more. Smoothed (target_mu > 0): implicit function theorem on
- * the central path, exact to rounding. Exact: on the certified active set if the solve was
- * polished, else the path's own derivative. *exact: 1, or 0 where the path's derivative stands in.
- */
+/* Prepares derivatives of the last solution, whose active set is settled: factorisation only.
+ * Smoothed programs (target_mu > 0) use the implicit function theorem on the central path, exact to
+ * rounding. Exact programs use the certified active set if the solve was polished (*exact = 1),
+ * else the derivative of the path (*exact = 0). */
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact);
 
-/* Perturbations, `count` at once: partial derivatives, at fixed x and multipliers, of the
- * stationarity residual Qx + b - G'dual - C'dual_eq, of Gx + g and of Cx + c; and the changes of
- * the solution that they make. Of rows that give way, of Gx + g + R dual and Cx + c + R dual_eq: a
- * change of R alone is one by dual dR. */
+/* `count` perturbations and the changes of the solution. A perturbation is a change, at fixed x and
+ * multipliers, of the stationarity residual Qx + b - G'dual - C'dual_eq, of Gx + g and of Cx + c
+ * (for compliant rows, of Gx + g + R dual and Cx + c + R dual_eq: a change of R alone gives the
+ * perturbation dR dual). */
 typedef struct conic_change {
   int count;
   const double *d_stationarity; /* (n, count) */
@@ -120,14 +123,14 @@ typedef struct conic_change {
 
 /* Fills dx, d_dual and d_dual_eq.
  *
- * The map is symmetric: with d_stationarity = -y and nothing else it gives z = dx, mu = d_dual, nu
- * = d_dual_eq, and y'dx = -z'd_stationarity + mu'd_slack + nu'd_equality for any perturbation. */
+ * The map is symmetric. With d_stationarity = -y and no other perturbation it gives z = dx, mu =
+ * d_dual, nu = d_dual_eq, and y'dx = -z'd_stationarity + mu'd_slack + nu'd_equality holds for any
+ * perturbation. */
 void conic_sensitivity_solve(qd_cone_workspace *workspace, const conic_change *change);
 
-/* How much of a motion of its limits each multiplier takes along, at fixed x: (m) each, 0 .. 1, 0
- * for rows without. With e = by_lower d_lower + by_upper d_upper, limits that move change the
- * answer by what conic_sensitivity_solve makes of d_stationarity = -G'e, and d_dual by e besides.
- */
+/* Share (m) of a motion of each limit that the row's multiplier follows at fixed x: 0 .. 1, 0 for
+ * rows without limits. With e = by_lower d_lower + by_upper d_upper, moving limits change the
+ * answer by conic_sensitivity_solve with d_stationarity = -G'e, plus e in d_dual. */
 void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_lower,
                               double *by_upper);
 

@@ -1,5 +1,4 @@
-/* LAPACKE and CBLAS under one name, whether they come with the wheel's prefix or from the system.
- */
+/* LAPACKE and CBLAS under one name, with the prefix of the wheel's library or from the system. */
 #ifndef QD_NUMERICS_BLAS_H
 #define QD_NUMERICS_BLAS_H
 

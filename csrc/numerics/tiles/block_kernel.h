@@ -1,12 +1,12 @@
-/* Kernels over one block of rows, with its sizes as constants where they are common: the compiler
- * then unrolls their loops and keeps sums in registers. */
+/* Kernels over one block of rows, specialised for common sizes: with constant sizes, the compiler
+ * unrolls loops and keeps sums in registers. */
 #ifndef QD_NUMERICS_BLOCK_KERNEL_H
 #define QD_NUMERICS_BLOCK_KERNEL_H
 
 #include "base/lanes.h"
 #include "numerics/tiles/tiles.h"
 
-/* What a kernel reads and writes. */
+/* Arguments of a kernel. */
 typedef struct block_call {
   const tile_system *system;
   const row_block *block;
@@ -18,8 +18,9 @@ typedef struct block_call {
 
 typedef void block_kernel(const block_call *call, int rows, int tile_count);
 
-/* `kernel` for the call's block: contacts (three rows) of two and three tiles, then common numbers
- * of rows. Inlined with a kernel known to the compiler, each branch is a kernel of its own. */
+/* Runs `kernel` with the call's block sizes, specialised for contacts (three rows) of two and three
+ * tiles and for other common numbers of rows. The kernel must be inlined for each branch to become
+ * a kernel of its own. */
 LANES_INLINE void run_block_kernel(block_kernel *kernel, const block_call *call) {
   const int rows = call->block->row_count, tile_count = call->block->tile_count;
   switch (rows) {

@@ -1,7 +1,7 @@
-/* Large systems without structure: assembly and factorisation by CBLAS and LAPACKE.
+/* Large systems without sparsity: assembly and factorisation by CBLAS and LAPACKE.
  *
- * Tiles win where the system is small or sparse. Where the factor fills, one dsyrk and one dpotrf
- * are faster in spite of the copies, over whole solves (AVX-512, one thread, rows = 2 columns): the
+ * Tiles win for small or sparse systems. Where the factor fills in, one dsyrk and one dpotrf are
+ * faster in spite of the copies, over whole solves (AVX-512, one thread, rows = 2 columns): the
  * same at 160 columns, 1.1 times at 200 to 300, 1.2 to 1.4 times at 512. */
 #ifndef QD_NUMERICS_DENSE_TILES_H
 #define QD_NUMERICS_DENSE_TILES_H
@@ -10,18 +10,18 @@
 
 #define DENSE_COLUMNS 192
 
-/* Numbers of scratch that serve a system of this many columns, rows and tiles of the factor; 0: it
- * never goes this way. */
+/* Scratch numbers for systems of this many columns, rows and tiles of the factor; 0: such systems
+ * never use this path. */
 size_t dense_tiles_scratch(size_t columns, size_t rows, size_t fill);
-/* Keeps our copy of OpenBLAS to the calling thread: its own threads cost more than they give at
- * these sizes, and batches bring their own. */
+/* Limits our copy of OpenBLAS to the calling thread: its threads cost more than they save at these
+ * sizes, and batches use threads of their own. */
 void dense_tiles_use_one_thread(void);
-/* Says from its structure whether a system's factor and its products go this way. */
+/* Decides from the structure whether a system's factorisation and products use this path. */
 void dense_tiles_choose(tile_system *system);
 /* H += S'S */
 void dense_tiles_add_products(tile_system *system);
-/* Cholesky factor of H: tiles below the diagonal hold L, diagonal tiles L_jj L_jj'. 0 if H is not
- * safely positive definite; H is unchanged then. */
+/* Cholesky factor of H: tiles below the diagonal hold L, diagonal tiles L_jj L_jj'. Returns 0 if H
+ * is not safely positive definite; H is unchanged then. */
 int dense_tiles_factor(tile_system *system);
 
 #endif

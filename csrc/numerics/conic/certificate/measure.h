@@ -1,4 +1,4 @@
-/* Rows of the caller times x, and what one cone misses: what residuals and certificates share. */
+/* Products of the caller's rows with x, and errors of one cone, for residuals and certificates. */
 #ifndef QD_NUMERICS_CONIC_MEASURE_H
 #define QD_NUMERICS_CONIC_MEASURE_H
 
@@ -7,7 +7,7 @@
 #include "base/lanes.h"
 #include "numerics/conic/program/structure.h"
 
-/* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
+/* row'x over the tiles of its block, four entries at a time; the last tile may be narrower */
 LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
                             const double *row, const double *x) {
   const int n = workspace->program.variable_count;
@@ -49,7 +49,7 @@ LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_blo
   }
 }
 
-/* |a|, where squares neither overflow nor vanish */
+/* |a|, safe against overflow and underflow of the squares */
 LANES_INLINE double norm_of(const double *a, int count) {
   double sum = 0.0, scaled = 0.0;
   for (int i = 0; i < count; ++i) {
@@ -68,25 +68,25 @@ LANES_INLINE double norm_of(const double *a, int count) {
   return largest * sqrt(scaled);
 }
 
-/* How far a multiplier is outside its cone. */
+/* Distance of a multiplier outside its cone. */
 LANES_INLINE double outside_cone(const double *dual, int dim) {
   return larger(norm_of(dual + 1, dim - 1) - dual[0], 0.0);
 }
 
-/* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
+/* 1 if a multiplier lies in its cone, up to rounding. */
 LANES_INLINE int is_in_cone(const double *dual, int dim) {
   return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * SUM_ROUNDING) * dual[0];
 }
 
-/* What one cone misses: by how much w = Gx + g is outside, and its products. */
+/* Errors of one cone: violation of w = Gx + g, and products. */
 typedef struct cone_errors {
-  double outside; /* of w, 0 inside */
+  double outside; /* violation of w, 0 inside */
   double gap;     /* |dual o slack - target| */
   double apart;   /* |dual| |w - slack| */
-  double unsure;  /* 0, or NaN */
+  double unsure;  /* 0, or NaN if the inputs are not finite */
 } cone_errors;
 
-/* Onto the largest so far. */
+/* Raises *most to the errors of this cone. */
 LANES_INLINE void measure_cone(const double *w, const double *slack, const double *dual, int dim,
                                double target, cone_errors *most) {
   double head = slack[0] * dual[0] - target;

@@ -1,17 +1,17 @@
-/* A program's rows as the caller has them, whole or in tiles, one after the other; units of columns
- * and scales in them, compliance of rows included (qdsim.h). */
+/* Reads a program's rows in the caller's form, dense or in tiles, and derives scales from them:
+ * units of columns, including the compliance of rows (qdsim.h), and distances. */
 #ifndef QD_NUMERICS_CONIC_ROWS_H
 #define QD_NUMERICS_CONIC_ROWS_H
 
 #include "numerics/conic/conic.h"
 
-/* The numbers of one of the caller's rows, four at a time. */
+/* Reader of one of the caller's rows, four numbers at a time. */
 typedef struct row_reader {
-  const double *values, *next; /* of the columns at hand, zero behind the last; of the next ones */
-  int first;                   /* of the columns at hand */
-  int left, columns;           /* fours, variables */
-  const int *tiles;            /* of the next ones; NULL: all numbers of the row */
-  double tail[4];              /* of a row of all numbers */
+  const double *values, *next; /* current four numbers, zero behind the last column; next ones */
+  int first;                   /* first of the current columns */
+  int left, columns;           /* remaining groups of four; variables */
+  const int *tiles;            /* of the next numbers; NULL: a dense row */
+  double tail[4];              /* last columns of a dense row */
 } row_reader;
 
 static inline row_reader rows_reader(const double *dense, const sparse_rows *tiles, int n, int i) {
@@ -23,7 +23,7 @@ static inline row_reader rows_reader(const double *dense, const sparse_rows *til
   row.first = -4;
   return row;
 }
-/* Row i of G, or behind those of C. */
+/* Row i: G for i < row_count, else C. */
 static inline row_reader rows_open(const conic_program *source, int i) {
   const qd_cone_program *p = &source->program;
   return i < p->row_count ? rows_reader(p->G, source->G, p->variable_count, i)
@@ -32,7 +32,7 @@ static inline row_reader rows_open(const conic_program *source, int i) {
 static inline row_reader rows_open_cost(const conic_program *source, int j) {
   return rows_reader(source->program.Q, source->Q, source->program.variable_count, j);
 }
-/* 0: there are no more. */
+/* Advances to the next four numbers; 0 at the end. */
 static inline int rows_next(row_reader *row) {
   if (row->left == 0) {
     return 0;
@@ -49,7 +49,7 @@ static inline int rows_next(row_reader *row) {
   }
   return 1;
 }
-/* Of the four columns, those that there are. */
+/* How many of the four columns exist. */
 static inline int rows_width(const row_reader *row) {
   return row->columns - row->first < 4 ? row->columns - row->first : 4;
 }
@@ -64,7 +64,7 @@ static inline double rows_curvature(const conic_program *source, int j) {
   return 0.0;
 }
 
-/* out (variables) += factor times row i of G, or behind those of C. */
+/* out (variables) += factor times row i (as rows_open) */
 static inline void rows_add(const conic_program *source, int i, double factor, double *out) {
   for (row_reader row = rows_open(source, i); rows_next(&row);) {
     for (int j = 0; j < rows_width(&row); ++j) {
@@ -72,13 +72,13 @@ static inline void rows_add(const conic_program *source, int i, double factor, d
     }
   }
 }
-/* R of row i, or behind those of C. */
+/* R of row i (as rows_open). */
 static inline double rows_compliance(const qd_cone_program *program, int i) {
   const int m = program->row_count;
   const double *of = i < m ? program->compliance : program->compliance_eq;
   return of ? of[i < m ? i : i - m] : 0.0;
 }
-/* Its offset. */
+/* Offset of row i (as rows_open). */
 static inline double rows_offset(const qd_cone_program *program, int i) {
   return i < program->row_count ? program->g[i] : program->c[i - program->row_count];
 }
@@ -91,15 +91,15 @@ static inline int rows_are_exact(const qd_cone_program *program) {
   return exact;
 }
 
-/* A row's norm in units of columns. */
+/* Norm of a row in units of columns. */
 double rows_norm(const conic_program *source, int i, const double *unit);
 
-/* Units of columns (variables): one over the root of their curvature, of the cost and of springs,
- * or over their largest entry; curvature: that, 0 where there is next to none. Returns how far the
- * cost alone sends x in them, where there is curvature. */
+/* Units of columns (variables): 1 / sqrt of the curvature from the cost and the springs, or 1 / the
+ * column's largest entry. curvature: that curvature, 0 where it is negligible. Returns how far, in
+ * these units, the cost alone moves x in columns with curvature. */
 double rows_find_units(const conic_program *source, double *unit, double *curvature);
 
-/* How far offsets are, in units of columns: the largest over the largest norm of a row. */
+/* Distance to the offsets in units of columns: the largest offset over the largest row norm. */
 double rows_far(const qd_cone_program *program, double strongest);
 
 #endif
