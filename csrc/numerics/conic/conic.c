@@ -1,8 +1,7 @@
-/* The cone solver's table of contents: what is tried for a program, and in which order.
+/* The methods of the cone solver, and the order in which they are tried.
  *
- * METHODS are tried in turn on the program as it was loaded. Each says what came of it; the next
- * ones know no more of it than that. Who judges the answer, and what follows where it does not
- * hold: conic/solve.c. */
+ * METHODS are tried in turn on the program as loaded. Each returns an outcome; the next methods use
+ * nothing else of it. conic/solve.c certifies the answer and retries if it fails. */
 #include <math.h>
 #include <string.h>
 
@@ -70,7 +69,7 @@ static outcome run_free_minimum(conic_task *task) {
   return !inside ? NO_HELP : task->polish ? SOLVED : NEAR;
 }
 
-/* Polish from the guess. */
+/* Polishes from the guess. */
 static outcome polish_start(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   const int factored = task->info->factorizations;
@@ -85,14 +84,14 @@ static outcome polish_start(conic_task *task) {
     conic_copy_point(workspace, &workspace->iterate, &workspace->polished);
     return polished ? SOLVED : NEAR;
   }
-  /* all as the free minimum has left it */
+  /* restores the state after the free minimum */
   if (workspace->program.definite && task->info->factorizations > factored) {
     conic_factor_cost(workspace);
   }
   return NO_HELP;
 }
 
-/* A barrier's path from where the guess shows; one from the cold start needs nothing of what this
+/* Follows a barrier's path from the guess. A later cold start needs nothing that this
  * overwrites. */
 static outcome follow_start(conic_task *task) {
   const path_request path = {.goal = task->options->tolerance,
@@ -112,20 +111,20 @@ static outcome run_start(conic_task *task) {
   return task->workspace->program.exact ? polish_start(task) : follow_start(task);
 }
 
-/* Forces of intervals at their ends are for the path: what cuts find without ends is far off. */
+/* Programs with force limits use the path: cuts ignore the limits, and their result is far off. */
 static int cuts_suit(const conic_task *task) {
   return is_open(task) && task->polish && !task->midway && !task->path_first &&
          task->workspace->ends.count == 0;
 }
 
-/* Where cuts cannot begin, or would end at a vertex of rows most of which are redundant, with no
- * word on how contacts share the load. */
+/* The guess of rest is tried where cuts cannot start, or would end at a vertex of mostly redundant
+ * rows that does not show how contacts share the load. */
 static int rest_suits(const conic_task *task) {
   return cuts_suit(task) && task->workspace->program.definite &&
          (conic_is_crowded(task->workspace) || conic_cuts_apply(task->workspace) == CUTS_NONE);
 }
 
-/* The guess that all of it rests. */
+/* Polishes from the guess that all contacts rest. */
 static outcome run_rest(conic_task *task) {
   const polish_guess from = {ORIGIN_REST, 0, 0, 0.0, 0.0};
   qd_cone_workspace *workspace = task->workspace;
@@ -134,12 +133,12 @@ static outcome run_rest(conic_task *task) {
     return SOLVED;
   }
   if (conic_cuts_apply(workspace) != CUTS_NONE) {
-    conic_factor_cost(workspace); /* all as the free minimum has left it */
+    conic_factor_cost(workspace); /* restores the state after the free minimum */
   }
   return NO_HELP;
 }
 
-/* Error of a polish that counts where it gets no further. */
+/* Error of a stalled polish that is accepted. */
 static double settles_at(const conic_task *task) {
   return task->again ? 0.0 : smaller(task->options->tolerance, DEFAULT_TOLERANCE);
 }
@@ -161,17 +160,17 @@ static outcome run_cuts(conic_task *task) {
   if (from.is_vertex || !(workspace->polish.error <= SLIGHT) || !conic_resume_cuts(workspace)) {
     return UNPROVEN;
   }
-  from.is_vertex = 1; /* more cuts show how the load spreads */
+  from.is_vertex = 1; /* further cuts show how the load is shared */
   return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
 }
 
-/* How a path ended that did not arrive. */
+/* Outcome of a path that did not converge. */
 static outcome path_failed(conic_task *task, path_end end) {
   task->failure = end == PATH_AT_LIMIT ? QD_ITERATION_LIMIT : QD_NUMERICAL_TROUBLE;
   return end == PATH_INFEASIBLE ? INFEASIBLE : end == PATH_UNBOUNDED ? UNBOUNDED : NO_HELP;
 }
 
-/* Whether the caller stops the path where it is. */
+/* Asks the caller whether to stop the path at the iterate. */
 static int is_stopped(const conic_task *task) {
   const conic_point *at = &task->workspace->iterate;
   conic_hand_out(task->workspace, at->x, at->slack, at->dual, task->guess);
@@ -179,8 +178,8 @@ static int is_stopped(const conic_task *task) {
   return task->look->stopped;
 }
 
-/* To the tolerance, with a polish wherever the active set begins to show: held and free directions
- * are powers of two apart. */
+/* Follows the path to the tolerance. Polishes whenever held and free directions are separated by
+ * enough powers of two to show the active set. */
 static outcome follow_path(conic_task *task, path_start from) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0, 0.0, settles_at(task)};
@@ -218,7 +217,7 @@ static outcome follow_path(conic_task *task, path_start from) {
   }
 }
 
-/* The path alone, from a start in other units. */
+/* Follows the path, without a polish, from a start in other units. */
 static outcome follow_elsewhere(conic_task *task) {
   const path_request path = {.goal = task->options->tolerance,
                              .iteration_limit =
@@ -230,8 +229,8 @@ static outcome follow_elsewhere(conic_task *task) {
 
 static int path_suits(const conic_task *task) { return task->units > 0 || is_open(task); }
 
-/* From where the guess shows: a point of the path with fewer rows, or a solution that no polish has
- * led on from. Where that has not led to an end, and else, from the cold start. */
+/* Follows the path from the guess, which is a point of the path with fewer rows, or a solution from
+ * which the polish failed. Without a guess, or if that path fails, starts cold. */
 static outcome run_path(conic_task *task) {
   outcome found = NO_HELP;
   if (task->units > 0) {
@@ -249,12 +248,12 @@ static int path_end_suits(const conic_task *task) {
   return task->polish && task->so_far == NEAR && task->info->method == QD_METHOD_PATH;
 }
 
-/* Once more, in units of the point itself. */
+/* Polishes the path's end once more, with units from the point itself. */
 static outcome run_path_end(conic_task *task) {
   const polish_guess end = {ORIGIN_PATH_END, 0, 0, 0.0, 0.0};
   task->workspace->polish.split_width = 0;
   if (task->units > 0) {
-    task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
+    task->workspace->origin = ORIGIN_PATH_END; /* derivatives settle the set again */
   }
   return conic_polish(task->workspace, &end, task->info) ? SOLVED : NEAR;
 }
@@ -277,16 +276,16 @@ static const struct {
   int (*suits)(const conic_task *task);
   outcome (*run)(conic_task *task);
 } METHODS[] = {
-    {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path/path.c */
+    {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/newton/free_minimum.c */
     {QD_METHOD_START, start_suits, run_start},          /* conic/path/start.c */
     {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
-    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
-    {QD_METHOD_PATH, path_suits, run_path}, /* path.c, step.c, start.c; split.c, polish.c */
+    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/active_set/dual_active_set.c */
+    {QD_METHOD_PATH, path_suits, run_path},             /* conic/path, conic/newton/polish.c */
     {QD_METHOD_PATH_END, path_end_suits, run_path_end},
     {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/newton/multipliers.c */
 };
 
-/* What was found so far. */
+/* Status of the outcome so far. */
 static qd_status verdict(conic_task *task) {
   task->info->polished = task->so_far == SOLVED;
   switch (task->so_far) {
@@ -303,7 +302,7 @@ static qd_status verdict(conic_task *task) {
   }
 }
 
-/* Where that was measured, else NaN. */
+/* Error of the result where it was measured, else NaN. */
 static double error_left(const conic_task *task, qd_cone_method method, outcome now) {
   if (now == SOLVED && method != QD_METHOD_FREE_MINIMUM) {
     return task->workspace->polish.error;
@@ -311,7 +310,7 @@ static double error_left(const conic_task *task, qd_cone_method method, outcome 
   return now == NO_HELP && method == QD_METHOD_PATH ? task->workspace->path.error : NAN;
 }
 
-/* What came of a method, with a row of the trace where one is wanted. */
+/* Runs a method, and adds a row to the trace if requested. */
 static outcome run_traced(conic_task *task, qd_cone_method method, outcome (*run)(conic_task *)) {
   static const char *const verdicts[] = {"no answer",   "not proven", "to the tolerance",
                                          "to rounding", "stopped",    "infeasible",

@@ -1,8 +1,7 @@
-/* Who judges what the methods find, and what is tried where it does not hold.
+/* Certifies the results of the methods, and retries in other scalings.
  *
- * What the methods (conic/conic.c) leave counts if it holds in the caller's own numbers
- * (conic/certificate/certificate.c), the only way out. Where nothing does, all is tried again in
- * other scalings. */
+ * A result of the methods (conic/conic.c) is accepted only if it holds in the caller's units
+ * (conic/certificate/certificate.c). Otherwise all methods are tried again in other scalings. */
 #include <math.h>
 #include <string.h>
 
@@ -10,9 +9,9 @@
 #include "base/trace.h"
 #include "numerics/conic/task.h"
 
-/* ------------------------------------------------------------ the way out */
+/* ------------------------------------------------------------ certified results */
 
-/* The answer in the caller's numbers, judged. */
+/* Writes the answer in the caller's units and certifies it. */
 static qd_status deliver(qd_cone_workspace *workspace, const conic_program *source,
                          double tolerance, qd_status status, const conic_answer *out,
                          qd_cone_info *info) {
@@ -36,8 +35,9 @@ static qd_status deliver(qd_cone_workspace *workspace, const conic_program *sour
 
 /* ------------------------------------------------------------ scalings */
 
-/* As given; where no answer holds, measured by the offsets of rows where the cost says too little
- * of lengths, with all rows alike where they are far apart, and from starts in other units. */
+/* Scalings in the order of trial: as given; lengths from the rows' offsets, where the cost gives a
+ * poor length scale; all rows with the same norm, where norms differ widely; starts in other
+ * units. */
 enum {
   AS_GIVEN,
   BY_OFFSETS,
@@ -46,13 +46,13 @@ enum {
   SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
 };
 
-/* For the trace. */
+/* Name for the trace. */
 static const char *name_of(int scaling) {
   static const char *const names[] = {"as given", "lengths by offsets", "rows alike"};
   return scaling < FIRST_OTHER_UNITS ? names[scaling] : "other units";
 }
 
-/* Loads the program again if that scaling may help: 1. */
+/* Loads the program again if the scaling may help; returns 1 then. */
 static int rescale(conic_task *task, const conic_program *source, int scaling) {
   qd_cone_workspace *workspace = task->workspace;
   task->again = 1;
@@ -77,7 +77,7 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
   return 1;
 }
 
-/* All methods in one scaling after the other, up to a verdict that holds. */
+/* Tries all methods in each scaling until a verdict is certified. */
 static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
   const qd_cone_options *options = task->options;
   qd_cone_info *info = task->info;
@@ -101,7 +101,7 @@ static void run_scalings(conic_task *task, const conic_program *source, const co
   }
 }
 
-/* The best proof that paths have seen, where nothing else was found. */
+/* Falls back on the best infeasibility ray of the paths if nothing else was found. */
 static qd_status try_ray(conic_task *task, const conic_program *source, const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
   qd_cone_info *info = task->info;
@@ -125,7 +125,7 @@ static qd_status try_ray(conic_task *task, const conic_program *source, const co
   return deliver(workspace, source, tolerance, found, out, info);
 }
 
-/* A row that no x moves and that does not hold is the answer: 1. */
+/* Reports infeasibility, and returns 1, if a row without entries is violated. */
 static int contradicts_itself(conic_task *task, const conic_program *source,
                               const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
@@ -140,7 +140,7 @@ static int contradicts_itself(conic_task *task, const conic_program *source,
   return 1;
 }
 
-/* Without a certificate; 0 if there is no such point. */
+/* An approximate point without a certificate; 0 if there is none. */
 static int solve_roughly(conic_task *task, const conic_answer *out) {
   const conic_point *at = &task->workspace->iterate;
   if (!conic_find_roughly(task)) {
@@ -152,25 +152,25 @@ static int solve_roughly(conic_task *task, const conic_answer *out) {
   return 1;
 }
 
-/* From the program as loaded: all scalings, then the best proof that there is no point. */
+/* All scalings, then the best infeasibility ray, for the program as loaded. */
 static qd_status search(conic_task task, const conic_program *source, const conic_answer *out) {
   run_scalings(&task, source, out);
   return try_ray(&task, source, out);
 }
 
-/* The same, where answers were turned down for their duality gap alone, with any gap: rows that
- * contradict each other by rounding have a gap that is rounding. */
+/* Repeats the search without the test of the duality gap, if answers failed only that test: rows
+ * that contradict each other by rounding have a gap that is rounding. */
 static qd_status search_with_any_gap(conic_task task, const conic_program *source,
                                      const conic_answer *out) {
   certificate_work *certificate = &task.workspace->certificate;
-  task.guess = NULL; /* the answers turned down lie there */
+  task.guess = NULL; /* `out` holds the rejected answers */
   certificate->any_gap = 1;
   conic_clear_info(task.info);
   task.info->status = conic_load(task.workspace, source, ROWS_AS_GIVEN);
   return task.info->status == QD_OK ? search(task, source, out) : task.info->status;
 }
 
-/* A program whose rows are rigid, by whatever method in whatever scaling. */
+/* Solves a program with rigid rows. */
 static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const conic_program *source, const conic_answer *out,
                              qd_cone_info *info) {

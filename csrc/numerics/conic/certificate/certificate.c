@@ -1,33 +1,34 @@
-/* What counts as an answer, in the caller's own numbers.
+/* Acceptance of answers, in the caller's units.
  *
- * The methods judge residuals in scaled columns, in natural units made of all cones together. That
- * can hide a row or a column whose own scale is far smaller; and no method is a witness of itself.
- * So each verdict is checked against the program as it was given, row by row and column by column
- * (qdsim/solvers.h has the definition in words): here, for all at once, where that is enough, else
- * in detail.c, as are all programs whose rows give way. With d_j the scale of a column, 1 /
- * sqrt(Q_jj) or one over its largest entry where there is no curvature, s the share, and e what
- * counts as zero in rows (tolerance times the length of what they are about, 0 where nobody said):
+ * The methods judge residuals in scaled columns and in natural units of all cones together. That
+ * can hide a row or a column whose own scale is far smaller, and a method cannot certify itself. So
+ * each verdict is checked against the program as given, row by row and column by column
+ * (qdsim/solvers.h has the definition in words). A fast check here uses bounds for all rows at
+ * once. If it fails, and for all programs with compliant rows, detail.c checks in detail. Let d_j
+ * be the scale of a column, 1 / sqrt(Q_jj), or one over its largest entry where there is no
+ * curvature; s the share; and e the row error that counts as zero (tolerance times the typical
+ * length of the rows, 0 where the caller gave none):
  *
- *     R_i = largest of 0.1 % of |x_j| / d_j over columns of row (or cone) i, of e / (s |G_i d|) and
- *         of 1 % of o, the largest offset |g|, |c| over the largest row norm |G_i d|: how far x
- * goes, or might; S_i = largest d_j |term| over these columns, of any term of Qx + b - G'dual -
- * C'dual_eq; S_j of a column: the largest S_i of the rows that it is part of.
+ *     R_i  how far x moves, or might: the largest of 0.1 % of |x_j| / d_j over columns of row (or
+ *          cone) i, of e / (s |G_i d|), and of 1 % of o, the largest offset |g|, |c| over the
+ *          largest row norm |G_i d|
+ *     S_i  largest d_j |term| over these columns, of any term of Qx + b - G'dual - C'dual_eq
+ *     S_j  of a column: the largest S_i of the rows that contain it
  *
- * What is far away, or as heavy, in another part of the program does not count. How far the cost
- * alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in nearly linear
- * programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and of a barrier f
- * at least.
+ * Distances and forces in other parts of the program do not count. The distance that the cost alone
+ * moves x, f = max |b_j| d_j where there is curvature, is not a scale: in nearly linear programs it
+ * is far beyond the rows. But where o is rounding of f, R is f / 1e8, and for a barrier R is at
+ * least f.
  *
- *     rows      outside by no more than s max(|g_i|, |G_i d| R_i), or e, or rounding of the
- *               largest |g|
- *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands; or
- *               rounding of the largest S of all columns that rows and Q connect with it
+ *     rows      violation at most s max(|g_i|, |G_i d| R_i), or e, or rounding of the largest |g|
+ *     columns   |residual_j| d_j <= s S_j, and |residual_j| at most s times the largest unscaled
+ *               term; or rounding of the largest S of all columns coupled by rows and Q
  *     products  |dual o slack - target| <= s max(S_i R_i, target), and so |dual| |Gx + g - slack|
- *     gap       the products' sum <= s times the terms of objective and dual objective, or rounding
- *               (1e-12) of the sum of S_i R_i; not where e says what rows are about
+ *     gap       sum of the products <= s times the terms of objective and dual objective, or
+ *               rounding (1e-12) of the sum of S_i R_i; not checked where e is given
  *     duals     outside by no more than rounding, or |G_i d| times that <= s S_i
  *
- * Without any b, S is at least R; without b and offsets, R is at least 1. Rows that give way have R
+ * Without any b, S is at least R; without b and offsets, R is at least 1. Compliant rows have R
  * dual in their slack and springs in Q_jj; they are compared with all terms of their slack. */
 #include <math.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static double least(const double *values, int count) {
   return low;
 }
 
-/* All multipliers in their cones, but for rounding. */
+/* 1 if all multipliers lie in their cones, up to rounding. */
 int duals_hold(const qd_cone_program *program, const double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
@@ -73,9 +74,10 @@ static double scaled_norm(const qd_cone_workspace *workspace, const double *valu
   return worst;
 }
 
-/* Whether the duality gap, the sum of an exact program's products, is at most `rounding`, or small
- * beside the terms of the objective and of its dual, -1/2 x'Qx - g'dual - c'dual_eq. Products that
- * are small row by row are not enough: the objective may be far smaller than these. */
+/* 1 if the duality gap, i.e. the sum of an exact program's products, is at most `rounding`, or
+ * small compared with the terms of the objective and of the dual objective -1/2 x'Qx - g'dual -
+ * c'dual_eq. Small products in each row are not sufficient: the objective may be far smaller than
+ * they are. */
 static int gap_is_small(const qd_cone_workspace *workspace, const qd_cone_program *program,
                         double share, double rounding, const cone_point *at, double objective) {
   const double *w = workspace->work.row2;

@@ -1,6 +1,6 @@
-/* Whether an answer holds row by row and column by column, in the caller's own numbers:
- * certificate.c has the rules. What a row shares with its columns, and these with others, is looked
- * up only where their own numbers are not enough. */
+/* Checks an answer row by row and column by column, in the caller's units, by the rules in
+ * certificate.c. Coupled columns are searched only where a column's own terms are not
+ * sufficient. */
 #include <math.h>
 #include <string.h>
 
@@ -10,27 +10,27 @@
 #include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/program/rows.h"
 
-/* An answer while it is judged; vectors over variables are padded to whole lanes. */
+/* State of a check; vectors over variables are padded to whole lanes. */
 typedef struct judgement {
   const conic_program *source;
   const cone_point *at;
-  double share, zero;     /* of terms, what may be missed; what rows may be off */
+  double share, zero;     /* allowed share of the terms; row error that counts as zero */
   double rounding;        /* of the largest offset */
-  double reach, force;    /* R and S at least */
-  int springs;            /* 1: some rows give way */
-  certificate_work *work; /* terms: the largest of Qx + b - G'dual - C'dual_eq, in units of columns
-                             once all are known; left: that sum */
+  double reach, force;    /* lower bounds of R and S */
+  int springs;            /* 1: some rows are compliant */
+  certificate_work *work; /* terms: largest term of Qx + b - G'dual - C'dual_eq, finally in units of
+                             columns; left: that sum */
 } judgement;
 
-/* One cone, one row of an orthant or of intervals, or an equality. */
+/* One cone, one row of an orthant or of an interval, or an equality. */
 typedef struct part {
   int kind, first, dim;
   double target;
   int gives_way;
-  double norm;  /* of its rows */
-  double reach; /* R: how far x goes, or might */
-  double moved; /* what that makes of its slack, or what springs do */
-  double size;  /* what its slack is compared with */
+  double norm;  /* largest norm of its rows */
+  double reach; /* R: distance that x moves or might move */
+  double moved; /* change of the slack by that motion, or by springs */
+  double size;  /* scale of its slack */
 } part;
 
 /* ------------------------------------------------------------ sums */
@@ -39,7 +39,7 @@ LANES_INLINE double lanes_most(const lanes *a) {
   return larger(larger((*a)[0], (*a)[1]), larger((*a)[2], (*a)[3]));
 }
 
-/* `to` is at least |a|. */
+/* Raises `to` to |a|. */
 LANES_INLINE void raise_to(lanes *to, const lanes *a) {
   lanes size;
   lanes_size(&size, a);
@@ -67,8 +67,8 @@ LANES_INLINE double read_cost(const judgement *judge) {
   return objective;
 }
 
-/* Row i of G, or behind those of C: its slack and what that is a sum of, its norm, how far x goes
- * along it, and what its multiplier asks of columns. */
+/* Row i (G, then C): its slack and the sum of its terms' sizes, its norm, the distance that x moves
+ * along it, and the multiplier's terms in the columns. */
 LANES_INLINE void read_row(const judgement *judge, int i, double dual) {
   const certificate_work *work = judge->work;
   const qd_cone_program *program = &judge->source->program;
@@ -97,7 +97,7 @@ LANES_INLINE void read_row(const judgement *judge, int i, double dual) {
   work->far[i] = lanes_most(&far);
 }
 
-/* All sums; the objective. */
+/* All sums; returns the objective. */
 QD_MULTIVERSION
 static double read_all(const judgement *judge) {
   const int m = judge->source->program.row_count, p = judge->source->program.equality_count;
@@ -111,8 +111,8 @@ static double read_all(const judgement *judge) {
   return objective;
 }
 
-/* The answer and units of columns, and (allowed) how far it goes in them; how far the cost alone
- * sends x. */
+/* Copies the answer, and sets units of columns and (allowed) the distance that x moves in these
+ * units; returns how far the cost alone moves x. */
 static double open_columns(const judgement *judge) {
   const certificate_work *work = judge->work;
   const int n = judge->source->program.variable_count;
@@ -130,7 +130,7 @@ static double open_columns(const judgement *judge) {
 
 /* ------------------------------------------------------------ parts */
 
-/* The next part from row `first` on, of cone k; equalities have no cone. */
+/* The next part from row `first` on, of cone k; k = cone_count for equalities. */
 static part part_at(const judgement *judge, int k, int first, int gives_way) {
   const qd_cone_program *program = &judge->source->program;
   const certificate_work *work = judge->work;
@@ -156,7 +156,7 @@ static part part_at(const judgement *judge, int k, int first, int gives_way) {
   return of;
 }
 
-/* 1 if rows of cone k, from `first` on, give way. */
+/* 1 if rows of cone k, from `first` on, are compliant. */
 static int cone_gives_way(const qd_cone_program *program, int k, int first) {
   int gives = program->cone_kind[k] == QD_INTERVAL;
   for (int i = first; program->compliance && i < first + program->cone_dim[k]; ++i) {
@@ -165,7 +165,7 @@ static int cone_gives_way(const qd_cone_program *program, int k, int first) {
   return gives;
 }
 
-/* The largest term along the columns of rows, in their units, or S at least. */
+/* Largest term in the columns of the rows, in units of columns; at least the lower bound of S. */
 static double largest_along(const judgement *judge, int first, int dim) {
   const double *terms = judge->work->terms;
   double most = judge->force;
@@ -181,9 +181,9 @@ static double largest_along(const judgement *judge, int first, int dim) {
 
 /* ------------------------------------------------------------ rows */
 
-/* A barrier's row between ends has s = target / above - target / below, as a product with the
- * nearer distance, which rounding may have left nothing of; else there is no slack, or the force is
- * at the end that is on its side. */
+/* Errors of an interval row. With a barrier, a row between its ends has s = target / above - target
+ * / below, which is checked as a product with the nearer distance, where rounding matters most.
+ * Otherwise the slack is zero, or the force is at the end on the slack's side. */
 static cone_errors interval_errors(const qd_cone_program *program, int i, double target,
                                    double slack, double dual) {
   const double above = dual - program->lower[i], below = program->upper[i] - dual;
@@ -199,7 +199,7 @@ static cone_errors interval_errors(const qd_cone_program *program, int i, double
   return found;
 }
 
-/* w: its slack, as it is. */
+/* Errors of a part; w: its slack as computed from x. */
 static cone_errors errors_of(const qd_cone_program *program, int kind, int first, int dim,
                              double target, const double *w, const double *slack,
                              const double *dual) {
@@ -211,8 +211,8 @@ static cone_errors errors_of(const qd_cone_program *program, int kind, int first
   return found;
 }
 
-/* What counts as a product of the part: with the largest term of its columns over the norm of its
- * rows, or what springs press with where they are. What no x moves has its own force. */
+/* Scale of a part's products: the largest term of its columns over the norm of its rows, or the
+ * springs' force at x = 0, times the motion. A part without entries uses its own multiplier. */
 static double product_of(const judgement *judge, const part *of) {
   const qd_cone_program *program = &judge->source->program;
   double at_rest = 0.0;
@@ -233,7 +233,7 @@ static int interval_holds(const judgement *judge, const part *of, double gap) {
   const double above = dual - program->lower[of->first];
   const double below = program->upper[of->first] - dual, nearest = smaller(above, below);
   const double allowed = judge->share * of->size, room = slack > 0.0 ? above : below;
-  if (of->target > 0.0 && nearest < HUGE_VAL) { /* rounding: of the way to the end */
+  if (of->target > 0.0 && nearest < HUGE_VAL) { /* rounding of the distance to the end */
     const int outwards = (above <= below ? slack : -slack) > 0.0;
     const double rounding = outwards ? LAST_DIGITS * fabs(slack * dual) : 0.0;
     return gap <= larger(allowed * nearest, judge->share * of->target + rounding);
@@ -243,18 +243,18 @@ static int interval_holds(const judgement *judge, const part *of, double gap) {
           room * of->moved <= judge->share * product_of(judge, of));
 }
 
-/* A multiplier in its cone, but for what its columns cannot tell. */
+/* 1 if a multiplier lies in its cone, up to an error that its columns cannot resolve. */
 static int dual_holds(const judgement *judge, const part *of) {
   const double *dual = judge->at->dual + of->first;
   return is_in_cone(dual, of->dim) || outside_cone(dual, of->dim) * of->norm <=
                                           judge->share * largest_along(judge, of->first, of->dim);
 }
 
-/* Whether a part holds; its errors onto the largest so far. */
+/* 1 if a part holds; raises *most to its errors. */
 static int part_holds(const judgement *judge, const part *of, cone_errors *most) {
   const qd_cone_program *program = &judge->source->program;
   const double *w = judge->work->slack + of->first, *dual = judge->at->dual + of->first;
-  const int is_fixed = of->norm == 0.0 && !of->gives_way; /* no x moves what is left of it */
+  const int is_fixed = of->norm == 0.0 && !of->gives_way; /* no x changes it */
   const double *slack = is_fixed ? w : judge->at->slack + of->first;
   const cone_errors found =
       errors_of(program, of->kind, of->first, of->dim, of->target, w, slack, dual);
@@ -265,14 +265,14 @@ static int part_holds(const judgement *judge, const part *of, cone_errors *most)
   if (of->kind == QD_INTERVAL) {
     return interval_holds(judge, of, found.gap);
   }
-  /* an exact row without entries whose offset is rounding of zero: any multiplier */
+  /* an exact row without entries whose offset is rounding of zero: any multiplier is allowed */
   const int is_nothing = is_fixed && of->target == 0.0 && max_norm(w, of->dim) <= judge->rounding;
   return found.outside <= judge->share * of->size && dual_holds(judge, of) &&
          (is_nothing || product <= judge->share * of->target ||
           product <= judge->share * (product_of(judge, of) + of->target));
 }
 
-/* All rows; their errors. */
+/* 1 if all rows hold; raises *most to their errors. */
 static int rows_hold(const judgement *judge, cone_errors *most) {
   const qd_cone_program *program = &judge->source->program;
   const int m = program->row_count;
@@ -297,7 +297,7 @@ static int rows_hold(const judgement *judge, cone_errors *most) {
 
 /* ------------------------------------------------------------ columns */
 
-/* allowed (variables) is at least `most` along a row. */
+/* Raises allowed (variables) to `most` in the columns of a row. */
 static void allow(row_reader row, double most, double *allowed) {
   while (rows_next(&row)) {
     for (int k = 0; k < rows_width(&row); ++k) {
@@ -307,7 +307,8 @@ static void allow(row_reader row, double most, double *allowed) {
   }
 }
 
-/* allowed: the largest terms of each column and of those that a row or the cost couples it with. */
+/* allowed: largest term of each column and of the columns that a row or the cost couples with
+ * it. */
 static void spread_terms(const judgement *judge) {
   const qd_cone_program *program = &judge->source->program;
   const certificate_work *work = judge->work;
@@ -330,9 +331,9 @@ static void spread_terms(const judgement *judge) {
   }
 }
 
-/* Of columns whose residual is too large beside their own terms: whether it is rounding of those
- * that rows and Q connect them with. What no number of a column exceeds is often what elimination
- * has left of numbers that are far larger. Other columns' residuals are zero here. */
+/* 1 if the residuals that exceed their own columns' terms are rounding of terms of columns that
+ * rows and Q couple with them: elimination can leave a residual from far larger numbers than any in
+ * its column. Other columns' residuals are zero here. */
 static int is_rounding(const judgement *judge) {
   const certificate_work *work = judge->work;
   const int n = judge->source->program.variable_count;
@@ -353,14 +354,14 @@ static int is_rounding(const judgement *judge) {
   return 1;
 }
 
-/* Of a program with springs: what moves column j by `zero`, springs as far as they are not all but
- * rigid beside the cost. */
+/* Force that moves column j by `zero`, in a program with springs. Springs that are almost rigid
+ * compared with the cost do not count. */
 static double resting_force(const judgement *judge, int j) {
   const double own = rows_curvature(judge->source, j), all = judge->work->curvature[j];
   return judge->springs ? judge->zero * (own > 0.0 ? smaller(all, own + own / SLIGHT) : all) : 0.0;
 }
 
-/* Columns that hold by `allowed` have no residual any more; 1 if that is all. */
+/* Sets residuals that hold by `allowed` to zero; 1 if all do. */
 static int clear_small(const judgement *judge, const double *allowed) {
   const certificate_work *work = judge->work;
   int all = 1;
@@ -383,9 +384,9 @@ static int columns_hold(const judgement *judge) {
   return clear_small(judge, judge->work->allowed) || is_rounding(judge);
 }
 
-/* ------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------ the check */
 
-/* Infinite where numbers beyond the range of a double have met. */
+/* Infinity for NaN, i.e. where numbers beyond the range of a double met. */
 static double finite_or_infinite(double error) { return isnan(error) ? HUGE_VAL : error; }
 
 static void report_rows(const cone_errors *most, qd_cone_info *info) {

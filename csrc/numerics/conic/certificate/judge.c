@@ -1,4 +1,4 @@
-/* The only way out: what a verdict is worth in the caller's numbers. */
+/* Final verdict in the caller's units. */
 #include <math.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ void conic_clear_info(qd_cone_info *info) {
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
 }
 
-/* Residuals in the caller's numbers; a verdict that they do not bear out is none. What rows of
- * intervals have a part in is judged with the caller's program (conic/compliance/compliance.c). */
+/* Fills the residuals and replaces a verdict that they do not confirm. Programs with interval rows
+ * are judged with the caller's original program (conic/compliance/compliance.c). */
 qd_status conic_judge(qd_cone_workspace *workspace, const conic_program *source, double tolerance,
                       qd_status status, const conic_answer *out, qd_cone_info *info) {
   if (workspace->ends.count > 0) {

@@ -1,13 +1,13 @@
-/* Residuals of an answer, in the caller's own numbers. */
+/* Residuals of an answer, in the caller's units. */
 #include "numerics/conic/certificate/measure.h"
 
 #include <string.h>
 
 #include "numerics/vectors.h"
 
-/* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
- * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
- * behind the last column. */
+/* w = four rows of a block (at most `left` of them) times x; residual -= their sum weighted with
+ * `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero behind the last
+ * column. */
 LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block,
                                const double *first, size_t stride, int left, const double *x,
                                const double *dual, double *w, double *residual) {
@@ -41,7 +41,8 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
   }
 }
 
-/* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
+/* w = rows of a block times x, residual -= rows' dual; `dual` and `w` start at the block's first
+ * row */
 LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
                                 const double *x, const double *dual, double *w, double *residual) {
   if (conic_reads_in_fours(workspace, block)) {
@@ -77,7 +78,7 @@ LANES_INLINE double cost_gradient(const conic_program *source, const double *x, 
   return objective;
 }
 
-/* Cone by cone, of rows w = Gx + g. */
+/* Errors of all cones, with w = Gx + g. */
 LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
                                 const double *slack, const double *dual, cone_errors *most) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
@@ -93,7 +94,7 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
   }
 }
 
-/* Residuals in the caller's numbers; infinite where one of them is NaN. */
+/* Residuals in the caller's units; infinite where one of them is NaN. */
 QD_MULTIVERSION
 void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
                    const conic_answer *at, qd_cone_info *info) {
@@ -108,7 +109,7 @@ void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
   }
   info->objective = cost_gradient(source, whole_x, residual);
   for (int i = 0; i < m + p; ++i) {
-    w[i] = 0.0; /* rows left out */
+    w[i] = 0.0; /* omitted rows */
   }
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];

@@ -1,4 +1,4 @@
-/* Proofs that a program has no point, in the caller's own numbers. */
+/* Proofs of infeasibility, in the caller's units. */
 #include <math.h>
 #include <string.h>
 
@@ -6,17 +6,17 @@
 #include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/program/structure.h"
 
-#define AROUND 30.0 /* distances to where its rows meet the axes, likewise */
+#define AROUND 30.0 /* multiple of the distance where a row meets a column's axis */
 
-/* What multipliers say that are to prove that there is no point. */
+/* Sums over the multipliers of a proof. */
 typedef struct proof_sums {
   double sum, size, force; /* g'dual + c'dual_eq, its largest term, the largest force */
   double moved;            /* |G'dual + C'dual_eq| in scaled columns, summed */
   double leak;             /* the same, each column times how far it may go */
 } proof_sums;
 
-/* A ray without what rows that give way cannot carry: along it the dual's cost rises for ever, but
- * not where a row has a compliance, nor of an interval towards an end. */
+/* Removes from a ray the multipliers that compliant rows cannot carry: the dual objective does not
+ * rise for ever along a row with a compliance, nor along an interval towards a finite end. */
 static void keep_to_cones(const qd_cone_program *program, const conic_answer *out) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int is_cone = program->cone_kind[k] == QD_LORENTZ;
@@ -38,7 +38,7 @@ static void keep_to_cones(const qd_cone_program *program, const conic_answer *ou
   }
 }
 
-/* Of all rows, of a Lorentz cone that of the longest; returns the largest. */
+/* Norms of all rows, in a Lorentz cone its largest; returns the largest norm. */
 static double find_norms(const certificate_work *work, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int rows = program->row_count + program->equality_count;
@@ -55,8 +55,8 @@ static double find_norms(const certificate_work *work, const conic_program *sour
   return max_norm(work->norm, rows);
 }
 
-/* Where row i meets each column's axis, at least; entries that are far smaller than the row's
- * largest are none. */
+/* Raises the reach of each column to the distance at which row i meets its axis; entries far
+ * smaller than the row's largest are ignored. */
 static void raise_reach(const certificate_work *work, const conic_program *source, int i) {
   const double offset = AROUND * fabs(rows_offset(&source->program, i));
   for (row_reader row = rows_open(source, i); rows_next(&row);) {
@@ -69,7 +69,7 @@ static void raise_reach(const certificate_work *work, const conic_program *sourc
   }
 }
 
-/* x goes at least as far as `reach`. */
+/* Sums of a proof, with x at most `reach` away, or farther in columns of the proof's rows. */
 static proof_sums sum_proof(const certificate_work *work, const conic_program *source,
                             const conic_answer *out, double reach) {
   const qd_cone_program *program = &source->program;
@@ -100,7 +100,7 @@ static proof_sums sum_proof(const certificate_work *work, const conic_program *s
   return proof;
 }
 
-/* Multipliers without cones whose force is below `least`. */
+/* Sets multipliers of cones with a force below `least` to zero. */
 static void keep_strong(const certificate_work *work, const qd_cone_program *program, double least,
                         double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
@@ -114,11 +114,11 @@ static void keep_strong(const certificate_work *work, const qd_cone_program *pro
 }
 
 /* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
- * In numbers that are rounded: every x that is not EXCLUDED times farther away than the cost or
- * offsets send it, or in a column AROUND times than its own rows that carry the proof. For a
- * barrier the sum may be zero: then no x lies inside. That is judged without the cones that carry
- * next to nothing: they hold each other in other parts of the program, and where widths differ by
- * decades what they carry there looks like what rounding leaves. */
+ * With rounding, it excludes every x within EXCLUDED times the distance to which the cost or
+ * offsets move it, and in each column within AROUND times the distance of the proof's own rows. For
+ * a barrier the sum may be zero: then no x lies in the interior. That is judged without cones that
+ * carry next to nothing. Such cones balance each other in other parts of the program, and where
+ * widths differ by decades their load looks like rounding. */
 int conic_excludes(qd_cone_workspace *workspace, const conic_program *source,
                    const conic_answer *out) {
   const qd_cone_program *program = &source->program;
@@ -148,8 +148,8 @@ int conic_excludes(qd_cone_workspace *workspace, const conic_program *source,
   return strong.sum <= SLIGHT * strong.size && strong.moved <= SLIGHT * strong.force;
 }
 
-/* A row without entries is what it is; one that is zero but for the rounding of a difference is
- * zero. */
+/* Finds violated rows without entries. An offset that is only the rounding of a difference counts
+ * as zero. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int m = program->row_count;
   const double nothing = workspace->program.exact ? -LAST_DIGITS * max_norm(program->g, m) : 0.0;

@@ -1,14 +1,13 @@
-/* Scales of a program, that residuals are compared with: of the program alone, without an answer.
- */
+/* Scales for residuals that follow from the program alone, without an answer. */
 #include "numerics/conic/certificate/scales.h"
 
 #include <math.h>
 
 #include "base/lanes.h"
 
-#define FAR_APART 1e-4 /* row norms that want scaling */
+#define FAR_APART 1e-4 /* ratio of row norms that requires scaling */
 
-/* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
+/* Largest squared row norm of a cone in the caller's units, in scaled columns. */
 static double squared_norm(const qd_cone_workspace *workspace, int cone) {
   const double scale = workspace->program.lane_scale[cone];
   return workspace->program.compliance[cone] / scale / scale; /* the square might overflow */
@@ -18,7 +17,7 @@ static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
   return sqrt(squared_norm(workspace, cone));
 }
 
-/* Largest and least squared norm of a group's cones. */
+/* Largest and smallest squared norm of a group's cones. */
 LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_group *group,
                              double *strongest, double *weakest) {
   const lanes lane = {0.0, 1.0, 2.0, 3.0}, none = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
@@ -36,7 +35,7 @@ LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_grou
   }
 }
 
-/* What the cost asks of columns, and where it bends; with the push of forces where `with_push`. */
+/* Size of b, and of its entries with curvature; `with_push`: including the forces of intervals. */
 static void note_cost(const qd_cone_workspace *workspace, int with_push, scales *s) {
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] < 0) {
@@ -82,7 +81,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
 
 int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program) {
   const scales s = measure_scales(workspace, program);
-  const double given = s.reach > 0.0 ? s.offset : 1.0; /* R = 1: nothing else says how far */
+  const double given = s.reach > 0.0 ? s.offset : 1.0; /* R = 1: there is no other length scale */
   return given > 0.0 && s.b_scaled > EXCLUDED * given;
 }
 

@@ -1,4 +1,4 @@
-/* Active sets: which directions of which cones are held, and how stiff the others are. */
+/* Stiffness of each cone's directions for a given active set. */
 #include <math.h>
 
 #include "numerics/conic/workspace.h"

@@ -16,7 +16,7 @@ void envelope_lay_out(envelope *e, size_t lane_count, arena *a) {
 
 /* ------------------------------------------------------------ the program */
 
-/* 1 if all rows of a cone give way, those of its tail alike. */
+/* 1 if all rows of a cone are compliant, with equal compliances in its tail. */
 static int cone_gives_way(const double *compliance, int dim) {
   int gives = compliance[0] > 0.0 && compliance[1] > 0.0;
   for (int i = 2; i < dim; ++i) {
@@ -39,7 +39,7 @@ int envelope_suits(const qd_cone_program *program) {
     }
     for (int i = row; i < row + dim; ++i) {
       if (program->cone_kind[k] == QD_INTERVAL && !(R[i] > 0.0)) {
-        return 0; /* multipliers that jump from end to end */
+        return 0; /* multipliers would jump between the ends */
       }
       soft += R[i] > 0.0;
       rigid += !(R[i] > 0.0);
@@ -53,7 +53,7 @@ int envelope_suits(const qd_cone_program *program) {
   return soft > rigid;
 }
 
-/* The same without compliance: rows of intervals as if of an orthant. */
+/* The program without compliance, with interval rows as orthant rows. */
 static conic_program without_compliance(qd_cone_workspace *workspace, const conic_program *source) {
   conic_program plain = *source;
   qd_cone_program *program = &plain.program;
@@ -78,7 +78,7 @@ static void clear_lanes(qd_cone_workspace *workspace) {
   e->any_rigid = 0;
 }
 
-/* A linear row, in a lane of its own. */
+/* Reads a linear row, which has a lane of its own. */
 static void read_row(qd_cone_workspace *workspace, int lane, double R, double lower, double upper) {
   envelope *e = &workspace->envelope;
   e->normal[lane] = R;
@@ -119,20 +119,20 @@ static void read_rows(qd_cone_workspace *workspace, const qd_cone_program *progr
 
 /* ------------------------------------------------------------ Newton's method */
 
-/* Newton's method while it runs, on newton's x, slack (Gx + g) and dual. */
+/* State of the Newton iteration on newton's x, slack (Gx + g) and dual. */
 typedef struct envelope_run {
   qd_cone_info *info;
-  double error; /* relative; <= 0: nothing but rounding */
+  double error; /* relative; 0: only rounding is left */
   double best;
-  int idle;     /* iterations that have not halved it */
-  int moved;    /* centres of rigid rows, by more than rounding */
-  int changed;  /* states, since the last factor */
-  int flat;     /* the cost alone has flat columns, which only rows may hold */
-  int held;     /* 1: those of the last factor do */
+  int idle;     /* iterations that have not halved the best error */
+  int moved;    /* 1: the centres of rigid rows have moved by more than rounding */
+  int changed;  /* 1: states have changed since the last factorisation */
+  int flat;     /* 1: some columns have no curvature in the cost; only rows can hold them */
+  int held;     /* 1: the last factorisation holds these columns */
   int is_known; /* 1: rounding of stiff rows' multipliers is small beside the cost's forces */
 } envelope_run;
 
-/* Multipliers and stiffness at x, the gradient into residual_x, its size into run. */
+/* Multipliers and stiffness at x, the gradient (residual_x), and its relative size. */
 QD_MULTIVERSION
 static void look(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count;
@@ -149,7 +149,8 @@ static void look(qd_cone_workspace *workspace, envelope_run *run) {
   run->is_known = rounding <= HALF_DIGITS * size;
 }
 
-/* Of a cost with flat columns, what the shift of the diagonal alone holds counts as not held. */
+/* Factors the Newton matrix. With a singular cost, columns that only the diagonal shift holds count
+ * as not held. */
 static void factor(qd_cone_workspace *workspace, envelope_run *run) {
   const int dropped = conic_factor_rows(workspace, &workspace->active.rows, run->info);
   run->held = dropped == 0 && (!run->flat || workspace->system.weakest_pivot > PROXIMAL_SHIFT);
@@ -164,8 +165,8 @@ static void move(qd_cone_workspace *workspace, double t) {
   add_scaled(workspace->newton.slack, t, dw, workspace->program.slot_count);
 }
 
-/* How much farther than the whole step, which has been taken, the least cost is: the root of the
- * slope, which rises, from `first` < 0 at its beginning to `last`. */
+/* Length of a step beyond the full one, which has been taken: the root of the slope, which
+ * increases from `first` < 0 at the beginning of the step to `last`. */
 QD_MULTIVERSION
 static double search(qd_cone_workspace *workspace, double first, double last) {
   const double *dx = workspace->work.dx, *dw = workspace->work.row2;
@@ -186,7 +187,7 @@ static double search(qd_cone_workspace *workspace, double first, double last) {
   return t;
 }
 
-/* One step from where `look` has been, and a look from there. */
+/* One step from the last evaluated point, and an evaluation. */
 QD_MULTIVERSION
 static void step(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count;
@@ -209,8 +210,8 @@ static void step(qd_cone_workspace *workspace, envelope_run *run) {
   ++run->info->iterations;
 }
 
-/* Rows of x as they are (what steps have added up has rounding of the longest of them), and rigid
- * rows about the multipliers found. */
+/* Recomputes the rows from x, since sums over steps have the rounding of the longest one, and moves
+ * the centres of rigid rows to the multipliers found. */
 static void renew(qd_cone_workspace *workspace, envelope_run *run) {
   const double far = max_norm(workspace->newton.x, workspace->program.column_count);
   conic_slacks_at(workspace, workspace->newton.x, workspace->newton.slack);
@@ -219,7 +220,7 @@ static void renew(qd_cone_workspace *workspace, envelope_run *run) {
   look(workspace, run);
 }
 
-/* Down to rounding, or to where it stands still. */
+/* Iterates to rounding, or until there is no progress. */
 static void descend(qd_cone_workspace *workspace, const qd_cone_options *options,
                     envelope_run *run) {
   int renewed = 0;
@@ -244,7 +245,7 @@ static void look_at(qd_cone_workspace *workspace, envelope_run *run) {
   look(workspace, run);
 }
 
-/* 1 if no row is apart at x = 0. */
+/* 1 if no cone has a positive offset at x = 0. */
 static int all_touch(const qd_cone_workspace *workspace) {
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
@@ -256,8 +257,8 @@ static int all_touch(const qd_cone_workspace *workspace) {
   return 1;
 }
 
-/* At x = 0, where contacts that touch carry nearly what they do at rest, if all of them do; else at
- * the minimiser of the cost, which shows what moves into which. */
+/* Starts at x = 0 if all contacts touch there, since their loads are then near those at rest; else
+ * at the minimiser of the cost, which shows the penetrations. */
 static void begin(qd_cone_workspace *workspace, envelope_run *run) {
   const int columns = workspace->program.column_count, zero = run->flat || all_touch(workspace);
   double *x = workspace->newton.x;
@@ -273,8 +274,8 @@ static void begin(qd_cone_workspace *workspace, envelope_run *run) {
   run->changed = 1;
 }
 
-/* The least cost with the stiffness that the guess' multipliers show: they know the states better
- * than an x that is a little off. */
+/* Starts at the minimum of the cost with the stiffness that the guess' multipliers show:
+ * multipliers show the states better than a slightly wrong x. */
 static void begin_at_multipliers(qd_cone_workspace *workspace, const double *shown,
                                  envelope_run *run) {
   double *x = workspace->newton.x, *load = workspace->work.rhs, *stiff = workspace->work.dslack;
@@ -292,7 +293,7 @@ static void begin_at_multipliers(qd_cone_workspace *workspace, const double *sho
   look_at(workspace, run);
 }
 
-/* At the guess' x if that is near, else by its multipliers. */
+/* Starts at the guess' x if its error is small, else from its multipliers. */
 static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *guess,
                            envelope_run *run) {
   double *shown = workspace->work.aim;
@@ -310,7 +311,7 @@ static void begin_at_guess(qd_cone_workspace *workspace, const conic_answer *gue
 
 /* ------------------------------------------------------------ the answer */
 
-/* Multipliers follow from x, so that what the answer misses is the gradient. */
+/* Writes the answer. Multipliers follow from x, so the only error is the gradient. */
 static void hand_out(qd_cone_workspace *workspace, const conic_program *source,
                      const conic_answer *out, qd_cone_info *info) {
   const int columns = workspace->program.column_count;
@@ -359,7 +360,7 @@ int envelope_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
   hand_out(workspace, source, out, info);
   info->method = QD_METHOD_ENVELOPE;
   info->polished = run.error <= ACCEPTED;
-  workspace->program.definite = 1; /* beside the rows that act */
+  workspace->program.definite = 1; /* together with the active rows */
   workspace->settled = (settled_set){.is_known = 1};
   workspace->envelope.used = 1;
   return 1;

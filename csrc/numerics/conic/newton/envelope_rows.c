@@ -1,4 +1,4 @@
-/* Multipliers of rows that give way, at given slacks: four cones at a time. */
+/* Multipliers of compliant rows at given slacks, four cones at a time. */
 #include <math.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 
 static const lanes zero = {0.0, 0.0, 0.0, 0.0};
 
-/* Four cones: the multiplier is (head, tail w_1, tail w_2, ..). */
+/* Four cones with the multipliers (head, tail w_1, tail w_2, ..). */
 typedef struct four_cones {
   lanes per; /* 1 / |w_1..|, 0 without a tail */
   lanes head, tail;
-  lanes part; /* the largest number that the head is a difference of */
+  lanes part; /* the largest term of the difference that gives the head */
   lane_bits sticks, slides;
 } four_cones;
 
@@ -37,7 +37,7 @@ LANES_INLINE void find_states(const envelope *e, int cone, const lanes *w0, cons
   lanes_choose(&of->tail, &of->sticks, &part, &of->tail);
 }
 
-/* Four linear rows: the multiplier, and where it is within its limits. */
+/* Multipliers of four linear rows; is_between: where they lie strictly within their limits. */
 LANES_INLINE void find_multiplier(const envelope *e, int cone, const lanes *w, lanes *dual,
                                   lane_bits *is_between) {
   const lanes lower = LANES_OF(e->lower + cone), upper = LANES_OF(e->upper + cone);
@@ -63,14 +63,14 @@ void envelope_find_stiffness(envelope *e, int lane_count) {
 
 /* ------------------------------------------------------------ multipliers and stiffness */
 
-/* The largest square of a multiplier times its row's norm. */
+/* Raises *most to the largest squared product of a multiplier and its row's norm. */
 LANES_INLINE void note_force(const qd_cone_workspace *workspace, int cone, const lanes *force,
                              lanes *most) {
   const lanes square = *force * *force * LANES_OF(workspace->program.compliance + cone);
   lanes_larger(most, &square, most);
 }
 
-/* 1 if a state has changed. */
+/* Stores the states; 1 if one has changed. */
 LANES_INLINE int keep_states(int *state, const lane_bits *sticks, const lane_bits *slides) {
   int changed = 0;
   for (int k = 0; k < LANE_COUNT; ++k) {
@@ -81,7 +81,8 @@ LANES_INLINE int keep_states(int *state, const lane_bits *sticks, const lane_bit
   return changed;
 }
 
-/* Square root of the stiffness: (1, -u)(1, -u)' / (R0 + R1) and -tail (1 - u u') of what slides. */
+/* Square root of the stiffness; a sliding cone has (1, -u)(1, -u)' / (R0 + R1) and -tail (1 - u
+ * u'). */
 LANES_INLINE void set_stiffness(const envelope *e, const cone_operator *rows, int cone,
                                 const four_cones *of) {
   const lanes both = LANES_OF(e->root_both + cone), stuck = LANES_OF(e->root + cone);
@@ -90,7 +91,7 @@ LANES_INLINE void set_stiffness(const envelope *e, const cone_operator *rows, in
   lanes_keep(&diagonal, &of->slides, &both);
   along = diagonal;
   cross = -diagonal;
-  lanes_sqrt(&tangent, &fall); /* of what sticks, too */
+  lanes_sqrt(&tangent, &fall); /* also for sticking cones */
   lanes_choose(&diagonal, &of->sticks, &stuck, &diagonal);
   lanes_choose(&along, &of->sticks, &tangent, &along);
   LANES_AT(rows->diagonal + cone) = diagonal;
@@ -212,7 +213,8 @@ double envelope_slope(const qd_cone_workspace *workspace, double t, const double
 
 /* ------------------------------------------------------------ from multipliers to rows */
 
-/* A tail that is as long as the head slides, as far as w has it. */
+/* Rows of a cone for given multipliers. A cone whose tail is as long as its head slides, by as much
+ * as w shows. */
 static void cone_rows_of(const envelope *e, const cone_group *group, int c, const double *dual,
                          double *w) {
   const int n = group->padded, at = group->slot + c;
@@ -226,7 +228,7 @@ static void cone_rows_of(const envelope *e, const cone_group *group, int c, cons
   }
 }
 
-/* At an end of its interval a row is beyond it. */
+/* Row for a given multiplier; at an end of the interval the row lies beyond it. */
 static double row_of(const envelope *e, int cone, double dual) {
   const double lower = e->lower[cone], upper = e->upper[cone];
   const double force = dual <= lower ? lower : dual >= upper ? upper : dual;

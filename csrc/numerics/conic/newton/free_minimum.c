@@ -37,7 +37,7 @@ void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone
   tiles_solve(system, x);
 }
 
-/* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
+/* w = Gx + g, and the violation |w_1..| - w_0 of each cone (over cones) */
 void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
   conic_slacks_at(workspace, workspace->iterate.x, w);
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {

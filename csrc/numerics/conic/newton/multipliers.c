@@ -1,18 +1,18 @@
-/* Method of multipliers: what solves the exact program where rounding ends the path.
+/* Method of multipliers: solves the exact program where rounding ends the path.
  *
  * The path's matrix Q + S'S grows without bound in the directions that contacts hold, by dual /
- * slack ~ 1e16 at its end; where contacts are redundant or nearly so, rounding of the large part
- * then drowns Q in what they leave free. Here the stiffness is bounded instead: with a penalty p
- * for each cone and multipliers l,
+ * slack ~ 1e16 at its end. Where contacts are (nearly) redundant, rounding of the large part then
+ * drowns Q in the free directions. Here the stiffness is bounded: with a penalty p for each cone
+ * and multipliers l,
  *
  *     x(l) = argmin 1/2 x'Qx + b'x + sum |P_K(l - p (Gx + g))|^2 / 2p,    l <- P_K(l - p (Gx + g)),
  *
- * the proximal point method on the dual (Rockafellar 1976), which asks for neither unique
- * multipliers nor strict complementarity. The inner cost is convex with a continuous derivative
- * Qx + b - G'P_K(l - p w): Newton with the projection's own Jacobian and a line search on that
- * derivative arrives from anywhere. Where it has, stationarity and complementarity hold as they
- * stand, and what misses is how far l moved, |change of l| / p in slack: it vanishes with the
- * repetitions, the faster the larger p. */
+ * the proximal point method on the dual (Rockafellar 1976), which needs neither unique multipliers
+ * nor strict complementarity. The inner cost is convex with a continuous derivative Qx + b -
+ * G'P_K(l - p w): Newton's method with the projection's Jacobian and a line search on that
+ * derivative converges globally. At its solution, stationarity and complementarity hold, and the
+ * remaining error is the change of l, |change of l| / p in slack. It vanishes with the repetitions,
+ * faster for larger p. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,8 @@ static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
   }
 }
 
-/* P_K(z) of one lane, z = dual - p w; its Jacobian times p into the stiffness if asked. */
+/* P_K(z) of one lane, z = dual - p w; if requested, also the stiffness from p times its
+ * Jacobian. */
 LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
                                const double *w, const double *dual, double *out, int jacobian) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
@@ -70,7 +71,7 @@ LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *g
   }
 }
 
-/* The multipliers that slacks w call for. */
+/* The multipliers for slacks w. */
 QD_MULTIVERSION
 static void respond(qd_cone_workspace *workspace, const double *w, const double *dual, double *out,
                     int jacobian) {
@@ -101,7 +102,7 @@ static double slope(qd_cone_workspace *workspace, double t, const double *w, con
   return linear + t * curvature - dot_product(response, dw, workspace->program.slot_count);
 }
 
-/* Length of a step along dx: 1, or near the root of the slope (which rises) if that overshoots. */
+/* Length of a step along dx: 1, or near the root of the increasing slope if 1 overshoots. */
 static double search(qd_cone_workspace *workspace, const double *w, const double *dw) {
   const int columns = workspace->program.column_count;
   const double *dx = workspace->work.dx;
@@ -141,8 +142,8 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   return t;
 }
 
-/* Newton on the inner problem from newton's x and slack; returns the relative gradient. Leaves
- * the response in ddual_aim. */
+/* Newton's method on the inner problem from newton's x and slack; returns the relative gradient.
+ * Leaves the multipliers in ddual_aim. */
 static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
   tile_system *system = &workspace->system;
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dx = workspace->work.dx;
@@ -176,7 +177,7 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
   }
 }
 
-/* Largest change of multipliers, as the shift of slack that it stands for. */
+/* Largest change of multipliers, as a shift of slack. */
 static double shift_of_slack(const qd_cone_workspace *workspace, const double *before,
                              const double *after) {
   double worst = 0.0;
@@ -212,7 +213,7 @@ void conic_read_states(qd_cone_workspace *workspace) {
   }
 }
 
-/* Iterate, and its slack (after - z) / p, which is complementary to `after`. */
+/* Stores the iterate, and its slack (after - z) / p, which is complementary to `after`. */
 static void keep(qd_cone_workspace *workspace) {
   const double *dual = workspace->newton.dual, *w = workspace->newton.slack;
   const double *after = workspace->work.ddual_aim;
@@ -230,8 +231,8 @@ static void keep(qd_cone_workspace *workspace) {
   }
 }
 
-/* What slacks are measured against: their natural unit, or a larger offset or free motion, if that
- * counts. */
+/* Length scale of slacks: their natural unit, or a larger offset or free motion (the latter unless
+ * `by_offsets`). */
 static double span(const qd_cone_workspace *workspace) {
   const double motion = workspace->units.by_offsets ? 0.0 : workspace->units.b_size;
   double largest = workspace->units.length;
@@ -245,13 +246,14 @@ static double span(const qd_cone_workspace *workspace) {
   return largest;
 }
 
-/* 1 if repetitions have nothing left to gain: all has arrived, or what is left of an answer that
- * counts is rounding of the inner problem, which neither they nor more stiffness make smaller. */
+/* 1 if repetitions cannot improve the answer: it has converged, or its remaining error is rounding
+ * of the inner problem, which neither repetitions nor more stiffness reduce. */
 static int is_enough(double best, double error, double gradient) {
   return best <= CANCELLED || (best <= ACCEPTED && error <= gradient);
 }
 
-/* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing. */
+/* Repetitions from (x, dual); returns the relative error of the point in polished, HUGE_VAL:
+ * none. */
 static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
   double *after = workspace->work.ddual_aim;

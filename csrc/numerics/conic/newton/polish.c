@@ -1,25 +1,26 @@
-/* Newton on the active set: from the end of the path, from the dual active set, or, where there is
- * too much in contact for that, from the guess that all of it rests, which is right for stacks and
- * costs one factorisation where it is wrong.
+/* Newton's method on the active set. It starts from the end of the path, from the dual active set,
+ * or, where too many contacts touch for that, from the guess that all contacts rest. That guess is
+ * right for stacks and costs one factorisation where it is wrong.
  *
- * The solution is a root of the natural map: with z = dual - r slack, dual = P_K(z). Its derivative
- * at z says which directions of a cone are held (eigenvalue 1: the slack does not move), which are
- * free (0: the multiplier vanishes) and, while sliding, how stiff the tangents are:
+ * The solution is a root of the natural map: with z = dual - r slack, dual = P_K(z). The derivative
+ * of P_K at z shows which directions of a cone are held (eigenvalue 1: the slack does not move),
+ * which are free (0: the multiplier vanishes) and, while sliding, the stiffness across the sliding
+ * direction:
  *
  *     open     z in -K      all free
  *     stick    z in K       all held
  *     slide    otherwise    (1, u) held, (1, -u) free, across it stiffness k = r v / (1 - v)
  *
- * with u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng 2002). With H the held
- * projector and M the stiffness, the Newton step solves Qx + b = G'dual and
+ * with u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng 2002). With the projector
+ * H on held directions and the stiffness M, the Newton step solves Qx + b = G'dual and
  *
  *     new slack = 0                                              along H,
  *     new dual = H dual - M (dual / r + new slack - slack)       elsewhere.
  *
- * Held rows carry a large stiffness instead of infinity, new dual = H dual - M (new slack) along H:
- * what it leaves goes with the next iterations. Redundant held rows (coplanar contacts) share the
- * load and leave x alone. r = force unit / length unit decides which set is found from afar; at the
- * solution any will do. */
+ * Held rows have a large finite stiffness, new dual = H dual - M (new slack) along H; further
+ * iterations remove the remaining slack. Redundant held rows (coplanar contacts) share the load and
+ * do not affect x. r = force unit / length unit decides which set is found from a distant start; at
+ * the solution any r will do. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@
 #include "numerics/conic/workspace.h"
 #include "numerics/vectors.h"
 
-/* Padded lanes: nothing there. */
+/* Sets padded lanes to zero. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = group->count; c < group->padded; ++c) {
@@ -53,7 +54,7 @@ LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dua
   }
 }
 
-/* One Newton step from (x, dual) with the set that conic_project found. w: slack of x, updated. */
+/* One Newton step from (x, dual) with the set of conic_project. w: slack of x, updated. */
 QD_MULTIVERSION
 static void newton_step(qd_cone_workspace *workspace, int factor, double *x, double *dual,
                         double *w) {
@@ -68,8 +69,8 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
                    conic_set_is_definite(workspace) ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
   }
-  /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
-   */
+  /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack without its held
+   * part */
   as_slack(workspace, dual, held);
   add_scaled(held, -1.0, w, slots);
   cones_apply(product, &workspace->active.hard, held, offset);
@@ -102,7 +103,7 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
   }
 }
 
-/* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
+/* Relative error of the natural map at (x, dual); `projected` is the multiplier P_K(z). */
 LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const double *x,
                              const double *dual, const double *w, double *projected) {
   const double map = r * conic_project(workspace, w, dual, workspace->work.aim, projected);
@@ -118,8 +119,8 @@ LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const doubl
                 max_norm(workspace->work.residual_x, workspace->program.column_count) / size);
 }
 
-/* Force over length: natural units, or where those have failed what the path's end has itself,
- * unless that is rounding: nothing in contact, or nothing out of it. */
+/* r, force over length: from natural units, or for the path's end from that point itself, unless
+ * its forces or slacks are rounding because nothing or everything is in contact. */
 static double find_r(const qd_cone_workspace *workspace, solution_origin origin) {
   const double natural = workspace->units.force / workspace->units.near_length;
   if (origin == ORIGIN_PATH || origin == ORIGIN_REST) {
@@ -140,19 +141,19 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
              : natural;
 }
 
-/* Newton from a guess, while it runs. */
+/* State of the Newton iteration. */
 typedef struct newton_run {
   const polish_guess *guess;
-  double r;          /* force over length that parts held from free */
+  double r;          /* force over length that separates held from free directions */
   double best, last; /* errors */
-  int rises;         /* of the error */
-  int excused;       /* 1: the next of them does not count, if it is small */
-  int settled;       /* steps change nothing any more, and the best counts as polished */
+  int rises;         /* number of iterations in which the error rose */
+  int excused;       /* 1: the next small rise does not count */
+  int settled;       /* 1: steps have no effect any more, and the best point counts as polished */
 } newton_run;
 
-/* Held rows this stiff leave more rounding in the forces than counts as polished, in
- * the worst case enough to lose the set that was found. They get softer: 1, and more steps from the
- * best point. */
+/* The stiffest held rows leave more rounding in the forces than a polished point may have, which
+ * can even change the active set. Softens them and continues from the best point; returns 1
+ * then. */
 static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
   if (run->guess->origin != ORIGIN_PATH || !(error >= run->last) || run->best > SLIGHT ||
       run->best <= ACCEPTED || workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
@@ -167,16 +168,16 @@ static int soften(qd_cone_workspace *workspace, double error, newton_run *run) {
   return 1;
 }
 
-/* A start is left where it solves the program, or is so far off that the polish is not worth its
- * factors, or where steps hardly help and the best is within the tolerance: at rest, where contacts
- * that just do not slide leave no strict set. */
+/* Ends a polish from a guess if the guess solves the program, if it is so far off that the polish
+ * is not worth its factors, or if steps hardly help and the best point is within the tolerance. The
+ * last case occurs at rest, where contacts at the limit of sliding leave no strict set. */
 static int ends_start(const newton_run *run, int iteration, double error) {
   return error <= ACCEPTED || (iteration == 0 && error > run->guess->limit) ||
          (error > 0.5 * run->last && run->best <= run->guess->tolerance);
 }
 
-/* Rises of the error that are no reason to stop: cuts and starts leave sets that are still to
- * change, the path knows them. */
+/* Allowed rises of the error. The active sets of cuts and guesses still have to change; those of
+ * the path are known. */
 static int patience(solution_origin origin) {
   switch (origin) {
   case ORIGIN_START:
@@ -190,7 +191,7 @@ static int patience(solution_origin origin) {
   }
 }
 
-/* 1 if no more steps are worth it; notes the error. */
+/* Notes the error; 1 if further steps are not worth it. */
 static int ends_run(newton_run *run, int iteration, double error, int changed) {
   const solution_origin origin = run->guess->origin;
   const int started = origin == ORIGIN_START, guessed = started || origin == ORIGIN_REST;
@@ -216,7 +217,7 @@ static int ends_run(newton_run *run, int iteration, double error, int changed) {
   return run->best <= ACCEPTED && run->rises > 0;
 }
 
-/* The split of each cone, as the path has found it, or r for all. */
+/* Sets the split of each cone: from the path, or r for all. */
 static void set_splits(qd_cone_workspace *workspace, double r) {
   if (!workspace->polish.split_width) {
     for (int c = 0; c < workspace->program.lane_count; ++c) {
@@ -228,7 +229,7 @@ static void set_splits(qd_cone_workspace *workspace, double r) {
   }
 }
 
-/* The point at hand, projected, is the best so far. */
+/* Stores the projected iterate as the best point. */
 static void keep_best(qd_cone_workspace *workspace, const double *projected) {
   conic_copy_columns(workspace, workspace->polished.x, workspace->newton.x);
   conic_copy_slots(workspace, workspace->polished.dual, projected);
@@ -240,8 +241,8 @@ static void keep_best(qd_cone_workspace *workspace, const double *projected) {
   }
 }
 
-/* The best point's slack, in its own units, its error, and its states: z = dual - r slack again,
- * unless it was the last. */
+/* Converts the best point's slack to its own units and sets its error. Projects z = dual - r slack
+ * again for the states, unless the best iterate was the last. */
 LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best_is_last,
                              double *projected) {
   as_slack(workspace, workspace->polished.slack, workspace->polished.slack);
@@ -252,7 +253,7 @@ LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best
   workspace->polish.error = best;
 }
 
-/* Newton from (newton); 1 if it arrives. */
+/* Newton's method from newton's x and dual; 1 if it converges. */
 QD_MULTIVERSION
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
   newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0, 0, 0};
@@ -275,7 +276,8 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       error = evaluate(workspace, run.r, x, dual, w, projected);
       run.last = 2.0 * error;
     }
-    const int changed = iteration > 0 && workspace->active.changed; /* nothing before the first */
+    const int changed =
+        iteration > 0 && workspace->active.changed; /* no set before the first step */
     if (ends_run(&run, iteration, error, changed) || conic_is_stopped(workspace)) {
       break;
     }
@@ -288,9 +290,10 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
   return run.best <= ACCEPTED || run.settled;
 }
 
-/* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
- * Loads such cones a little before another Newton run, which returns to the solution nearest by; no
- * more than the smallest load, so that what others give up leaves them loaded. */
+/* Before another Newton run from a vertex, loads the cones that carry nothing: in a vertex, some
+ * redundant rows (of the four corners of a box) are idle. Newton's method then returns to the
+ * nearest solution. The added load is at most the smallest load, so that the other cones stay
+ * loaded. */
 static void spread_load(qd_cone_workspace *workspace) {
   double smallest = HUGE_VAL;
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
@@ -311,8 +314,8 @@ static void spread_load(qd_cone_workspace *workspace) {
   }
 }
 
-/* Every cone's multiplier a little inside: contacts that touch are held, even where the free motion
- * neither closes nor opens them (boxes in a stack fall together). */
+/* Puts every multiplier a little inside its cone: contacts that touch are held, even where the free
+ * motion neither closes nor opens them (boxes in a stack fall together). */
 static void press_together(qd_cone_workspace *workspace, double *dual) {
   conic_zero_slots(workspace, dual);
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
@@ -332,7 +335,7 @@ void conic_keep_free_minimum(qd_cone_workspace *workspace) {
   }
 }
 
-/* The guess as Newton's point; that of a start is there. */
+/* Copies the guess into newton; the point of ORIGIN_START is already there. */
 static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
   double *w = workspace->newton.slack;
   if (origin != ORIGIN_START) {
@@ -350,7 +353,7 @@ static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
 }
 
 int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
-  /* cuts leave sets that are still to change, where more stiffness is more rounding */
+  /* active sets of other origins still change, and a higher stiffness would add rounding */
   workspace->active.hard_penalty = guess->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
   take_guess(workspace, guess->origin);
   clear_padding(workspace, workspace->newton.dual);

@@ -1,15 +1,15 @@
-/* Projection of dual - r slack on the cones, four at a time, with what it says of each: its state,
- * and the stiffness of its directions in the Newton step of conic/newton/polish.c. */
+/* Projection of dual - r slack on the cones, four at a time. Sets each cone's state, and the
+ * stiffness of its directions in the Newton step of conic/newton/polish.c. */
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-/* What four cones side by side share. */
+/* Parameters shared by four cones. */
 typedef struct quad_input {
-  double weak_force, length; /* of a state that is none */
-  double penalty;            /* of held directions, over the compliance */
+  double weak_force, length; /* limits below which a state is weak */
+  double penalty;            /* of held directions, relative to the compliance */
 } quad_input;
 
 static const lanes zero = {0.0, 0.0, 0.0, 0.0};
@@ -24,7 +24,7 @@ LANES_INLINE void hard_roots(const double *compliance, double penalty, lanes *ou
   lanes_sqrt(out, &soft);
 }
 
-/* Writes the states; 1 if one has changed. `real`: cones that are there. */
+/* Writes the states; 1 if one has changed. `real`: number of cones that are not padding. */
 LANES_INLINE int set_states(int *state, const lanes *value, int real) {
   int changed = 0;
   for (int k = 0; k < 4; ++k) {
@@ -35,8 +35,8 @@ LANES_INLINE int set_states(int *state, const lanes *value, int real) {
   return changed;
 }
 
-/* The operators of four cones, by their values along (1, u), along (1, -u) and across; `held`: bits
- * of what of them is. */
+/* Sets the operators of four cones from their values along (1, u), along (1, -u) and across;
+ * `held_along`, `held_rest`: masks of held directions. */
 LANES_INLINE void set_operators(qd_cone_workspace *workspace, int cone, const lanes *along,
                                 const lanes *against, const lanes *across,
                                 const lane_bits *held_along, const lane_bits *held_rest) {
@@ -83,7 +83,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
   lanes per = 1.0 / size, ratio = r * beta / gap;
   lanes_keep(&per, &has_tail, &per);
   lanes_keep(&ratio, &slides, &ratio);
-  /* heads and tails: as they are, nothing, or (beta, beta u) */
+  /* heads and tails: unchanged, zero, or (beta, beta u) */
   lanes_keep(&part, &slides, &beta);
   lanes_choose(&part, &sticks, &head, &part);
   LANES_AT(projected + at) = part;
@@ -116,7 +116,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
   workspace->active.changed |= set_states(workspace->active.state + cone, &state, real);
 }
 
-/* The same for four rows of an orthant: only the head of a cone. */
+/* The same for four rows of an orthant. */
 LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *group, int c,
                                const quad_input *in, const double *w, const double *dual, double *z,
                                double *projected, lanes *change) {
@@ -148,7 +148,7 @@ LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *g
   workspace->active.changed |= set_states(workspace->active.state + cone, &state, real);
 }
 
-/* Padded lanes do not count. */
+/* Maximum of the changes, without padded lanes. */
 LANES_INLINE void note_change(const lanes *change, int real, lanes *worst) {
   const lanes lane = {0.0, 1.0, 2.0, 3.0};
   const lane_bits counts = lane < (double)real;

@@ -1,4 +1,4 @@
-/* Slacks and residuals of a point, in the internal numbers. */
+/* Slacks and residuals of a point, in internal units. */
 #include <string.h>
 
 #include "base/lanes.h"

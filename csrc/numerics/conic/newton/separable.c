@@ -1,7 +1,7 @@
-/* Exact programs whose variables do not know each other: a diagonal cost, and linear rows of one
- * entry each (a finger that touches nothing, with its joint limits). Each variable's minimum,
- * -b / Q, moves to the farthest bound it violates, whose row takes all of the multiplier:
- * (Q x + b) / a. Nothing is scaled, factored or loaded for that. */
+/* Exact programs with uncoupled variables: a diagonal cost, and linear rows of one entry each (a
+ * finger that touches nothing, with its joint limits). The minimiser -b / Q of each variable moves
+ * to the farthest bound that it violates, and the row of that bound takes the whole multiplier (Q x
+ * + b) / a. This needs no scaling, factorisation or loading. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int cones_are_linear(const qd_cone_program *program) {
   return 1;
 }
 
-/* x = -b / Q, and diagonal = Q; 0 if Q is not a diagonal that holds every variable. */
+/* x = -b / Q, and diagonal = Q; 0 if Q is not diagonal with positive entries for all variables */
 static int minimise_cost(const conic_program *source, double *x, double *diagonal) {
   const qd_cone_program *program = &source->program;
   double least = HUGE_VAL, largest = 0.0;
@@ -51,7 +51,7 @@ static int minimise_cost(const conic_program *source, double *x, double *diagona
   return least > NO_COST * largest && largest < HUGE_VAL;
 }
 
-/* x moves to the bounds that it violates; 0 if a row has more than one entry. */
+/* Moves x to the bounds that it violates; 0 if a row has more than one entry. */
 static int move_to_bounds(const conic_program *source, double *x) {
   const double *g = source->program.g;
   for (int row = 0; row < source->program.row_count; ++row) {
@@ -67,8 +67,8 @@ static int move_to_bounds(const conic_program *source, double *x) {
   return 1;
 }
 
-/* Slacks and multipliers at x, where force (n) = Q x + b is what rows have to hold; 0 if a row does
- * not hold (bounds that cross), or if two share a load. */
+/* Slacks and multipliers at x. force (n) = Q x + b is the load of the rows. Returns 0 if a row is
+ * violated (bounds that cross), or if no single row can take a load. */
 static int share_forces(const qd_cone_program *program, const sparse_rows *G, const double *x,
                         double *force, double *slack, double *dual) {
   for (int row = 0; row < program->row_count; ++row) {
@@ -98,7 +98,7 @@ static int share_forces(const qd_cone_program *program, const sparse_rows *G, co
   return 1;
 }
 
-/* force = Q x + b where a bound holds x, 0 elsewhere; objective and residual of the answer. */
+/* force = Q x + b where a bound holds x, 0 elsewhere; objective and dual residual of the answer. */
 static void measure_cost(const qd_cone_program *program, const double *x, const double *diagonal,
                          double *force, qd_cone_info *info) {
   for (int i = 0; i < program->variable_count; ++i) {
@@ -135,7 +135,7 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *sou
     return 0;
   }
   *info = found;
-  workspace->program.definite = 1; /* the answer is the only one */
-  workspace->ends.count = 0;       /* those of an earlier program say nothing of it */
+  workspace->program.definite = 1; /* the answer is unique */
+  workspace->ends.count = 0;       /* of an earlier program */
   return 1;
 }
