@@ -23,10 +23,10 @@ void active_set_clear(active_set *set, int columns, int Q_is_identity) {
   }
 }
 
-/* To the next multiple of four. */
+/* `count` rounded up to a multiple of four. */
 LANES_INLINE int padded(int count) { return (count + 3) / 4 * 4; }
 
-/* out[0..4) = dots of four vectors with b, over the first `count` tiles; `tiles`: over these. */
+/* out[0..4) = dot products of four vectors with b, over the first `count` tiles or over `tiles`. */
 LANES_INLINE void four_dots(double *out, const double *a0, const double *a1, const double *a2,
                             const double *a3, const double *b, const int *tiles, int count) {
   lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0}, sums;
@@ -42,7 +42,7 @@ LANES_INLINE void four_dots(double *out, const double *a0, const double *a1, con
   LANES_AT(out) = sums;
 }
 
-/* Numbers behind the last, up to four: nothing. */
+/* Zeroes numbers behind the last, up to a multiple of four. */
 LANES_INLINE void clear_end(double *a, int count) {
   for (int k = count; k < padded(count); ++k) {
     a[k] = 0.0;
@@ -54,7 +54,7 @@ double active_set_measure(active_set *set) {
   const int n = set->count, last = n - 1, tile_count = set->tile_count;
   const int *tiles = set->tiles;
   const double *row = active_set_row(set, n), *image = active_set_image(set, n);
-  for (int k = 0; k < n; k += 4) { /* past the end: the last row once more, cleared below */
+  for (int k = 0; k < n; k += 4) { /* past the end: repeats the last row, cleared below */
     four_dots(set->product + k, active_set_image(set, k),
               active_set_image(set, k + 1 < n ? k + 1 : last),
               active_set_image(set, k + 2 < n ? k + 2 : last),
@@ -189,7 +189,7 @@ void active_set_push(active_set *set, double curvature, double multiplier) {
   for (int k = n + 1; k < width; ++k) {
     row[k] = 0.0;
   }
-  /* dots run over four rows at a time: what is behind the last must be finite */
+  /* dot products run over four rows at a time, so the rows behind the last must be finite */
   for (int i = n + 1; i < width; ++i) {
     for (int k = 0; k < width; k += 4) {
       LANES_AT(set->inverse + (size_t)i * ACTIVE_LIMIT + k) = (lanes){0.0, 0.0, 0.0, 0.0};
@@ -202,10 +202,10 @@ void active_set_push(active_set *set, double curvature, double multiplier) {
   set->count = n + 1;
 }
 
-/* One rotation of M's rows: `next`, the row below, and what was carried so far. The row that is
- * done goes to `out`, without column k. Two passes: side by side, the pair of a sum and a
- * difference becomes one fused instruction in gcc 12, -ffp-contract=off or not, and bits would
- * depend on the instruction set. */
+/* One rotation of M's rows: `next`, the row below, and the row carried so far. The finished row
+ * goes to `out`, without column k. Two passes: in one pass, gcc 12 fuses the pair of a sum and a
+ * difference into one instruction, even with -ffp-contract=off, and bits would depend on the
+ * instruction set. */
 LANES_INLINE void rotate_rows(double *restrict out, const double *restrict next,
                               double *restrict moved, double *restrict kept, double cosine,
                               double sine, int k, int width) {
@@ -224,9 +224,9 @@ LANES_INLINE void rotate_rows(double *restrict out, const double *restrict next,
   }
 }
 
-/* Rotations that gather the entries b of a column in the last of its rows: with s_j = b_0^2 + .. +
- * b_j^2, the j-th has the cosine sqrt(s_j / s_j+1) and the sine b_j+1 / sqrt(s_j+1). Sums first: no
- * root waits for another. */
+/* Rotations that gather the entries b of a column in the last row: with s_j = b_0^2 + .. + b_j^2,
+ * the j-th has the cosine sqrt(s_j / s_j+1) and the sine b_j+1 / sqrt(s_j+1). Sums come first, so
+ * that no root waits for another. */
 LANES_INLINE void find_rotations(const active_set *set, int k, double *cosine, double *sine) {
   const double *entry = set->inverse + (size_t)k * ACTIVE_LIMIT + k;
   double sum = *entry * *entry;
@@ -243,8 +243,8 @@ LANES_INLINE void find_rotations(const active_set *set, int k, double *cosine, d
   }
 }
 
-/* Without row k, M's rows from k on are rotated so that their entries of column k gather in the
- * last of them, which goes, and column k with it. */
+/* Removes row k: M's rows from k on are rotated so that their entries of column k gather in the
+ * last of them, which is dropped together with column k. */
 QD_MULTIVERSION
 void active_set_drop(active_set *set, int k) {
   const int n = set->count, freed = set->place[k];
@@ -253,7 +253,7 @@ void active_set_drop(active_set *set, int k) {
   for (int i = 0; i < padded(n); i += 4) {
     LANES_AT(set->moved + i) = i <= k ? LANES_OF(row + i) : (lanes){0.0, 0.0, 0.0, 0.0};
   }
-  if (row[k] < 0.0) { /* as if its sign had been another from the start */
+  if (row[k] < 0.0) { /* the sign of M's row is free; continue with the positive one */
     for (int i = 0; i <= k; i += 4) {
       LANES_AT(set->moved + i) = -LANES_OF(set->moved + i);
     }

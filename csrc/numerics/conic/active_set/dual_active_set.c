@@ -1,14 +1,15 @@
-/* Dual active set method (Goldfarb, Idnani 1983) with cuts: from the minimiser of the cost, take
- * the most violated row, move the multipliers until it holds or one of theirs vanishes and leaves.
+/* Dual active-set method (Goldfarb, Idnani 1983) with cuts: starting from the minimiser of the
+ * cost, it takes the most violated row and moves the multipliers until the row holds, or until
+ * another multiplier vanishes and its row is removed.
  *
- * Rows are orthant rows, and cuts w_0 + u'w_1 >= 0 of Lorentz cones, u = -w_1 / |w_1| where they
- * are violated. A cone with a single tangent that can move (planar contact) is the intersection of
- * two cuts: then the method ends exactly, at a vertex of the multipliers. Others it only brings
- * near, and the polish takes over.
+ * Rows are orthant rows, and cuts w_0 + u'w_1 >= 0 of Lorentz cones, u = -w_1 / |w_1| at the
+ * violated point. A cone with a single movable tangent (planar contact) is the intersection of two
+ * cuts; if all are of that kind, the method ends exactly, at a vertex of the multipliers. Otherwise
+ * it only comes near the solution, and the polish finishes.
  *
- * A few active rows on a few unknowns cost less than one interior point iteration, many cost more:
- * so there are limits, beyond which the caller follows the path. The answer is only a guess: the
- * polish verifies it, all rows included. */
+ * A few active rows on a few unknowns cost less than one interior point iteration, many cost more.
+ * So there are limits, beyond which the caller follows the path. The answer is only a guess: the
+ * polish verifies it, with all rows. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "numerics/conic/program/structure.h"
 #include "numerics/vectors.h"
 
-/* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
+/* The only nonzero row behind the head of a Lorentz block: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
   int tail = 0;
   for (int i = 1; i < block->row_count; ++i) {
@@ -37,8 +38,8 @@ static int only_tail(const qd_cone_workspace *workspace, const row_block *block)
   return tail;
 }
 
-/* tail[block] for every block; 1 if all cones are polyhedral, -1 if a cone is too large for cuts.
- * `quads`: of near_rows that a Lorentz cone needs. */
+/* Sets tail[block] for every block; 1 if all cones are polyhedral, -1 if a cone is too large for
+ * cuts. `quads`: quads of near_rows per Lorentz cone. */
 static int find_tails(qd_cone_workspace *workspace, int *quads) {
   int polyhedral = 1;
   *quads = 1;
@@ -58,16 +59,16 @@ static int find_tails(qd_cone_workspace *workspace, int *quads) {
 
 /* ------------------------------------------------------------ near blocks */
 
-/* What is the same in all rounds. */
+/* Constants of all rounds. */
 typedef struct cuts {
   qd_cone_workspace *workspace;
   active_set *set;
   int polyhedral, quads;
   int near_count, limit; /* blocks */
-  double enough;         /* slacks above it (slightly negative) count as satisfied */
+  double enough;         /* slacks above this slightly negative limit count as satisfied */
 } cuts;
 
-/* By how much a Lorentz cone's slack is inside. */
+/* Distance of a Lorentz cone's slack inside the cone. */
 LANES_INLINE double inside(const row_block *block, const double *w) {
   double sum = 0.0;
   for (int i = 1; i < block->row_count; ++i) {
@@ -77,7 +78,7 @@ LANES_INLINE double inside(const row_block *block, const double *w) {
   return w[block->slot] - sqrt(sum);
 }
 
-/* Which quads of a block the slacks w violate, one bit each. */
+/* Quads of a block that the slacks w violate, one bit each. */
 LANES_INLINE int violated_quads(const row_block *block, double enough, const double *w, int quads) {
   if (block->slot_step > 1) {
     return inside(block, w) < enough ? (1 << quads) - 1 : 0;
@@ -93,7 +94,8 @@ LANES_INLINE int violated_quads(const row_block *block, double enough, const dou
   return any;
 }
 
-/* Far quads that the slacks w violate become near ones: how many, -1 if they are too many. */
+/* Adds far quads that the slacks w violate to the near ones; returns their number, -1 if they are
+ * too many. */
 LANES_INLINE int list_violated(cuts *c, const double *w) {
   qd_cone_workspace *workspace = c->workspace;
   int count = 0;
@@ -122,7 +124,7 @@ LANES_INLINE int list_violated(cuts *c, const double *w) {
 
 /* ------------------------------------------------------------ faces */
 
-/* Row `place` of the near rows' quad q, which is violated. */
+/* Face of a violated row; at = 4 quad + index in the near rows. */
 LANES_INLINE void row_face(const qd_cone_workspace *workspace, int at, double enough, face *found) {
   const near_rows *near = &workspace->cuts.near_rows;
   const int b = near->block[at / 4];
@@ -135,7 +137,7 @@ LANES_INLINE void row_face(const qd_cone_workspace *workspace, int at, double en
   found->offset = workspace->program.g[block->slot + found->row];
 }
 
-/* The face of a near cone that its slack violates. */
+/* Face of a near cone that its slack violates. */
 LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double enough,
                             face *found) {
   const near_rows *near = &workspace->cuts.near_cones;
@@ -167,7 +169,7 @@ LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double
   }
 }
 
-/* The worst of the near faces at x; 0 if all near cones are satisfied. */
+/* The most violated face of the near rows and cones at x; 0 if all are satisfied. */
 LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
   qd_cone_workspace *workspace = c->workspace;
   const int row = near_rows_worst(&workspace->cuts.near_rows, x);
@@ -200,7 +202,7 @@ LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, d
   }
 }
 
-/* A face as the set's candidate. */
+/* Makes a face the candidate of the set. */
 LANES_INLINE void read_candidate(qd_cone_workspace *workspace, active_set *set, const face *f) {
   double *image = active_set_image(set, set->count), *row = active_set_row(set, set->count);
   const row_block *block = &workspace->system.blocks[f->block];
@@ -213,7 +215,7 @@ LANES_INLINE void read_candidate(qd_cone_workspace *workspace, active_set *set, 
   }
 }
 
-/* Brings the candidate into the set; 0 if that cannot be done (no room, or infeasible). */
+/* Brings the candidate into the set; 0 if that is impossible (no room, or infeasible). */
 LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double *x) {
   face *f = &set->face[set->place[set->count]];
   double multiplier = 0.0;
@@ -241,7 +243,7 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double 
   }
 }
 
-/* Multipliers of faces into those of rows. */
+/* Adds the multiplier of a face to those of its rows. */
 LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, double multiplier) {
   const row_block *block = &workspace->system.blocks[f->block];
   double *dual = workspace->iterate.dual + block->slot;
@@ -254,15 +256,15 @@ LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, do
   }
 }
 
-/* x = base + V multiplier, without the rounding that piled up on the way. */
+/* x = base + V multiplier, without the rounding that accumulated on the way. */
 LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
                             const double *base) {
   memcpy(workspace->iterate.x, base, (size_t)set->columns * sizeof(double));
   active_set_add_images(set, set->multiplier, workspace->iterate.x);
 }
 
-/* A vertex to rounding: once more what the active rows miss. A small step: x itself would bring
- * back what cancels between base and V multiplier. */
+/* Refines a vertex by the remaining violation of the active rows. Updates x by a small step:
+ * recomputing x would bring back the rounding of base + V multiplier. */
 LANES_INLINE void refine(active_set *set, double *x) {
   active_set_multiply(set, x);
   for (int k = 0; k < set->count; ++k) {
@@ -274,13 +276,14 @@ LANES_INLINE void refine(active_set *set, double *x) {
   active_set_add_images(set, set->rate, x);
 }
 
-/* Share of the candidate, an idle row that depends on the active ones (the fourth ray of a contact
- * that sticks, the fourth corner of a box): where the multipliers' sum of squares is least, but so
- * that the others keep half. 0 if it moves the point after all. */
+/* Load of the candidate, an idle row that depends on the active ones (the fourth ray of a sticking
+ * contact, the fourth corner of a box): the load with the least sum of squared multipliers that
+ * leaves the others at least half of theirs. 0 if the candidate is independent, i.e. would move the
+ * point. */
 LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
-  if (curvature > CALLERS_ROUNDING * own) { /* it joins the set, for others to depend on */
+  if (curvature > CALLERS_ROUNDING * own) { /* joins the set, for others to depend on */
     if (curvature > SLIGHT * own && set->count + 1 < ACTIVE_LIMIT) {
       active_set_push(set, curvature, 0.0);
     }
@@ -308,7 +311,7 @@ LANES_INLINE int is_active(const active_set *set, int block, int row) {
   return found;
 }
 
-/* Of a face that is at rest and idle. Adds its image to `base`. */
+/* Loads a touching idle face and adds its image to `base`. */
 LANES_INLINE void load_face(qd_cone_workspace *workspace, active_set *set, const face *f,
                             double *base) {
   set->face[set->place[set->count]] = *f;
@@ -322,7 +325,7 @@ LANES_INLINE void load_face(qd_cone_workspace *workspace, active_set *set, const
   add_multiplier(workspace, f, load);
 }
 
-/* The face of a Lorentz cone on whose boundary its slack is: along its axis at the apex. */
+/* Face of a Lorentz cone at the boundary point that is its slack; along the axis at the apex. */
 LANES_INLINE void touched_face(const row_block *block, const double *g, const double *w,
                                double touching, face *f) {
   double sum = 0.0;
@@ -339,8 +342,8 @@ LANES_INLINE void touched_face(const row_block *block, const double *g, const do
   }
 }
 
-/* A vertex loads as few rows as it can; idle rows at rest that depend on them take their share.
- * Without it they would be nearer to two states than to one. */
+/* Spreads the load of a vertex, which loads as few rows as possible, to touching idle rows that
+ * depend on them. Otherwise these rows would be near two states. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
   const double touching = WEAK * workspace->units.near_length;
@@ -360,7 +363,8 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
   }
 }
 
-/* The set's point and multipliers into the workspace's iterate; `vertex`: that is a solution. */
+/* Writes the set's point and multipliers to the iterate; `vertex`: it is a solution, so its load is
+ * spread. */
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int vertex,
                              double *base, const double *w) {
   conic_zero_slots(workspace, workspace->iterate.dual);
@@ -376,19 +380,19 @@ LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int 
   }
 }
 
-/* w = slacks of all rows at x */
+/* w = Gx + g of all rows */
 LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x, double *w) {
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
   add_scaled(w, 1.0, workspace->program.g, workspace->program.slot_count);
 }
 
-/* Rounds until no cone is violated: 1, or 0 if there are too many or there is no room. */
+/* Adds faces until no cone is violated: 1, or 0 if there are too many or there is no room. */
 LANES_INLINE int cut(cuts *c, double *x, double *w) {
   qd_cone_workspace *workspace = c->workspace;
   active_set *set = c->set;
   for (int round = 0; round < CUTS_ROUND_LIMIT && !conic_is_stopped(workspace); ++round) {
     face *found = &set->face[set->place[set->count]];
-    if (!worst_face(c, x, found)) { /* none nearby: look at all */
+    if (!worst_face(c, x, found)) { /* no near face is violated: check all rows */
       all_slacks(workspace, x, w);
       const int more = list_violated(c, w);
       if (more == 0) {
@@ -405,7 +409,7 @@ LANES_INLINE int cut(cuts *c, double *x, double *w) {
   return 0;
 }
 
-/* Blocks that may be violated at the minimiser of the cost. */
+/* Largest number of blocks that may be violated at the minimiser of the cost. */
 static int start_limit(const qd_cone_workspace *workspace) {
   const int by_work = CUTS_START_WORK / workspace->program.column_count;
   return by_work < CUTS_START_LIMIT ? by_work : CUTS_START_LIMIT;
@@ -441,7 +445,7 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   active_set *set = &workspace->cuts.set;
   cuts c = {.workspace = workspace, .set = set};
   double *x = workspace->iterate.x, *base = workspace->newton.x;
-  double *w = workspace->work.rhs; /* slacks, at first those of the cost's minimiser */
+  double *w = workspace->work.rhs; /* at first those of the minimiser of the cost */
   if (!workspace->program.definite || workspace->program.equality_count > 0) {
     return CUTS_NOWHERE;
   }

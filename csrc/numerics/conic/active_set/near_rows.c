@@ -12,7 +12,7 @@ void near_rows_lay_out(near_rows *near, size_t quads, size_t tiles, arena *a) {
   near->tiles = arena_ints(a, tiles);
   near->values = arena_doubles(a, 16 * tiles);
   near->offset = arena_doubles(a, 4 * quads);
-  near->w = arena_doubles(a, 4 * quads + 32); /* and cones that are none */
+  near->w = arena_doubles(a, 4 * quads + 32); /* and padding for cones that do not exist */
   near->weight = arena_doubles(a, 4 * quads);
 }
 
@@ -21,7 +21,8 @@ void near_rows_clear(near_rows *near) {
   near->start[0] = 0;
 }
 
-/* Four rows of a block, from row `first` on, scaled; a weight of zero: the row is none. */
+/* Copies four rows of a block, from row `first` on, scaled. A weight of zero marks a missing
+ * row. */
 LANES_INLINE void copy_rows(near_rows *near, const tile_system *system, const row_block *block,
                             int first, const lanes *weight) {
   const int q = near->count, last = block->row_count - 1, start = near->start[q];
@@ -83,7 +84,7 @@ int near_rows_add(near_rows *near, const tile_system *system, int b, int first, 
   lanes_choose(&weight, &none, &nothing, &weight);
   offset *= weight;
   if (step == 1) {
-    lanes_choose(&offset, &none, &one, &offset); /* none: never violated */
+    lanes_choose(&offset, &none, &one, &offset); /* missing rows are never violated */
   }
   LANES_AT(near->weight + 4 * (size_t)q) = weight;
   LANES_AT(near->offset + 4 * (size_t)q) = offset;
@@ -92,7 +93,7 @@ int near_rows_add(near_rows *near, const tile_system *system, int b, int first, 
   return 1;
 }
 
-/* Where quad q begins; the rest of near_rows in local variables, which stores cannot change. */
+/* Start of the quads, and the rest of near_rows in local variables, which stores cannot alias. */
 typedef struct quad_reader {
   const int *start, *tiles;
   const double *values, *offset, *x;
@@ -103,7 +104,7 @@ LANES_INLINE quad_reader read_quads(const near_rows *near, const double *x) {
   return reader;
 }
 
-/* Quad q times x, whose tiles are start .. end - 1. */
+/* Quad q times x; its tiles are start .. end - 1. */
 LANES_INLINE void multiply_quad(const quad_reader *from, int q, int start, int end, lanes *out) {
   lanes even = LANES_OF(from->offset + 4 * (size_t)q), odd = {0.0, 0.0, 0.0, 0.0};
   const double *values = from->values + 16 * (size_t)start;
@@ -118,8 +119,7 @@ LANES_INLINE void multiply_quad(const quad_reader *from, int q, int start, int e
   *out = even + odd;
 }
 
-/* Place of the smallest of four negative numbers among those that others have been compared with.
- */
+/* Code of the lane with the smallest negative score; -1 if none is negative. */
 LANES_INLINE int place_of_least(const lanes *score, const lanes *code) {
   int found = -1;
   double least = 0.0;
@@ -152,7 +152,7 @@ int near_rows_worst(near_rows *near, const double *x) {
   return place_of_least(&score, &code);
 }
 
-/* |w_1| squared of a cone. */
+/* Squared tail |w_1|^2 of a cone. */
 LANES_INLINE void square_tail(const double *w, int quads, lanes *out) {
   const lanes tail = {0.0, 1.0, 1.0, 1.0};
   *out = LANES_OF(w) * LANES_OF(w) * tail;
@@ -209,7 +209,7 @@ double near_rows_inside(const near_rows *near, int quads, int q) {
 
 void near_rows_tighten(near_rows *near, int cones, double before, double enough) {
   for (int q = 0; q < near->count; ++q) {
-    const int rows = cones ? near->row[q] == 0 : 4; /* of a cone, the first alone */
+    const int rows = cones ? near->row[q] == 0 : 4; /* of a cone, only the head */
     for (int k = 4 * q; k < 4 * q + rows; ++k) {
       near->offset[k] += near->weight[k] * (before - enough);
     }

@@ -1,5 +1,5 @@
-/* Programs whose rows give way: their rigid program is solved, and its answer read back. What comes
- * out is measured in the caller's numbers, compliance and limits included. */
+/* Programs with compliant rows: solves the rigid program and converts its answer, which is
+ * certified in the caller's units, including compliance and limits. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void enter_row(compliant_program *soft, const conic_program *source, int 
   }
 }
 
-/* The caller's guess. */
+/* Converts the caller's guess to the rigid program. */
 static void enter(compliant_program *soft, const conic_program *source, const conic_answer *guess) {
   const qd_cone_program *program = &source->program;
   memset(soft->found.x, 0, (size_t)soft->next * sizeof(double));
@@ -48,10 +48,10 @@ static void enter(compliant_program *soft, const conic_program *source, const co
   }
 }
 
-/* ------------------------------------------------------------ and back */
+/* ------------------------------------------------------------ converting back */
 
-/* Of a proof that there is no point (conic/certificate/proof.c), in which no force has a
- * limit. */
+/* Multiplier of a row in an infeasibility ray (conic/certificate/proof.c), where forces have no
+ * limits. */
 static double ray_of(const compliant_program *soft, const compliant_row *row) {
   if (row->row < 0) {
     return 0.0;
@@ -66,7 +66,7 @@ static double ray_of(const compliant_program *soft, const compliant_row *row) {
   }
 }
 
-/* Its multiplier, ends of intervals aside. */
+/* Multiplier of a row, before it is clamped to its interval. */
 static double force_of(const compliant_program *soft, const compliant_row *row) {
   switch (row->kind) {
   case COMPLIANT_CONE:
@@ -107,18 +107,18 @@ static void leave(compliant_program *soft, const conic_program *source, int ray,
 
 /* ------------------------------------------------------------ the solve */
 
-/* A solve and what belongs to it. */
+/* State of a solve. */
 typedef struct compliance_task {
   qd_cone_workspace *workspace;
   qd_cone_options options;
   const conic_program *source;
   const conic_answer *out;
-  qd_cone_info *info, sum; /* of all rounds */
+  qd_cone_info *info, sum; /* totals of all rounds */
   rigid_solver solve;
-  const char *how; /* rows are treated, for the trace */
+  const char *how; /* how rows are treated, for the trace */
 } compliance_task;
 
-/* 1 if the answer at hand holds in the caller's numbers. */
+/* 1 if the current answer holds in the caller's units. */
 static int answer_holds(const compliance_task *task) {
   const conic_answer *out = task->out;
   const cone_point at = {out->x, out->slack, out->dual, out->dual_eq};
@@ -127,7 +127,7 @@ static int answer_holds(const compliance_task *task) {
                       task->options.tolerance * task->source->length, &at, task->info, NULL);
 }
 
-/* What the rigid program's verdict is worth. */
+/* Verdict on the rigid program's answer, in the caller's units. */
 static qd_status judge_rigid(const compliance_task *task) {
   compliant_program *soft = &task->workspace->soft;
   qd_status status = task->info->status;
@@ -136,11 +136,11 @@ static qd_status judge_rigid(const compliance_task *task) {
     status = QD_NUMERICAL_TROUBLE;
     leave(soft, task->source, 0, task->out);
   }
-  const int holds = answer_holds(task); /* residuals, whatever the verdict */
+  const int holds = answer_holds(task); /* fills residuals, whatever the verdict */
   return holds || status != QD_OK ? status : QD_NUMERICAL_TROUBLE;
 }
 
-/* The rigid program as rows are treated now; its answer in the caller's numbers. */
+/* Solves the rigid program with the current treatment of rows, and converts its answer. */
 static qd_status solve_once(compliance_task *task) {
   compliant_program *soft = &task->workspace->soft;
   qd_cone_info *info = task->info;
@@ -166,7 +166,7 @@ static qd_status solve_once(compliance_task *task) {
   return info->status = judge_rigid(task);
 }
 
-/* 1 if Newton's method on the envelope has led to an answer. */
+/* 1 if Newton's method on the envelope has found an answer. */
 static int solve_on_envelope(compliance_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   qd_cone_info *info = task->info;
@@ -189,7 +189,7 @@ static int solve_on_envelope(compliance_task *task) {
   return holds;
 }
 
-/* For derivatives, which come when the views of the matrices are gone. */
+/* Keeps the program for derivatives, when the views of the matrices no longer exist. */
 static void keep_source(compliant_program *soft, const conic_program *source) {
   const sparse_rows *given[3] = {source->Q, source->G, source->C};
   const sparse_rows **own[3] = {&soft->source.Q, &soft->source.G, &soft->source.C};
@@ -202,8 +202,8 @@ static void keep_source(compliant_program *soft, const conic_program *source) {
   }
 }
 
-/* 1 if a path with the rows as they are has led to a verdict that counts: of an exact program,
- * directions along which the cost falls for ever are not sharp enough. */
+/* 1 if a path with native rows has reached a final verdict. For an exact program, its test for
+ * unbounded directions is not sharp enough. */
 static int solve_as_it_is(compliance_task *task, int exact) {
   compliance_treat_rows(&task->workspace->soft, &task->source->program, 1);
   task->how = "rows as they are";
@@ -214,7 +214,7 @@ static int solve_as_it_is(compliance_task *task, int exact) {
           (status == QD_UNBOUNDED || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE));
 }
 
-/* All that forces may come to, beyond both their ends. */
+/* Solves with slips, which allow forces at both ends of an interval. */
 static void solve_with_slips(compliance_task *task) {
   compliance_treat_rows(&task->workspace->soft, &task->source->program, 0);
   task->how = "slips";
@@ -222,7 +222,7 @@ static void solve_with_slips(compliance_task *task) {
   task->options.warm_start = 0;
 }
 
-/* 1 if no row has a compliance: some are intervals then. */
+/* 1 if no row has a compliance, so that compliant rows are only intervals. */
 static int all_are_rigid(const qd_cone_program *program) {
   int any = 0;
   for (int i = 0; i < program->row_count; ++i) {

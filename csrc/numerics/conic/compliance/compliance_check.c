@@ -1,11 +1,11 @@
-/* What a program whose rows give way has to be like. */
+/* Checks of programs with compliant rows. */
 #include <math.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/workspace.h"
 
-/* A compliance: finite and not negative; counts those that are not zero. */
+/* Checks that a compliance is finite and not negative; counts nonzero ones. */
 static qd_status check_compliances(const double *compliance, int count, int *found) {
   for (int i = 0; compliance && i < count; ++i) {
     if (!isfinite(compliance[i])) {
@@ -19,7 +19,7 @@ static qd_status check_compliances(const double *compliance, int count, int *fou
   return QD_OK;
 }
 
-/* Ends of intervals, of which there are so many. */
+/* Checks the ends of intervals; counts intervals. */
 static qd_status check_intervals(const qd_cone_program *program, int *count) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     for (int i = row; program->cone_kind[k] == QD_INTERVAL && i < row + program->cone_dim[k]; ++i) {

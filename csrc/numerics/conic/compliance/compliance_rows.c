@@ -1,10 +1,10 @@
-/* What rows that give way stand for in the rigid program. */
+/* Treatment of each compliant row in the rigid program. */
 #include <math.h>
 #include <string.h>
 
 #include "numerics/conic/compliance/compliance.h"
 
-/* From the nearer end, which takes the fewest digits from the multiplier. */
+/* Measures from the nearer end, which loses the fewest digits of the multiplier. */
 static void choose_end(compliant_row *row) {
   const int at_lower = fabs(row->lower) <= fabs(row->upper);
   const double base = at_lower ? row->lower : row->upper;
@@ -18,8 +18,8 @@ static void choose_end(compliant_row *row) {
   row->width = isinf(row->upper - row->lower) ? -1.0 : row->upper - row->lower;
 }
 
-/* A barrier's path knows what is soft about it. A row that is all but rigid and has no end is
- * better an equality. */
+/* 1 if a barrier's path handles the row natively. A nearly rigid row without ends is better an
+ * equality. */
 static int is_limited(const compliant_row *row) {
   return row->kind == COMPLIANT_CONE ? row->compliance > 0.0 : row->kind == COMPLIANT_END;
 }
@@ -49,7 +49,7 @@ static void treat_row(compliant_row *row, const qd_cone_program *program, int ki
   }
 }
 
-/* Rows that stand before all intervals and do not give way are the same in every program. */
+/* Rows before all intervals that are rigid are the same in every program and are not set again. */
 void compliance_treat_rows(compliant_program *soft, const qd_cone_program *program, int natively) {
   const int known = soft->plain;
   soft->variables = program->variable_count;

@@ -1,4 +1,4 @@
-/* Derivatives of programs whose rows give way, by their rigid program. */
+/* Derivatives of programs with compliant rows, through their rigid program. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "numerics/conic/compliance/compliance.h"
 #include "numerics/conic/workspace.h"
 
-/* Columns first .. first + width of rows of `count` numbers, four side by side, zero behind. */
+/* Columns first .. first + width of a row of numbers, as four numbers with zeros behind. */
 static void gather(const double *from, int first, int width, double factor, double to[4]) {
   for (int k = 0; k < 4; ++k) {
     to[k] = k < width ? factor * from[first + k] : 0.0;
@@ -19,7 +19,7 @@ static void scatter(double *to, int first, int width, double factor, const doubl
   }
 }
 
-/* Where a row's perturbations and multipliers stand in the rigid program; NULL: nowhere. */
+/* Position of a row's perturbations and multipliers in the rigid program; NULL: none. */
 static double *four_of(const compliant_row *row, double *rows, double *equalities) {
   if (row->row < 0) {
     return NULL;
@@ -79,13 +79,13 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, const conic_change *c
   }
 }
 
-/* How stiff an end's pair of slack and distance is: slack / distance. */
+/* Stiffness of an end's pair: slack / distance. */
 static double stiffness(double slack, double distance) {
   return slack > 0.0 ? (distance > 0.0 ? slack / distance : HUGE_VAL) : 0.0;
 }
 
-/* What an interval's multiplier takes of a motion of the end that its row begins at, and of the
- * other. */
+/* Shares of the motions of an interval's ends that its multiplier follows: of the end from which
+ * the row is measured, and of the other. */
 static void share_motion(const compliant_program *soft, const compliant_row *row, double *own,
                          double *other) {
   const double near = stiffness(soft->found.slack[row->row], soft->found.dual[row->row]);

@@ -1,4 +1,4 @@
-/* The rigid program of one whose rows give way (soft.h). */
+/* Writes the rigid program of a program with compliant rows (compliance.h). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 static int tile_up(int columns) { return (columns + 3) / 4 * 4; }
 
-/* Springs of one Lorentz cone have tiles of their own, slips and other springs share them. */
+/* Each Lorentz cone with springs has spring tiles of its own; slips and other springs share
+ * tiles. */
 conic_size compliance_rigid_size(const conic_size *size) {
   conic_size rigid = *size;
   const int more = size->is_dense ? size->compliant + size->intervals
@@ -90,7 +91,7 @@ static int has_room(compliance_matrix *matrix, size_t numbers) {
   return !matrix->is_full;
 }
 
-/* The next row: `factor` times row i of the source, whose rows have n numbers; nothing if i < 0. */
+/* Appends `factor` times row i of the source, whose rows have n numbers; an empty row if i < 0. */
 static void matrix_add_row(compliance_matrix *matrix, const double *dense, const sparse_rows *tiles,
                            int n, int i, double factor) {
   const int count = tiles && i >= 0 ? tiles->start[i + 1] - tiles->start[i] : 0;
@@ -117,7 +118,7 @@ static void matrix_add_row(compliance_matrix *matrix, const double *dense, const
   ++matrix->rows;
 }
 
-/* The last row gets this tile, behind those that it has, unless it is there. */
+/* Appends a tile to the last row, unless it is already its last tile. */
 static void matrix_add_tile(compliance_matrix *matrix, int tile) {
   int *end = matrix->start + matrix->rows;
   if (matrix->columns > 0 || matrix->is_full ||
@@ -128,7 +129,7 @@ static void matrix_add_tile(compliance_matrix *matrix, int tile) {
   matrix->tiles[(*end)++] = tile;
 }
 
-/* Into the last row, behind the columns that it has. */
+/* Writes an entry of the last row, behind its last column. */
 static void matrix_put(compliance_matrix *matrix, int column, double value) {
   matrix_add_tile(matrix, column / 4);
   if (matrix->is_full) {
@@ -143,15 +144,15 @@ static void matrix_put(compliance_matrix *matrix, int column, double value) {
 
 /* ------------------------------------------------------------ rows of the program */
 
-/* A variable behind all others. */
+/* Takes the next free variable. */
 static int take_variable(compliant_program *soft) { return soft->next++; }
 
-/* Springs of a Lorentz cone keep to themselves: others would be coupled with it. */
+/* Starts a new tile, so that springs of a Lorentz cone are not coupled with others. */
 static void close_tile(compliant_program *soft) {
   soft->next = soft->room.is_dense ? soft->next : tile_up(soft->next);
 }
 
-/* Variables of all rows: soft->next is where they end. */
+/* Variables of all rows; soft->next is then the number of variables. */
 static void take_variables(compliant_program *soft, const qd_cone_program *program) {
   soft->plain = 0;
   soft->next = program->variable_count;
@@ -181,7 +182,7 @@ static void take_variables(compliant_program *soft, const qd_cone_program *progr
 
 /* ------------------------------------------------------------ the parts */
 
-/* x's cost, and that of springs; slips have none. */
+/* Cost of x and of springs; slips have a linear cost only. */
 static void write_cost(compliant_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
@@ -213,7 +214,8 @@ static void write_cost(compliant_program *soft, const conic_program *source) {
   memcpy(soft->written.b, program->b, (size_t)n * sizeof(double));
 }
 
-/* The tiles of springs of rows first .. first + count, for each of them alike. */
+/* Appends the spring tiles of all rows first .. first + count to row `of`, so that the rows have
+ * the same tiles. */
 static void write_spring_tiles(compliant_program *soft, int first, int count, int of) {
   const double spring = sqrt(soft->row[of].compliance) * sqrt(soft->curvature);
   for (int i = first; i < first + count; ++i) {
@@ -224,7 +226,7 @@ static void write_spring_tiles(compliant_program *soft, int first, int count, in
   }
 }
 
-/* A row of a cone as it is. */
+/* Writes a row of a cone unchanged. */
 static void write_cone_row(compliant_program *soft, const conic_program *source, int first,
                            int count, int i) {
   const qd_cone_program *program = &source->program;
@@ -248,7 +250,7 @@ static void write_end(compliant_program *soft, const conic_program *source, int 
   }
 }
 
-/* What a path has to know of a row as it is. */
+/* Stores the compliance and limits of a native row. */
 static void note_limits(compliant_program *soft, const compliant_row *row) {
   soft->natively = 1;
   soft->limits.compliance[row->row] = row->compliance;
@@ -256,7 +258,7 @@ static void note_limits(compliant_program *soft, const compliant_row *row) {
   soft->limits.upper[row->row] = row->upper;
 }
 
-/* A row as it is. */
+/* Writes a native row. */
 static void write_limited(compliant_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   compliant_row *row = soft->row + i;
@@ -275,7 +277,7 @@ static void add_cone(conic_program *rigid, const compliant_program *soft, int ki
   }
 }
 
-/* Rows of a cone, one cone again; those of slips come behind. */
+/* Writes the rows of a cone, again as one cone, and then the rows of its slips. */
 static void write_cone(compliant_program *soft, const conic_program *source, int k, int first) {
   const qd_cone_program *program = &source->program;
   const int dim = program->cone_dim[k], kind = program->cone_kind[k], before = soft->written.G.rows;
@@ -358,7 +360,7 @@ int compliance_rows_can_stay(const compliant_program *soft, const qd_cone_progra
   return limited > 0 && !soft->any_between && limited == soft->rows - soft->first_interval;
 }
 
-/* The program with its own rows. */
+/* Keeps the program's own rows. */
 static void write_limits(compliant_program *soft) {
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     compliant_row *row = soft->row + i;

@@ -12,7 +12,7 @@ void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena 
   ARENA_DOUBLES(a, columns, &ends->spring, &ends->push);
 }
 
-/* Where lane c of each kind stands. */
+/* Positions of lane c of each kind. */
 typedef struct lane_place {
   int row, low, high;                /* slots */
   int row_cone, low_cone, high_cone; /* over cones */
@@ -27,7 +27,7 @@ LANES_INLINE lane_place place_of(const qd_cone_workspace *workspace, int c) {
                       row->cone + c, low->cone + c, high->cone + c};
 }
 
-/* A force between its ends. */
+/* A force, clamped to its ends. */
 static double within_ends(const interval_ends *ends, int c, double force) {
   return smaller(larger(force, ends->least[c]), ends->most[c]);
 }
@@ -68,7 +68,8 @@ void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, doub
   workspace->program.g[at.low] = workspace->program.g[at.high] = 1.0;
 }
 
-/* What a row with compliance R adds to the curvature of its columns; how many it has. */
+/* Adds the curvature of a row with compliance R to its columns; returns the number of its
+ * entries. */
 static int add_springs(double *spring, row_reader row, double R) {
   int count = 0;
   while (rows_next(&row)) {
@@ -135,7 +136,7 @@ void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
   conic_zero_slots(workspace, pull);
 }
 
-/* Four rows' share of N^-1. */
+/* N^-1 for four rows. */
 LANES_INLINE void scale_four(qd_cone_workspace *workspace, int c, lane_bits *hardest) {
   const interval_ends *ends = &workspace->ends;
   const lane_place at = place_of(workspace, c);
@@ -226,8 +227,8 @@ void conic_ends_residual(qd_cone_workspace *workspace) {
   }
 }
 
-/* A force as the sum of an end and the distance to it, if that is no larger than a few times what
- * it is a difference of: itself it has the rounding of all that it was on the way. */
+/* A force as an end plus the distance to it, unless both are much larger than the force: the force
+ * itself has accumulated rounding on the path. */
 static double settled_force(double force, double end, double distance) {
   return isfinite(end) && 4.0 * fabs(force) >= larger(fabs(end), fabs(distance)) ? end + distance
                                                                                  : force;
@@ -272,8 +273,8 @@ static double one_end(double p, double r, double product) {
   return p > 0.0 ? 2.0 * product / (p + root) : 0.5 * (root - p) / r;
 }
 
-/* The same where the other end is at `width`, p + r a = product / a - product / (width - a), and
- * the root in the nearer half: Newton from below, which does not overshoot. */
+/* The same with the other end at `width`: p + r a = product / a - product / (width - a), the root
+ * in the nearer half. Newton's method from below, which does not overshoot. */
 static double two_ends(double p, double r, double product, double width) {
   double a = smaller(one_end(p + 2.0 * product / width, r, product), 0.5 * width);
   double change = HUGE_VAL;
@@ -286,7 +287,7 @@ static double two_ends(double p, double r, double product, double width) {
   return a;
 }
 
-/* Distances from both ends of the y where w + r y meets the barrier. */
+/* y where w + r y meets the barrier, and its distances from both ends. */
 static double meet(const interval_ends *ends, int c, double w, double r, double product,
                    double *above, double *below) {
   const double lower = ends->lower[c], upper = ends->upper[c];
@@ -309,9 +310,8 @@ static double meet(const interval_ends *ends, int c, double w, double r, double 
   return upper - *below;
 }
 
-/* What a row gives way by besides its compliance where the path begins. At the guess of a barrier
- * that is nothing: where its spring is with the barrier says more than the force that it was told.
- */
+/* Compliance of a row at the start of the path, besides its own. It is zero for the guess of a
+ * barrier: the position of the spring on the barrier determines the force better than the guess. */
 static double softness(const qd_cone_workspace *workspace, int c, double stiffness, int of_target) {
   const double squared = workspace->program.compliance[place_of(workspace, c).row_cone];
   if (stiffness > 0.0) {
@@ -355,7 +355,7 @@ int conic_ends_are_springs(const qd_cone_workspace *workspace, const double *w, 
   return springs;
 }
 
-/* The states of four rows from their multipliers before they are projected. */
+/* States of four rows from their multipliers before projection. */
 LANES_INLINE void state_lanes(const interval_ends *ends, int c, const lanes *above,
                               const lanes *below, const lanes *beyond, double force, lanes *state) {
   const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};

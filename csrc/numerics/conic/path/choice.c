@@ -1,16 +1,17 @@
-/* Whether an exact program goes along the path at once.
+/* Chooses between the path and cuts for an exact program.
  *
- * Cuts and the polish take one active row after the other. They win where few cones are active, or
- * where those that are come to rest at once: a body that is pressed straight down needs one cut a
- * contact. Contacts that touch already and are dragged along (a grasp, squeezed by joints that are
- * not done) need a new cut for every turn of their friction; with nearly as many rows of that kind
- * as there are unknowns, most of them share the load in the end, and the path takes all of them at
- * once. Then it is the faster way, if few other rows stand by. */
+ * Cuts and the polish add one active row after the other. They are faster where few cones are
+ * active, or where the active ones come to rest at once: a body that is pressed straight down needs
+ * one cut per contact. Contacts that touch and are dragged along (a grasp, squeezed by joints that
+ * have not converged) need a new cut for every change of their friction direction. If the dragged
+ * rows are nearly as many as the unknowns, most of them share the load in the end, and the path
+ * handles all of them at once. The path is then faster, if the program has few other rows. */
 #include <math.h>
 
 #include "numerics/conic/workspace.h"
 
-/* Is the free motion's slack w outside the cone and its negative, with a direction to turn to? */
+/* 1 if the free motion's slack w lies outside the cone and its negative, with at least two tangents
+ * to slide along. */
 static int is_dragged(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const int n = group->padded, at = group->slot + c;
   const double *w = workspace->work.rhs + at, *g = workspace->program.g + at;

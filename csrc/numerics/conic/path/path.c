@@ -1,7 +1,5 @@
 /* The primal-dual interior point method: follows the central path from an infeasible start down to
- * the wanted complementarity of each cone.
- *
- * Steps: conic/path/step.c. */
+ * the target complementarity of each cone. conic/path/step.c has the steps. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +9,7 @@
 
 /* ------------------------------------------------------------ start */
 
-/* Least squares in natural units, then slack and dual for it. */
+/* Cold start: least squares in natural units, then slack and dual. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
   conic_least_squares(workspace, workspace->units.force / workspace->units.length, info);
   conic_start_rows(workspace, workspace->work.rhs, workspace->work.aim);
@@ -25,7 +23,7 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 
 /* ------------------------------------------------------------ certificates */
 
-/* A ray, moved into its cones. */
+/* Copies a ray and moves it into its cones. */
 static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
   conic_copy_slots(workspace, out, ray);
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
@@ -35,11 +33,11 @@ static void keep_ray(const qd_cone_workspace *workspace, const double *ray, doub
   }
 }
 
-/* What a multiplier says that is to exclude all points. */
+/* Sums over a ray that may prove infeasibility. */
 typedef struct ray_sums {
   double value, terms; /* -g'z - c'y, and the largest number in it */
   double push;         /* max-norm of G'z + C'y */
-  double force, size;  /* the largest of a cone's multiplier, with and without its rows' norm */
+  double force, size;  /* the largest multiplier of a cone, with and without its rows' norm */
 } ray_sums;
 
 static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
@@ -63,8 +61,8 @@ static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
   return sums;
 }
 
-/* Without cones that carry next to nothing of it: what balances other parts of the program there is
- * no part of a proof. */
+/* Removes cones that carry next to nothing of a ray: they balance other parts of the program and
+ * are not part of the proof. */
 static void keep_strong(const qd_cone_workspace *workspace, double force, double *ray) {
   for (const cone_group *group = first_group(workspace); group < end_group(workspace); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
@@ -80,17 +78,17 @@ static void keep_strong(const qd_cone_workspace *workspace, double force, double
   }
 }
 
-/* By how much a ray is outside its cones. */
+/* Distance of a ray outside its cones. */
 static double leak_of(const qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   return product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
 }
 
-/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
- * Here for points up to CERTIFICATE_SCALE natural sizes; the ray that excludes most of all stays,
- * for where nothing else is found. Tried: the multiplier itself and where the last Newton step
- * would take it, which gets there long before the iterate does. For a barrier g'z = 0 is enough: it
- * excludes interior points. */
+/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point,
+ * here points up to CERTIFICATE_SCALE natural sizes. path.ray keeps the ray that excludes most. The
+ * candidates are the multiplier itself and the multiplier after the last full Newton step, which
+ * becomes a proof long before the iterate does. For a barrier g'z = 0 is sufficient: it excludes
+ * interior points. */
 static int excludes_points(qd_cone_workspace *workspace, double *ray) {
   const double length = workspace->units.length;
   const ray_sums all = sum_ray(workspace, ray);
@@ -112,7 +110,7 @@ static int excludes_points(qd_cone_workspace *workspace, double *ray) {
          strong.value >= -SLIGHT * smaller(strong.size * length, strong.terms);
 }
 
-/* 1, and the multipliers that do in aim. */
+/* 1 if infeasibility is proved; the multipliers are in work.aim. */
 static int proves_infeasible(qd_cone_workspace *workspace) {
   double *ray = workspace->work.aim;
   conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
@@ -144,7 +142,7 @@ static double mean_target(const cone_product *product) {
   return product->cone_count > 0 ? cones_target(product) / product->cone_count : 0.0;
 }
 
-/* The largest residual of a row over `length`. */
+/* Largest residual of a row over `length`. */
 QD_MULTIVERSION
 static double primal_error(const qd_cone_workspace *workspace, double length) {
   const double *residual = workspace->work.residual_row;
@@ -160,9 +158,9 @@ static double primal_error(const qd_cone_workspace *workspace, double length) {
   return larger(worst / length, conic_ends_primal_error(workspace, length));
 }
 
-/* Largest of primal, dual and complementarity error over what is allowed: rows beside `length`,
- * columns beside `force` if that is more than their natural size. `gap`: the sum of all products;
- * not finite if any number of the iterate is not. */
+/* Largest of the primal, dual and complementarity errors over what is allowed. Rows are compared
+ * with `length`, columns with their natural size, or with `force` if that is more. `gap`: the sum
+ * of all products, not finite if any number of the iterate is not. */
 QD_MULTIVERSION
 static double path_error(qd_cone_workspace *workspace, double goal, double length, double force,
                          double *gap) {
@@ -181,13 +179,13 @@ static double path_error(qd_cone_workspace *workspace, double goal, double lengt
   return larger(deviation, larger(primal / goal, dual / (goal * size)));
 }
 
-/* The same, in natural units. */
+/* The same error in natural units. */
 static double natural_error(qd_cone_workspace *workspace, double goal, double *gap) {
   return path_error(workspace, goal, workspace->units.length, 0.0, gap);
 }
 
-/* Of a barrier, where natural units are far above those of some cones: the largest error of
- * products and of rows beside each cone's own target and slack, over what is allowed. */
+/* Error of a barrier in each cone's own units, where natural units are far larger: the largest
+ * error of products and rows, relative to the cone's target and slack, over what is allowed. */
 QD_MULTIVERSION
 static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
@@ -204,14 +202,16 @@ static double own_error(const qd_cone_workspace *workspace) {
   return worst;
 }
 
-/* The last step's rounding may have left the cones: no residual shows that. */
+/* 1 if the iterate is inside all cones. Rounding of the last step may have moved it out, which no
+ * residual shows. */
 static int is_inside(const qd_cone_workspace *workspace) {
   return cones_hold(&workspace->product, workspace->iterate.slack) &&
          cones_hold(&workspace->product, workspace->iterate.dual);
 }
 
-/* Rounding has ended the path: 1 if what it has left of the rows counts as zero; `at_last`: or is
- * small beside the numbers at hand, large forces that hold each other included. */
+/* 1 if an iterate at which rounding ended the path is accepted: its rows are zero in natural units,
+ * or, with `at_last`, small compared with the forces at hand, including large ones that balance
+ * each other. */
 static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last) {
   double row = 0.0, gap;
   for (int c = 0; c < workspace->program.lane_count; ++c) {
@@ -226,8 +226,8 @@ static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last)
          is_inside(workspace);
 }
 
-/* Where the guess shows; the farther off it is, the nearer to the middle, from where steps are
- * long. */
+/* Starts at the guess. A guess with a larger error starts nearer to the centre of the cones, where
+ * steps are long. */
 static void start_warm(qd_cone_workspace *workspace, double goal) {
   conic_enter_path(workspace, 1.0);
   conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
@@ -235,26 +235,26 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
   double gap;
   const double error = goal * natural_error(workspace, goal, &gap) / SHOWS;
   const double middle = workspace->units.energy / mean_target(&workspace->product);
-  if (error * SHOWS > 1.0) { /* a relative error of one: where products are the natural ones */
+  if (error * SHOWS > 1.0) { /* at a relative error of one, products are the natural ones */
     conic_enter_path(workspace, larger(middle, 1.0 / SHOWS));
   } else if (error > 1.0) {
     conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
   }
 }
 
-/* A path while it is followed. */
+/* State of a path. */
 typedef struct path_run {
   const path_request *request;
-  double target;     /* mean of the products at its goal */
-  int first;         /* iterations before it */
-  double best;       /* error, over what is allowed */
-  double error, gap; /* at hand: the same; the sum of all products */
-  double own;        /* where that has arrived, of a barrier: own_error */
+  double target;     /* mean target of the products */
+  int first;         /* iterations before this call */
+  double best;       /* smallest error, over what is allowed */
+  double error, gap; /* current error and sum of all products */
+  double own;        /* own_error of a barrier that has converged in natural units */
   int stalled;       /* iterations since the best */
-  int by_recurrence; /* the last step left residuals as the recurrence has them */
+  int by_recurrence; /* 1: the last step updated residuals by their recurrence */
 } path_run;
 
-/* Error and gap of the iterate: true residuals where they count. */
+/* Error and gap of the iterate, with true residuals near convergence. */
 static void measure(qd_cone_workspace *workspace, path_run *run) {
   const double goal = run->request->goal;
   if (run->by_recurrence) {
@@ -271,17 +271,17 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
     run->error = natural_error(workspace, goal, &run->gap);
     if (run->error > SMALL) {
-      run->error = larger(run->error, 2.0); /* another step, for accuracy */
+      run->error = larger(run->error, 2.0); /* forces another step, with the true residual */
     }
   }
-  if (run->error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
+  if (run->error <= 1.0) { /* the rows' residual came from the recurrence: compute it */
     conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
     run->error = natural_error(workspace, goal, &run->gap);
   }
 }
 
-/* Where the iterate is within natural units: whether the path ends here, or of a barrier goes on as
- * long as cones get nearer in their own. */
+/* Decides at an iterate that has converged in natural units whether the path ends. A barrier
+ * continues as long as its errors in the cones' own units shrink. */
 static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const double before = run->own;
   run->own = workspace->program.exact ? 0.0 : own_error(workspace);
@@ -296,7 +296,8 @@ static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iteratio
   return PATH_GOES_ON;
 }
 
-/* A guess that the first iterations hardly better, or one from which the path does not get on. */
+/* 1 if the path should leave its guess: the first iterations hardly improve it, or the path
+ * stalls. */
 static int is_no_help(const path_run *run, int iterations) {
   if (run->request->from == PATH_ENTERED) {
     return run->stalled > PATIENCE;
@@ -305,14 +306,14 @@ static int is_no_help(const path_run *run, int iterations) {
          run->error > HARDLY_LESS * run->best;
 }
 
-/* Held and free directions are as far apart as was asked. */
+/* 1 if held and free directions are as far apart as requested. */
 static int shows_split(qd_cone_workspace *workspace, const path_run *run) {
   const path_request *request = run->request;
   return request->wanted_width > 0 && run->error * request->goal < SHOWS &&
          conic_find_split(workspace, request->wanted_width) >= request->wanted_width;
 }
 
-/* Whether the path ends at the iterate, which is kept if it is the best so far. */
+/* Decides whether the path ends at the iterate, and keeps the iterate if it is the best so far. */
 static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const path_request *request = run->request;
   const int within = run->error <= 1.0, had_arrived = run->own < HUGE_VAL;
@@ -339,8 +340,8 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   return shows_split(workspace, run) ? PATH_AT_WIDTH : PATH_GOES_ON;
 }
 
-/* A proof that there is no solution: the best iterate is back, and the proof in best.dual, or far
- * along newton.x. */
+/* Looks for a proof that there is no solution. Then restores the best iterate, with the
+ * infeasibility ray in best.dual or the unbounded direction in newton.x. */
 static path_end find_proof(qd_cone_workspace *workspace) {
   const int infeasible = proves_infeasible(workspace);
   if (!infeasible && !conic_proves_unbounded(workspace)) {
@@ -354,7 +355,7 @@ static path_end find_proof(qd_cone_workspace *workspace) {
   return infeasible ? PATH_INFEASIBLE : PATH_UNBOUNDED;
 }
 
-/* Steps that get nowhere, or no better point for long: rounding. */
+/* 1 if steps are tiny, or the error has not improved for long: rounding. */
 static int is_stuck(const path_run *run, double alpha) {
   return alpha < SLIGHT || (run->stalled > STALLED_COUNT && run->best * run->request->goal < SMALL);
 }
@@ -378,10 +379,10 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   return stuck ? PATH_IN_TROUBLE : PATH_GOES_ON;
 }
 
-/* Back to the best iterate, where the path ended short of its goal; it counts as arrived if that is
- * all that rounding allows. */
+/* Restores the best iterate of a path that ended short of its goal; it counts as converged if
+ * rounding allows no better one. */
 static path_end end_short(qd_cone_workspace *workspace, const path_run *run, path_end end) {
-  if (run->best == HUGE_VAL) { /* nothing finite was ever seen */
+  if (run->best == HUGE_VAL) { /* no iterate was finite */
     conic_zero_columns(workspace, workspace->best.x);
     conic_zero_slots(workspace, workspace->best.slack);
     conic_zero_slots(workspace, workspace->best.dual);
@@ -416,7 +417,7 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
       break;
     }
   }
-  if (run.own < HUGE_VAL && end != PATH_ARRIVED) { /* it had, in natural units */
+  if (run.own < HUGE_VAL && end != PATH_ARRIVED) { /* it had converged in natural units */
     conic_copy_point(workspace, &workspace->iterate, &workspace->best);
     end = PATH_ARRIVED;
   }

@@ -1,27 +1,27 @@
-/* Which directions of which cones the exact solution holds, as the path shows it.
+/* Finds from the path which directions of which cones the exact solution holds.
  *
- * On the path a direction's slack times its multiplier is mu. Where the direction is held, the
- * multiplier tends to its value and the slack vanishes with mu; where it is free, the other way
- * round. So their ratio grows like 1 / mu or falls like mu, and a gap between the two kinds opens
- * by mu squared. Ratios have units: beside 1 / compliance they are how far the multiplier would
- * push the slack, over the slack, and of all cones alike. The polish parts them in the middle of
- * the widest gap. Natural units instead (force over length, the same for all) are right where slips
- * are about as long as the free motion: a grasp at rest, which creeps by less than a millionth of
- * that, would have to follow the path five iterations longer. */
+ * On the path a direction's slack times its multiplier is mu. In held directions the multiplier
+ * converges and the slack vanishes with mu; in free directions the reverse. So their ratio grows
+ * like 1 / mu or falls like mu, and the gap between the two kinds widens like 1 / mu^2. A ratio has
+ * units; times the cone's compliance it is the distance that the multiplier would push the slack,
+ * over the slack, comparable between cones. The polish splits the directions in the middle of the
+ * widest gap. Tried and dropped: natural units (force over length, the same for all), which are
+ * right where slips are about as long as the free motion. A grasp at rest, which creeps by less
+ * than a millionth of that, would have to follow the path five iterations longer. */
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define BINS 512 /* powers of two that are told apart, about 1 */
+#define BINS 512 /* range of powers of two, centred at 1 */
 
 typedef struct histogram {
   int lowest, highest;
   uint64_t found[BINS / 64];
 } histogram;
 
-/* The power of two that a positive number lies below, as its bits have it; more where it is not
+/* e with value < 2^e, from the exponent bits of a positive number; larger for numbers that are not
  * finite. */
 static int exponent_of(double value) {
   uint64_t bits;
@@ -37,8 +37,8 @@ static void note(histogram *h, double ratio) {
   h->highest = bin > h->highest ? bin : h->highest;
 }
 
-/* Ratios of the eigenvalues along (1, u) and (1, -u), u the multiplier's direction, of four cones
- * from c on. */
+/* Notes the ratios of four cones from c on, by eigenvalues along (1, u) and (1, -u), u the
+ * direction of the multiplier. */
 LANES_INLINE void note_cones(const qd_cone_workspace *workspace, const cone_group *group, int c,
                              histogram *h) {
   const int n = group->padded, at = group->slot + c, left = group->count - c;
@@ -70,7 +70,7 @@ LANES_INLINE void note_cones(const qd_cone_workspace *workspace, const cone_grou
   }
 }
 
-/* The lowest bin from k on that has been found; one has. */
+/* The lowest bin from k on with a ratio; there must be one. */
 static int next_bin(const histogram *h, int k) {
   uint64_t word = h->found[k / 64] >> k % 64;
   while (word == 0) {
@@ -80,8 +80,8 @@ static int next_bin(const histogram *h, int k) {
   return k + __builtin_ctzll(word);
 }
 
-/* The widest gap: its width, and the middle, in powers of two from `one`. Where all are of one kind
- * it is what parts them from 1, where slack and what the multiplier would push are equal. */
+/* Width of the widest gap, and its middle as a power of two. If all ratios lie on one side of 1,
+ * where the slack equals the multiplier's push, the gap to 1 counts as well. */
 static int widest_gap(const histogram *h, double *middle) {
   const int one = BINS / 2;
   int width = 0, at = one;

@@ -1,21 +1,20 @@
-/* Programs much like one that was solved before: its solution as a guess for this one.
+/* Warm starts: the solution of a similar program as a guess.
  *
- * An exact program is polished from there at once. Where nothing has changed that costs no factor;
- * where the active set is the same, one or two; where the set is far from it, the polish sees that
- * within two steps, and the program is solved as without a start. A guess is never more than that:
- * the answer is certified as any other.
+ * An exact program is polished from the guess. If nothing has changed, that costs no factor; with
+ * the same active set, one or two. If the set is far from it, the polish detects that within two
+ * steps, and the program is solved without the guess. The answer is certified in any case.
  *
- * A barrier's path is entered where the guess shows. For each cone, with l = w - z / k of the
- * guess' slack w = Gx + g and multiplier z, the s and y on the path (s o y = target) with s - y / k
- * = l are found by eigenvalues along (1, +-u), l's direction. For the same program, that is the
- * solution; for another target, the point of l on the other path. k, a stiffness, says how a change
- * is shared between slack and multiplier: the inverse of what a multiplier does to its slack.
+ * A barrier's path starts near the guess. For each cone, let l = w - z / k with the guess' slack w
+ * = Gx + g and multiplier z. The s and y on the path (s o y = target) with s - y / k = l follow by
+ * eigenvalues along (1, +-u), u the direction of l. For the same program this is the solution; for
+ * another target it is the point with the same l on that path. The stiffness k, the inverse of the
+ * slack change per multiplier, divides a change between slack and multiplier.
  *
- * An exact program's path is entered so where the guess is a point of the path, or the solution, of
- * a program with fewer rows: with products of the natural energy, since what the new rows push away
- * has a long way to go. Where a polish from the guess has failed, too, with larger products, since
- * the active set is another one: from there steps are long, and those of the cold start are short
- * where forces at their limits leave directions without curvature. */
+ * An exact program's path starts in this way from a point of the path, or the solution, of a
+ * program with fewer rows. The products are then the natural energy, since the new rows move the
+ * point far. It also starts so, with larger products, after a polish from the guess has failed,
+ * since the active set is a different one: steps from there are long, while those of a cold start
+ * are short where forces at their limits leave directions without curvature. */
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ double conic_start_limit(qd_cone_workspace *workspace) {
   }
 }
 
-/* s - y = l and s y = target, both positive. */
+/* Positive s and y with s - y = l and s y = target. */
 LANES_INLINE void split(double l, double target, double *s, double *y) {
   const double root = sqrt(l * l + 4.0 * target), large = 0.5 * (fabs(l) + root),
                small = target / large;
@@ -63,8 +62,7 @@ LANES_INLINE void split(double l, double target, double *s, double *y) {
   *y = l > 0.0 ? small : large;
 }
 
-/* One cone: slack holds w and dual the multiplier of the guess, soft the inverse of the stiffness
- * that shares a change between them. */
+/* Places one cone. slack holds w and dual the guess' multiplier; soft is 1 / k. */
 LANES_INLINE void place_cone(const conic_point *at, const cone_group *group, int c, double soft,
                              double target) {
   const int n = group->padded, first = group->slot + c;
@@ -85,7 +83,7 @@ LANES_INLINE void place_cone(const conic_point *at, const cone_group *group, int
   }
 }
 
-/* Rows that take no part in products of slack and multiplier. */
+/* 1 for rows whose slack and multiplier have no product. */
 LANES_INLINE int is_ends(const cone_group *group) {
   return group->kind == GROUP_ENDS || group->kind == GROUP_INTERVAL;
 }

@@ -1,10 +1,8 @@
-/* One step of the interior point method.
- *
- * The equations are
+/* One step of the interior point method for
  *
  *     Qx + b - G'dual = 0,    Gx + g - slack = 0,    slack o dual = target.
  *
- * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
+ * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, a
  * Newton step is
  *
  *     (Q + S'S) dx = -residual_x + S'u,    u = p - W^-1 residual_row,
@@ -12,18 +10,18 @@
  *     W^-1 dslack = p - W ddual,
  *
  * where v o p = target - v o v - (second-order term). Equality rows have p = 0, W^-1 =
- * sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as the
+ * sqrt(penalty) and no slack: a proximal step on their multipliers, which becomes exact as the
  * iteration converges.
  *
- * Predictor and corrector are Mehrotra's, but
+ * Predictor and corrector follow Mehrotra, except:
  *
  * - the predictor aims at the final target, not at 0: aiming at 0 overshoots a smoothed problem;
  * - sigma = (1 - alpha)^3;
- * - an exact program's second-order term is looked at again with the corrected step, a large one's
- *   as long as steps get longer by it;
+ * - an exact program's second-order term is recomputed from the corrected step, in a large program
+ *   as long as the step gets longer;
  * - a corrected step below SHORT_STEP is replaced by pure centring without the second-order term;
- * - where even that hardly moves (infeasible programs), the path is climbed with the residuals as
- *   they are: multipliers grow in proportion, and soon prove that there is no point. */
+ * - if that step is tiny, too (infeasible programs), the step ignores the residuals: multipliers
+ *   then grow in proportion and soon prove infeasibility. */
 #include <math.h>
 #include <string.h>
 
@@ -49,8 +47,8 @@ int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling
   return tiles_factor(&workspace->system);
 }
 
-/* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
- * W^-1 residual_row. */
+/* ddual (scaled), dslack (scaled) and dx for the aim p, removing `share` of the residuals; `rhs`
+ * holds W^-1 residual_row. */
 QD_MULTIVERSION
 static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
                             double *dslack, double *ddual, int refinements) {
@@ -88,7 +86,7 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   }
 }
 
-/* Aims of all rows. */
+/* Aims p of all rows. */
 static void correct(qd_cone_workspace *workspace, double shift, const double *ds, const double *dz,
                     double *p) {
   cones_correct(&workspace->product, shift, ds, dz, p);
@@ -135,9 +133,9 @@ static void exchange(double **a, double **b) {
   *b = kept;
 }
 
-/* The predictor's second-order term is that of a step which the corrected one is not. Where the
- * corrected step's own differs by much, beside products of about `mu`, once more with that: one
- * back-solve, and a fifth fewer iterations. Keeps the longer step and returns it. */
+/* Recomputes the second-order term, which came from the predictor, from the corrected step. If it
+ * differs by much, relative to products of about `mu`, solves again: one back-solve, and a fifth
+ * fewer iterations. Keeps and returns the longer step. */
 static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha) {
   double *aim = workspace->work.row;
   correct(workspace, shift, workspace->work.dslack, workspace->work.ddual, aim);
@@ -158,7 +156,7 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
   return next;
 }
 
-/* Once, or in large programs with a definite cost as often as steps get longer by it. */
+/* Corrects once, or in large programs with a definite cost as long as the step gets longer. */
 static double correct_repeatedly(qd_cone_workspace *workspace, double mu, double shift,
                                  double alpha) {
   const int is_large =
@@ -197,7 +195,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
                   workspace->work.ddual, refinements);
   alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   if (workspace->program.exact &&
-      refinements == 0) { /* a barrier's few iterations save as much as the back-solves cost */
+      refinements == 0) { /* for a barrier it costs as much as it saves */
     alpha = correct_repeatedly(workspace, mu, sigma * excess, alpha);
   }
   if (alpha < SHORT_STEP) {
@@ -207,7 +205,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
     alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   }
   double share = 1.0;
-  if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
+  if (alpha < TINY_STEP) { /* residuals cannot shrink: let multipliers grow, for a proof */
     share = 0.0;
     correct(workspace, TENFOLD * excess, NULL, NULL, workspace->work.aim);
     cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);

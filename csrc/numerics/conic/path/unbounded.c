@@ -1,10 +1,10 @@
-/* Directions along which the cost falls for ever. */
+/* Directions along which the cost is unbounded below. */
 #include <math.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-/* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
+/* Scale of x: the natural length, or the distance of the minimum in columns with curvature. */
 static double reach_of_cost(const qd_cone_workspace *workspace) {
   double reach = workspace->units.reach;
   for (int k = 0; k < workspace->program.column_count; ++k) {
@@ -18,7 +18,7 @@ static double reach_of_cost(const qd_cone_workspace *workspace) {
   return reach;
 }
 
-/* By how much Gd is outside the cones, and what it leaves of equalities. */
+/* Distance of Gd outside the cones, and violation of the equalities. */
 static double leak_of(const qd_cone_workspace *workspace, const double *Gd) {
   const cone_product *product = &workspace->product;
   const cone_group *last = product->groups + product->group_count - 1;
@@ -28,8 +28,8 @@ static double leak_of(const qd_cone_workspace *workspace, const double *Gd) {
              : leak;
 }
 
-/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0, what limits of forces cost as they slip
- * included: x itself, when it is far out. */
+/* 1 if x is a direction d of unbounded descent: Qd = 0, Gd in K, Cd = 0, b'd < 0. The cost of
+ * slipping forces at their limits is included. */
 static int falls_for_ever(qd_cone_workspace *workspace, double reach) {
   double *Gd = workspace->work.rhs;
   double fall = 0.0, bend = 0.0;
@@ -48,7 +48,7 @@ static int falls_for_ever(qd_cone_workspace *workspace, double reach) {
   return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->units.force);
 }
 
-/* The most that some cone opens by along Gd. */
+/* Largest opening of a cone along Gd. */
 static double opening_of(const cone_product *product, const double *Gd) {
   double most = 0.0;
   for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
@@ -59,10 +59,10 @@ static double opening_of(const cone_product *product, const double *Gd) {
   return most;
 }
 
-/* Of a barrier, whose logarithm falls for ever where a cone opens and nothing rises: Qd = 0, b'd <=
- * 0, Gd in K, but not zero. d is the last Newton step, in which what stays where it is has no part;
- * all this has to hold up to CERTIFICATE_SCALE natural sizes. Limits of forces cost what they do as
- * they slip. */
+/* The same test for a barrier, whose logarithm falls for ever if a cone opens and the cost does not
+ * rise: Qd = 0, b'd <= 0, Gd in K, not zero. d is the last Newton step, in which variables that
+ * have converged do not move. The conditions must hold up to CERTIFICATE_SCALE natural sizes.
+ * Forces at their limits have their cost of slipping. */
 static int barrier_falls(qd_cone_workspace *workspace, double reach) {
   const double *d = workspace->work.dx;
   const int columns = workspace->program.column_count;

@@ -1,7 +1,7 @@
 /* Derivative of the solution map (formulation section 4).
  *
- * Differentiating the optimality conditions leaves ddual = -M (G dx + d_slack) for each cone, with
- * a symmetric stiffness M, so
+ * Differentiating the optimality conditions gives ddual = -M (G dx + d_slack) for each cone, with a
+ * symmetric stiffness M, so
  *
  *     (Q + G'MG) dx = -d_stationarity - G'M d_slack.
  *
@@ -10,12 +10,13 @@
  *     sticking         M = infinity in every direction: the rows do not move
  *     sliding          dual = beta (1, u), slack = alpha (1, -u):
  *                      M = infinity along (1, u), 0 along (1, -u), beta / alpha across
- *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path,
- *                      or halfway where there is none
+ *     weakly active    slack and multiplier both vanish, so M is a choice: M of the path's end, or
+ *                      halfway between open and held if there was no path
  *
- * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
- * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
- * own system, factored once for all right-hand sides, four of them at a time. */
+ * Infinity is replaced by a large penalty, and the solve is repeated on the remaining error (the
+ * proximal method of multipliers), so that redundant hard rows share the load. M = R R, S = R G:
+ * this is the solver's own system, factored once for all right-hand sides, which are solved four at
+ * a time. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -24,8 +25,8 @@
 #include "numerics/conic/workspace.h"
 #include "numerics/vectors.h"
 
-/* The path's scaling of one cone, computed for all by cones_scale. At its end, for an exact
- * program, no stiffer than a hard row: beside more than that Q would be lost in rounding. */
+/* Copies the path's scaling of one cone. At the end of an exact program's path, the scaling is
+ * limited to the stiffness of a hard row: a larger one would drown Q in rounding. */
 static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
   const cone_operator *path = &workspace->product.scaling;
   const int at = group->cone + c;
@@ -44,16 +45,16 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
   }
 }
 
-/* A weakly active cone without a path: as stiff as what it works against, halfway between open and
- * held. */
+/* Stiffness of a weakly active cone without a path: that of its own motion, halfway between open
+ * and held. */
 static void share_motion(qd_cone_workspace *workspace, int cone) {
   const double compliance = workspace->program.compliance[cone];
   const double root = compliance > 0.0 ? sqrt(1.0 / compliance) : 0.0;
   conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
 }
 
-/* Blocks with a stiffness that is not zero, their cones and rows: the others (open cones) have S =
- * 0 and move nothing. */
+/* Lists blocks with a nonzero stiffness, their cones and rows. The others (open cones) have S = 0
+ * and no motion of multipliers. */
 static void list_stiff_blocks(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const cone_operator *rows = &workspace->active.rows;
@@ -81,7 +82,7 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
   }
 }
 
-/* Right-hand sides over rows: blocks that are not stiff are never written. */
+/* Clears right-hand sides over rows: rows of blocks that are not stiff are never written. */
 static void clear_rows(qd_cone_workspace *workspace) {
   const size_t bytes = 4 * (size_t)workspace->program.slot_count * sizeof(double);
   memset(workspace->sensitivity.row4, 0, bytes);
@@ -92,7 +93,7 @@ static void clear_rows(qd_cone_workspace *workspace) {
 static int multipliers_matter(qd_cone_workspace *workspace);
 static int kink_is_near(qd_cone_workspace *workspace);
 
-/* The stiffness of every row; 1 if some direction is hard. */
+/* Sets the stiffness of every row; 1 if some direction is hard. */
 static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
   int hard = workspace->program.equality_count > 0;
   workspace->active.hard_penalty = STIFFEST_ROW;
@@ -115,14 +116,14 @@ static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled)
   return hard;
 }
 
-/* The factor that all right-hand sides share. */
+/* Factors the system of all right-hand sides. */
 static void factor(qd_cone_workspace *workspace, int hard) {
   const int definite = conic_set_is_definite(workspace);
   tiles_assemble(&workspace->system, &workspace->active.rows, definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
   clear_rows(workspace);
-  /* one refinement of a soft system, none where its factor is as good as exact */
+  /* one refinement of a soft system, none if its factor is well conditioned */
   const int compliance_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
   workspace->sensitivity.rounds = hard || !definite ? ROUNDS : compliance_rounds;
 }
@@ -175,7 +176,7 @@ LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator
   }
 }
 
-/* Columns first .. first + width of the perturbations of the rows that count. */
+/* Columns first .. first + width of the perturbations of stiff blocks' rows. */
 static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
                         const double *d_slack, const double *d_equality, double *out) {
   for (int b = 0; b < workspace->sensitivity.stiff_count; ++b) {
@@ -217,10 +218,10 @@ static void gather_columns(const qd_cone_workspace *workspace, int count, int fi
   }
 }
 
-/* dx and scaled multipliers z, ddual = R z. With moved = R d_slack, e = S dx + moved: soft
- * directions want z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z +
- * e (soft), H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step, exact at once for
- * soft directions, repeated until hard ones rest. */
+/* dx and scaled multipliers z, ddual = R z. With moved = R d_slack and e = S dx + moved, soft
+ * directions require z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z
+ * + e (soft): H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step. It is exact at
+ * once for soft directions and repeated until hard ones converge. */
 QD_MULTIVERSION
 static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
                        const double *moved, double *dx, double *z) {
@@ -260,7 +261,7 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
       LANES_AT(e + at) += LANES_OF(part + at);
       LANES_AT(z + at) -= LANES_OF(part + at);
     }
-    /* the rounds contract geometrically: enough if the next step would hardly be seen */
+    /* the rounds contract geometrically: stop if the next step would be negligible */
     const double now = max_norm(step, columns);
     if (round > 0 && now * now <= NEGLIGIBLE * before * max_norm(dx, columns)) {
       break;
@@ -277,9 +278,9 @@ static void fill_random(double *out, int count, uint64_t state) {
   }
 }
 
-/* How much the multipliers of sliding cones may shift among each other: moved, random along hard
- * directions, less what any dx takes up of it. Relative shifts into product.scratch[0], the largest
- * 1; 0 if the multipliers are unique. */
+/* Freedom of sliding cones' multipliers to shift among each other: random moves along hard
+ * directions, minus the part that some dx absorbs. Writes relative shifts to product.scratch[0],
+ * the largest 1; returns 0 if the multipliers are unique. */
 static int find_shift(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const int slots = 4 * workspace->program.slot_count;
@@ -339,8 +340,8 @@ static void shift_across(qd_cone_workspace *workspace) {
   }
 }
 
-/* Whether relative changes of beta / alpha, product.scratch[0] of each sliding cone, change the
- * derivative: seen by a random dx, by more than a share of it. */
+/* 1 if relative changes of beta / alpha, product.scratch[0] of each sliding cone, change the
+ * derivative by more than a small share. Tested on a random dx. */
 static int ratios_matter(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const int columns = 4 * workspace->program.column_count;
@@ -365,10 +366,10 @@ static int ratios_matter(qd_cone_workspace *workspace) {
   return max_norm(workspace->sensitivity.x4, columns) > SLIGHT * size;
 }
 
-/* Where more cones slide than their body needs, the load may lie on one or the other, and with it
- * what resists a turn of the sliding direction (beta / alpha across). Then x has one value, but
- * slopes that depend on the way: the derivative along one choice of multipliers is not the only
- * one. A random shift of the load and a random dx show it. */
+/* 1 if the multipliers are not unique and the derivative depends on their choice. Where more cones
+ * slide than their body needs, the load may lie on one or the other, and with it the resistance to
+ * a turn of the sliding direction (beta / alpha across). Then x is unique, but the derivative is
+ * not. A random shift of the load and a random dx detect this. */
 static int multipliers_matter(qd_cone_workspace *workspace) {
   int sliding = 0;
   for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
@@ -378,9 +379,9 @@ static int multipliers_matter(qd_cone_workspace *workspace) {
   return sliding > 1 && find_shift(workspace) && ratios_matter(workspace);
 }
 
-/* A cone that hardly slides, or hardly presses, has beta / alpha no better than the error of the
- * answer beside them. At the kink any value would do: the derivative is then one of several that
- * the answer cannot tell apart. */
+/* 1 if a cone hardly slides or hardly presses, and the derivative depends on it. beta / alpha is
+ * then no more accurate than the error of the answer relative to them, and any value is possible at
+ * the kink, so that the derivative is one of several that the answer cannot distinguish. */
 static int kink_is_near(qd_cone_workspace *workspace) {
   double *doubt = workspace->product.scratch[0], most = 0.0;
   const double error = TENFOLD * workspace->polish.error;
@@ -401,7 +402,7 @@ static int kink_is_near(qd_cone_workspace *workspace) {
 
 /* ------------------------------------------------------------ the solve */
 
-/* Rows first_row .. of row4 to their multipliers; zero for rows left out. */
+/* Multipliers of rows first_row .. from row4; zero for omitted rows. */
 static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
                           int count, int first, int width, double *out) {
   for (int i = 0; i < row_count; ++i) {
@@ -414,7 +415,7 @@ static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int
 
 void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
   const int count = change->count;
-  /* rows that are not stiff are never written, and stay zero */
+  /* rows that are not stiff are never written and stay zero */
   memset(workspace->sensitivity.row4, 0,
          4 * (size_t)workspace->program.slot_count * sizeof(double));
   memset(workspace->sensitivity.moved4, 0,

@@ -1,5 +1,5 @@
-/* The active set of a solution, for its derivatives: as the solve has left it, or better where it
- * left none that is strict. */
+/* Settles the active set of a solution for derivatives: the set of the solve, or a better one if
+ * that set is not strict. */
 #include <math.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "numerics/conic/workspace.h"
 
 /* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
- * spreads the load, may show a strict set where an active set's vertex does not; if not, its
- * scaling is needed. Returns whether the (new) polish holds. */
+ * spreads the load, may have a strict set where a vertex has not. If not, the path's scaling is
+ * needed. Returns 1 if the new polish succeeds. */
 static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
   const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
@@ -24,22 +24,22 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
          conic_polish(workspace, &seen, &effort);
 }
 
-/* The states that the end of a path shows which has reached the boundary. */
+/* Reads the states from the end of a path that has reached the boundary. */
 static void read_path_end(qd_cone_workspace *workspace) {
   conic_copy_slots(workspace, workspace->polished.slack, workspace->iterate.slack);
   conic_copy_slots(workspace, workspace->polished.dual, workspace->iterate.dual);
   conic_read_states(workspace);
 }
 
-/* What is known of the solution's active set. */
+/* State of knowledge of the solution's active set. */
 typedef struct known_set {
-  int active;  /* states, and polished that show them */
-  int settled; /* proven */
-  int weak;    /* some cone is near two states, or the set one of several */
-  int by_path; /* the iterate is a path's */
+  int active;  /* 1: `polished` shows the states */
+  int settled; /* 1: certified by a polish */
+  int weak;    /* 1: some cone is near two states, or the set is one of several */
+  int by_path; /* 1: the iterate comes from a path */
 } known_set;
 
-/* As the solve has left it; better, where it left no strict one. */
+/* The set of the solve, or a better one if that set is not strict. */
 static known_set find_set(qd_cone_workspace *workspace, int polished) {
   known_set set = {.settled = polished, .by_path = workspace->origin != ORIGIN_MULTIPLIERS};
   set.active = !set.by_path || polished;
@@ -49,18 +49,18 @@ static known_set find_set(qd_cone_workspace *workspace, int polished) {
     set.weak = !set.active || conic_any_weak(workspace);
   }
   if (workspace->program.exact && workspace->ends.count == 0 && set.by_path &&
-      !set.active) { /* rounding ended the path, or no polish */
+      !set.active) { /* rounding ended the path, or no polish was wanted */
     qd_cone_info effort = {0};
     workspace->path.error = HUGE_VAL;
     set.active = augmented_lagrangian(workspace, DEFAULT_TOLERANCE, KEPT_ITERATIONS, 1,
                                       &set.settled, &effort);
     set.by_path = !set.active;
-    set.weak = 1; /* one set of several that are as good: an estimate */
+    set.weak = 1; /* one of several equally good sets: an estimate */
   }
   return set;
 }
 
-/* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
+/* Scaling of cones with an uncertain state; 1 if it is known. */
 static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
   const int scaled =
       cones_scale(&workspace->product, by_path ? workspace->iterate.slack : workspace->best.slack,
@@ -81,7 +81,7 @@ void conic_settle(qd_cone_workspace *workspace, const qd_cone_info *info) {
   set->exact = workspace->program.exact ? known.settled && !known.weak : 1;
   set->scaled = (known.weak || !known.active) && scale_at_end(workspace, known.by_path);
   set->active = known.active;
-  if (!set->active && !set->scaled) { /* on the boundary already */
+  if (!set->active && !set->scaled) { /* the point is on the boundary already */
     read_path_end(workspace);
     set->active = 1;
   }

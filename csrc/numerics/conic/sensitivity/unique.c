@@ -1,12 +1,12 @@
-/* Is a solution the only one? Where Q leaves columns without curvature, only active rows can hold
- * them.
+/* Tests whether a solution is unique. Where Q leaves columns without curvature, only active rows
+ * can hold them.
  *
  * All solutions of a convex program share Qx and b'x, and their slacks are complementary to the
- * multipliers of any of them. So from a solution x there is another one along d if Qd = 0, Cd = 0,
- * and of every cone: Gd = 0 where it sticks, Gd along its slack where it slides, anything where it
- * is open. (A barrier is strictly convex in its slacks: Gd = 0 in every cone.) Each of these
- * directions gets a unit of stiffness; what H = Q + S'S then leaves soft is found by inverse
- * iteration, and counts only if x + t d is seen to be a solution too. */
+ * multipliers of any of them. So another solution lies along d from x if Qd = 0, Cd = 0, and in
+ * every cone: Gd = 0 where it sticks, Gd along its slack where it slides, any Gd where it is open.
+ * (A barrier is strictly convex in its slacks: Gd = 0 in every cone.) Each of these conditions gets
+ * a unit of stiffness. Inverse iteration finds the softest direction of H = Q + S'S. It counts only
+ * if x + t d is verified to be a solution. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "numerics/conic/workspace.h"
 #include "numerics/vectors.h"
 
-/* The states of a solution that was not polished: what may hold counts as holding. */
+/* State of a cone in a solution that was not polished: a cone that may be held counts as held. */
 static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const double slack = workspace->iterate.slack[group->slot + c] / workspace->units.length;
   const double dual = workspace->iterate.dual[group->slot + c] / workspace->units.force;
@@ -36,7 +36,7 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
   }
   if (state == CONE_STICK) {
     conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
-  } else if (state == CONE_SLIDE) { /* all but along the slack, (1, -u) for dual = beta (1, u) */
+  } else if (state == CONE_SLIDE) { /* held but along the slack's (1, -u) */
     const double size = cone_tail(group, c, workspace->polished.dual);
     for (int i = 1; i < group->dim; ++i) {
       u[i * n] = size > 0.0 ? dual[i * n] / size : 0.0;
@@ -145,7 +145,7 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
   if (fabs(fall) > ACCEPTABLE * workspace->units.b_size) {
     return 0;
   }
-  static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
+  static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones may be near */
   for (int k = 0; k < 6; ++k) {
     if (is_solution(workspace, x, d,
                     way[k] * larger(workspace->units.reach, workspace->units.length))) {
