@@ -5,11 +5,11 @@
 #include "base/lanes.h"
 #include "base/rounding.h"
 
-#define EDGE 1e-16 /* smallest relative distance to the boundary that is taken for real */
+#define EDGE 1e-16 /* smallest relative distance to the boundary above rounding */
 
-/* Four cones side by side, one per lane: what a kernel needs of them stays in registers. Kernels of
- * Lorentz cones have the dimension apart from the group: the common ones are constants, whose loops
- * the compiler unrolls. */
+/* Kernels process four cones side by side, one per lane, in registers. Kernels of Lorentz cones
+ * take the dimension as an argument: the compiler unrolls loops over the common, constant
+ * dimensions. */
 #define ROW(pointer, i) LANES_OF((pointer) + (size_t)(i) * (size_t)n + c)
 #define ROW_AT(pointer, i) LANES_AT((pointer) + (size_t)(i) * (size_t)n + c)
 
@@ -48,13 +48,12 @@ LANES_INLINE int scale_orthant(cone_product *product, const cone_group *group, c
   return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
 
-/* Scaled point of a Lorentz cone. With ss = |s_1|^2, zz = |z_1|^2, sz = s_1'z_1, gamma = sqrt((1 +
- * s^'z^) / 2) of the normalised pair,
- * w = (s^ + J z^) / (2 gamma), W^2 s.t. W^2 z = s; W^-1 has eigenvalues (w_0 -+ |w_1|) / eta along
- * (1, +-w_1/|w_1|) and 1/eta across, eta = (det s / det z)^(1/4). The point has
- * v_0 = gamma, v_1 = ((gamma + s^_0) z^_1 + (gamma + z^_0) s^_1) / (s^_0 + z^_0 + 2 gamma), times
- * (det s det z)^(1/4): no differences of nearly equal numbers (Vandenberghe, cvxopt's cone
- * programs). */
+/* Nesterov-Todd scaling and scaled point of a Lorentz cone. With ss = |s_1|^2, zz = |z_1|^2, sz =
+ * s_1'z_1, gamma = sqrt((1 + s^'z^) / 2) of the normalised pair, w = (s^ + J z^) / (2 gamma) and
+ * W^2 z = s. W^-1 has the eigenvalues (w_0 -+ |w_1|) / eta along (1, +-w_1/|w_1|) and 1/eta across,
+ * eta = (det s / det z)^(1/4). The point has v_0 = gamma, v_1 = ((gamma + s^_0) z^_1 + (gamma +
+ * z^_0) s^_1) / (s^_0 + z^_0 + 2 gamma), times (det s det z)^(1/4), without differences of nearly
+ * equal numbers (Vandenberghe, cvxopt's cone programs). */
 LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, const double *slack,
                                const double *dual, int dim) {
   const int n = group->padded, at = group->cone;
@@ -77,7 +76,7 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
     lanes_sqrt(&root_z, &root_z);
     const lanes both = 1.0 / (root_s * root_z), rs = both * root_z, rz = both * root_s;
     const lanes one = {1.0, 1.0, 1.0, 1.0};
-    lanes of_units = (s0 * z0 + sz) * both; /* >= 1, but for rounding */
+    lanes of_units = (s0 * z0 + sz) * both; /* >= 1, up to rounding */
     lanes_larger(&of_units, &of_units, &one);
     of_units = 0.5 + 0.5 * of_units;
     lanes_sqrt(&gamma, &of_units);
@@ -275,8 +274,9 @@ void cones_correct(cone_product *product, double shift, const double *ds, const 
 
 /* ------------------------------------------------------------ step to the boundary and measures */
 
-/* Lorentz: with v = norm (v^), the boundary is at 1 / (|r_1| - r_0), r the direction in the frame
- * where v^ is e: r_0 = v^'J d / norm, r_1 = (d_1 - (v^'J d + d_0) / (v^_0 + 1) v^_1) / norm. */
+/* Raises the rate, 1 / step to the boundary, of Lorentz cones. With v = norm (v^), the boundary is
+ * at 1 / (|r_1| - r_0), r the direction in the frame where v^ is e: r_0 = v^'J d / norm, r_1 = (d_1
+ * - (v^'J d + d_0) / (v^_0 + 1) v^_1) / norm. */
 LANES_INLINE void lorentz_rate(lanes *rate, const double *v, const double *d, const lanes *per,
                                int dim, int n, int c) {
   lanes vd, length, size = {0.0, 0.0, 0.0, 0.0};

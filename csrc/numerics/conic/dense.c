@@ -1,5 +1,5 @@
-/* Dense programs of callers: as they are, in tiles that begin where their blocks do, or on the
- * points that satisfy their equalities. */
+/* Solves callers' dense programs: as given, in tiles that begin at the boundaries of their blocks,
+ * or with their equalities eliminated. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/trace.h"
 #include "numerics/conic/workspace.h"
 
-/* 1 if the equalities contradict each other: then that is the answer. */
+/* 1 if the equalities contradict each other; the certificate is then the answer. */
 static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_program *program,
                                  const conic_answer *out, qd_cone_info *info) {
   if (equality_space_find(&workspace->space, program, out->dual_eq)) {
@@ -20,8 +20,8 @@ static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_pro
   return conic_judge(workspace, &whole, 0.0, QD_INFEASIBLE, out, info) == QD_INFEASIBLE;
 }
 
-/* The program on the points that satisfy its equalities: no penalty then, whose accuracy would end
- * where rows are nearly dependent, and the methods for programs without equalities. */
+/* Solves the program with its equalities eliminated. This avoids the penalty, which is inaccurate
+ * for nearly dependent rows, and allows the methods for programs without equalities. */
 static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const qd_cone_program *program, const conic_answer *out,
                                 qd_cone_info *info) {
@@ -51,13 +51,13 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
   equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
                              out->dual_eq);
   if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED) {
-    workspace->certificate.any_gap = 1; /* judged within */
+    workspace->certificate.any_gap = 1; /* it was checked without equalities */
     info->status = conic_judge(workspace, &whole, options->tolerance, status, out, info);
   }
   return info->status;
 }
 
-/* As it is given, or in tiles that begin where its blocks do. */
+/* Solves the program as given, or in tiles that begin at the boundaries of its blocks. */
 static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const qd_cone_program *program, const conic_answer *out,
                              qd_cone_info *info) {
@@ -76,7 +76,7 @@ static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options
   return info->status;
 }
 
-/* A program whose rows are rigid, with equalities taken out first where there are any. */
+/* Solves a program with rigid rows, with and without elimination of equalities in turn. */
 static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const conic_program *source, const conic_answer *out,
                              qd_cone_info *info) {

@@ -1,4 +1,4 @@
-/* Memory of the cone solver: what it needs for programs up to a size, in one block. */
+/* Memory of the cone solver for programs up to a given size, in one block. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "numerics/conic/workspace.h"
 #include "numerics/tiles/dense_tiles.h"
 
-/* Tiles that near_rows have room for: more go along the path. */
+/* Capacity of near_rows in tiles; larger programs follow the path. */
 #define NEAR_TILES 512
-/* Pairs of tiles of a block that are noted, over those of its rows: cones of three rows in eight
+/* Stored pairs of tiles of a block, relative to the tiles of its rows: cones of three rows in eight
  * tiles need 1.5. Less: larger systems search for the tiles of some blocks in each assembly. */
 #define NOTED_PAIRS 2
 
@@ -20,17 +20,17 @@ static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, si
   operator->along = operator->diagonal;
 }
 
-/* Rows, with every group's padding: three lanes at most in linear rows, equalities and cones of
- * each dimension; or every cone alone in its group. */
+/* Upper bound on slots: rows plus the padding of every group, at most three lanes per component in
+ * linear rows, equalities and cones of each dimension; or every cone alone in its group. */
 static size_t slot_bound(const conic_size *size) {
   const size_t rows = (size_t)size->rows + (size_t)size->equalities;
   const size_t dim = (size_t)size->largest_cone, padding = 6 + 3 * (dim * (dim + 1) / 2);
-  const size_t ends = 2 * (size_t)(size->intervals + size->compliant) + 9; /* and padding */
+  const size_t ends = 2 * (size_t)(size->intervals + size->compliant) + 9; /* with padding */
   return (padding < 3 * rows ? rows + padding : 4 * rows) + 8 +
          (size->intervals + size->compliant > 0 ? ends : 0);
 }
 
-/* How many there are of what vectors are over. */
+/* Lengths of vectors. */
 typedef struct extents {
   size_t tiles, columns, rows, slots, lanes, words, dims;
 } extents;
@@ -101,7 +101,7 @@ static void lay_out_sensitivity(sensitivity_work *s, const extents *of, arena *a
   ARENA_DOUBLES(a, 4 * of->slots, &s->row4, &s->work_row4, &s->moved4, &s->dual4);
 }
 
-/* What stages share, for programs as the caller has them and as they are solved. */
+/* Memory that stages share, for the caller's programs and their rigid ones. */
 static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const extents *of,
                            arena *a) {
   const size_t mark = arena_mark(a);
@@ -137,7 +137,7 @@ static void lay_out_structure(conic_structure *s, const conic_size *size, const 
   ARENA_INTS(a, of->dims, &s->dim_count, &s->dim_group);
 }
 
-/* What dense programs are written into anew: a solve has either. */
+/* Memory for rewritten dense programs; a solve uses one of the two forms. */
 static void lay_out_dense(qd_cone_workspace *w, const conic_size *size, arena *a) {
   const size_t variables = (size_t)size->variables, rows = (size_t)size->rows;
   const size_t mark = arena_mark(a);
@@ -153,7 +153,7 @@ static void lay_out_dense(qd_cone_workspace *w, const conic_size *size, arena *a
   a->offset = farthest;
 }
 
-/* For programs of this size, whose rigid ones have that of w->capacity. */
+/* Lays out the workspace for programs of this size; w->capacity is the size of their rigid ones. */
 static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   const conic_size *size = &w->capacity;
   const size_t tiles = ((size_t)size->variables + 3) / 4, slots = slot_bound(size);
@@ -203,7 +203,7 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
   arena laying = {memory, 0};
   qd_cone_workspace *w = arena_take(&laying, sizeof *w);
 #ifndef NDEBUG
-  /* every double is NaN: what is read before it is written shows */
+  /* fills doubles with NaN, so that reads of uninitialised memory show */
   memset(memory, 0xff, conic_workspace_size(size));
 #endif
   memset(w, 0, sizeof *w);
@@ -265,7 +265,7 @@ qd_cone_workspace *qd_cone_workspace_create_for(const qd_cone_program *program) 
     size.intervals += program->cone_kind[k] == QD_INTERVAL ? program->cone_dim[k] : 0;
   }
   if (size.compliant + size.intervals == 0) {
-    size.compliant = 1; /* it is a program of that kind, all the same */
+    size.compliant = 1; /* 1: marks the workspace as one for compliant programs */
   }
   return create(&size);
 }

@@ -1,4 +1,4 @@
-/* Rows become blocks of tiles: rows that touch the same tiles, one Lorentz cone or a run of linear
+/* Groups rows into blocks of rows that touch the same tiles: one Lorentz cone, or a run of linear
  * rows. */
 #include <math.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/lanes.h"
 #include "numerics/conic/program/structure.h"
 
-/* 1 if that is the mask of the last block; it is from now on. */
+/* 1 if `mask` is that of the last block; stores it as the last mask. */
 static int is_same_mask(qd_cone_workspace *workspace, const uint64_t *mask) {
   const int words = workspace->structure.mask_words;
   uint64_t *last = workspace->structure.scratch_mask + 2 * words, differs = 0;
@@ -17,7 +17,7 @@ static int is_same_mask(qd_cone_workspace *workspace, const uint64_t *mask) {
   return differs == 0 && workspace->system.block_count > 1;
 }
 
-/* Opens a block of rows that all touch `mask` (original tile order). */
+/* Opens a block whose rows all touch `mask` (original tile order). */
 static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask, int first_row,
                              int step, int cone, int *tile_total) {
   tile_system *system = &workspace->system;
@@ -48,22 +48,22 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
   return block;
 }
 
-/* What the rows of a block are copied from and to. */
+/* Source and destination of a block's rows. */
 typedef struct block_copy {
-  const double *from; /* its first row, each next one `stride` behind */
+  const double *from; /* first row; the next rows follow at `stride` */
   size_t stride;
   const int *offsets, *places; /* of its tiles */
   int tile_count;
-  int narrow;     /* the tile that is not whole, -1: none */
-  int width;      /* of that one */
-  lane_bits keep; /* its numbers */
-  int is_last;    /* behind the block there is too little to read */
+  int narrow;     /* index of the incomplete tile, -1: none */
+  int width;      /* of the incomplete tile */
+  lane_bits keep; /* mask of its numbers */
+  int is_last;    /* 1: four numbers cannot be read there */
   const double *column_scale, *row_scale;
-  double *values; /* of its first tile, each next one `step` behind */
+  double *values; /* of the first tile; the next tiles follow at `step` */
   size_t step;
 } block_copy;
 
-/* A tile of a row; the last of its numbers belong to the next row, or are not there at all. */
+/* Reads an incomplete tile; the numbers behind its width belong to the next row or do not exist. */
 LANES_INLINE void read_last(const block_copy *copy, const double *from, lanes *tile) {
   const lanes nothing = {0.0, 0.0, 0.0, 0.0};
   if (copy->is_last) {
@@ -77,7 +77,7 @@ LANES_INLINE void read_last(const block_copy *copy, const double *from, lanes *t
   }
 }
 
-/* A tile of a row, scaled; its squares onto the sum. */
+/* Writes a scaled tile of a row, and adds its squares to the sum. */
 LANES_INLINE void put_tile(const lanes *tile, const lanes *scale, double row_scale, double *out,
                            lanes *sum) {
   const lanes value = *tile * *scale * row_scale;
@@ -85,7 +85,7 @@ LANES_INLINE void put_tile(const lanes *tile, const lanes *scale, double row_sca
   *sum += value * value;
 }
 
-/* Tile k of `count` rows, the first of them at `tile`. */
+/* Reads tile k of `count` rows; `tile` is that of the first row. */
 LANES_INLINE void read_tiles(const block_copy *copy, int k, const double *tile, int count,
                              lanes *out) {
   const size_t stride = copy->stride;
@@ -107,7 +107,7 @@ LANES_INLINE void read_tiles(const block_copy *copy, int k, const double *tile, 
   }
 }
 
-/* `count` rows (at most four) from i on, scaled; their squared norms. */
+/* Copies `count` rows (at most four) from i on, scaled; also returns their squared norms. */
 LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *squares) {
   const double *from = copy->from + (size_t)i * copy->stride, *scales = copy->row_scale + i;
   const double one = scales[0], two = scales[count > 1 ? 1 : 0], three = scales[count > 2 ? 2 : 0];
@@ -135,8 +135,8 @@ LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *sq
   }
 }
 
-/* A block's values; compliance of its cones: the largest squared row norm of each, what a unit of
- * its multiplier moves its slack by (Q = I). Returns the sum of all squares. */
+/* Copies a block's rows, and sets the compliance of its cones: the largest squared row norm, which
+ * is the motion of the slack per unit of the multiplier (Q = I). Returns the sum of all squares. */
 QD_MULTIVERSION
 static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const int equality = block->first_row >= workspace->program.row_count;
@@ -192,7 +192,7 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   return total;
 }
 
-/* 1 if two rows touch the same tiles and keep them in the same places. */
+/* 1 if two rows touch the same tiles and store them in the same places. */
 static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   const size_t words = (size_t)workspace->structure.mask_words;
   const uint64_t *of_a = conic_row_mask(workspace, a), *of_b = conic_row_mask(workspace, b);
@@ -215,7 +215,7 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   return match;
 }
 
-/* Where rows become blocks: the next row, and what is left of its cone. */
+/* Position in the rows: the next row, and the number of rows left in its cone. */
 typedef struct row_walk {
   const qd_cone_program *program;
   int row, cone, left_in_cone;
@@ -225,7 +225,7 @@ static int is_interval(const qd_cone_program *program, int cone) {
   return program->cone_kind[cone] == QD_INTERVAL;
 }
 
-/* How many linear rows from `first` on go into one block; the walk is in the last one's cone. */
+/* Number of linear rows from `first` on for one block; the walk ends in the last row's cone. */
 static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int first, int end) {
   const qd_cone_program *program = walk->program;
   const int equality = first >= program->row_count;
@@ -250,7 +250,7 @@ static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int f
   return count;
 }
 
-/* The rows of the cone at hand; `mask`: the tiles of all of them. */
+/* Number of rows of the current cone; adds their tiles to `mask`. */
 static int cone_rows(const qd_cone_workspace *workspace, row_walk *walk, uint64_t *mask) {
   const int count = workspace->program.cone_rows[walk->cone - 1];
   walk->left_in_cone -= count;
@@ -262,7 +262,7 @@ static int cone_rows(const qd_cone_workspace *workspace, row_walk *walk, uint64_
   return count;
 }
 
-/* The next block; the sum of its squared numbers. */
+/* Makes the next block; returns the sum of its squared numbers. */
 static double make_block(qd_cone_workspace *workspace, row_walk *walk, int *tile_total,
                          size_t *values) {
   const qd_cone_program *program = walk->program;
@@ -292,7 +292,7 @@ static double make_block(qd_cone_workspace *workspace, row_walk *walk, int *tile
   return fill_block(workspace, block);
 }
 
-/* Blocks of all rows; the sum of all squared numbers. */
+/* Makes the blocks of all rows; returns the sum of all squared numbers. */
 double conic_make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int rows = program->row_count + program->equality_count;
   row_walk walk = {program, 0, 0, 0};
@@ -303,7 +303,7 @@ double conic_make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pr
   while (walk.row < rows) {
     if (workspace->program.slot_of[walk.row] >= 0) {
       squares += make_block(workspace, &walk, &tile_total, &values);
-    } else { /* left out, behind a cone of one row */
+    } else { /* omitted row behind a cone that kept one row */
       ++walk.row;
       --walk.left_in_cone;
     }

@@ -1,7 +1,7 @@
-/* Contacts have three columns and bodies six, so tiles that begin at every fourth column join
- * blocks that do not know each other: the factor of 463 contacts of a pile of rocks takes 150 times
- * the operations. Here a tile ends where the next column is coupled to something else, padded with
- * columns of their own that nothing knows. */
+/* Contacts have three columns and bodies six, so tiles of four consecutive columns would join
+ * uncoupled blocks: the factor of 463 contacts of a pile of rocks would take 150 times the
+ * operations. Here a tile ends where the next column is coupled to something else, and is padded
+ * with uncoupled columns. */
 #include "numerics/conic/program/columns.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 
-#define FULL 0.1 /* of all entries in tiles: with more, the factor is dense in any order */
+#define FULL 0.1 /* of all entries in tiles: above it, the factor is dense in any order */
 
 static size_t words_of(size_t variables, size_t rows) { return (variables + rows) / WORD_BITS + 1; }
 
@@ -38,7 +38,7 @@ void aligned_columns_lay_out(aligned_columns *aligned, size_t variables, size_t 
 
 /* ------------------------------------------------------------ patterns */
 
-/* Where the row's next entry is, from j on; n: none. */
+/* Index of the row's next nonzero from j on; n: none. */
 LANES_INLINE int next_entry(const double *row, int j, int n) {
   for (; j + 8 <= n; j += 8) {
     const lane_bits any = (LANES_FROM(row + j) != 0.0) | (LANES_FROM(row + j + 4) != 0.0);
@@ -83,13 +83,13 @@ static void find_patterns(aligned_columns *aligned, const qd_cone_program *progr
 static int count_bits(uint64_t word) {
   int count = 0;
   for (; word; word &= word - 1) {
-    ++count; /* most words have none */
+    ++count; /* most words are zero */
   }
   return count;
 }
 
-/* 1 if column j belongs to the open tile of columns first .. j - 1. What they are to each other
- * does not count. */
+/* 1 if column j belongs to the open tile of columns first .. j - 1: they share at least half of
+ * their couplings, not counting couplings among themselves. */
 static int is_like(const aligned_columns *aligned, int first, int j, size_t words) {
   const uint64_t *own = aligned->pattern + (size_t)j * words;
   int common = 0, all = 0;
@@ -106,7 +106,7 @@ static int is_like(const aligned_columns *aligned, int first, int j, size_t word
   return 2 * common >= all;
 }
 
-/* Places of all columns; 0 if there is no room for so many tiles. */
+/* Sets the places of all columns; 0 if there is no room for the tiles. */
 static int place_columns(aligned_columns *aligned, int n, size_t words) {
   const int limit = aligned_columns_capacity(n) / 4;
   int tile = -1, first = 0;
@@ -136,8 +136,8 @@ static void forget_tiles(aligned_columns *aligned) {
   }
 }
 
-/* `count` rows from `first` on, as rows `at` .. of the matrix, all with the tiles of all of them;
- * 0 if there is no room. */
+/* Writes `count` rows from `first` on as rows `at` .. of the matrix, each with the tiles of all of
+ * them; 0 if there is no room. */
 QD_MULTIVERSION
 static int put_rows(aligned_columns *aligned, tile_rows *matrix, const double *values, int n,
                     int first, int count, int at) {
@@ -177,7 +177,7 @@ static int put_rows(aligned_columns *aligned, tile_rows *matrix, const double *v
   return 1;
 }
 
-/* A column of padding: its own curvature, nothing else. */
+/* Writes a padding column, which has only a diagonal entry. */
 static int put_padding(tile_rows *matrix, int at, double curvature) {
   const size_t k = (size_t)matrix->start[at];
   if (k == matrix->room) {

@@ -9,7 +9,7 @@
 #include "numerics/conic/tuning.h"
 #include "numerics/vectors.h"
 
-#define ROUNDING_UNITS 8.0 /* units of rounding that a row's distance from those before may be */
+#define ROUNDING_UNITS 8.0 /* units of rounding in the distance of a dependent row */
 
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
@@ -46,7 +46,7 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
   }
 }
 
-/* y_1; the first row that is not satisfied then, or -1. */
+/* Computes y_1; returns the first violated dependent row, or -1. */
 static int solve_rows(equality_space *space, const double *c) {
   double *y = space->offset;
   for (int j = 0; j < space->equalities; ++j) {
@@ -66,7 +66,7 @@ static int solve_rows(equality_space *space, const double *c) {
   return -1;
 }
 
-/* A row that depends on the others, less what they make of it. */
+/* Certificate: a dependent row minus the combination of the others that equals it. */
 static void prove(equality_space *space, const double *c, int row, double *dual_eq) {
   double *share = space->work, value = 0.0;
   memcpy(share, row_of(space, row), (size_t)space->qr.rank * sizeof(double));
@@ -99,7 +99,7 @@ int equality_space_find(equality_space *space, const qd_cone_program *program, d
 
 /* ------------------------------------------------------------ the smaller program */
 
-/* H'(DQD)H, of which the part behind the first `rank` rows and columns counts. */
+/* H'(DQD)H, of which only the part behind the first `rank` rows and columns is used. */
 static void restrict_cost(equality_space *space, const double *Q) {
   const size_t n = (size_t)space->variables;
   double *M = space->Q;
@@ -117,7 +117,7 @@ static void restrict_cost(equality_space *space, const double *Q) {
     }
   }
   dense_qr_rotate(&space->qr, 0, space->variables, M);
-  for (size_t i = 0; i < n; ++i) { /* symmetric but for rounding */
+  for (size_t i = 0; i < n; ++i) { /* symmetric up to rounding */
     for (size_t j = 0; j < i; ++j) {
       M[i * n + j] = M[j * n + i];
     }
@@ -133,7 +133,7 @@ static void pack_columns(const equality_space *space, double *M, int first_row, 
   }
 }
 
-/* Curvature that is rounding is none. */
+/* Clears rows and columns whose curvature is rounding. */
 static void clear_rounding(double *Q, int count, double rounding) {
   for (int i = 0; i < count; ++i) {
     if (Q[(size_t)i * (size_t)count + (size_t)i] > rounding) {
@@ -153,7 +153,7 @@ static void restrict_rows(equality_space *space, const double *G, int rows) {
   dense_qr_rotate(&space->qr, 0, rows, space->G);
 }
 
-/* Where nothing is left to choose, a variable that nothing knows. */
+/* Adds an uncoupled variable if no variable is left. */
 static int leave_idle_variable(equality_space *space, qd_cone_program *program) {
   if (space->qr.rank < space->variables) {
     return 0;
@@ -193,7 +193,7 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
   return out;
 }
 
-/* ------------------------------------------------------------ and back */
+/* ------------------------------------------------------------ converting back */
 
 void equality_space_coordinates(equality_space *space, const double *x, double *y) {
   const int n = space->variables;

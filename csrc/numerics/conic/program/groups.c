@@ -1,4 +1,4 @@
-/* Cones become lanes of groups: rows of an orthant, Lorentz cones by dimension, intervals,
+/* Assigns cones to lanes of groups: orthant rows, Lorentz cones by dimension, intervals,
  * equalities. */
 #include <string.h>
 
@@ -21,8 +21,8 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   }
 }
 
-/* Rows of each cone that can matter: trailing ones without entry and offset (tangents that a planar
- * contact cannot move along, friction zero) stay at zero whatever x is, and are left out. */
+/* Counts the rows of each cone that matter. Trailing rows without entries and offset (tangents
+ * along which a planar contact cannot move, zero friction) are zero for any x and are omitted. */
 static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k], ++k) {
     int rows = program->cone_dim[k];
@@ -61,7 +61,7 @@ void conic_make_groups(qd_cone_workspace *workspace, const qd_cone_program *prog
       workspace->structure.dim_group[dim] = workspace->product.group_count;
       add_group(workspace, dim == 1 ? GROUP_ORTHANT : GROUP_LORENTZ, dim,
                 workspace->structure.dim_count[dim]);
-      workspace->structure.dim_count[dim] = 0; /* from here on: lanes given out */
+      workspace->structure.dim_count[dim] = 0; /* from here on: lanes placed */
     }
   }
   workspace->ends.count = intervals;
@@ -81,13 +81,13 @@ void conic_make_groups(qd_cone_workspace *workspace, const qd_cone_program *prog
   }
 }
 
-/* What holds for every lane until a cone takes it. */
+/* Initial values of every lane, before cones are placed. */
 static void clear_lanes(qd_cone_workspace *workspace) {
   cone_product *product = &workspace->product;
   const size_t bytes = (size_t)workspace->program.lane_count * sizeof(double);
   conic_zero_slots(workspace, workspace->program.g);
   memset(product->weight, 0, bytes);
-  memset(product->inverse.diagonal, 0, bytes); /* equalities have no slack to move */
+  memset(product->inverse.diagonal, 0, bytes); /* equalities have no slack */
   memset(workspace->program.compliance, 0, bytes);
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     product->target[c] = 1.0;
@@ -106,7 +106,7 @@ static void clear_lanes(qd_cone_workspace *workspace) {
   }
 }
 
-/* `count` linear rows from `row` on: lanes side by side. */
+/* Places `count` linear rows from `row` on in adjacent lanes. */
 static void place_rows(qd_cone_workspace *workspace, const double *g, double target, int row,
                        int count) {
   const cone_group *group = &workspace->product.groups[workspace->structure.dim_group[1]];
@@ -135,7 +135,7 @@ static void place_cone(qd_cone_workspace *workspace, const double *g, double tar
   }
 }
 
-/* Lanes for cones, in row order; g, targets and weights. */
+/* Places all cones in row order, with g, targets and weights. */
 void conic_place_cones(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const cone_product *product = &workspace->product;
   int row = 0;

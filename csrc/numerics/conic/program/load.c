@@ -1,5 +1,5 @@
-/* From the caller's program to tiles and groups: rows become blocks of tiles, columns are scaled.
- * The structure is found in conic/program/structure.c. */
+/* Converts the caller's program to tiles and groups: rows become blocks of tiles, columns are
+ * scaled. conic/program/structure.c finds the structure. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------ checks */
 
-/* What a program of these sizes needs is there. */
+/* 1 if all arrays that a program of these sizes needs are given. */
 static int is_complete(const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int has_Q = program->Q || source->Q, has_G = program->G || source->G;
@@ -20,7 +20,7 @@ static int is_complete(const conic_program *source) {
          (program->equality_count == 0 || (has_C && program->c));
 }
 
-/* The cones are of known kinds, `last` and those before, and take up all rows. */
+/* 1 if all cones have known kinds up to `last` and together cover all rows. */
 static int cones_fit(const qd_cone_program *program, int last) {
   const int m = program->row_count;
   int rows = 0;
@@ -59,13 +59,13 @@ static void measure_columns(const qd_cone_workspace *workspace, const conic_prog
   }
 }
 
-/* What intervals' rows add to the curvature of a column. */
+/* Curvature that interval rows add to a column. */
 static double spring_of(const qd_cone_workspace *workspace, int j) {
   return workspace->ends.count > 0 ? workspace->ends.spring[j] : 0.0;
 }
 
-/* Unit diagonal of Q, and of what is like it. A column without cost takes the size of its rows
- * instead. */
+/* Scales columns to a unit diagonal of Q plus springs. A column without curvature is scaled by its
+ * largest row entry instead. */
 static void scale_columns(qd_cone_workspace *workspace, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   double largest = 0.0, *size = workspace->work.x;
@@ -102,11 +102,12 @@ static void scale_columns(qd_cone_workspace *workspace, const conic_program *sou
   workspace->program.springs_alone = workspace->system.Q_is_diagonal && sprung &&
                                      workspace->program.definite && !workspace->ends.any_coupled;
   if (!workspace->program.definite || sprung) {
-    workspace->system.Q_is_diagonal = 0; /* it is not the identity */
+    workspace->system.Q_is_diagonal = 0; /* Q is not the identity then */
   }
 }
 
-/* Four scaled columns of a row, internal columns 4 place .. 4 place + 3, from where they begin. */
+/* Reads four scaled columns of a row, internal columns 4 place .. 4 place + 3, starting at
+ * `from`. */
 LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *from, int place,
                             double scale, double *out) {
   const int width =
@@ -149,7 +150,7 @@ static void copy_Q(qd_cone_workspace *workspace) {
   }
 }
 
-/* Sum of squares over `unit` squared of an equality's row in scaled columns; *largest: its largest
+/* Sum of squares of an equality's row in scaled columns, over `unit` squared; *largest: its largest
  * entry. */
 static double squared_equality(const qd_cone_workspace *workspace, int i, const int *tiles,
                                int count, double unit, double *largest) {
@@ -179,7 +180,7 @@ static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program
       unit = largest;
       sum = squared_equality(workspace, i, tiles, count, unit, &largest);
     }
-    /* a row that vanishes in scaled columns makes its numbers infinite, which is then said */
+    /* a row that vanishes in scaled columns gives infinite numbers, which are reported */
     const double scale = sum > 0.0 ? 1.0 / sqrt(sum) / unit : (count > 0 ? HUGE_VAL : 1.0);
     workspace->program.row_scale[program->row_count + i] = scale;
     workspace->program.lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
@@ -205,9 +206,9 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
   return sum;
 }
 
-/* The largest norm of all for the rows of every cone, less for one whose offset would then exceed
- * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
- * of two, which round nothing. */
+/* Scales the rows of every cone to the largest norm of all, or less where the cone's offset would
+ * then exceed the free motion and the offsets of violated cones: such a cone is out of reach.
+ * Scales are powers of two, which do not round. */
 static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program *program) {
   double *norm = workspace->program.lane_scale, *offset = workspace->program.compliance;
   int *tiles = workspace->structure.block_from; /* not filled yet */
@@ -245,7 +246,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
 }
 
 void conic_clear_rows(qd_cone_workspace *workspace) {
-  conic_zero_slots(workspace, workspace->work.row); /* padded lanes that products never write */
+  conic_zero_slots(workspace, workspace->work.row); /* padded lanes, which products never write */
   conic_zero_slots(workspace, workspace->work.row2);
   conic_zero_slots(workspace, workspace->work.residual_row);
 }
@@ -260,7 +261,7 @@ static row_source source_of(const double *dense, int columns, const sparse_rows 
   return source;
 }
 
-/* 1 if the rows given as tiles fit; dense ones do. */
+/* 1 if rows given as tiles fit; dense rows always fit. */
 static int rows_fit(const qd_cone_workspace *workspace, const conic_program *source) {
   const size_t G = source->G ? (size_t)source->G->start[source->program.row_count] : 0;
   const size_t C = source->C ? (size_t)source->C->start[source->program.equality_count] : 0;

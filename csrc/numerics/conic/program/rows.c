@@ -26,7 +26,7 @@ double rows_norm(const conic_program *source, int i, const double *unit) {
   return norm;
 }
 
-/* most (variables): the largest entry of each column in any row */
+/* most (variables): largest entry of each column in any row */
 static void find_largest_entries(const conic_program *source, double *most) {
   const int rows = source->program.row_count + source->program.equality_count;
   memset(most, 0, (size_t)source->program.variable_count * sizeof(double));

@@ -1,17 +1,17 @@
-/* Whether a matrix may be a cost: symmetric and positive semidefinite, both up to rounding. */
+/* Tests whether a matrix can be a cost: symmetric and positive semidefinite, both up to
+ * rounding. */
 #include <math.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/tuning.h"
 #include "qdsim/solvers.h"
 
-/* Rows up to which their order is left as it is. */
+/* Largest number of rows for which the order is kept. */
 #define FEW_ROWS 48
-/* Rows and columns that are compared at a time. */
+/* Rows and columns per patch of the comparison, for the cache. */
 #define PATCH 32
 
-/* Onto the worst so far: entries (i, j) beside (j, i) of rows from `row` on and columns from
- * `column` on. */
+/* Raises *worst to |Q_ij - Q_ji| for rows from `row` on and columns from `column` on. */
 static void compare_patch(const double *Q, int n, int row, int column, double *worst, int *at) {
   for (int i = row; i < n && i < row + PATCH; ++i) {
     for (int j = column; j < i && j < column + PATCH; ++j) {
@@ -44,13 +44,13 @@ static qd_cost_fault find_asymmetry(const double *Q, int n, int *row, int *colum
 
 /* ------------------------------------------------------------ order */
 
-/* An order of rows, and what it is found with. */
+/* An order of rows, and its work arrays. */
 typedef struct row_order {
-  int *row;    /* (n) the row at a place */
-  int *place;  /* (n) of a row; -1: none yet */
-  int *first;  /* (n) of the row at a place: the first place whose column it has */
+  int *row;    /* (n) row at each position */
+  int *place;  /* (n) position of each row; -1: not placed */
+  int *first;  /* (n) for the row at each position: the position of its first column */
   int *start;  /* (n + 1) into column */
-  int *column; /* of each row's entries */
+  int *column; /* columns of each row's entries */
 } row_order;
 
 static void list_entries(const double *Q, int n, const row_order *order) {
@@ -80,7 +80,7 @@ static int lightest_row(int n, const row_order *order) {
   return best;
 }
 
-/* Neighbours of a row that have no place, behind the others, by their number of entries. */
+/* Appends the unplaced neighbours of a row, sorted by their number of entries. */
 static int append_neighbours(const row_order *order, int row, int end) {
   const int begin = end;
   for (int k = order->start[row]; k < order->start[row + 1]; ++k) {
@@ -98,8 +98,8 @@ static int append_neighbours(const row_order *order, int row, int end) {
   return end;
 }
 
-/* Neighbours next to each other, the last found first (Cuthill and McKee, reversed): what stands
- * before a row's first entry stays empty in the factor. */
+/* Reverse Cuthill-McKee order: neighbours stand close together, and the factor is zero before each
+ * row's first entry. */
 static void find_order(int n, const row_order *order) {
   for (int i = 0; i < n; ++i) {
     order->place[i] = -1;
@@ -118,7 +118,7 @@ static void find_order(int n, const row_order *order) {
   }
 }
 
-/* Places and first entries of the order, or of few rows as they stand. */
+/* Positions and first entries in the order; few rows keep the given order. */
 static void find_first(int n, const row_order *order) {
   for (int k = 0; k < n; ++k) {
     order->row[k] = n > FEW_ROWS ? order->row[k] : k;
@@ -139,8 +139,8 @@ static void find_first(int n, const row_order *order) {
 
 static int padded(int n) { return (n + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT; }
 
-/* Rows of the Cholesky factor L of the matrix with a unit diagonal, shifted; each padded with zeros
- * to whole lanes from its first entry on. 1 if there is one. */
+/* 1 if the matrix, scaled to a unit diagonal and shifted, has a Cholesky factor L. Rows of L are
+ * padded with zeros to whole lanes from their first entry on. */
 QD_MULTIVERSION static int has_factor(const double *Q, int n, const row_order *order,
                                       double *scratch) {
   const int stride = padded(n);
@@ -180,7 +180,7 @@ QD_MULTIVERSION static int has_factor(const double *Q, int n, const row_order *o
 }
 
 size_t qd_cost_scratch(int n) {
-  /* a factor, roots, four numbers a row and one more */
+  /* the factor, the roots, four numbers per row and one more */
   return (size_t)padded(n) * ((size_t)n + 1) + 2 * (size_t)padded(n) + LANE_COUNT;
 }
 
@@ -194,7 +194,7 @@ qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, i
       return QD_COST_NEGATIVE;
     }
   }
-  int *numbers = (int *)scratch; /* lists of entries lie where the factor will */
+  int *numbers = (int *)scratch; /* lists of entries share memory with the factor */
   double *factor = scratch + 2 * (size_t)padded(n) + LANE_COUNT;
   const row_order order = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, (int *)factor};
   list_entries(Q, n, &order);

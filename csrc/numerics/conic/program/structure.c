@@ -13,10 +13,10 @@ static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * s
 
 typedef unsigned long long lane_words __attribute__((vector_size(32)));
 
-/* The bits of the next tile; behind the last one of a word there is none. */
+/* Moves to the bit of the next tile, within one word. */
 LANES_INLINE void next_bit(lane_bits *bit) { *bit = (lane_bits)((lane_words)*bit << 1); }
 
-/* `bit` into *found where a number of the tile is not zero. */
+/* Sets `bit` in *found where a number of the tile is not zero. */
 LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found) {
   *found |= (LANES_FROM(tile) != 0.0) & *bit;
 }
@@ -25,8 +25,8 @@ LANES_INLINE uint64_t all_bits(const lane_bits *found) {
   return (uint64_t)(((*found)[0] | (*found)[1]) | ((*found)[2] | (*found)[3]));
 }
 
-/* Bits of the tiles first .. first + 63 of a dense row. `narrow`: those numbers of the row's last
- * four that are its last tile, where that is not whole. */
+/* Bits of the tiles first .. first + 63 of a dense row. `narrow` selects, of the row's last four
+ * numbers, those of an incomplete last tile. */
 LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
                                       const lane_bits *narrow) {
   const int tiles = n / 4, end = tiles < first + WORD_BITS ? tiles : first + WORD_BITS;
@@ -60,7 +60,7 @@ LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count
   }
 }
 
-/* The same where one word has all tiles. */
+/* The same if one word holds all tiles. */
 LANES_INLINE uint64_t mask_short_row(const double *row, const int *tiles, int count) {
   lane_bits found = {0, 0, 0, 0};
   for (int k = 0; k < count; ++k, row += 4) {
@@ -76,7 +76,7 @@ QD_MULTIVERSION
 static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
   const lane_bits lane = {0, 1, 2, 3}, narrow = lane >= 4 - n % 4;
   int any_empty = 0;
-  if (!source->start && words == 1) { /* the usual case without what others need */
+  if (!source->start && words == 1) { /* fast path of the usual case */
     const double *row = source->values;
     for (int i = 0; i < rows; ++i, row += source->stride) {
       mask[i] = mask_dense_word(row, n, 0, &narrow);
@@ -123,7 +123,8 @@ static int rows_finite(const row_source *source, int rows, int n) {
   return 1;
 }
 
-/* Rows of Q share the mask of their tile. Also: is Q diagonal, is its diagonal nonnegative? */
+/* Rows of Q share the mask of their tile. Also tests whether Q is diagonal, and its diagonal
+ * nonnegative. */
 static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, int *nonnegative) {
   const size_t words = (size_t)workspace->structure.mask_words;
   int diagonal = 1;
@@ -183,7 +184,7 @@ static uint64_t *tile_set(const qd_cone_workspace *workspace, int tile) {
   return workspace->structure.tile_mask + (size_t)tile * (size_t)workspace->structure.mask_words;
 }
 
-/* Every tile of the mask knows all others of it. */
+/* Couples all tiles of the mask with each other. */
 static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
   const int words = workspace->structure.mask_words;
   for (int w = 0; w < words; ++w) {
@@ -196,7 +197,7 @@ static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
   }
 }
 
-/* A row's tiles, unless the row before it, which has the same, has seen to that. */
+/* Couples a row's tiles, unless the row before it has the same tiles. */
 static void couple_row(qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);
   int same = row > 0;
@@ -233,7 +234,7 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
   }
 }
 
-/* Every tile knows all others: no order is better than another. */
+/* 1 if all tiles are coupled with each other, so that all orders are equally good. */
 static int all_coupled(const qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
   for (int t = 0; t < tiles; ++t) {
@@ -248,7 +249,7 @@ static int all_coupled(const qd_cone_workspace *workspace) {
   return 1;
 }
 
-/* As they come, each with all others. Returns the number of the factor's tiles. */
+/* Keeps the given order with a dense factor. Returns the number of the factor's tiles. */
 static size_t take_all(qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count;
   for (int t = 0; t < tiles; ++t) {
@@ -260,7 +261,7 @@ static size_t take_all(qd_cone_workspace *workspace) {
   return (size_t)tiles * ((size_t)tiles + 1) / 2;
 }
 
-/* Minimum degree on tiles. Returns the number of the factor's tiles. */
+/* Orders tiles by minimum degree. Returns the number of the factor's tiles. */
 static size_t order_tiles(qd_cone_workspace *workspace) {
   conic_structure *s = &workspace->structure;
   const elimination e = {workspace->system.tile_count, (size_t)s->mask_words, s->tile_mask,
@@ -299,9 +300,10 @@ static int bit_from(const uint64_t *mask, int words, int from) {
   return -1;
 }
 
-/* The first `own` as they come, behind all others (springs of rows, which without these tiles would
- * know each other all the same): of what a tile knows behind itself, the first one gets to know all
- * others. Returns the number of the factor's tiles. */
+/* Places the first `own` tiles last, in the given order, behind all others (springs of rows;
+ * eliminating the first tiles earlier would couple all springs with each other). Symbolic
+ * elimination: the first later tile that a tile is coupled with inherits its couplings. Returns the
+ * number of the factor's tiles. */
 static size_t keep_order(qd_cone_workspace *workspace, int own) {
   const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
   size_t fill = 0;
@@ -310,13 +312,13 @@ static size_t keep_order(qd_cone_workspace *workspace, int own) {
     uint64_t *mask = tile_set(workspace, t);
     workspace->structure.tile_position[t] = place;
     workspace->structure.tile_original[place] = t;
-    clear_bits(mask, t < own ? 0 : own, t); /* what went before */
+    clear_bits(mask, t < own ? 0 : own, t); /* tiles before t in the order */
     if (t < own) {
       clear_bits(mask, own, tiles);
     }
     set_bit(mask, t);
     const int behind = bit_from(mask, words, t + 1);
-    const int first = behind < 0 ? bit_from(mask, words, 0) : behind; /* t: there is none */
+    const int first = behind < 0 ? bit_from(mask, words, 0) : behind; /* t: none */
     for (int w = 0; w < words; ++w) {
       fill += (size_t)bit_count(mask[w]);
       tile_set(workspace, first)[w] |= mask[w];
@@ -327,7 +329,7 @@ static size_t keep_order(qd_cone_workspace *workspace, int own) {
 
 /* ------------------------------------------------------------ columns of the factor */
 
-/* Mask in the new order. */
+/* Converts a mask to the new order. */
 static void reorder(const qd_cone_workspace *workspace, const uint64_t *mask, uint64_t *out) {
   const int words = workspace->structure.mask_words;
   clear_mask(out, (size_t)words);
@@ -357,7 +359,7 @@ int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, i
   return list_from(workspace->structure.scratch_mask, workspace->structure.mask_words, 0, list);
 }
 
-/* Column j's tiles below the diagonal, of the factor and of Q, and where they are kept. */
+/* Lists column j's tiles below the diagonal, of the factor and of Q, and their positions. */
 static void make_columns(qd_cone_workspace *workspace) {
   tile_system *system = &workspace->system;
   const int tiles = system->tile_count, words = workspace->structure.mask_words;
@@ -388,7 +390,7 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
   const int tiles = (program->variable_count + 3) / 4;
   workspace->system.tile_count = tiles;
   workspace->program.column_count = 4 * tiles;
-  if (tiles > FEW_TILES) { /* so few that it costs less not to find out */
+  if (tiles > FEW_TILES) { /* for fewer tiles, the test costs more than it saves */
     memcpy(workspace->structure.tile_mask, workspace->structure.Q_mask,
            (size_t)tiles * (size_t)workspace->structure.mask_words * sizeof(uint64_t));
     couple_all(workspace, program);

@@ -1,11 +1,11 @@
-/* What "small" means in a program: natural lengths of slacks, forces of multipliers, and how far x
- * goes. */
+/* Natural units of a program: lengths of slacks, forces of multipliers, and the distance that x
+ * moves. */
 #include <math.h>
 
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-/* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
+/* Distance of equalities from x = 0, in scaled columns; 1 if they give none. */
 static double equality_offset(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   if (workspace->program.equality_count == 0) {
@@ -16,11 +16,11 @@ static double equality_offset(const qd_cone_workspace *workspace) {
   return offset > 0.0 ? offset : 1.0;
 }
 
-/* What natural units are made of. */
+/* Sums from which natural units follow. */
 typedef struct unit_sums {
-  double roots, near_roots; /* means of the offsets' square roots: all cones, violated ones */
-  double worst;             /* violation */
-  double row, target;       /* largest norm of a row (1: there is none) and product */
+  double roots, near_roots; /* mean square roots of the offsets: all cones, violated ones */
+  double worst;             /* largest violation */
+  double row, target;       /* largest norm of a row (1: no rows) and largest product */
 } unit_sums;
 
 static unit_sums sum_units(const qd_cone_workspace *workspace, const double *violation) {
@@ -46,7 +46,7 @@ static unit_sums sum_units(const qd_cone_workspace *workspace, const double *vio
   return sums;
 }
 
-/* Largest of what the cost asks for, rows of intervals at x = 0 included. */
+/* Largest force that the cost asks for, including interval rows at x = 0. */
 static double largest_push(const qd_cone_workspace *workspace) {
   const double *b = workspace->program.b, *push = workspace->ends.push;
   const int columns = workspace->program.column_count;
@@ -60,13 +60,13 @@ static double largest_push(const qd_cone_workspace *workspace) {
   return largest;
 }
 
-/* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
- * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
- * cost over row size. Both grow if a target asks for more energy; a force that is
- * all but zero would have the length grow instead, beyond what rows resolve. Measured on contact
- * programs: within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
- * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
- * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
+/* Natural units. Length: a mean of the slacks at x = 0 that far cones do not dominate (of square
+ * roots), or a share of the largest violation. Force: the force that the rows must carry, cost over
+ * row size. Both grow if a target asks for more energy; a nearly zero force gets a minimum, because
+ * otherwise the length would grow beyond what rows resolve. Measured on contact programs: within a
+ * factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation / compliance alone
+ * cost up to twice the iterations. Nearly linear programs, whose cost alone moves x far beyond the
+ * rows, use `by_offsets` after the usual lengths have failed. */
 void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   conic_units *units = &workspace->units;
   const unit_sums sums = sum_units(workspace, violation);
@@ -77,7 +77,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   units->b_size = largest_push(workspace);
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
-  if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */
+  if (!exact && !units->by_offsets) { /* for touching contacts, the free motion is not rounding */
     length = larger(length, SLIGHT * row * x);
   }
   if (length == 0.0 && units->by_offsets) {
@@ -104,7 +104,8 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   if (units->b_size == 0.0) {
     units->b_size = units->force * row;
   }
-  if (units->by_offsets) { /* contacts are far stiffer than the cost: held rows more so */
+  if (units->by_offsets) { /* contacts are far stiffer than the cost, so held rows must be stiffer
+                              still */
     workspace->active.hard_penalty =
         larger(HARD_ROW_PENALTY, sqrt(HARD_ROW_PENALTY) * units->force / units->length * row * row);
   }
