@@ -51,7 +51,7 @@ static void read_pattern(block_lu *lu, const block_matrix *pattern, size_t words
   }
 }
 
-/* The tiles of a row of bits, behind those of lu->below. */
+/* Appends the tiles of a row of bits to lu->below. */
 static void note_below(block_lu *lu, const uint64_t *row, size_t words) {
   for (size_t w = 0; w < words; ++w) {
     for (uint64_t left = row[w]; left; left &= left - 1, ++lu->fill) {
@@ -122,8 +122,8 @@ int block_lu_analyse(block_lu *lu, const block_matrix *pattern) {
 
 /* ------------------------------------------------------------ tiles */
 
-/* C -= A B, of tiles of `rows` rows and columns, 3 or 4: the same bits where the fourth ones are
- * zero. */
+/* C -= A B for tiles of `rows` rows and columns, 3 or 4; both give the same bits where the fourth
+ * ones are zero. */
 LANES_INLINE void subtract_product(double *C, const double *A, const double *B, int rows) {
   const lanes a0 = LANES_OF(A), a1 = LANES_OF(A + 4), a2 = LANES_OF(A + 8), a3 = LANES_OF(A + 12);
   for (int b = 0; b < 4 * rows; b += 4) {
@@ -135,7 +135,7 @@ LANES_INLINE void subtract_product(double *C, const double *A, const double *B, 
   }
 }
 
-/* y -= A x, likewise */
+/* y -= A x, as above */
 LANES_INLINE void subtract_image(double *y, const double *A, const double *x, int rows) {
   lanes last = LANES_OF(A + 8) * x[2];
   if (rows == 4) {
@@ -150,7 +150,8 @@ LANES_INLINE void set_image(double *y, const double *A, const double *x) {
                 (LANES_OF(A + 8) * x[2] + LANES_OF(A + 12) * x[3]);
 }
 
-/* Row k of a tile and its inverse, with the largest pivot below; 1 if that was another row. */
+/* Moves the row with the largest pivot to row k, of a tile and its inverse; 1 if rows were
+ * exchanged. */
 static int exchange_rows(double work[4][8], int k) {
   int best = k;
   for (int a = k + 1; a < 4; ++a) {
@@ -164,8 +165,8 @@ static int exchange_rows(double work[4][8], int k) {
   return best != k;
 }
 
-/* The inverse in place, by Gauss and Jordan with row pivots; notes the weakest pivot and the sign
- * of the determinant. */
+/* Inverts A in place by Gauss-Jordan elimination with row pivots; notes the weakest pivot and the
+ * sign of the determinant. */
 static void invert(double *A, double *weakest, int *sign) {
   double work[4][8];
   double size = max_norm(A, 16);
@@ -235,7 +236,7 @@ static void assemble(block_lu *lu, const block_matrix *pattern, block_rows *rows
   }
 }
 
-/* What column k (whose entry `own` is tile j) takes off the tiles of column and row j. */
+/* Subtracts from column and row j the products of column k, whose entry `own` is tile j. */
 LANES_INLINE void subtract_column(block_lu *lu, int k, int own, int rows) {
   const double *L_jk = lu->lower + 16 * (size_t)own, *U_kj = lu->upper + 16 * (size_t)own;
   const int end = lu->start[k + 1];
@@ -246,7 +247,7 @@ LANES_INLINE void subtract_column(block_lu *lu, int k, int own, int rows) {
   }
 }
 
-/* Column j, whose diagonal is inverted: its tiles times that. */
+/* Multiplies the tiles of column j by its inverted diagonal. */
 LANES_INLINE void divide_column(block_lu *lu, int j, int rows) {
   for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
     double *tile = lu->lower + 16 * (size_t)e;

@@ -1,4 +1,4 @@
-/* One Lorentz cone of a path: scaling, Jordan product, way to the boundary. */
+/* Operations on one Lorentz cone of a path: scaling, Jordan product, step to the boundary. */
 #include <math.h>
 
 #include "base/lanes.h"
@@ -38,7 +38,7 @@ void coulomb_scale(const coulomb_cone *cone, const double *in, double sign, doub
   out[0] = size * (m[0] * first + sign * along);
 }
 
-/* b = a of point o a = b, the Jordan product. */
+/* Replaces b by a with point o a = b (Jordan product). */
 static void divide(const coulomb_cone *cone, double *b) {
   const double *p = cone->point;
   double along = 0.0;

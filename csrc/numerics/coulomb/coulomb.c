@@ -1,4 +1,4 @@
-/* Coulomb's law on multipliers: what is tried, in which order, and the certificate that counts. */
+/* Coulomb's law on multipliers: the methods, their order, and the certificate of the answer. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,18 +11,19 @@
 #include "numerics/coulomb/load.h"
 #include "numerics/coulomb/work.h"
 
-/* Error at which the path stops for Newton on the active set that it shows. At 1e-5 and again at
- * 1e-8: 0.5 % more factors. */
+/* Error at which the path stops for Newton's method on the active set. Stopping at 1e-5 and again
+ * at 1e-8: 0.5 % more factors. */
 #define STOP 1e-5
-/* Starts of the path (coulomb_run.reach) that are tried in turn: where it turns back from one, it
- * arrives from the next more often than not. */
+/* Starts of the path (coulomb_run.reach), tried in turn: after a path turns back from one start,
+ * the next one usually converges. */
 static const double STARTS[] = {10.0, 100.0, 1.0};
 #define START_COUNT ((int)(sizeof STARTS / sizeof *STARTS))
-/* Coefficients of friction count as this at first, then as so many times it;
- * with 1e9 at once rounding leaves penetrations that the tolerance can tell. */
+/* Friction coefficients are first limited to MOST_WEIGHT, then to MORE_WEIGHT times that. With 1e9
+ * at once, rounding leaves penetrations above the tolerance. */
 #define MOST_WEIGHT 1e6
 #define MORE_WEIGHT 1e3
-/* Part of the tolerance that is aimed at: what is handed out is rounded once more. */
+/* Share of the tolerance that methods aim at, since the conversion to the caller's units rounds
+ * once more. */
 #define SPARE 0.9
 
 qd_coulomb_options qd_coulomb_options_default(void) {
@@ -91,7 +92,7 @@ size_t qd_coulomb_workspace_bytes(const qd_coulomb_workspace *workspace) {
 
 /* ------------------------------------------------------------ methods */
 
-/* No force at all. */
+/* Tests the solution without forces. */
 static int stays_free(qd_coulomb_workspace *work) {
   memset(work->force, 0, 4 * (size_t)work->tile_count * sizeof(double));
   coulomb_find_w(work, work->force, work->w);
@@ -99,7 +100,7 @@ static int stays_free(qd_coulomb_workspace *work) {
   return work->best_error == 0.0;
 }
 
-/* Path from one start, Newton where it stops; 1 if that solves it. */
+/* Path from one start, and Newton's method where it stops; 1 if that solves the problem. */
 static int solve_from(qd_coulomb_workspace *work, const qd_coulomb_options *options,
                       coulomb_run *run, qd_coulomb_info *info) {
   int regular = 0;
@@ -156,9 +157,9 @@ static void solve(qd_coulomb_workspace *work, const qd_coulomb_options *options,
   info->factorizations = run.factorizations;
 }
 
-/* ------------------------------------------------------------ the way out */
+/* ------------------------------------------------------------ results */
 
-/* Forces, in units of two powers (work.h), from the internal ones: rows left out have none. */
+/* Writes forces, scaled by the two powers (work.h); omitted rows have none. */
 static void take_forces(const qd_coulomb_workspace *work, double *force) {
   for (int i = 0; i < work->row_count; ++i) {
     const int at = work->place_of[i];
@@ -177,15 +178,15 @@ static void find_speeds(const qd_coulomb_workspace *work, const qd_coulomb_probl
   }
 }
 
-/* Of the caller's rows, those of one cone that have friction. */
+/* Rows of the caller that belong to one cone and have friction. */
 typedef struct tail_rows {
   int count, normal;
   int row[CONE_ROWS];
   double weight[CONE_ROWS], force[CONE_ROWS], w[CONE_ROWS]; /* D, D^-1 force, w */
-  double most;                                              /* of D */
+  double most;                                              /* largest entry of D */
 } tail_rows;
 
-/* The first (0) or second cone of a block, which may be empty. */
+/* The first (0) or second cone of a block; it may be empty. */
 static tail_rows find_tail(const qd_coulomb_problem *problem, int block, int row, int second,
                            const double *force, const double *w) {
   const int split = problem->block_kind[block] == QD_BLOCK_SPLIT;
@@ -214,8 +215,8 @@ static double slip_of(const tail_rows *tail) {
   return sqrt(sum);
 }
 
-/* Friction of coefficients that were left out, as below rounding, against what slides; 1 if there
- * is any. */
+/* Adds friction against sliding for coefficients that were omitted as rounding; 1 if there is
+ * any. */
 static int add_least_friction(const qd_coulomb_problem *problem, double *force, const double *w) {
   int added = 0;
   for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
@@ -236,7 +237,7 @@ static void note(double *worst, double value) {
   *worst = value <= *worst ? *worst : value; /* NaN counts */
 }
 
-/* Units of the certificate: the largest force over its coefficient. */
+/* Unit of force of the certificate: the largest force over its coefficient. */
 static double largest_force(const qd_coulomb_problem *problem, const double *force) {
   double most = 0.0;
   for (int i = 0, row = 0; i < problem->block_count; row += problem->block_dim[i++]) {
@@ -267,7 +268,7 @@ static void certify_tail(tail_rows *tail, double normal, double per_force, doubl
                                         larger(per_force * normal, 0.0)));
 }
 
-/* The error and the certificate, from the numbers that are handed out, in units of two powers. */
+/* Error and certificate of the scaled results. */
 static void certify(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                     const double *force, const double *w, qd_coulomb_info *info) {
   const double per_force = 1.0 / largest_force(problem, force), per_speed = 1.0 / work->speed_unit;
@@ -292,7 +293,8 @@ static void certify(const qd_coulomb_workspace *work, const qd_coulomb_problem *
   }
 }
 
-/* From units of two powers to the caller's; 0 if the largest force is no normal number there. */
+/* Converts from scaled units to the caller's; 0 if numbers overflow or the largest force
+ * underflows. */
 static int scale_back(const qd_coulomb_workspace *work, double *force, double *w,
                       qd_coulomb_info *info) {
   const int speed = work->speed_power, power = speed - work->matrix_power;
@@ -324,7 +326,7 @@ static void clear(const qd_coulomb_problem *problem, double *force, double *w,
   info->row = info->other = -1;
 }
 
-/* Solves with coefficients up to `most`; the certificate is about the caller's. */
+/* Solves with coefficients limited to `most`; the certificate uses the caller's coefficients. */
 static qd_status solve_up_to(qd_coulomb_workspace *work, const qd_coulomb_options *options,
                              const qd_coulomb_problem *problem, double most, double *force,
                              double *w, qd_coulomb_info *info) {
@@ -357,8 +359,8 @@ static double largest_weight(const qd_coulomb_problem *problem) {
   return most;
 }
 
-/* What sticks under some friction sticks under more: a coefficient that no contact makes use of
- * need not be as large as it is, and rounding would hide forces behind those that are. */
+/* Tries limited friction coefficients first. A contact that sticks at a smaller coefficient also
+ * sticks at a larger one, and large coefficients lose forces in rounding. */
 static qd_status solve_in_steps(qd_coulomb_workspace *work, const qd_coulomb_options *options,
                                 const qd_coulomb_problem *problem, double *force, double *w,
                                 qd_coulomb_info *info) {

@@ -1,4 +1,4 @@
-/* What slides under load: how slips follow from shifts, as a dense matrix. */
+/* Contacts that slide under load: the dependence of slips on shifts as a dense matrix. */
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ void fixed_point_tell_pairs(fixed_point *s, int rows) {
 
 /* ---------------------------------------------------------------- slips */
 
-/* The normal's part of the slack: the head, or of a pyramid the mean. */
+/* Normal part of the slack: the head of a cone, the mean of a pyramid's rows. */
 static double normal_part(const fixed_point_block *block, const double *slack) {
   double sum = slack[0];
   for (int r = 1; r < block->count && !block->is_cone; ++r) {
@@ -81,7 +81,7 @@ static double force_of(const fixed_point_block *block, const double *dual) {
   return sum;
 }
 
-/* How the slip changes with the block's rows: of a pyramid, the mean less the smallest. */
+/* Derivative of the slip by the block's rows; for a pyramid, the mean minus the smallest row. */
 static void set_slope(const fixed_point_block *block, const double *slack, double slip,
                       double *slope) {
   int least = 0;
@@ -105,8 +105,9 @@ double fixed_point_read(fixed_point *s, const double *slack, const double *dual,
     s->slip[i] = slip_of(block, own);
     s->miss[i] = 0.0;
     /* A box that settles on four corners slides at some of them by 1e-12 to 1e-9 of its size, since
-     * no motion has them all at rest. Derivatives through the least of these slips, ratios of
-     * roundings, were wrong by up to 5 %; without all of them 0.4 % would be missing. */
+     * no motion keeps all of them at rest. Derivatives through the smallest of these slips, which
+     * are ratios of rounding errors, were wrong by up to 5 %; without all of them, 0.4 % would be
+     * missing. */
     const int slides = s->slip[i] > WORKED_OUT * length;
     const double closing = s->shift[i] - normal_part(block, own);
     if (!(force_of(block, dual + block->row) > NEGLIGIBLE * most) && !(closing > 0.0)) {

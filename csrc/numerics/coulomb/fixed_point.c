@@ -7,30 +7,30 @@
 #include "base/trace.h"
 #include "numerics/conic/tuning.h"
 
-/* Factors that the path of the law itself may take from each start; of 29 programs of heaps one of
- * those that got there at all took more, 369. */
+/* Limit on factors of the law's own path from each start. Of 29 heap programs whose path converged,
+ * one needed more: 369. */
 #define PATH_FACTORS 250
-/* The same where the program without shifts has no point, and there may be no end. */
+/* The same if the program without shifts is infeasible, so that the path may have no end. */
 #define OPEN_FACTORS 60
-/* Where the caller wants no more than some programs: as many factors as they take. */
+/* Factors per program, for the path's limit if the caller limits the number of programs. */
 #define PROGRAM_FACTORS 20
-/* Shares of the way from a shift to its slip: where a miss turns round it falls, and rises again
- * where it does not. */
+/* Damping of the step from shift to slip: the factor falls if the miss changes its sign, and rises
+ * otherwise. */
 #define SHARE_FALLS 0.7
 #define SHARE_RISES 1.1
 
-/* Ways to the fixed point, in turn. Newton's steps from the convex program's solution are that of
- * nearly all states. They run in circles at kinks, and away in heaps, where many contacts go over
- * from sticking to sliding: the path of the law itself leads on, for contacts that it knows. Last,
- * from shifts that let go of everything, the slips themselves, and Newton's step wherever they have
- * come much nearer. */
+/* Methods for the fixed point, in turn. Newton's method from the convex program's solution solves
+ * nearly all states. It cycles at kinks, and diverges in heaps, where many contacts change from
+ * sticking to sliding. Then the path of the law itself is followed, if it supports the contacts.
+ * Last, starting from shifts that release all contacts, the damped slips are iterated, with a
+ * Newton step whenever the error has fallen much. */
 typedef enum fixed_point_way { BY_NEWTON, BY_PATH, BY_SLIPS, WAY_COUNT } fixed_point_way;
-/* Convex programs that each may take, the first one in heaps a single one. */
+/* Limits on convex programs for each method; Newton's method gets a single program in heaps. */
 static const int PROGRAMS[WAY_COUNT] = {10, 10, 200};
 static const char *const WAY_NAMES[WAY_COUNT] = {"Newton's slips", "Newton's slips",
                                                  "plain slips"}; /* for the trace */
 
-/* A program while shifts are tried. */
+/* State of a solve. */
 typedef struct fixed_point_run {
   fixed_point *s;
   qd_cone_workspace *workspace;
@@ -40,20 +40,20 @@ typedef struct fixed_point_run {
   const conic_answer *out;
   qd_cone_info *info;
   double tolerance; /* on the error */
-  int path_factors; /* that the law's own path may take */
-  int from_one;     /* 1: that path, from one start alone */
-  int polishes;     /* 1: programs begin with the active set of the last solution */
+  int path_factors; /* limit on factors of the law's path */
+  int from_one;     /* 1: that path is followed from one start only */
+  int polishes;     /* 1: programs start with the active set of the last solution */
   int programs, iterations, factorizations, tries; /* of all programs */
   double error, best, last;
-  int at_best; /* 1: the solution at hand is the best one */
+  int at_best; /* 1: the current solution is the best one */
   fixed_point_way way, last_way;
-  int way_ends;        /* after so many programs */
-  double newton_below; /* error from which on Newton's steps are tried */
+  int way_ends;        /* number of programs after which the method ends */
+  double newton_below; /* error below which Newton's steps are tried */
   int regular;         /* -1: not known */
-  int slips;           /* 1: plain slips have gone before */
-  int cold;            /* 1: programs start from nothing */
-  int stale;           /* 1: the solution is not that of the program solved last */
-  int opened;          /* 1: the program without shifts has no point */
+  int slips;           /* 1: damped slips have been used before */
+  int cold;            /* 1: programs start cold */
+  int stale;           /* 1: the solution is not that of the last program */
+  int opened;          /* 1: the program without shifts is infeasible */
 } fixed_point_run;
 
 void fixed_point_begin(fixed_point *s, const double *g) {
@@ -102,8 +102,8 @@ static qd_status solve_program(fixed_point_run *run) {
 
 /* ---------------------------------------------------------------- the next shifts */
 
-/* next += (1 - d slip / d shift)^-1 miss of what slides under load, from the shifts at hand; 0:
- * there is no derivative. */
+/* next += (1 - d slip / d shift)^-1 miss for blocks that slide under load, from the current shifts;
+ * 0 if there is no derivative. */
 static int step_newton(fixed_point_run *run) {
   fixed_point *s = run->s;
   double step[FIXED_POINT_DENSE];
@@ -147,7 +147,8 @@ void fixed_point_step_to_slips(fixed_point *s, int first) {
   }
 }
 
-/* Newton's step, on the way of slips once for each fall of the error; else the slips. */
+/* Newton's step, or a damped step to the slips. While slips are iterated, Newton's step is tried
+ * after each large fall of the error. */
 static void choose_next(fixed_point_run *run) {
   fixed_point *s = run->s;
   memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
@@ -159,9 +160,9 @@ static void choose_next(fixed_point_run *run) {
   }
 }
 
-/* ---------------------------------------------------------------- the way */
+/* ------------------------------------------------------------ methods */
 
-/* The best solution's numbers, from where they are kept or to there. */
+/* Copies the best solution to its store (keep) or back. */
 static void copy_best(fixed_point_run *run, int keep) {
   const qd_cone_program *sizes = &run->program->program;
   double *const own[] = {run->out->x, run->out->slack, run->out->dual, run->out->dual_eq};
@@ -176,7 +177,7 @@ static void copy_best(fixed_point_run *run, int keep) {
   }
 }
 
-/* Notes how good the solution at hand is. */
+/* Keeps the current solution if it is the best so far. */
 static void judge(fixed_point_run *run) {
   fixed_point *s = run->s;
   run->at_best = run->error < run->best;
@@ -187,16 +188,16 @@ static void judge(fixed_point_run *run) {
   }
 }
 
-/* 1 if no more programs are worth it. Behind the law's own polish they begin with its solution,
- * which they find again. */
+/* 1 if further programs are not worth it. After a polish of the law, programs start at its
+ * solution, which they reproduce. */
 static int is_enough(const fixed_point_run *run, const fixed_point_options *law) {
   return (law->stop_after > 0 && run->programs >= law->stop_after) ||
          run->error <= (run->polishes ? SMALL : SLIGHT) * law->tolerance ||
          (run->best <= law->tolerance && run->error > WELL_LESS * run->last);
 }
 
-/* Shifts that x shows, of contacts without force too: those that are near would else be pushed
- * apart by what they slide. */
+/* Sets all shifts to the slips of x, also of contacts without force: otherwise near contacts would
+ * be pushed apart by their slip. */
 static void use_slips(fixed_point_run *run) {
   fixed_point *s = run->s;
   fixed_point_slack_at(s, run->program, run->out->x, run->g, run->out->slack);
@@ -204,8 +205,8 @@ static void use_slips(fixed_point_run *run) {
   use_shifts(run, s->slip);
 }
 
-/* Newton's steps on the law from the point at hand of its path; 1 if they have solved it. Then
- * programs begin there. */
+/* Newton's method on the law from the path's current point; 1 if it solves the law. Programs then
+ * start at its solution. */
 static int polish_law(fixed_point_run *run) {
   primal_path *path = &run->s->path;
   if (!fixed_point_fits_path(run->s)) {
@@ -226,7 +227,8 @@ static int polish_law(fixed_point_run *run) {
   return 1;
 }
 
-/* Shifts of the guess; of a large program, of the solution of the law that it leads to. */
+/* Starts from the guess' slips; in a large program, from the solution of the law that Newton's
+ * method finds from the guess. */
 static void start_guessed(fixed_point_run *run) {
   if (is_large(run) && fixed_point_fits_path(run->s) &&
       primal_path_load(&run->s->path, run->program, run->out->x, run->out->dual)) {
@@ -235,14 +237,14 @@ static void start_guessed(fixed_point_run *run) {
   use_slips(run);
 }
 
-/* The path's end: its shifts, from its point. 0 if it has none. */
+/* Starts from the end of the law's path and its slips. 0 if the path fails. */
 static int start_on_path(fixed_point_run *run) {
   fixed_point *s = run->s;
   if (!is_large(run) && !fixed_point_fits_path(s)) {
     return 0;
   }
   if (run->best < HUGE_VAL) {
-    copy_best(run, 0); /* for what intervals do */
+    copy_best(run, 0); /* the path reads the states of intervals from it */
   }
   use_no_shifts(run);
   const int factored = run->factorizations;
@@ -261,7 +263,7 @@ static int start_on_path(fixed_point_run *run) {
   return 1;
 }
 
-/* Shifts that a way begins at: of this one, or of the next where the path leads nowhere. */
+/* Starts a method. BY_PATH falls through to BY_SLIPS if the path fails. */
 static void begin_way(fixed_point_run *run, fixed_point_way next) {
   fixed_point *s = run->s;
   run->polishes = 0;
@@ -277,14 +279,15 @@ static void begin_way(fixed_point_run *run, fixed_point_way next) {
   }
 }
 
-/* The next shifts on the way. */
+/* Moves to the next shifts. */
 static void go_on(fixed_point_run *run) {
   choose_next(run);
   use_shifts(run, run->s->next);
 }
 
-/* A program without a point may have one under Coulomb's law, which wants no room of what slides:
- * at the end of the law's own path, the last way then. 0 if that leads nowhere. */
+/* Tries an infeasible program at the end of the law's own path: it may be feasible under Coulomb's
+ * law, which does not separate sliding contacts. The path is then the last method. 0 if it
+ * fails. */
 static int open_up(fixed_point_run *run) {
   run->opened = 1;
   run->path_factors = OPEN_FACTORS;
@@ -298,7 +301,8 @@ static int open_up(fixed_point_run *run) {
   return run->way == BY_PATH;
 }
 
-/* That leads nowhere: the proof that the program without shifts has no point is found again. */
+/* Restores the certificate that the program without shifts is infeasible, after the path has
+ * failed. */
 static qd_status close_again(fixed_point_run *run) {
   use_no_shifts(run);
   run->cold = 1;
@@ -307,9 +311,10 @@ static qd_status close_again(fixed_point_run *run) {
   return status == QD_OK ? QD_LAW_NOT_MET : status;
 }
 
-/* Nothing was solved so far: 1 if it is tried once more, without the guess if there was one. */
+/* No program was solved so far: 1 if a retry is worth it, cold if there was a guess, or on the
+ * law's path. */
 static int begin_anew(fixed_point_run *run, const fixed_point_options *law, qd_status status) {
-  use_no_shifts(run); /* as if nothing had been tried */
+  use_no_shifts(run); /* as at the beginning */
   run->cold = status != QD_OUT_OF_CAPACITY && law->guessed && run->programs == 1;
   return run->cold || (status == QD_INFEASIBLE && !run->opened && open_up(run));
 }
@@ -343,8 +348,8 @@ static qd_status find_shifts(fixed_point_run *run, const fixed_point_options *la
   }
 }
 
-/* The best solution, and what is known of it. Derivatives want its program solved last: from where
- * the way has ended, or from nothing. */
+/* Restores the best solution and its properties. Derivatives need its program to be solved last:
+ * from the current point, or cold. */
 static qd_status settle(fixed_point_run *run, const fixed_point_options *law) {
   for (int cold = 0; run->program->derivatives && !run->at_best && cold < 2; ++cold) {
     const double best = run->best;
@@ -401,7 +406,7 @@ qd_status fixed_point_solve(fixed_point *s, qd_cone_workspace *workspace,
     status = settle(&run, law);
   }
   if (run.opened && (status == QD_OK || status == QD_LAW_NOT_MET) &&
-      !(run.error <= law->tolerance)) { /* the best of some programs is none */
+      !(run.error <= law->tolerance)) { /* the best of failed programs is no solution */
     status = close_again(&run);
   }
   *report = (fixed_point_report){run.programs, run.error, run.regular > 0, run.stale};

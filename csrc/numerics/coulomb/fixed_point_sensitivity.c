@@ -1,11 +1,11 @@
-/* Derivatives of a program under Coulomb's law. With S the convex program's map at the shifts that
- * it ended with, P what shifts do to rows and C what rows do to slips,
+/* Derivatives of a program under Coulomb's law. Let S be the convex program's derivative at the
+ * final shifts, P the map from shifts to rows, and C the map from rows to slips:
  *
  *     dx = S(d_stationarity, d_slack + P dshift, d_equality),   dshift = C (G dx + d_slack),
  *
- * so that (1 - C G S P) dshift = C (G dx_0 + d_slack) with dx_0 under fixed shifts. S is symmetric,
- * which gives the transposed map: with z, mu, nu those of a load y and t = (1 - C G S P)^-T P' mu,
- * those of y + G'C't, and C't besides in mu. */
+ * so (1 - C G S P) dshift = C (G dx_0 + d_slack), with dx_0 for fixed shifts. S is symmetric, which
+ * gives the transposed map: with z, mu, nu of a load y and t = (1 - C G S P)^-T P' mu, the result
+ * is that of y + G'C't, with C't added to mu. */
 #include <string.h>
 
 #include "numerics/coulomb/fixed_point.h"
@@ -67,7 +67,7 @@ static void subtract_slopes(const fixed_point *s, const conic_program *program, 
   }
 }
 
-/* Four at once, in the scratch of s: shifts fixed at first, then with what they change by. */
+/* Solves four right-hand sides in the scratch of s: with fixed shifts, then with their changes. */
 static void solve_forward(fixed_point *s, qd_cone_workspace *workspace,
                           const conic_program *program, const conic_change *four) {
   conic_change fixed = *four;

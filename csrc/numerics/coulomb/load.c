@@ -7,7 +7,7 @@
 #include "base/lanes.h"
 #include "base/rounding.h"
 
-/* Of two: what W and q are divided by, whose inverse is a number. */
+/* Largest power of two that W and q are divided by, so that its inverse is finite. */
 #define MOST_POWER 1000
 
 static int sizes_make_sense(const qd_coulomb_problem *problem) {
@@ -30,7 +30,7 @@ static int is_kept(const qd_coulomb_problem *problem, int block, int row, int k)
          problem->weight[row + k] > NEGLIGIBLE;
 }
 
-/* Appends cones of the tail rows first .. end - 1 of a contact. */
+/* Appends a cone with the tail rows first .. first + tails - 1 of a contact. */
 static void add_cone(qd_coulomb_workspace *work, int contact, int first, int tails) {
   coulomb_cone *cone = work->cone + work->cone_count++;
   cone->contact = contact;
@@ -39,7 +39,7 @@ static void add_cone(qd_coulomb_workspace *work, int contact, int first, int tai
   ++work->contact[contact].cones;
 }
 
-/* Tangents that are kept come first. */
+/* Makes the cones of a contact; rows of tangents that are kept come first. */
 static void find_cones(qd_coulomb_workspace *work, int i, int kind, int tangents) {
   coulomb_contact *contact = work->contact + i;
   contact->cone = work->cone_count;
@@ -56,7 +56,7 @@ static void find_cones(qd_coulomb_workspace *work, int i, int kind, int tangents
   }
 }
 
-/* Places of rows, contacts and cones. */
+/* Assigns positions to rows, contacts and cones. */
 static void place_rows(qd_coulomb_workspace *work, const qd_coulomb_problem *problem) {
   int tile = 0, row = 0;
   work->contact_count = problem->block_count;
@@ -90,7 +90,7 @@ static void note_both(uint64_t *mask, size_t words, int i, int j) {
   note_entry(mask, words, j, i);
 }
 
-/* Which tiles of W there are, whole in every contact and symmetric, as bits. */
+/* Bit mask of the tiles of W: symmetric, with all tiles of each contact's block. */
 static void read_tiles(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,
                        uint64_t *mask) {
   const size_t words = bit_words((size_t)work->tile_count);
@@ -133,14 +133,14 @@ static double weight_of(const qd_coulomb_workspace *work, const qd_coulomb_probl
              : smaller(problem->weight[row], work->most_weight);
 }
 
-/* The power of two of the largest number, 0 if all are zero. */
+/* Binary exponent of the largest number, 0 if all are zero. */
 static int power_of(const double *a, int count) {
   int power = 0;
   frexp(max_norm(a, count), &power);
   return power < -MOST_POWER ? -MOST_POWER : power > MOST_POWER ? MOST_POWER : power;
 }
 
-/* The unit of speeds is the largest of q as the caller has it. */
+/* Sets the unit of speed to the largest |q| in the caller's units. */
 static void find_speed_unit(qd_coulomb_workspace *work) {
   double speed = 0.0;
   for (int i = 0; i < work->row_count; ++i) {
@@ -187,7 +187,7 @@ static int row_at(const qd_coulomb_workspace *work, int place) {
   return -1;
 }
 
-/* 1 if W is symmetric but for rounding, which is taken out. */
+/* 1 if W is symmetric up to rounding, which is removed. */
 static int make_symmetric(qd_coulomb_workspace *work, int *row, int *other) {
   const double largest = max_norm(work->W.value, 16 * work->W.row_start[work->tile_count]);
   double worst = CALLERS_ROUNDING * largest;
@@ -210,7 +210,7 @@ static int make_symmetric(qd_coulomb_workspace *work, int *row, int *other) {
   return *row < 0;
 }
 
-/* ------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------ load */
 
 int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size) {
   if (!sizes_make_sense(problem)) {
@@ -248,7 +248,7 @@ int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size) {
   return measured;
 }
 
-/* The first number that is none, or a weight below zero. */
+/* Checks that numbers are finite and weights nonnegative. */
 static qd_status check_numbers(const qd_coulomb_problem *problem, int rows) {
   if (!all_finite(problem->q, rows) || !all_finite(problem->value, problem->row_start[rows])) {
     return QD_NOT_FINITE;

@@ -1,14 +1,14 @@
-/* A problem into the solver's internal form. */
+/* Conversion of a problem to the solver's internal form. */
 #ifndef QD_NUMERICS_COULOMB_LOAD_H
 #define QD_NUMERICS_COULOMB_LOAD_H
 
 #include "numerics/coulomb/work.h"
 
-/* What a workspace for the problem has to have room for, but the fill; 0 if its sizes make no sense
- * or memory is exhausted. Allocates. */
+/* Sizes that a workspace for the problem needs, except the fill; 0 if the problem's sizes are
+ * invalid or memory is exhausted. Allocates. */
 int coulomb_measure(const qd_coulomb_problem *problem, coulomb_size *size);
-/* Reads and checks it; QD_OUT_OF_CAPACITY: work->lu.fill says what the factor wants. *row, *other:
- * where W is not symmetric. */
+/* Reads and checks the problem. QD_OUT_OF_CAPACITY: work->lu.fill is the fill that the factor
+ * needs. *row, *other: where W is not symmetric. */
 qd_status coulomb_load(qd_coulomb_workspace *work, const qd_coulomb_problem *problem, int *row,
                        int *other);
 

@@ -1,11 +1,11 @@
-/* Newton's method on Coulomb's law as Alart and Curnier have it: with p the projection on the cone
- * of radius aim_n = lambda_n - rho w_n, rho one over the contact's mobility,
+/* Newton's method on Coulomb's law in the form of Alart and Curnier: with the projection p on the
+ * ball of radius aim_n = lambda_n - rho w_n, and 1 / rho the contact's mobility,
  *
- *     lambda_n = max(aim_n, 0),   lambda_tail = p(lambda_tail - rho w_tail),
+ *     lambda_n = max(aim_n, 0),   lambda_tail = p(lambda_tail - rho w_tail).
  *
- * whose pieces say which contacts are open, stick or slide, anew at every step. Redundant contacts
- * leave W singular on what sticks: a share of its diagonal is added, and taken away again by the
- * repeated steps (a proximal point method), so forces stay near those of the guess. */
+ * The active pieces determine at every step which contacts are open, stick or slide. Redundant
+ * contacts make W singular on sticking directions: a share of its diagonal is added and compensated
+ * by the repeated steps (a proximal point method), so that forces stay near those of the guess. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 
-/* Adds a cone's rows: -residual into rhs, A and B of A dlambda + B dw. Returns |residual|^2. */
+/* Adds a cone's rows: -residual to rhs, and A and B of A dlambda + B dw. Returns |residual|^2. */
 static double set_tail(qd_coulomb_workspace *work, const coulomb_contact *contact,
                        const coulomb_cone *cone, double rho, double radius, double *A, double *B) {
   const double *force = work->force + cone->tail, *w = work->w + cone->tail;
@@ -107,7 +107,7 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     const double error = coulomb_error(work, work->force, work->w);
     const int better = error < work->best_error;
     coulomb_keep_best(work, error);
-    const int settled = error <= NEGLIGIBLE && error > 0.1 * last; /* redundant forces move on */
+    const int settled = error <= NEGLIGIBLE && error > 0.1 * last; /* redundant forces drift */
     last = error;
     coulomb_set_newton(work, 0.0, NULL);
     if (better || step == 0) {

@@ -1,19 +1,19 @@
-/* Interior point path of Coulomb's own law, not of its convex relaxation.
+/* Interior point path of Coulomb's law itself, not of its convex relaxation.
  *
  * With v = W lambda + q + sum |v_tail| e (work.h) the path is v o lambda = mu 1 in every cone. Its
- * Newton step has, beside Nesterov-Todd's W_nt dlambda + W_nt^-1 dv = r,
+ * Newton step consists of Nesterov-Todd's W_nt dlambda + W_nt^-1 dv = r and
  *
  *     dv - e d'dv_tail = W dlambda + (residual),   d = v_tail / |v_tail|,
  *
- * so (W + (I - e d') W_nt^2) dlambda = (I - e d') W_nt r - residual: the matrix of the convex
- * program, unsymmetric in the contacts' own blocks. That |v_tail| bends upwards goes into the
- * corrector. The path of a law that is not monotone may turn back where the whole slope is taken:
- * where steps get short, a share of it (`SHARES`) leads on, as a fixed point on |v_tail| does, from
- * the same factor's pattern.
+ * so (W + (I - e d') W_nt^2) dlambda = (I - e d') W_nt r - residual. This is the matrix of the
+ * convex program with unsymmetric blocks of the contacts. The corrector includes the curvature of
+ * |v_tail|. The law is not monotone, so its path may turn back if the whole slope d is used. If
+ * steps get short, a smaller share of the slope (SHARES) can continue, like a fixed-point iteration
+ * on |v_tail|, with the same pattern of the factor.
  *
- * On the Siconos problems this takes 7 to 25 factorisations, where a fixed point on convex programs
- * takes up to 60 programs (Anderson of memory 3) and Newton on active sets, from the convex
- * solution, fails on redundant contacts. */
+ * On the Siconos problems this takes 7 to 25 factorisations. Tried and dropped: a fixed point on
+ * convex programs (up to 60 programs with Anderson memory 3), and Newton's method on active sets
+ * from the convex solution (fails on redundant contacts). */
 #include <math.h>
 #include <string.h>
 
@@ -23,14 +23,14 @@
 #include "numerics/coulomb/work.h"
 #include "numerics/vectors.h"
 
-/* Shares of the law's slope: where one leads to no step that is worth it, the next one may. */
+/* Shares of the law's slope, tried in turn until one allows a useful step. */
 static const double SHARES[] = {1.0, 0.5, 0.0};
 #define SHARE_COUNT ((int)(sizeof SHARES / sizeof *SHARES))
 
 /* ------------------------------------------------------------ the point */
 
-/* Every cone in the middle of itself, speeds this often the largest free one, forces what that asks
- * of the stiffest contact. */
+/* Starts every cone on its axis, with `reach` times the largest free speed and the force that this
+ * speed requires of the stiffest contact. */
 static void start(qd_coulomb_workspace *work, double reach) {
   double stiffest = 0.0;
   for (int t = 0; t < work->tile_count; ++t) {
@@ -51,7 +51,8 @@ static void start(qd_coulomb_workspace *work, double reach) {
   }
 }
 
-/* Slips, their directions, forces of cones; the mean product of slack and force. */
+/* Reads slips, their directions, and forces of cones; returns the mean product of slack and
+ * force. */
 static double read_point(qd_coulomb_workspace *work) {
   for (int c = 0; c < work->cone_count; ++c) {
     coulomb_cone *cone = work->cone + c;
@@ -67,7 +68,7 @@ static double read_point(qd_coulomb_workspace *work) {
   return coulomb_mean_product(work->cone, work->cone_count);
 }
 
-/* rhs = what the slacks miss: w + sum |v_tail| e - v */
+/* out = residual of the slacks, w + sum |v_tail| e - v */
 static void find_residual(qd_coulomb_workspace *work, double *out) {
   memcpy(out, work->w, 4 * (size_t)work->tile_count * sizeof(double));
   for (int c = 0; c < work->cone_count; ++c) {
@@ -79,7 +80,7 @@ static void find_residual(qd_coulomb_workspace *work, double *out) {
   }
 }
 
-/* 0 if a cone's slack or force is not inside. */
+/* Scales all cones; 0 if a cone's slack or force is not inside. */
 static int find_scalings(qd_coulomb_workspace *work) {
   int inside = 1;
   for (int c = 0; c < work->cone_count && inside; ++c) {
@@ -90,8 +91,8 @@ static int find_scalings(qd_coulomb_workspace *work) {
 
 /* ------------------------------------------------------------ the system */
 
-/* W_nt^2 of a cone into its contact's block (36, by columns), the normal's row less `share` of the
- * slope's. */
+/* Adds W_nt^2 of a cone to its contact's block (36, by columns), with `share` of the slope in the
+ * normal's row. */
 static void add_scaling(const qd_coulomb_workspace *work, const coulomb_cone *cone, double share,
                         double *block) {
   const double *m = cone->middle, size = cone->eta * cone->eta;
@@ -125,7 +126,7 @@ static void set_system(qd_coulomb_workspace *work, double share) {
   work->proximal = CANCELLED;
 }
 
-/* The step of forces and slacks for the cones' aims and the residual in work->rhs. */
+/* Steps of forces and slacks for the cones' aims and the residual in work->rhs. */
 static void solve_step(qd_coulomb_workspace *work, double share) {
   const int count = 4 * work->tile_count;
   double *x = work->step;
@@ -156,7 +157,7 @@ static void solve_step(qd_coulomb_workspace *work, double share) {
   }
 }
 
-/* The residual also of how |v_tail| bends along the last step. */
+/* Adds the curvature of |v_tail| along the last step to the residual. */
 static void add_bend(qd_coulomb_workspace *work, double step, double share) {
   for (int c = 0; c < work->cone_count; ++c) {
     const coulomb_cone *cone = work->cone + c;
@@ -182,7 +183,7 @@ static void take_step(qd_coulomb_workspace *work, double step) {
   }
 }
 
-/* The step with this share of the slope, left in the workspace; its length. */
+/* Computes the step with this share of the slope, in the workspace; returns its length. */
 static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   set_system(work, share);
   coulomb_factor(work);
@@ -203,7 +204,7 @@ static double find_step(qd_coulomb_workspace *work, double share, double mu) {
   return coulomb_reach(work->cone, work->cone_count, BACK_OFF);
 }
 
-/* One iteration; 0 if nothing moves any more. */
+/* One iteration; 0 if no step is possible. */
 static int iterate(qd_coulomb_workspace *work, double mu, coulomb_run *run) {
   double best = -1.0, best_share = 0.0, length = 0.0;
   int k = 0;

@@ -7,23 +7,24 @@
 #include "numerics/conic/tuning.h"
 #include "numerics/vectors.h"
 
-/* What a step that looks ahead aims at where it does not get far, and a flow behind a turn, beside
- * mu (of the flow with 0.3, 0.1: transients that end somewhere else, if at all); and what of mu is
- * gone behind a step that is better than a turn of the path. */
+/* Shares of mu. AHEAD: target of a step where Mehrotra's step is short, and of a flow behind a turn
+ * (with 0.3 and 0.1, flows end elsewhere, if at all). TURNS: smallest reduction of mu by a step;
+ * with less, the path counts as turning. */
 #define AHEAD 0.6
 #define TURNS 0.1
-/* Smallest eigenvalue of a product beside mu below which a step to the middle is worth more. */
+/* Smallest eigenvalue of a product, relative to mu, below which a centring step is preferred. */
 #define OFF_CENTRE 0.2
-/* 1 / dt of a flow, 1 at first: a short step multiplies it, a long one divides it. */
+/* 1 / dt of a flow, initially 1: a short step multiplies it, a long one divides it. */
 #define HOLD_RISES 4.0
 #define HOLD_MOST 1e4
 #define NO_STEP 0.05
 #define LONG 0.8
-/* Eigenvalues of a product beside mu beyond which a cone is put back into its middle, in a flow. */
+/* Smallest and inverse largest eigenvalue of a product, relative to mu, beyond which a flow
+ * recentres a cone. */
 #define ASTRAY 0.05
-/* A flow that has not come to rest after so many steps goes on from farther back. */
+/* Number of steps after which an unconverged flow increases its mu. */
 #define FLOW_STEPS 40
-/* Starts that are tried in turn: slacks beside the largest free one. */
+/* Slacks of the starts, tried in turn, relative to the largest free one. */
 static const double STARTS[] = {1.0, 100.0};
 
 typedef struct primal_run {
@@ -31,8 +32,8 @@ typedef struct primal_run {
   const conic_program *program;
   double mu, target;
   double reach; /* of the start */
-  double least; /* eigenvalue of a product */
-  int flows;    /* 1: past a turn, at mu = target */
+  double least; /* smallest eigenvalue of a product */
+  int flows;    /* 1: in a flow past a turn, at mu = target */
   int flow_steps;
   int factors;
 } primal_run;
@@ -47,7 +48,7 @@ static double largest_force(const primal_path *p) {
   return most;
 }
 
-/* The least and largest eigenvalue of a scaled product. */
+/* The smallest and largest eigenvalue of a scaled product. */
 static void eigenvalues(const coulomb_cone *cone, double *low, double *high) {
   const double tail = coulomb_tail(cone->point, cone->tails);
   *low = (cone->point[0] - tail) * (cone->point[0] - tail);
@@ -62,7 +63,7 @@ static void set_inverse(const double *from, int tails, double mu, double *out) {
   }
 }
 
-/* The smaller of slack and force, in units, gives way. */
+/* Recentres a cone: replaces the smaller of slack and force, in units. */
 static int recentre(const primal_run *run, coulomb_cone *cone) {
   const double stiffness = run->path->stiffness, unit = stiffness * stiffness;
   if (coulomb_determinant(cone->force, cone->tails) >
@@ -74,8 +75,8 @@ static int recentre(const primal_run *run, coulomb_cone *cone) {
   return coulomb_find_scaling(cone);
 }
 
-/* Scalings of all cones; in a flow those that have gone astray go back to their middle. 0 if one
- * has no inside left. */
+/* Scales all cones, and in a flow recentres cones that are far from the centre. 0 if a cone has no
+ * interior point left. */
 static int read_cones(primal_run *run) {
   run->least = HUGE_VAL;
   for (int c = 0; c < run->path->cones; ++c) {
@@ -98,7 +99,7 @@ static int read_cones(primal_run *run) {
 
 /* ------------------------------------------------------------ steps */
 
-/* The gaps also of how shifts bend along so much of the step at hand. */
+/* Adds to the gaps the curvature of the shifts along `ahead` of the current step. */
 static void add_bends(primal_path *p, double ahead) {
   for (int c = 0; c < p->cones; ++c) {
     const coulomb_cone *cone = p->cone + c;
@@ -117,7 +118,7 @@ static void add_bends(primal_path *p, double ahead) {
   }
 }
 
-/* The step to products of so many times mu; its length. */
+/* Computes the step to products of `share` times mu; returns its length. */
 static double try_step(primal_run *run, double share) {
   primal_path *p = run->path;
   coulomb_aim(p->cone, p->cones, share * run->mu, 0);
@@ -143,7 +144,7 @@ static void factor(primal_run *run) {
 
 /* ------------------------------------------------------------ along the path */
 
-/* Mehrotra's step; what it takes off mu, as a share, and its length. */
+/* Mehrotra's step; returns the relative reduction of mu, and the length. */
 static double look_ahead(primal_run *run, double *length) {
   primal_path *p = run->path;
   coulomb_aim(p->cone, p->cones, 0.0, 0);
@@ -156,14 +157,14 @@ static double look_ahead(primal_run *run, double *length) {
   return *length * (1.0 - share);
 }
 
-/* A step along the path, or the beginning of a flow where it turns. */
+/* Takes a step along the path, or starts a flow where the path turns. */
 static void step_along(primal_run *run) {
   primal_path *p = run->path;
   double length;
   factor(run);
   double falls = look_ahead(run, &length);
   if (falls < WORTH) {
-    primal_system_measure(p, run->program); /* without bends */
+    primal_system_measure(p, run->program); /* without the curvature */
     const double first = falls;
     length = try_step(run, AHEAD);
     falls = (1.0 - AHEAD) * length;
@@ -210,7 +211,7 @@ static void step_flow(primal_run *run) {
   if (length > LONG) {
     p->hold /= HOLD_RISES;
   }
-  if (p->hold < ROUGHLY) { /* next to none */
+  if (p->hold < ROUGHLY) { /* almost none */
     p->hold = 0.0;
   }
   take(p, length);
@@ -221,9 +222,10 @@ static void step_flow(primal_run *run) {
   }
 }
 
-/* ------------------------------------------------------------ the way */
+/* ------------------------------------------------------------ solve */
 
-/* Where nothing touches, slacks in the middle of their cones, forces that they ask for. */
+/* Starts at the minimiser without contacts, with slacks on the axes of their cones and
+ * corresponding forces. */
 static int start(primal_run *run) {
   primal_path *p = run->path;
   double speed = 0.0;

@@ -1,14 +1,15 @@
-/* Newton's method on Coulomb's law itself, in a program's own variables.
+/* Newton's method on Coulomb's law itself, in the program's own variables.
  *
- * With y = lambda - r w of a contact, the law is lambda = P(y) (Alart and Curnier 1991): nothing
- * where y_head <= 0, y where |y_tail| <= y_head, else y_head (1, t) with t = y_tail / |y_tail|.
- * Which of these holds is the active set, found anew in each step; on it
+ * With y = lambda - r w of a contact, the law is lambda = P(y) (Alart and Curnier 1991): P(y) = 0
+ * where y_head <= 0, y where |y_tail| <= y_head, else y_head (1, t) with t = y_tail / |y_tail|. The
+ * active set, i.e. the case of each contact, is determined anew in each step. On it
  *
  *     stick   w = 0,
- *     slide   w_head = 0,  lambda_tail = lambda_head t:  of dw_tail what turns t counts,
+ *     slide   w_head = 0,  lambda_tail = lambda_head t  (only the part of dw_tail that turns t
+ * counts),
  *
- * where w = 0 is held by a force, d lambda = -hard w, so that the matrix is that of the path,
- * Q + G' H G with d lambda = c - H dw. */
+ * where w = 0 is enforced by d lambda = -hard w, so that the matrix has the path's pattern: Q + G'
+ * H G with d lambda = c - H dw. */
 #include <math.h>
 #include <string.h>
 
@@ -17,16 +18,17 @@
 #include "numerics/coulomb/primal_path.h"
 #include "numerics/vectors.h"
 
-/* What holds beside the stiffness. 1e2: twice as many steps; 1e5: steps that overshoot where the
- * set is not found at once; 1e8: rounding of w, times this, in the forces. */
+/* Stiffness of held directions relative to the largest entry of Q. 1e2: twice as many steps; 1e5:
+ * steps overshoot if the active set is not found at once; 1e8: rounding of w, times this, dominates
+ * the forces. */
 #define HARD 1e3
-/* An error that is not halved in so many steps leads nowhere. */
+/* Number of steps without halving the error after which the polish fails. */
 #define POLISH_STEPS 3
-/* Steps of the power method: a motion that the equations answer with more than what is next to
- * nothing of it is free. */
+/* Steps of the power method. The equations are singular if they amplify some motion by more than 1
+ * / SLIGHT. */
 #define POWER_STEPS 3
 
-/* y of the cone; the length of its tail. */
+/* y of the cone; returns the length of its tail. */
 static double set_aim(const primal_path *p, const coulomb_cone *cone, double *y) {
   const double *w = p->gap + cone->tail - 1;
   double size = 0.0;
@@ -38,7 +40,8 @@ static double set_aim(const primal_path *p, const coulomb_cone *cone, double *y)
   return sqrt(size);
 }
 
-/* State and direction of a cone, and how a turn of the slip changes the force; |lambda - P(y)|. */
+/* State and direction of a cone, and the derivative of the force by a turn of the slip; returns
+ * |lambda - P(y)|. */
 static double choose_state(const primal_path *p, coulomb_cone *cone) {
   double y[CONE_ROWS];
   const double size = set_aim(p, cone, y), head = larger(y[0], 0.0);
@@ -58,7 +61,7 @@ static double choose_state(const primal_path *p, coulomb_cone *cone) {
   return error == error ? error : HUGE_VAL;
 }
 
-/* Of all cones; what the equations miss, in units of g. */
+/* States of all cones; returns the residual of the equations, in units of g. */
 static double choose_states(primal_path *p) {
   double error = max_norm_or_infinity(p->pull, p->variables);
   for (int c = 0; c < p->cones; ++c) {
@@ -143,7 +146,7 @@ static double cost_norm(const primal_path *p, const conic_program *program, cons
 int primal_is_regular(primal_path *p, const conic_program *program) {
   double most = 0.0;
   for (int i = 0; i < 4 * p->tiles; ++i) {
-    p->dx[i] = i < p->variables ? 1.0 + 0.5 * sin((double)i) : 0.0; /* no motion in particular */
+    p->dx[i] = i < p->variables ? 1.0 + 0.5 * sin((double)i) : 0.0; /* a generic motion */
   }
   double size = cost_norm(p, program, p->dx, p->rhs);
   for (int k = 0; k < POWER_STEPS && size > 0.0; ++k) {
@@ -175,7 +178,7 @@ int primal_polish(primal_path *p, const conic_program *program, double tolerance
     }
     primal_system_factor(p, program, 0);
     ++*factorizations;
-    if (error <= tolerance) { /* from the start: for primal_is_regular */
+    if (error <= tolerance) { /* already solved: factored for primal_is_regular */
       break;
     }
     step(p);

@@ -1,4 +1,4 @@
-/* Rows and tiles of the path's equations. */
+/* Products with rows and tiles of the path's equations. */
 #ifndef QD_NUMERICS_COULOMB_PRIMAL_ROWS_H
 #define QD_NUMERICS_COULOMB_PRIMAL_ROWS_H
 
@@ -20,7 +20,7 @@ LANES_INLINE void primal_row_add(const sparse_rows *rows, int r, double factor, 
   }
 }
 
-/* The entry of a row of tiles, from `at` on. */
+/* Entry of a tile row with this column, from entry `at` on; it must exist. */
 static inline int primal_find_entry(const block_matrix *A, int column, int at) {
   while (A->column[at] != column) {
     ++at;

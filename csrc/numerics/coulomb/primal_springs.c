@@ -1,17 +1,17 @@
-/* Rows of the program that are no contacts, on the path of Coulomb's law. */
+/* Rows of the program that belong to no contact, on the path of Coulomb's law. */
 #include <math.h>
 
 #include "base/rounding.h"
 #include "numerics/coulomb/primal_rows.h"
 
-/* Of what the path has to hold, beside the largest entry of Q's diagonal. */
+/* Stiffness of held rows, relative to the largest entry of Q's diagonal. */
 #define HOLDS 1e5
 
 static double spring_force(const primal_path *p, const primal_spring *one) {
   return one->load - one->stiffness * (primal_row_product(one->rows, one->row, p->x) + one->offset);
 }
 
-/* From the multiplier that it would have without limits, and the one that it has. */
+/* Sets the state of a spring. wanted: its multiplier without limits; force: its current one. */
 static void set_state(const primal_path *p, primal_spring *one, double wanted, double force) {
   const double near =
       one->upper - one->lower < HUGE_VAL ? CALLERS_ROUNDING * (one->upper - one->lower) : 0.0;

@@ -30,8 +30,7 @@ void primal_path_lay_out(primal_path *p, const primal_sizes *sizes, arena *a) {
 
 /* ------------------------------------------------------------ the pattern */
 
-/* Cones as the path knows them: each row of an orthant is one. 0 if there are others. Intervals are
- * springs. */
+/* Lists the cones; each orthant row is one, intervals are springs. 0 if a cone is not supported. */
 static int list_cones(primal_path *p, const qd_cone_program *program) {
   p->cones = 0;
   for (int c = 0, row = 0; c < program->cone_count; ++c) {
@@ -51,7 +50,7 @@ static int list_cones(primal_path *p, const qd_cone_program *program) {
   return 1;
 }
 
-/* The rows, with head and tail of two that are a pyramid. */
+/* Sets the rows of G and g, with head and tail instead of the pairs of a pyramid. */
 static void set_rows(primal_path *p, const conic_program *program) {
   const double *g = program->program.g;
   p->G = *program->G;
@@ -77,7 +76,7 @@ static void set_rows(primal_path *p, const conic_program *program) {
   p->g = p->own_g;
 }
 
-/* Of a row with all rows of its contact, or with itself. */
+/* Couples the tiles of a row (all rows of a contact have the same). */
 static void note_row(uint64_t *mask, size_t words, const sparse_rows *G, int row) {
   for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
     for (int u = G->start[row]; u < G->start[row + 1]; ++u) {
@@ -127,7 +126,7 @@ int primal_system_begin(primal_path *p, const conic_program *program) {
   set_rows(p, program);
   p->tiles = (p->variables + 3) / 4;
   p->A.count = p->tiles;
-  memset(p->gap, 0, (size_t)p->rows * sizeof(double)); /* springs' rows have none */
+  memset(p->gap, 0, (size_t)p->rows * sizeof(double)); /* zero for rows of springs */
   const size_t words = bit_words((size_t)p->tiles);
   set_stiffness(p, program->Q);
   if (!(p->stiffness > 0.0) || !primal_springs_list(p, program)) {
@@ -175,7 +174,7 @@ void primal_system_measure(primal_path *p, const conic_program *program) {
 
 /* ------------------------------------------------------------ the matrix */
 
-/* a = T a, of dv = T dw: with r = v_tail / v_head, (1 + r'r) dv_head - 2 r'dv_tail = dw_head. */
+/* a = T a, with dv = T dw: for r = v_tail / v_head, (1 + r'r) dv_head - 2 r'dv_tail = dw_head. */
 static void turn(const coulomb_cone *cone, double *a) {
   double along = a[0], bend = 1.0;
   for (int k = 1; k <= cone->tails; ++k) {
@@ -193,7 +192,7 @@ static void unscale(const coulomb_cone *cone, double *a) {
   coulomb_scale(cone, half, -1.0, a);
 }
 
-/* H of a cone's state, (rows, rows) by columns of CONE_ROWS */
+/* H of a cone in its state, (rows, rows) by columns of CONE_ROWS */
 static void set_hold_matrix(const coulomb_cone *cone, double hard, double *H) {
   memset(H, 0, CONE_ROWS * CONE_ROWS * sizeof *H);
   if (cone->state == COULOMB_STICK) {
@@ -211,7 +210,7 @@ static void set_hold_matrix(const coulomb_cone *cone, double hard, double *H) {
   }
 }
 
-/* The same of the path, W^-2 T */
+/* The same matrix on the path, W^-2 T */
 static void set_contact_matrix(const primal_path *p, const coulomb_cone *cone, double *H) {
   if (p->hard > 0.0) {
     set_hold_matrix(cone, p->hard, H);
@@ -300,7 +299,7 @@ void primal_system_factor(primal_path *p, const conic_program *program, int no_c
 
 /* ------------------------------------------------------------ the step */
 
-/* What a cone pushes with where nothing moves: W^-1 aim - W^-2 T gap, or `aim` where it holds. */
+/* Push of a cone without motion: W^-1 aim - W^-2 T gap on the path, `aim` in a polish. */
 static void set_push(const primal_path *p, const coulomb_cone *cone, double *push) {
   double left[CONE_ROWS];
   if (p->hard > 0.0) {
@@ -316,7 +315,7 @@ static void set_push(const primal_path *p, const coulomb_cone *cone, double *pus
   coulomb_scale(cone, left, -1.0, push);
 }
 
-/* dslack and dforce from the motion of the cone's rows, in dslack. */
+/* dslack and dforce of a cone from the motion of its rows, which is in dslack. */
 static void set_cone_step(const primal_path *p, coulomb_cone *cone) {
   double scaled[CONE_ROWS];
   for (int k = 0; k <= cone->tails; ++k) {

@@ -1,13 +1,13 @@
-/* Proximal steps: the law with W and a share of its diagonal, centred at the last force,
+/* Proximal steps: Coulomb's law with a share of W's diagonal added, centred at the last force,
  *
  *     w = W lambda + q + weight diag(W) (lambda - centre),
  *
- * solved by Newton (newton.c).
+ * solved by Newton's method (newton.c).
  *
- * Each is well conditioned where W is not, and its solution, or somewhat beyond it, the next
- * centre: an implicit flow. It passes places that nearly are solutions, where the path turns back
- * and Newton on the law itself stays, but slowly: several hundred to some thousand factors. The
- * last way. */
+ * Each step is well conditioned even if W is not, and its solution, or a point somewhat beyond it,
+ * is the next centre: an implicit flow. It passes near-solutions at which the path turns back and
+ * Newton's method on the law itself gets stuck, but it is slow: several hundred to some thousand
+ * factors. It is tried last. */
 #include <math.h>
 #include <string.h>
 
@@ -15,23 +15,25 @@
 #include "numerics/conic/tuning.h"
 #include "numerics/coulomb/work.h"
 
-/* Share of W's diagonal, at first. It falls where Newton is quick, half as much where it is slow,
- * and rises where it fails. At rounding of the caller's numbers all that is to be had is had: a
- * solution, or forces that grow without end. */
+/* Changes of the share of W's diagonal. It falls where Newton's method is fast, by half as much
+ * where it is slow, and rises where it fails. Once it is below the rounding of the caller's
+ * numbers, further steps gain nothing: the force is a solution, or grows without bound. */
 #define WEIGHT_FALLS 0.4
 #define WEIGHT_RISES 3.0
-/* Newton's steps in one, until the residual has fallen so far; by half counts as well as done. */
+/* A proximal step runs Newton's method until the residual has fallen to this share; half of it is
+ * accepted, too. */
 #define INNER_FALLS 0.05
 #define HALVINGS 5
-/* How far the centre goes of what a whole step moves: more than all of it, as over-relaxed proximal
- * point methods do. RockPile of Siconos' problems takes 5600 factors with 1, 2700 with 1.3, 2400
- * with 1.5, 3100 with 1.7 and 3200 with 1.9, six of six perturbed ones each. */
+/* Step of the centre relative to the proximal step; above 1: over-relaxation. RockPile of Siconos'
+ * problems takes 5600 factors with 1, 2700 with 1.3, 2400 with 1.5, 3100 with 1.7 and 3200 with
+ * 1.9, over six perturbed problems each. */
 #define BEYOND 1.5
-/* Factors that the way is worth at most, and of large problems times contacts. */
+/* Limit on factors, and for large problems on factors times contacts. */
 #define FACTORS 6000
 #define FACTORS_TIMES_CONTACTS 4000000
 
-/* One Newton step, halved until the residual falls; the residual, or -1 where it does not. */
+/* One Newton step, halved until the residual falls; returns the residual, or -1 if it does not
+ * fall. */
 static double step_newton(qd_coulomb_workspace *work, double weight, double residual,
                           coulomb_run *run) {
   const int count = 4 * work->tile_count;
@@ -55,8 +57,8 @@ static double step_newton(qd_coulomb_workspace *work, double weight, double resi
   return -1.0;
 }
 
-/* One proximal step from the centre, which it moves where it gets half the way; the next weight.
- * The force is left where the step has led. */
+/* One proximal step from the centre. Moves the centre if the residual falls at least by half;
+ * returns the next weight. Leaves the force at the end of the step. */
 static double step_proximal(qd_coulomb_workspace *work, double weight, coulomb_run *run) {
   const size_t bytes = 4 * (size_t)work->tile_count * sizeof(double);
   double *centre = work->path_force;

@@ -1,4 +1,4 @@
-/* Coulomb's law at a point: the one measure by which every method's answer counts. */
+/* Distance of a point from Coulomb's law, which judges every method's answer. */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w) 
   add_scaled(w, 1.0, work->q, 4 * work->tile_count);
 }
 
-/* Speeds w of a tail beside the nearest ones of the law that slide against the force: how far it is
- * from the boundary, and |w + s D^-1 force| at the best s. */
+/* Distance of a tail from sliding: the larger of the force's distance from the boundary, and the
+ * distance of w from the nearest speed against the force, |w + s D^-1 force| at the best s. */
 static double distance_from_sliding(const double *force, const double *w, const double *weight,
                                     int count, double inside) {
   double against[CONE_ROWS], light = HUGE_VAL, along = 0.0, size = 0.0, miss = 0.0;
@@ -31,7 +31,7 @@ static double distance_from_sliding(const double *force, const double *w, const 
   return larger(fabs(inside), miss);
 }
 
-/* Largest change of a force that turns it against the speeds D w, on the boundary. */
+/* Largest entry of the change that moves the force to the boundary, opposite to D w. */
 static double distance_from_drag(const double *force, const double *w, const double *weight,
                                  int count, double normal) {
   double drag[CONE_ROWS], heavy = 0.0, size = 0.0, miss = 0.0;
@@ -65,7 +65,7 @@ double coulomb_tail_error(const double *force, const double *w, const double *we
   return larger(size - larger(normal, 0.0), smaller(slip, moves));
 }
 
-/* The forces and the caller's speeds of a cone's tail, in units; their number. */
+/* Force and speed (in the caller's units) of a cone's tail, in units. */
 static void read_tail(const qd_coulomb_workspace *work, const coulomb_cone *cone,
                       const double *force, const double *w, double *pull, double *speed) {
   for (int k = 0; k < cone->tails; ++k) {

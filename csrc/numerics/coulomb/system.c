@@ -1,5 +1,5 @@
-/* Linear systems of the methods: rows of W, multiplied contact by contact, plus a block of each
- * contact's own. */
+/* Linear systems of the methods: rows of W, multiplied by a matrix of their contact, plus that
+ * contact's own block. */
 #include <string.h>
 
 #include "base/lanes.h"
@@ -8,7 +8,7 @@
 
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 
-/* Entry (a, b) of a tile row's tile, a and b rows of the contact. */
+/* Adds a contact's block to its tile (row, column); rows of padding get a unit diagonal. */
 static void add_block(const coulomb_contact *contact, const double *block, int row, int column,
                       double *tile) {
   const int first_row = 4 * row - contact->at, first_column = 4 * column - contact->at;
@@ -24,7 +24,7 @@ static void add_block(const coulomb_contact *contact, const double *block, int r
   }
 }
 
-/* out += rows and columns of the factor that the tile pair has, times `from` */
+/* out += factor tile times `from` tile */
 LANES_INLINE void add_product(const double *factor, const double *from, double *out) {
   for (int b = 0; b < 16; b += 4) {
     LANES_AT(out + b) += (LANES_OF(factor) * from[b] + LANES_OF(factor + 4) * from[b + 1]) +
@@ -32,7 +32,7 @@ LANES_INLINE void add_product(const double *factor, const double *from, double *
   }
 }
 
-/* Tile (row, column) of a contact's matrix, padded by zeros. */
+/* Tile (row, column) of a contact's matrix, padded with zeros. */
 static void read_tile(const coulomb_contact *contact, const double *block, int row, int column,
                       double *tile) {
   const int first_row = 4 * row - contact->at, first_column = 4 * column - contact->at;
@@ -57,8 +57,8 @@ double coulomb_mobility(const qd_coulomb_workspace *work, const coulomb_contact 
   return sum > 0.0 ? sum / contact->dim : 1.0;
 }
 
-/* A row of tiles of factor W, W's diagonal a little larger. All tile rows of a contact have the
- * same columns but for those of its own tiles. */
+/* A row of tiles of factor W, with W's diagonal slightly enlarged. All tile rows of a contact have
+ * the same columns, except for its own tiles. */
 static void multiply_row(const qd_coulomb_workspace *work, const coulomb_contact *contact,
                          const double *factor, int row, double *out) {
   const int begin = work->W.row_start[row], count = work->W.row_start[row + 1] - begin;
@@ -118,7 +118,7 @@ void coulomb_factor(qd_coulomb_workspace *work) {
   block_lu_factor(&work->lu, &work->W, write_row, work, work->row_tiles);
 }
 
-/* y -= contact's matrix x, over all contacts */
+/* y -= blocks x, one block per contact */
 static void subtract_blocks(const qd_coulomb_workspace *work, const double *blocks, const double *x,
                             double *y) {
   for (int i = 0; i < work->contact_count; ++i) {

@@ -35,7 +35,8 @@ void dense_tiles_choose(tile_system *system) {
                            columns * (columns + rows) <= system->dense_room;
 }
 
-/* One row of S after the other, each with all columns: a column-major (columns, rows) matrix. */
+/* Packs the rows of S, each with all columns, into a column-major (columns, rows) matrix; returns
+ * their number. */
 static int pack_rows(const tile_system *system, double *packed) {
   const size_t columns = 4 * (size_t)system->tile_count;
   int rows = 0;
@@ -55,7 +56,7 @@ static int pack_rows(const tile_system *system, double *packed) {
   return rows;
 }
 
-/* Tile (i, j) of the column-major matrix. */
+/* Position of tile (i, j) in the column-major matrix. */
 static double *dense_tile(const tile_system *system, int i, int j) {
   const size_t columns = 4 * (size_t)system->tile_count;
   return system->dense + 4 * (size_t)j * columns + 4 * (size_t)i;
@@ -85,7 +86,7 @@ void dense_tiles_add_products(tile_system *system) {
   }
 }
 
-/* Zero where H has no tile. */
+/* Copies H, with zeros for missing tiles. */
 static void load_tiles(const tile_system *system) {
   const size_t columns = 4 * (size_t)system->tile_count;
   memset(system->dense, 0, columns * columns * sizeof(double));
@@ -100,7 +101,7 @@ static void load_tiles(const tile_system *system) {
   }
 }
 
-/* Smallest pivot over the diagonal entry that it came from. */
+/* Smallest ratio of a pivot to its diagonal entry before elimination. */
 static double weakest_pivot(const tile_system *system) {
   const size_t columns = 4 * (size_t)system->tile_count;
   double weakest = 1.0;
@@ -135,7 +136,7 @@ int dense_tiles_factor(tile_system *system) {
   }
   const double weakest = weakest_pivot(system);
   if (!(weakest > NEGLIGIBLE)) {
-    return 0; /* NaN ends here, too */
+    return 0; /* also for NaN */
   }
   system->weakest_pivot = weakest;
   for (int j = 0; j < system->tile_count; ++j) {

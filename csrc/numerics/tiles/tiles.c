@@ -8,8 +8,8 @@
 #include "numerics/tiles/block_kernel.h"
 #include "numerics/tiles/dense_tiles.h"
 
-/* Columns with the same tiles that are taken together, at most: what they take from others is
- * summed before it meets memory. */
+/* Largest number of columns with the same tiles that are factored together: their updates of other
+ * columns are summed before they are written to memory. */
 #define PANEL 8
 
 LANES_INLINE void tile_clear(double *tile) {
@@ -59,8 +59,8 @@ LANES_INLINE void scale_rows(const row_block *block, const double *G, double *S,
   }
 }
 
-/* tile += A_i' A_j, summed before it meets the tile: blocks that share a tile do not wait in line
- */
+/* tile += A_i' A_j; the product is summed in registers first, which avoids chains of stores and
+ * loads between blocks that share a tile */
 LANES_INLINE void tile_add_product(double *tile, const double *Ai, const double *Aj, int rows) {
   const lanes first = LANES_OF(Ai);
   lanes c0 = first * Aj[0], c1 = first * Aj[1], c2 = first * Aj[2], c3 = first * Aj[3];
@@ -103,7 +103,7 @@ LANES_INLINE void start_from_Q(tile_system *system, double shift) {
   }
 }
 
-/* No stiffness in any direction of the block: S = 0, which tiles do not store. */
+/* 1 if no direction of the block has a stiffness: S = 0, which is not stored. */
 LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, int rows) {
   const double *diagonal = scaling->diagonal + block->cone;
   if (block->slot_step != 1) {
@@ -135,7 +135,8 @@ void tiles_note_products(tile_system *system) {
   }
 }
 
-/* Stiff rows into S, and their products into H, whose places stand in a table or not. */
+/* Writes stiff rows to S and adds their products to H, whose tile positions stand in the table or
+ * in lists. */
 LANES_INLINE void add_block(const block_call *call, int rows, int tile_count, int by_table) {
   const tile_system *system = call->system;
   const row_block *block = call->block;
@@ -169,7 +170,7 @@ LANES_INLINE void add_block(const block_call *call, int rows, int tile_count, in
   }
 }
 
-/* Of a block_kernel. */
+/* As block_kernel. */
 LANES_INLINE void add_block_by_table(const block_call *call, int rows, int tile_count) {
   add_block(call, rows, tile_count, 1);
 }
@@ -197,8 +198,8 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
 
 /* ------------------------------------------------------------ factorisation */
 
-/* 1/pivot, or 0 for a dependent column: its unknown stays zero. `before` other columns of the tile
- * were eliminated, `whole` before any. */
+/* 1/pivot, or 0 for a dependent column, whose unknown then stays zero. `before`: the diagonal entry
+ * before other columns of the tile were eliminated; `whole`: before any elimination. */
 LANES_INLINE double pivot_reciprocal(double pivot, double before, double whole, double *weakest,
                                      int *dropped) {
   if (pivot < *weakest * whole) {
@@ -211,16 +212,16 @@ LANES_INLINE double pivot_reciprocal(double pivot, double before, double whole, 
   return 0.0;
 }
 
-/* A tile's diagonal, where factor_diagonal looks for it. */
+/* Stores a tile's diagonal for factor_diagonal. */
 LANES_INLINE void keep_diagonal(const double *tile, double *by_rows) {
   for (int k = 0; k < 4; ++k) {
     by_rows[k] = tile[5 * k];
   }
 }
 
-/* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. `by_rows` begins
- * with the diagonal before any elimination. H = U D U' with
- * unit U first: its chain has one division a column, and the four square roots wait for nobody. */
+/* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. On entry,
+ * `by_rows` starts with the diagonal before any elimination. Factors H = U D U' with unit U first:
+ * this chain has one division per column, and the four square roots are independent. */
 LANES_INLINE int factor_diagonal(const double *tile, double *by_rows, double *by_columns,
                                  double *weakest) {
   int dropped = 0;
@@ -262,9 +263,9 @@ LANES_INLINE void tile_divide(double *tile, const double *M) {
   LANES_AT(tile + 12) = (M[12] * h0 + M[13] * h1) + (M[14] * h2 + M[15] * h3);
 }
 
-/* H_ik -= sum over columns j of L_ij L_kj', for the tiles of two rows i at once: vector c loses sum
- * over b of L_kj[c][b] (vector b of L_ij). L of column j: `column[j]` behind the place of its row.
- */
+/* H_ik -= sum over columns j of L_ij L_kj', for the tiles of two rows i at once: vector c loses the
+ * sum over b of L_kj[c][b] (vector b of L_ij). `column[j]` + the offset of a row is L of column
+ * j. */
 LANES_INLINE void subtract_two(double *first, double *second, double *const *column, int count,
                                size_t i, size_t k) {
   lanes c0 = LANES_OF(first), c1 = LANES_OF(first + 4), c2 = LANES_OF(first + 8);
@@ -314,8 +315,8 @@ LANES_INLINE void subtract_one(double *tile, double *const *column, int count, s
   LANES_AT(tile + 12) = c3;
 }
 
-/* Columns from j on that have the same tiles below the last of them, at most PANEL: the tiles of
- * each are those of the next one and that one's diagonal. */
+/* Number of columns from j on that have the same tiles below the last of them, at most PANEL: the
+ * tiles of each are the next column's diagonal and that column's tiles. */
 static int panel_width(const tile_system *system, int j) {
   const int *start = system->column_start;
   int width = 1;
@@ -327,8 +328,8 @@ static int panel_width(const tile_system *system, int j) {
   return width;
 }
 
-/* Column K loses what the panel's columns say of the tiles below them, from the k-th of these, K,
- * on. */
+/* Subtracts the panel's products from column K, the k-th of the tiles below the panel, from its
+ * diagonal on. */
 LANES_INLINE void update_column(tile_system *system, double *const *column, int width,
                                 const int *tiles, int count, int k) {
   const int K = tiles[k];
@@ -356,8 +357,8 @@ LANES_INLINE void update_column(tile_system *system, double *const *column, int 
   }
 }
 
-/* Column j, of whose panel `left` columns follow: its tiles L, and what these take from the rest of
- * the panel. Returns how many pivots were dropped. */
+/* Factors column j, which `left` columns of its panel follow: computes its tiles of L and updates
+ * the rest of the panel. Returns the number of dropped pivots. */
 LANES_INLINE int factor_column(tile_system *system, int j, int left, double *weakest) {
   const int *start = system->column_start;
   const int count = start[j + 1] - start[j];
@@ -368,7 +369,7 @@ LANES_INLINE int factor_column(tile_system *system, int j, int left, double *wea
   for (int i = 0; i < count; ++i) {
     tile_divide(column + 16 * (size_t)i, inverse);
   }
-  for (int k = 0; k < left; ++k) { /* columns j + 1 + k: the same tiles from the k-th on */
+  for (int k = 0; k < left; ++k) { /* column j + 1 + k has the same tiles from the k-th on */
     double *tile = system->H + tile_offset_diagonal(start, j + 1 + k);
     const size_t at = 16 * (size_t)k;
     int i = k;
@@ -382,7 +383,7 @@ LANES_INLINE int factor_column(tile_system *system, int j, int left, double *wea
   return dropped;
 }
 
-/* Columns j to j + width - 1, and what they take from all others. */
+/* Factors columns j to j + width - 1 and updates all later columns. */
 LANES_INLINE int factor_panel(tile_system *system, int j, int width, double *weakest) {
   const int *start = system->column_start, last = j + width - 1;
   const int count = start[last + 1] - start[last];
@@ -515,7 +516,7 @@ LANES_INLINE void add_transposed_block(const block_call *call, int rows, int til
   const double *values = call->A + block->values, *in = call->in + block->slot;
   double *x = call->out;
   const int step = block->slot_step;
-  int first = 0; /* rows of open cones carry nothing */
+  int first = 0; /* rows of open cones are zero */
   while (first < rows && in[first * step] == 0.0) {
     ++first;
   }

@@ -1,5 +1,5 @@
-/* Tile kernels for four right-hand sides at once: every entry of a vector is four numbers, one for
- * each side, so the matrix is read once and nothing is summed across a vector. */
+/* Tile kernels for four right-hand sides at once. An entry of a vector is four numbers, one for
+ * each right-hand side, so the matrix is read once and there are no horizontal sums. */
 #include <string.h>
 
 #include "base/lanes.h"
