@@ -1,5 +1,5 @@
-/* Linear complementarity problems: scaling, tries of Lemke's method, and the certificates that
- * count, all in the caller's numbers. */
+/* Linear complementarity problems: scaling, tries of Lemke's method, and certificates in the
+ * caller's units. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +11,24 @@
 #include "numerics/tiles/blas.h"
 #include "qdsim/solvers.h"
 
-/* Pivots between two fresh inverses: first, and where that has not led to an answer. */
+/* Pivots between recomputed inverses, in the first try with each cover; the second try recomputes
+ * after every pivot. */
 #define REFACTOR_AFTER 40
-/* Covering vectors that are tried. Another one takes another way through the bases; matrices of no
- * class that promises an end may be solved by one and not by the next. */
+/* Number of tries, two with each covering vector. Another vector takes another path through the
+ * bases; if the matrix belongs to no class with guaranteed termination, one vector may succeed
+ * where another fails. */
 #define COVERS 8
-/* Unknowns up to which every complementary basis is tried in the end: bimatrix games end on rays
- * from any positive cover (Cottle, Pang, Stone, example 4.4.23). */
+/* Largest number of unknowns for which all complementary bases are finally tried: bimatrix games
+ * end on rays from any positive cover (Cottle, Pang, Stone, example 4.4.23). */
 #define ENUMERATED 12
-/* A z, in units where the largest numbers of M and q are one, beyond which q is lost in rounding.
- */
+/* Largest accepted z, in units where the largest numbers of M and q are one; beyond it, q is lost
+ * in rounding. */
 #define FARTHEST 1e11
 
 struct qd_lcp_workspace {
   int n;
   lemke run;
-  lemke feasibility;       /* of twice the size */
+  lemke feasibility;       /* of size 2n */
   double *skew, *skew_q;   /* its matrix and vector */
   double *M, *q;           /* scaled */
   int *row, *column;       /* (n) scales: powers of two */
@@ -63,10 +65,10 @@ qd_lcp_options qd_lcp_options_default(void) {
 
 /* ------------------------------------------------------------ scaling */
 
-/* That of a number that is zero. */
+/* Exponent of zero. */
 #define NO_EXPONENT (-100000)
 
-/* e with |x| in [2^(e - 1), 2^e). */
+/* e with |x| in [2^(e - 1), 2^e); NO_EXPONENT for zero. */
 static int exponent_of(double x) {
   int e = NO_EXPONENT;
   if (x != 0.0) {
@@ -75,7 +77,7 @@ static int exponent_of(double x) {
   return e;
 }
 
-/* The exponent of the largest entry of a row of the scaled M, or of a column. */
+/* Exponent of the largest entry of a row or column of the scaled M. */
 static int largest_exponent(const qd_lcp_workspace *work, const double *M, int line, int is_row) {
   int most = NO_EXPONENT;
   for (int k = 0; k < work->n; ++k) {
@@ -87,9 +89,9 @@ static int largest_exponent(const qd_lcp_workspace *work, const double *M, int l
   return most;
 }
 
-/* M and q with rows and columns of size one, q of size one; complementarity stays. Scales are
- * powers of two, whose products with numbers near either end of the range neither round nor
- * overflow as long as they stand for themselves. */
+/* Scales M and q to rows and columns of size one and q of size one; complementarity is preserved.
+ * Scales are powers of two: products with them do not round, and scaling by exponents does not
+ * overflow where the result is in range. */
 static void scale(qd_lcp_workspace *work, const double *M, const double *q) {
   const size_t n = (size_t)work->n;
   memset(work->row, 0, n * sizeof(int));
@@ -119,9 +121,10 @@ static void scale(qd_lcp_workspace *work, const double *M, const double *q) {
 
 /* ------------------------------------------------------------ certificates */
 
-/* A sum of products that neither overflow nor vanish, in units of 2^exponent, the largest. */
+/* A sum of products in units of 2^exponent, that of the largest term, so that it neither overflows
+ * nor underflows. */
 typedef struct wide_sum {
-  double value, size; /* of the terms' magnitudes */
+  double value, size; /* size: sum of the terms' magnitudes */
   int exponent;
 } wide_sum;
 
@@ -146,8 +149,9 @@ static double relative(const wide_sum *sum) {
   return sum->size > 0.0 ? sum->value / sum->size : 0.0;
 }
 
-/* w = M z + q; the largest |min(z_i, w_i)|, each beside what it may be: z its largest entry, each
- * in its column's unit, w the numbers that it is a sum of. Infinite where w is no double. */
+/* w = M z + q; returns the largest relative |min(z_i, w_i)|: z relative to its largest entry, each
+ * in its column's unit, w relative to the sum of its terms' magnitudes. Infinite where w is not
+ * finite. */
 static double measure(const qd_lcp_workspace *work, const double *M, const double *q,
                       const double *z, double *w) {
   const int n = work->n;
@@ -171,7 +175,7 @@ static double measure(const qd_lcp_workspace *work, const double *M, const doubl
   return worst;
 }
 
-/* 1 if u >= 0, M'u <= 0 and q'u < 0: then no z >= 0 has M z + q >= 0. */
+/* 1 if u >= 0, M'u <= 0 and q'u < 0: then no z >= 0 satisfies M z + q >= 0. */
 static int excludes(const qd_lcp_workspace *work, const double *M, const double *q,
                     const double *u) {
   const size_t n = (size_t)work->n;
@@ -196,7 +200,7 @@ static int excludes(const qd_lcp_workspace *work, const double *M, const double 
 
 /* ------------------------------------------------------------ tries */
 
-/* Covering vector number `which`: ones, then ones that differ (multiples of the golden ratio). */
+/* Covering vector number `which`: ones, then varying numbers (multiples of the golden ratio). */
 static void choose_cover(lemke *run, int which) {
   for (int i = 0; i < run->n; ++i) {
     const double turn = 0.6180339887498949 * (double)(i + 1) * (double)which;
@@ -204,7 +208,7 @@ static void choose_cover(lemke *run, int which) {
   }
 }
 
-/* The point that a run has ended at, in the caller's numbers; 1 if it is a solution. */
+/* Converts the final point of a run to the caller's units; 1 if it is a solution. */
 static int is_solution(qd_lcp_workspace *work, const double *M, const double *q, double tolerance,
                        double *z, double *w, qd_lcp_info *info) {
   if (!(max_norm_or_infinity(work->run.z, work->n) <= FARTHEST)) {
@@ -223,8 +227,8 @@ static int is_solution(qd_lcp_workspace *work, const double *M, const double *q,
   return residual <= tolerance;
 }
 
-/* 1 if multipliers of the scaled rows prove that there is no solution: then z has them as those of
- * the caller's rows, the largest of which is in [1/2, 1). */
+/* 1 if multipliers of the scaled rows prove infeasibility. Then z holds the multipliers of the
+ * caller's rows, scaled so that the largest is in [1/2, 1). */
 static int multipliers_exclude(qd_lcp_workspace *work, const double *M, const double *q,
                                const double *multiplier, double *z) {
   int most = NO_EXPONENT;
@@ -242,9 +246,9 @@ static int multipliers_exclude(qd_lcp_workspace *work, const double *M, const do
   return 1;
 }
 
-/* M z + q >= 0, z >= 0 as the conditions of a linear program, whose matrix is skew: Lemke's method
- * ends with a point, or on a ray that proves that there is none. QD_INFEASIBLE with the
- * proof in z. */
+/* Solves M z + q >= 0, z >= 0 as the optimality conditions of a linear program, whose matrix is
+ * skew: Lemke's method ends with a feasible point, or on a ray that proves infeasibility. Returns
+ * QD_INFEASIBLE with the certificate in z. */
 static qd_status find_proof(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
   const size_t n = (size_t)work->n, twice = 2 * n;
   lemke *run = &work->feasibility;
@@ -268,7 +272,7 @@ static qd_status find_proof(qd_lcp_workspace *work, const double *M, const doubl
   return end == LEMKE_STOPPED ? QD_STOPPED : proven ? QD_INFEASIBLE : QD_NUMERICAL_TROUBLE;
 }
 
-/* z of the complementary basis whose z are the set bits; 0 if it is singular. */
+/* z of the complementary basis whose set bits are z variables; 0 if it is singular. */
 static int solve_basis(qd_lcp_workspace *work, unsigned set) {
   const int n = work->n;
   int place[ENUMERATED], count = 0;
@@ -294,7 +298,7 @@ static int solve_basis(qd_lcp_workspace *work, unsigned set) {
   return 1;
 }
 
-/* 1 if one of all complementary bases has a solution. */
+/* 1 if one of all complementary bases is a solution. */
 static int enumerate(qd_lcp_workspace *work, const qd_lcp_options *options, const double *M,
                      const double *q, double *z, double *w, qd_lcp_info *info) {
   for (unsigned set = 0; work->n <= ENUMERATED && set < 1U << work->n; ++set) {

@@ -1,10 +1,10 @@
 /* Lemke's complementary pivoting with a lexicographic ratio test.
  *
- * The basis' inverse is kept, so that a pivot is O(n^2), and made anew by LAPACK every so many
- * pivots and before an answer counts: updates alone lose what a degenerate problem (redundant
- * contacts) needs to tell a tie from a difference. Of rows that tie in the ratio of values, the one
- * that is lexicographically smallest in (inverse row) / (column entry) leaves: no basis returns,
- * whatever is degenerate (Eaves 1971; Cottle, Pang, Stone, section 4.9). */
+ * The basis' inverse is stored, so that a pivot is O(n^2). LAPACK recomputes it after a number of
+ * pivots and before an answer is accepted, because updates lose the accuracy that distinguishes
+ * ties in degenerate problems (redundant contacts). Of the rows that tie in the ratio of values,
+ * the lexicographically smallest one in (inverse row) / (column entry) leaves. No basis then
+ * recurs, even in degenerate problems (Eaves 1971; Cottle, Pang, Stone, section 4.9). */
 #include "numerics/lcp/lemke.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "base/rounding.h"
 #include "numerics/tiles/blas.h"
 
-/* A value this far below zero, beside the largest and one, has no place in a basis. */
+/* Limit on Newton steps that repair negative values of the final basis. */
 #define REPAIRS 12
 
 void lemke_lay_out(lemke *work, size_t n, arena *a) {
@@ -23,7 +23,7 @@ void lemke_lay_out(lemke *work, size_t n, arena *a) {
   work->inverse = arena_doubles(a, n * n);
 }
 
-/* The variable's column of (I, -M, -cover). */
+/* Column of a variable in (I, -M, -cover). */
 static void raw_column(const lemke *work, int variable, double *out) {
   const int n = work->n;
   for (int i = 0; i < n; ++i) {
@@ -45,7 +45,7 @@ static void apply_inverse(const lemke *work, const double *in, double *out) {
   }
 }
 
-/* A fresh inverse and values; 0 if the basis is singular. */
+/* Recomputes inverse and values; 0 if the basis is singular. */
 static int refactor(lemke *work) {
   const int n = work->n;
   for (int k = 0; k < n; ++k) { /* row-major inverse = column-major inverse of the transpose */
@@ -65,7 +65,7 @@ static int refactor(lemke *work) {
   return all_finite(work->value, n);
 }
 
-/* < 0 if row i is before row k: (value, inverse) / weight. Weights are positive. */
+/* Negative if row i precedes row k: compares inverse rows / weight, with positive weights. */
 static int lexicographic(const lemke *work, int i, double weight_i, int k, double weight_k) {
   const size_t n = (size_t)work->n;
   const double *row_i = work->inverse + (size_t)i * n, *row_k = work->inverse + (size_t)k * n;
@@ -75,10 +75,10 @@ static int lexicographic(const lemke *work, int i, double weight_i, int k, doubl
       return a < b ? -1 : 1;
     }
   }
-  return weight_i > weight_k ? -1 : 1; /* the same row but for rounding */
+  return weight_i > weight_k ? -1 : 1; /* equal up to rounding */
 }
 
-/* Of tied rows the one to leave: z0's if it is among them, else the lexicographically first. */
+/* The leaving one of tied rows: z0's if it is among them, else the lexicographically first. */
 static int choose_tied(const lemke *work, int count, const double *weight) {
   int best = -1;
   for (int t = 0; t < count; ++t) {
@@ -93,7 +93,7 @@ static int choose_tied(const lemke *work, int count, const double *weight) {
   return best;
 }
 
-/* The row that leaves as the entering variable grows; -1: none, a ray. */
+/* The leaving row as the entering variable grows; -1: none, so that the column is a ray. */
 static int ratio_test(lemke *work) {
   const double *column = work->column;
   const double zero = CALLERS_ROUNDING * larger(1.0, max_norm(column, work->n));
@@ -116,7 +116,7 @@ static int ratio_test(lemke *work) {
   return choose_tied(work, count, column);
 }
 
-/* The first row to leave, as z0 covers every negative value. */
+/* The first leaving row, for which z0 covers every negative value. */
 static int first_row(lemke *work) {
   double least = HUGE_VAL;
   int count = 0;
@@ -153,7 +153,7 @@ static void eliminate(double *inverse, double *value, const double *column, int 
   }
 }
 
-/* `entering`, whose column in the basis is known, takes the place of row `row`. */
+/* Replaces the basic variable of row `row` by `entering`, whose column in the basis is known. */
 static int pivot(lemke *work, int row, int entering, int refactor_after) {
   eliminate(work->inverse, work->value, work->column, work->n, row);
   work->basic[row] = entering;
@@ -211,8 +211,8 @@ static void refine(lemke *work) {
   }
 }
 
-/* Variables of a complementary basis that are clearly negative change places with the others of
- * their pairs; how many. */
+/* Exchanges clearly negative variables of a complementary basis with the others of their pairs;
+ * returns their number. */
 static int flip_negative(lemke *work) {
   const double size = larger(1.0, max_norm(work->value, work->n));
   int flipped = 0;
@@ -225,8 +225,8 @@ static int flip_negative(lemke *work) {
   return flipped;
 }
 
-/* The basis without z0, from a fresh inverse: does it hold? Where pivots of rounding have led
- * astray at the end, a few pairs are on the wrong side: Newton's method on min(z, w) from there. */
+/* Checks the basis without z0 with a new inverse. Rounding in pivots can leave a few pairs on the
+ * wrong side: repairs them by Newton's method on min(z, w). */
 static lemke_end finish(lemke *work) {
   for (int k = 0; k < REPAIRS; ++k) {
     if ((k > 0 || work->since_factored > 0) && !refactor(work)) {
@@ -269,7 +269,7 @@ lemke_end lemke_run(lemke *work, int pivot_limit, int refactor_after) {
     raw_column(work, entering, work->scratch);
     apply_inverse(work, work->scratch, work->column);
     row = ratio_test(work);
-    if (row < 0 && work->since_factored > 0) { /* a ray of fresh numbers only */
+    if (row < 0 && work->since_factored > 0) { /* confirm rays with a new inverse */
       if (!refactor(work)) {
         return LEMKE_IN_TROUBLE;
       }

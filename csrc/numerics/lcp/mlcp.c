@@ -1,11 +1,11 @@
-/* Mixed problems: free variables are eliminated with the equalities, Gauss and Jordan with complete
- * pivoting; what is left is a linear complementarity problem.
+/* Mixed complementarity problems: free variables are eliminated with the equalities by Gauss-Jordan
+ * elimination with complete pivoting, which leaves a linear complementarity problem.
  *
- * Where the equalities' matrix has a rank below its size (bridges of diodes), a pair changes roles:
- * an equality that is left gives v_i, and row i gives a free variable that is left in terms of w_i,
- * which stands in v_i's place from there on. Equalities e that are left even so have free variables
- * f = p - s 1 with p, s >= 0, and e = 0 is e >= 0, complementary to p, and -sum e >= 0,
- * complementary to s: one unknown more than equalities. Where they leave one point only, that
+ * If the equalities' matrix is rank-deficient (bridges of diodes), a pair exchanges its roles: a
+ * remaining equality gives v_i, and row i then gives a remaining free variable in terms of w_i,
+ * which takes the place of v_i. If equalities e still remain, their free variables become f = p - s
+ * 1 with p, s >= 0. e = 0 becomes e >= 0, complementary to p, and -sum e >= 0, complementary to s,
+ * with one unknown more than equalities. If the equalities have a single solution, that point
  * decides. */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "numerics/lcp/lemke.h"
 #include "qdsim/solvers.h"
 
-#define FREE_SWEEPS 4 /* with six, a published problem is left at 1.2e-7 */
+#define FREE_SWEEPS 4 /* with six, one published problem only reaches 1.2e-7 */
 
 struct qd_mlcp_workspace {
   int equalities, free_count, n;
@@ -26,11 +26,11 @@ struct qd_mlcp_workspace {
   double *table;    /* (equalities + n, stride) */
   double *scale;    /* (free) of columns */
   int *row_pivot;   /* (equalities) the free variable that a row gives, -1: none */
-  int *column_used; /* (free) 1: some row gives it */
-  int *swapped;     /* (n) 1: w_i stands in the place of v_i */
-  int *open_row;    /* equalities and free variables that are left */
+  int *column_used; /* (free) 1: a row gives it */
+  int *swapped;     /* (n) 1: w_i has the place of v_i */
+  int *open_row;    /* remaining equalities and free variables */
   int *open_column;
-  double *M, *q, *z, *w; /* of the problem that is left */
+  double *M, *q, *z, *w; /* of the remaining problem */
 };
 
 static void lay_out(void *of, arena *a) {
@@ -72,7 +72,7 @@ static void read_rows(qd_mlcp_workspace *work, const qd_mlcp_problem *problem) {
   }
 }
 
-/* Rows of equalities and columns of free variables to size one. */
+/* Scales rows of equalities and columns of free variables to size one. */
 static void equilibrate(qd_mlcp_workspace *work) {
   const size_t f = (size_t)work->free_count, p = (size_t)work->equalities;
   const size_t rows = p + (size_t)work->n;
@@ -101,7 +101,7 @@ static void equilibrate(qd_mlcp_workspace *work) {
   }
 }
 
-/* The largest entry of rows and columns that are left; 0 if that is rounding. */
+/* The largest entry in remaining rows and columns; 0 if it is rounding. */
 static int find_pivot(const qd_mlcp_workspace *work, size_t *row, size_t *column) {
   double most = NEGLIGIBLE;
   int found = 0;
@@ -119,8 +119,8 @@ static int find_pivot(const qd_mlcp_workspace *work, size_t *row, size_t *column
   return found;
 }
 
-/* to += factor from. What cancels is zero: else scaling of the problem that is left would take rows
- * of rounding for rows. */
+/* to += factor from. Results of cancellation become zero: otherwise the scaling of the remaining
+ * problem would treat rows of rounding as rows. */
 static void add_row(double *to, double factor, const double *from, size_t count) {
   for (size_t j = 0; factor != 0.0 && j < count; ++j) {
     const double more = factor * from[j], sum = to[j] + more;
@@ -146,7 +146,7 @@ static void eliminate(qd_mlcp_workspace *work, size_t row, size_t column) {
   work->column_used[column] = 1;
 }
 
-/* Row e gives v_i, row i then the free variable f: see above. */
+/* Equality e gives v_i, and row i then gives the free variable f (see the head of this file). */
 static void exchange(qd_mlcp_workspace *work, size_t e, size_t i, size_t f) {
   const size_t rows = (size_t)work->equalities + (size_t)work->n;
   const size_t own = (size_t)work->equalities + i, at = (size_t)work->free_count + i;
@@ -164,7 +164,7 @@ static void exchange(qd_mlcp_workspace *work, size_t e, size_t i, size_t f) {
     }
   }
   const double slope = 1.0 / pair[f];
-  for (size_t j = 0; j < work->stride; ++j) { /* f + pair - w_i / slope = 0; v_i into its row */
+  for (size_t j = 0; j < work->stride; ++j) { /* f + pair - w_i / slope = 0; v_i moves to row i */
     const double kept = slope * pair[j];
     pair[j] = equality[j];
     equality[j] = kept;
@@ -183,7 +183,7 @@ static void exchange(qd_mlcp_workspace *work, size_t e, size_t i, size_t f) {
   work->swapped[i] ^= 1;
 }
 
-/* The equality, pair and free variable that are left whose smaller pivot is largest. */
+/* Finds the remaining equality, pair and free variable with the largest smaller pivot. */
 static int find_exchange(const qd_mlcp_workspace *work, size_t *e, size_t *i, size_t *f) {
   const size_t columns = (size_t)work->free_count, p = (size_t)work->equalities;
   double most = NEGLIGIBLE;
@@ -238,9 +238,9 @@ static void list_left(qd_mlcp_workspace *work, int *rows, int *columns) {
   }
 }
 
-/* ------------------------------------------------------------ what is left */
+/* ------------------------------------------------------------ the remaining problem */
 
-/* Its size. */
+/* Builds the remaining problem; returns its size. */
 static int build(qd_mlcp_workspace *work) {
   int rows, columns;
   list_left(work, &rows, &columns);
@@ -296,7 +296,7 @@ static void read_free(const qd_mlcp_workspace *work, int size, double *u) {
   }
 }
 
-/* 1 if the equalities that are left have one point only: then it is in z. */
+/* 1 if the remaining equalities have a single solution, which is then in z. */
 static int find_only_point(qd_mlcp_workspace *work) {
   const size_t f = (size_t)work->free_count, n = (size_t)work->n;
   int found = 0;
@@ -336,14 +336,14 @@ static int find_only_point(qd_mlcp_workspace *work) {
   return found > 0 && found == work->n;
 }
 
-/* A product that vanishes says nothing. */
+/* a b, infinite where it underflows, since a vanished product would hide an error. */
 static double term_of(double a, double b) {
   return a * b == 0.0 && a != 0.0 && b != 0.0 ? HUGE_VAL : a * b;
 }
 
-/* A row of the caller's problem at (u, v), beside the numbers that it is a sum of; free variables
- * count with the size that the largest of them has, each in its column's unit. -HUGE_VAL where
- * these are out of range. */
+/* Relative value of a row of the caller's problem at (u, v): the sum over its terms' magnitudes.
+ * Free variables count with the size of the largest of them, each in its column's unit. -HUGE_VAL
+ * where the terms are out of range. */
 static double row_at(const qd_mlcp_workspace *work, const double *of_free, const double *u,
                      const double *of_rest, const double *v, double offset, double *value) {
   const int f = work->free_count, n = work->n;
@@ -363,7 +363,7 @@ static double row_at(const qd_mlcp_workspace *work, const double *of_free, const
   return !(size < HUGE_VAL) ? -HUGE_VAL : size > 0.0 ? sum / size : 0.0;
 }
 
-/* w, and the largest error of it all. */
+/* w, and the largest relative error of all rows. */
 static double measure(const qd_mlcp_workspace *work, const qd_mlcp_problem *problem,
                       const double *u, const double *v, double *w) {
   const int f = work->free_count, n = work->n, p = work->equalities;

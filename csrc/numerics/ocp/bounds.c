@@ -1,8 +1,8 @@
-/* Bounds of the optimal control problem: slacks, multipliers and what the interior point method
- * does with them, element by element.
+/* Bounds of the optimal control problem: slacks, multipliers and their part of the interior point
+ * method, element by element.
  *
- * side 0: value - bound - slack = 0, side 1: bound - value - slack = 0. Newton's equations for one
- * of them, s = slack, z = dual, e = +1 or -1 for the side, residual rho:
+ * Side 0: value - bound - slack = 0; side 1: bound - value - slack = 0. Newton's equations for one
+ * of them, with s = slack, z = dual, e = +1 or -1 for the side, and the residual rho:
  *   ds = e dy + rho,   dz = (target - product)/s - z/s ds - z. */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/rounding.h"
 #include "numerics/ocp/qp.h"
 
-/* One side of one kind that has a bound, as ocp_bounds has it; sign is e. */
+/* One side of a kind that has a bound, with arrays of ocp_bounds; sign is e. */
 typedef struct bound_side {
   double sign;
   size_t count;
@@ -20,7 +20,7 @@ typedef struct bound_side {
   double *slack, *dual, *slack_step, *dual_step, *product;
 } bound_side;
 
-/* Visits lower and upper bounds of every kind that has any:
+/* Visits the lower and upper bounds of every kind that has any:
  * for (int at = 0; side_next(&s, w, &at);) */
 LANES_INLINE int side_next(bound_side *s, const qd_ocp_workspace *w, int *at) {
   while (*at < 2 * OCP_KINDS && !w->bounds[*at / 2].is_bounded) {
@@ -53,7 +53,9 @@ LANES_INLINE double residual_of(const bound_side *s, size_t i) {
   return s->has[i] * (room_of(s, i) - s->slack[i]);
 }
 
-/* A side of a box that is so many times farther away than the other one is not aimed at. */
+/* Limit on half of a box over the distance of its nearer side from zero, or over the data scale if
+ * that is larger. In wider boxes, inputs start that distance inside the bounds instead of in the
+ * middle. */
 static const double lopsided = 100.0;
 
 static double nearer(double a, double b) {

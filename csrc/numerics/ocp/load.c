@@ -1,4 +1,5 @@
-/* Optimal control problems: from the caller's arrays into the padded layout, and back. */
+/* Converts optimal control problems from the caller's arrays to the padded layout, and results
+ * back. */
 #include <math.h>
 #include <string.h>
 
@@ -6,8 +7,8 @@
 #include "base/lanes.h"
 #include "numerics/ocp/qp.h"
 
-/* A box thinner than this, relative to its size or what is nearest, is opened to it: the method
- * needs an inside. */
+/* A box thinner than this, relative to its size or the nearest scale, is widened to it: the method
+ * needs an interior. */
 static const double thinnest = 2e-9;
 
 static int is_zero(const double *a, size_t count, size_t step) {
@@ -19,7 +20,8 @@ static int is_zero(const double *a, size_t count, size_t step) {
   return 1;
 }
 
-/* A state is dead if no state follows from it, it follows from none, and its cost is its own. */
+/* A state is dead if it influences no state, no state influences it, and its cost is not coupled
+ * with other states. */
 static int is_dead(const qd_ocp_qp *problem, size_t j) {
   const size_t n = (size_t)problem->state_count;
   for (size_t t = 0; t < (size_t)problem->horizon; ++t) {
@@ -65,7 +67,7 @@ static void lay_out_states(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
   }
 }
 
-/* No NaN, and nothing whose products with its like might overflow. */
+/* 1 if there is no NaN, and no number so large that products might overflow. */
 static int finite(const double *a, size_t count) {
   return !a || max_norm_or_infinity(a, (int)count) <= QD_OCP_LARGEST;
 }
@@ -78,7 +80,7 @@ static int problem_is_finite(const qd_ocp_qp *p) {
          finite(p->S, T * m * m) && finite(p->s, T * m);
 }
 
-/* Place of the caller's element i of a quantity among its padded ones. */
+/* Position of the caller's element i of a quantity among the padded ones. */
 static size_t place(const qd_ocp_workspace *w, int kind, size_t i) {
   return kind == OCP_X ? (size_t)w->order[i] : i;
 }
@@ -87,7 +89,7 @@ static size_t width(const qd_ocp_workspace *w, int kind) {
   return (size_t)(kind == OCP_X ? w->nx : w->nu);
 }
 
-/* (T, width) -> (T, stride); NULL leaves zeros. */
+/* Copies (T, width) to (T, stride); NULL gives zeros. */
 static void load_rows(const qd_ocp_workspace *w, int kind, const double *from, double *to) {
   const size_t n = width(w, kind), stride = w->bounds[kind].stride;
   memset(to, 0, (size_t)w->T * stride * sizeof *to);
@@ -218,7 +220,7 @@ static qd_status load_bounds(qd_ocp_workspace *w, int kind, const double *lower,
   return QD_OK;
 }
 
-/* Gives thin boxes an inside. */
+/* Widens thin boxes so that they have an interior. */
 static void open_boxes(qd_ocp_workspace *w) {
   const double near = ocp_bounds_nearest(w), unit = near > 0.0 ? near : 1.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
@@ -284,7 +286,7 @@ static void store_duals(const qd_ocp_workspace *w, int kind, double *to) {
   }
 }
 
-/* K = -U^-1 Y of the last factorisation; dead states have none. */
+/* K = -U^-1 Y of the last factorisation; zero for dead states. */
 QD_MULTIVERSION static void store_gains(const qd_ocp_workspace *w, const qd_ocp_solution *out) {
   const size_t n = (size_t)w->nx, m = (size_t)w->nu, up = w->up, gp = w->gp, zp = w->zp;
   double *K = w->VF; /* (up, zp) */

@@ -27,7 +27,7 @@ static size_t padded(int count) {
   return ((size_t)count + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT;
 }
 
-/* Room for the worst split into live and dead states: both padded. */
+/* Reserves the largest sizes for any split into live and dead states, both padded. */
 static void lay_out(qd_ocp_workspace *w, arena *a) {
   const size_t T = (size_t)w->T, nx = (size_t)w->nx;
   const size_t lp = padded(w->nx), up = padded(w->nu), xp = lp + LANE_COUNT;
@@ -83,17 +83,17 @@ size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace) { return worksp
 
 enum { KEEP_GOING = -1 };
 
-/* Bounds this many times farther away than the nearest and the data are tried without. */
+/* Bounds this many times farther away than the nearest bound and the data are omitted at first. */
 #define FAR_AWAY 1e3
 
-/* Of the last iterate's values and forces, what residuals count beside at least: where all of them
- * tend to zero, nothing else has a size. */
+/* Residuals are compared with at least this share of the last iterate's values and forces: a scale
+ * remains if all of them tend to zero. */
 #define SHARE_KEPT 1e-3
 
-/* What residuals are measured by: how far values and data go, and how large forces are. */
+/* Scales of residuals: sizes of values and data, and of forces. */
 typedef struct ocp_scales {
-  double bounds; /* size of data and of the bounds that take part */
-  double given;  /* force of the linear costs, which others may cancel */
+  double bounds; /* of data and of the bounds that take part */
+  double given;  /* force of the linear costs, which other forces may cancel */
   double way, force;
 } ocp_scales;
 
@@ -101,23 +101,23 @@ static double keep_share(double now, double *kept) {
   return *kept = larger(now, SHARE_KEPT * *kept);
 }
 
-/* Whether a number of the current point or of what it misses is infinite or none. NaN passes no
- * comparison here. */
+/* 1 if a number of the current point or its residuals is not finite. */
 static int is_off(const qd_ocp_workspace *w, double slope, double residual, double goal) {
   return !ocp_bounds_are_finite(w) || !(slope < HUGE_VAL) || !(residual < HUGE_VAL) ||
          !(goal < HUGE_VAL) || !isfinite(ocp_objective(w));
 }
 
-/* Farkas: sum of dual * (room to its bound) is the same for every input where the duals' gradient
- * by u vanishes, and must be >= 0 for one that satisfies all bounds. `size`: of the inputs. */
+/* Farkas: where the duals' gradient by u vanishes, the sum of dual * (distance inside the bound) is
+ * the same for every input, and it is >= 0 for an input that satisfies all bounds. `size`: of the
+ * inputs. */
 static int excludes_all(qd_ocp_workspace *w, double size) {
   const double excluded = ocp_bounds_certificate(w);
   return excluded > 0.0 && excluded < HUGE_VAL &&
          excluded > 100.0 * ocp_lagrangian(w, 0).sum * size;
 }
 
-/* What there is to say about the current point: a status, or KEEP_GOING. Bounds may be much farther
- * away than the values ever go, so these set the scale. */
+/* Verdict on the current point: a status, or KEEP_GOING. Values and data set the scale, since
+ * bounds may be much farther away than values ever go. */
 static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales *scales,
                  qd_cone_info *info, double *goal) {
   const double way = larger(ocp_bounds_values(w), ocp_data_scale(w));
@@ -146,8 +146,8 @@ static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales
   return is_left && excludes_all(w, larger(bounds_unit, size)) ? QD_INFEASIBLE : KEEP_GOING;
 }
 
-/* Mehrotra's predictor and corrector, which aim at no complementarity below `least`: beyond it the
- * weights only magnify rounding. Returns the step's length, < 0 if the factorisation failed. */
+/* Mehrotra's predictor and corrector step. The corrector's target is at least `least`: below it,
+ * the weights only magnify rounding. Returns the step length, < 0 if the factorisation failed. */
 static double advance(qd_ocp_workspace *w, double least, qd_cone_info *info) {
   const ocp_gap gap = ocp_bounds_gap(w);
   ocp_bounds_weights(w);
@@ -173,8 +173,8 @@ static double advance(qd_ocp_workspace *w, double least, qd_cone_info *info) {
   return length;
 }
 
-/* Inputs in the middle of their boxes, states from them. Where unstable dynamics carry these off,
- * states come from the feedback of a first factorisation instead. 0 if that fails. */
+/* Starts inputs in the middle of their boxes and the states from them. If unstable dynamics blow up
+ * the states, they come from the feedback of a first factorisation instead. 0 if that fails. */
 static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
   ocp_bounds *x = &w->bounds[OCP_X];
   ocp_bounds_start_inputs(w);
@@ -199,7 +199,7 @@ static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
   return 1;
 }
 
-/* The problem of the bounds that take part. */
+/* Solves the problem with the bounds that take part. */
 static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
   ocp_scales scales = {ocp_bounds_scale(w), ocp_given_force(w), 0.0, 0.0};
   if (!start(w, scales.bounds, info)) {
@@ -227,14 +227,15 @@ static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd
   }
 }
 
-/* Bounds that are much farther away than anything else are tried without: beside them, everything
- * else is rounding. Those that the answer breaks come in, with all that are as near. */
+/* Omits bounds at first that are much farther away than anything else, since other numbers would be
+ * rounding beside them. If the answer violates some, they are added, together with all bounds that
+ * are as near. */
 static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
   double reach = FAR_AWAY * ocp_bounds_nearest(w);
   for (;;) {
     const size_t left_out = ocp_bounds_select(w, reach);
     qd_status status = iterate(w, options, info);
-    /* What the dynamics lost to rounding over the steps comes back. */
+    /* restores what the dynamics lost to rounding over the steps */
     if (status == QD_OK) {
       ocp_roll_out(w, 1);
     }

@@ -1,15 +1,16 @@
 /* Newton steps of linear-quadratic optimal control by Riccati recursion on z = (x, previous u).
  *
- * With the value function V of stage t + 1 and z_{t+1} = F_t (u, x) for its part in x and u for its
- * part in the previous input, one stage is the quadratic H = F'VF in (u, x, w) plus the stage's
- * cost. Eliminating u by the Cholesky factor U'U of Huu leaves V_t = Hzz - Y'Y, Y = U^-T Huz. */
+ * Let V be the value function of stage t + 1. z_{t+1} has the parts F_t (u, x) (the state) and u
+ * (the previous input). One stage is then the quadratic H = F'VF in (u, x, w), w the previous
+ * input, plus the stage's cost. Eliminating u by the Cholesky factor U'U of Huu leaves V_t = Hzz -
+ * Y'Y, Y = U^-T Huz. */
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
 #include "numerics/ocp/qp.h"
 
-/* C (m, n) += sign X'Y, X (K, m), Y (K, n); m and n are whole lanes. */
+/* C (m, n) += sign X'Y for X (K, m) and Y (K, n); m and n are whole lanes. */
 LANES_INLINE void add_tile(double *C, size_t ldc, const double *X, size_t ldx, const double *Y,
                            size_t ldy, size_t K, double sign, size_t columns) {
   lanes sum[4][2];
@@ -67,7 +68,7 @@ LANES_INLINE double dot(const double *a, const double *b, size_t count) {
   return lanes_sum(&sum);
 }
 
-/* Rows [Huu Hux Huw] become [U Y] by elimination, four rows at a time. */
+/* Replaces the rows [Huu Hux Huw] by [U Y] through elimination, four rows at a time. */
 LANES_INLINE int eliminate(double *G, size_t up, size_t gp) {
   for (size_t first = 0; first < up; first += 4) {
     add_products(G + first * gp + first, gp, G + first, gp, 4, G + first, gp, gp - first, first,
@@ -91,7 +92,7 @@ LANES_INLINE int eliminate(double *G, size_t up, size_t gp) {
   return 1;
 }
 
-/* V_T: cost and barrier of the last state. */
+/* Adds the cost and barrier of the state after stage t to V. */
 LANES_INLINE void value_begin(const qd_ocp_workspace *w, size_t t, double *V) {
   const size_t zp = w->zp, lp = w->lp, live = (size_t)w->live_count;
   const double *Q = w->Q + t * live * lp, *weight = w->bounds[OCP_X].weight + t * w->xp;
@@ -159,7 +160,8 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
     V[(lp + i) * zp + lp + i] += d_weight[i];
   }
   add_products(V, zp, F + up, fp, lp, VF + up, fp, lp, live, 1.0);
-  /* Rounding makes F'VF slightly unsymmetric, and no feedback damps that part: A'(.)A repeats. */
+  /* Rounding makes F'VF slightly unsymmetric, and repeated products A'(.)A accumulate this part,
+   * which no feedback damps. */
   for (size_t i = 1; i < lp; ++i) {
     for (size_t j = 0; j < i; ++j) {
       V[j * zp + i] = V[i * zp + j];
@@ -186,7 +188,7 @@ QD_MULTIVERSION int ocp_factor(qd_ocp_workspace *w) {
 /* |a|, infinite for NaN */
 LANES_INLINE double not_nan(double a) { return fabs(a) < HUGE_VAL ? fabs(a) : HUGE_VAL; }
 
-/* p of the stage before from v of this one: its gradients by x, where that lives, and by w. */
+/* p of the stage before from v of this stage: gradients by x, for live states, and by w. */
 LANES_INLINE void pass_on(const qd_ocp_workspace *w, const double *gx, const double *v, double *p) {
   const size_t up = w->up, lp = w->lp, xp = w->xp;
   for (size_t j = 0; j < lp; ++j) {
@@ -199,15 +201,15 @@ LANES_INLINE void pass_on(const qd_ocp_workspace *w, const double *gx, const dou
 }
 
 /* y_t = U^-T (gradient by u_t), from the last stage to the first. p_t is the gradient of the cost
- * to come under the feedback of the factors, so nothing grows where the dynamics alone are
- * unstable. The found residuals are those of the optimality conditions with p for the costates: of
- * u_t what U'y is, of z_t what Y'y is. */
+ * to go under the feedback of the factors, so it does not grow with unstable dynamics. With p as
+ * costates, the residuals of the optimality conditions, in `found`, are U'y for u_t and Y'y for
+ * z_t. */
 LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double *costate) {
   const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, gp = w->gp, xp = w->xp;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count, T = (size_t)w->T;
   const double *gx = w->bounds[OCP_X].gradient, *gu = w->bounds[OCP_U].gradient;
   const double *gd = w->bounds[OCP_D].gradient;
-  double *p = w->p, *v = w->v; /* p: (x, w) of the stage after; v: (u, x, w) */
+  double *p = w->p, *v = w->v; /* p: (x, w) of the next stage; v: (u, x, w) */
   memcpy(p, gx + (T - 1) * xp, xp * sizeof *p);
   memset(p + xp, 0, up * sizeof *p);
   for (size_t t = T; t-- > 0;) {
@@ -401,7 +403,7 @@ double ocp_given_force(const qd_ocp_workspace *w) {
   return larger(larger(x, u), max_norm(w->linear[OCP_D], (int)b[OCP_D].count));
 }
 
-/* Derivative of the Lagrangian by one quantity: cost and multipliers. */
+/* Derivative of the Lagrangian by one element: cost and multipliers. */
 LANES_INLINE double slope(const ocp_bounds *b, size_t i, int with_cost) {
   double sum = with_cost ? b->cost[i] : 0.0;
   if (b->is_bounded) {
@@ -442,7 +444,7 @@ QD_MULTIVERSION ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_co
     }
   }
   if (!(found.sum < HUGE_VAL)) {
-    found.largest = HUGE_VAL; /* NaN is in no comparison above */
+    found.largest = HUGE_VAL; /* NaN fails all comparisons above */
   }
   return found;
 }
