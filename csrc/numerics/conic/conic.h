@@ -53,8 +53,7 @@ typedef struct conic_program {
                     cancel; 0: none do */
   int derivatives; /* 1: derivatives follow. Then a warm start is accepted only with a strict active
                       set, and the set is settled (conic_settle) before the solver returns */
-  int ordered;     /* number of first columns that are eliminated last, in the given order
-                      (structure.c); 0: none */
+  int ordered;     /* number of leading columns to eliminate last, in the given order; 0: none */
   int answer_only; /* 1: derivatives of the solution are not needed */
   int rough;  /* 1: for an exact program, an approximate point of the path is enough (x, slack and
                  dual without a certificate): the caller will add rows to it */

@@ -1,15 +1,13 @@
 /* Tuning constants of the cone solver, in the order of its methods. Each comment gives the unit,
- * the effect, and what goes wrong with larger (more) or smaller (less) values. None of these
- * constants decides which answers are accepted: conic/certificate/certificate.c does.
+ * the effect, and what goes wrong with more or less of it. None of these constants decides which
+ * answers are accepted: conic/certificate/certificate.c does. Natural units of length (slack),
+ * force (multiplier) and energy (their product) are estimated for each program
+ * (conic/program/units.c).
  *
- * "Measured" counts programs and factorisations over some 1200 programs: the problem set (exact,
- * smoothed and warm-started), steps with derivatives along the published motions, random programs,
- * programs with weak costs and small friction problems. These counts are older than the softening
- * of held rows in the polish. benchmarks/results/tuning.md gives the effect of values ten times
- * larger and smaller on 2293 programs.
- *
- * "Natural" units of length (slack), force (multiplier) and energy (their product) are estimated
- * for each program in conic/program/units.c. */
+ * "Measured" counts some 1200 programs: the problem set (exact, smoothed and warm-started), steps
+ * with derivatives of the published motions, random programs, weak costs and small friction
+ * problems; factors are those of all of them. The counts are older than the softening of held rows.
+ * benchmarks/results/tuning.md has values ten times larger and smaller, on 2293 programs. */
 #ifndef QD_NUMERICS_CONIC_TUNING_H
 #define QD_NUMERICS_CONIC_TUNING_H
 
@@ -60,8 +58,8 @@
  * could not use (more: iterations on the way back; less: short steps). */
 #define TENFOLD 10.0
 
-/* Limit on short repetitions: Newton steps to the end of an interval at which a multiplier starts,
- * and updates of rigid rows (about the multipliers found) beside springs. */
+/* Limit on short repetitions: Newton steps to a multiplier's start between two ends, and updates of
+ * rigid rows beside springs about the multipliers found. */
 #define FEW_TIMES 6
 
 /* Ratio of errors: an iteration that leaves more than this is not worth its cost. */
@@ -118,14 +116,13 @@
 /* ------------------------------------------------------------ dense programs */
 
 /* Largest number of variables for which equalities are eliminated first. Larger programs eliminate
- * them only if they were not solved with them, because the sparse rows would become dense. More:
- * the time grows with the cube of it; less: nearly dependent equalities are only as accurate as
- * their penalty. */
+ * them only if they were not solved with them, since sparse rows become dense. More: time with the
+ * cube of it; less: nearly dependent equalities are only as accurate as their penalty. */
 #define SPACE_LIMIT 64
 
-/* Largest number of variables for which a dense program stays dense. Larger ones are rewritten in
- * tiles that start at the boundaries of their blocks. Less: a stack of ten boxes (69 variables)
- * takes a fifth longer. */
+/* Largest number of variables for which a dense program stays dense; larger ones are rewritten in
+ * tiles that start at their blocks. Less: a stack of ten boxes (69 variables) takes a fifth
+ * longer. */
 #define FEW_COLUMNS 128
 
 /* ------------------------------------------------------------ the path: where it begins */
@@ -158,9 +155,8 @@
  * programs take longer; less: each step of feasible programs costs a product with all rows. */
 #define CERTIFICATE_FROM 8
 
-/* Natural sizes: an infeasibility ray must exclude every solution up to this size. Less calls
- * programs with far solutions infeasible, which the certificate then refutes; more only lets the
- * path go on. */
+/* Natural sizes: an infeasibility ray must exclude every solution up to this size. Less calls far
+ * solutions infeasible, which the certificate refutes; more only lets the path go on. */
 #define CERTIFICATE_SCALE 1e6
 
 /* Natural sizes: beyond this size of x the program is tested for unboundedness. More: unbounded
@@ -170,13 +166,12 @@
 /* ------------------------------------------------------------ its steps */
 
 /* Share of the way to the boundary that a step takes. Nearer to 1: the next step is short; less:
- * the errors fall by at most that factor in a step. */
+ * each step leaves a larger share of the errors. */
 #define STEP_FRACTION 0.99
 
-/* Iterations without progress after which a barrier's steps omit the second-order term, and after
- * which an exact path that started from a guess is restarted cold. The second-order term can make
- * programs cycle whose intervals are wide relative to their forces. More: longer detours; less:
- * shorter steps than necessary. */
+/* Iterations without progress after which a barrier's steps omit the second-order term, which can
+ * make programs cycle whose intervals are wide relative to their forces, and after which an exact
+ * path from a guess is restarted cold. More: longer detours; less: shorter steps than necessary. */
 #define PATIENCE 5
 
 /* Largest number of repeated second-order corrections of large programs, while steps get longer.
@@ -233,8 +228,8 @@
 #define MANY_DRAGGED 0.8
 
 /* Ratio of violated rows to unknowns above which the guess that all contacts rest is tried before
- * cuts. More: cuts and the path for bodies that rest on many contacts, twice to four times as many
- * factors; less, from 2 on: wrong guesses, 1 % more factors. */
+ * cuts. More: cuts and the path for bodies on many contacts, two to four times as many factors;
+ * less (2): wrong guesses, 1 % more factors. */
 #define CROWD 4.0
 
 /* ------------------------------------------------------------ the method of multipliers */

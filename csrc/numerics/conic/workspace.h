@@ -3,9 +3,9 @@
  *
  * Internal form: columns are scaled by `column_scale` (unit diagonal of Q), permuted and padded
  * into tiles. Rows are sorted into padded groups of cones. Equalities are rows of a group whose
- * slack is held at zero by a proximal term: dual step = penalty * violation, repeated until the
- * violation vanishes. Slacks, multipliers of cones and the cost keep their units (except with
- * ROWS_ALIKE); equality rows are scaled to norm one. */
+ * slack is held at zero by a proximal term: dual step = penalty * violation, repeated until it
+ * vanishes. Slacks, multipliers of cones and the cost keep their units (except with ROWS_ALIKE);
+ * equality rows are scaled to norm one. */
 #ifndef QD_NUMERICS_CONIC_WORKSPACE_H
 #define QD_NUMERICS_CONIC_WORKSPACE_H
 
@@ -33,7 +33,7 @@ typedef enum solution_origin {
   ORIGIN_START, /* the caller's guess */
   ORIGIN_REST,
   ORIGIN_PATH,
-  ORIGIN_PATH_END, /* the path's end, with units from the point itself */
+  ORIGIN_PATH_END, /* as ORIGIN_PATH, with units from the point itself */
   ORIGIN_MULTIPLIERS
 } solution_origin;
 
@@ -355,8 +355,7 @@ void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation
 /* Minimiser of the cost alone, and the natural units. Returns 1 if it lies inside every cone and so
  * solves the exact program. Leaves its rows Gx + g in `rhs`. */
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
-/* After conic_free_minimum: 1 if an exact program should use the path, 0 if it should try cuts
- * first. */
+/* After conic_free_minimum: 1 if an exact program should use the path, 0 for cuts first. */
 int conic_wants_path(const qd_cone_workspace *workspace);
 /* After conic_free_minimum: 1 if so many rows are violated that most of them must be redundant. */
 int conic_is_crowded(const qd_cone_workspace *workspace);
@@ -366,8 +365,7 @@ int conic_is_crowded(const qd_cone_workspace *workspace);
  * unchanged. */
 typedef enum cuts_end { CUTS_NOWHERE, CUTS_NEARBY, CUTS_AT_VERTEX } cuts_end;
 cuts_end conic_dual_active_set(qd_cone_workspace *workspace);
-/* Prediction of that end: whether few blocks of rows are violated, and whether the method is
- * exact. */
+/* Prediction of that end: are few blocks of rows violated, and is the method exact? */
 typedef enum cuts_outlook { CUTS_NONE, CUTS_MANY, CUTS_FEW, CUTS_EXACT } cuts_outlook;
 cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace);
 /* Continues the cuts after a failed polish, down to an acceptable tolerance, with the load spread
@@ -383,19 +381,18 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *pro
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess);
 /* Error of a guess above which a polish costs more than an exact solve without the guess. */
 double conic_start_limit(qd_cone_workspace *workspace);
-/* Moves the guess, with the products of slack and multiplier that it shows, to a point near the
- * path and writes x, slack and dual. `factor`: products relative to a barrier's targets, or to the
- * natural energy for an exact program. */
+/* Moves the guess to the path (conic/path/start.c) and writes x, slack and dual. The products
+ * become `factor` times a barrier's targets, or for an exact program, times the natural energy. */
 void conic_enter_path(qd_cone_workspace *workspace, double factor);
 /* Slack and dual of the iterate on the path of the penalised problem: slack - dual / stiffness = w
  * with the same product for every cone, by eigenvalues along (1, +-u). Distant cones do not affect
- * near ones. Tried and dropped: shifting all slacks and multipliers by the same amount until they
- * are inside, with up to twice the iterations. */
+ * near ones. Tried and dropped: shifting all slacks and multipliers equally until they are inside,
+ * which took up to twice the iterations. */
 void conic_start_cones(qd_cone_workspace *workspace, const double *w);
 /* Follows the central path to a complementarity of `goal` (relative) with at most iteration_limit
- * iterations in all. It starts cold, where it stopped before, or at a given point; it leaves a
- * given point if the first steps are short. PATH_ELSEWHERE starts cold after other starts have
- * failed and accepts an end by rounding. Leaves x, slack, dual. */
+ * iterations in all, from a cold start, from where it stopped, or from a given point, which it
+ * leaves if the first steps are short. PATH_ELSEWHERE starts cold after other starts have failed
+ * and accepts an end by rounding. Leaves x, slack, dual. */
 typedef enum path_start {
   PATH_COLD,
   PATH_RESUMED,
@@ -425,12 +422,12 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
                            qd_cone_info *info);
 /* 1 if the cost is unbounded below along x, or, for a barrier, along the last step. */
 int conic_proves_unbounded(qd_cone_workspace *workspace);
-/* Alternative units for restarts of a path that did not converge: starts nearer to and farther from
- * the boundary, and far out. */
+/* Alternative units for restarts of the path: nearer to and farther from the boundary, and far
+ * out. */
 #define OTHER_UNITS 6
 void conic_change_units(qd_cone_workspace *workspace, int choice);
-/* 1 if other methods may still give a verdict. An iteration limit far below the default is
- * deliberate: no other scalings are tried. */
+/* 1 if other methods may still give a verdict. An iteration limit below MEANT_ITERATIONS is
+ * deliberate. */
 static inline int conic_is_undecided(qd_status status, int iteration_limit) {
   return status == QD_NUMERICAL_TROUBLE ||
          (status == QD_ITERATION_LIMIT && iteration_limit >= MEANT_ITERATIONS);
@@ -468,8 +465,8 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
 /* 1 if the cost alone moves x much farther than the rows' offsets: natural lengths may be wrong. */
 int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program);
-/* Residuals in the caller's units; skips zero multipliers. Leaves Qx + b - G'dual - C'dual_eq in
- * work.x and Gx + g in work.row2. */
+/* Residuals in the caller's units, over nonzero tiles. Leaves Qx + b - G'dual - C'dual_eq in work.x
+ * and Gx + g in work.row2. */
 void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
                    const conic_answer *at, qd_cone_info *info);
 /* A point and its multipliers, in the caller's units. */
@@ -525,9 +522,9 @@ static inline int conic_set_is_definite(const qd_cone_workspace *workspace) {
 int conic_any_weak(const qd_cone_workspace *workspace);
 /* 1 if some cone touches in `polished` without load: its state is uncertain. */
 int conic_any_idle(const qd_cone_workspace *workspace);
-/* 1 if touching cones in `polished` have no apparent freedom to share their load differently: none
- * of them is idle, and they have no more rows than there are unknowns. Weak cones among them are at
- * most at the limit of sliding. */
+/* 1 if touching cones in `polished` seem unable to share their load differently: none is idle, and
+ * they have no more rows than there are unknowns. Weak ones among them are at most at the limit of
+ * sliding. */
 int conic_shares_are_known(const qd_cone_workspace *workspace);
 /* Makes equality rows held. */
 void conic_set_equalities(qd_cone_workspace *workspace);

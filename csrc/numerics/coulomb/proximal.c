@@ -20,8 +20,8 @@
  * numbers, further steps gain nothing: the force is a solution, or grows without bound. */
 #define WEIGHT_FALLS 0.4
 #define WEIGHT_RISES 3.0
-/* A proximal step runs Newton's method until the residual has fallen to this share; half of it is
- * accepted, too. */
+/* A proximal step runs Newton's method until the residual has fallen to INNER_FALLS; a halved one
+ * is accepted, too. Each Newton step is halved at most HALVINGS times. */
 #define INNER_FALLS 0.05
 #define HALVINGS 5
 /* Step of the centre relative to the proximal step; above 1: over-relaxation. RockPile of Siconos'

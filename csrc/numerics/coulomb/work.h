@@ -70,7 +70,7 @@ struct qd_coulomb_workspace {
   double *row_tiles; /* scratch: one row of tiles */
   double best_error;
   double force_unit, speed_unit; /* units of errors: the largest lambda, and the largest |q| in the
-                                    caller's units, after division by the powers of two below */
+                                    caller's units, both divided by the powers of two below */
   int matrix_power, speed_power; /* exponents of the powers of two that divide W and q; lambda is
                                     divided by their ratio */
   double most_weight;            /* larger friction coefficients are replaced by this */

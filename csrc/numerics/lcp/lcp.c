@@ -89,9 +89,8 @@ static int largest_exponent(const qd_lcp_workspace *work, const double *M, int l
   return most;
 }
 
-/* Scales M and q to rows and columns of size one and q of size one; complementarity is preserved.
- * Scales are powers of two: products with them do not round, and scaling by exponents does not
- * overflow where the result is in range. */
+/* Scales M and q so that rows, columns and q have size one; complementarity is preserved. Scales
+ * are powers of two, so that scaling neither rounds nor overflows where the result is in range. */
 static void scale(qd_lcp_workspace *work, const double *M, const double *q) {
   const size_t n = (size_t)work->n;
   memset(work->row, 0, n * sizeof(int));

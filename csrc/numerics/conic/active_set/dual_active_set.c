@@ -277,9 +277,8 @@ LANES_INLINE void refine(active_set *set, double *x) {
 }
 
 /* Load of the candidate, an idle row that depends on the active ones (the fourth ray of a sticking
- * contact, the fourth corner of a box): the load with the least sum of squared multipliers that
- * leaves the others at least half of theirs. 0 if the candidate is independent, i.e. would move the
- * point. */
+ * contact, the fourth corner of a box). It minimises the sum of squared multipliers but leaves the
+ * others at least half of theirs. 0 if the candidate is independent, i.e. would move the point. */
 LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
@@ -342,8 +341,8 @@ LANES_INLINE void touched_face(const row_block *block, const double *g, const do
   }
 }
 
-/* Spreads the load of a vertex, which loads as few rows as possible, to touching idle rows that
- * depend on them. Otherwise these rows would be near two states. */
+/* Spreads the load of a vertex, which loads few rows, to touching idle rows that depend on them.
+ * These would otherwise be near two states. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
   const double touching = WEAK * workspace->units.near_length;

@@ -202,8 +202,8 @@ static void keep_source(compliant_program *soft, const conic_program *source) {
   }
 }
 
-/* 1 if a path with native rows has reached a final verdict. For an exact program, its test for
- * unbounded directions is not sharp enough. */
+/* 1 if a path with native rows has reached a final verdict. QD_UNBOUNDED is not final for an exact
+ * program, whose test of unbounded directions is not sharp enough there. */
 static int solve_as_it_is(compliance_task *task, int exact) {
   compliance_treat_rows(&task->workspace->soft, &task->source->program, 1);
   task->how = "rows as they are";

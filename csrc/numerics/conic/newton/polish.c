@@ -276,8 +276,7 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       error = evaluate(workspace, run.r, x, dual, w, projected);
       run.last = 2.0 * error;
     }
-    const int changed =
-        iteration > 0 && workspace->active.changed; /* no set before the first step */
+    const int changed = iteration > 0 && workspace->active.changed; /* no set before that */
     if (ends_run(&run, iteration, error, changed) || conic_is_stopped(workspace)) {
       break;
     }

@@ -227,8 +227,8 @@ void conic_ends_residual(qd_cone_workspace *workspace) {
   }
 }
 
-/* A force as an end plus the distance to it, unless both are much larger than the force: the force
- * itself has accumulated rounding on the path. */
+/* A force as an end plus the distance to it, unless one of these is more than four times the force:
+ * the force itself has accumulated rounding on the path. */
 static double settled_force(double force, double end, double distance) {
   return isfinite(end) && 4.0 * fabs(force) >= larger(fabs(end), fabs(distance)) ? end + distance
                                                                                  : force;

@@ -20,7 +20,7 @@
 #include "numerics/conic/conic.h"
 
 typedef struct interval_ends {
-  int count;                     /* rows of intervals in the program at hand */
+  int count;                     /* interval rows of the current program */
   int rows, low, high;           /* their groups: rows, and pairs with the lower and upper ends */
   int taken;                     /* number of lanes placed so far */
   double *compliance;            /* over lanes */

@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 
-#define FULL 0.1 /* of all entries in tiles: above it, the factor is dense in any order */
+#define FULL 0.1 /* largest share of entries in tiles; above it, any order fills in */
 
 static size_t words_of(size_t variables, size_t rows) { return (variables + rows) / WORD_BITS + 1; }
 
