@@ -350,9 +350,8 @@ qd_status conic_run_methods(conic_task *task) {
 }
 
 static outcome run_roughly(conic_task *task) {
-  const path_request path = {.goal = 1.0,
-                             /* relative */ .iteration_limit = task->options->iteration_limit,
-                             .from = PATH_COLD};
+  const path_request path = {
+      .goal = 1.0, .iteration_limit = task->options->iteration_limit, .from = PATH_COLD};
   task->polish = 1;
   const int found = run_free_minimum(task) != NO_HELP ||
                     conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED;

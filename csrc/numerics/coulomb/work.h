@@ -56,11 +56,11 @@ struct qd_coulomb_workspace {
   int *contact_of; /* (tiles) */
   block_matrix W;
   block_lu lu;
-  double *q;            /* over tiles, like all vectors here */
-  double *weight;       /* over rows: w = weight * the caller's, lambda = the caller's / weight */
-  int *place_of;        /* (rows) position of the caller's row, -1: omitted */
-  double *force, *w;    /* lambda and W lambda + q */
-  double *step, *image; /* of lambda; W step */
+  double *q;         /* over tiles, like all vectors here */
+  double *weight;    /* over rows: w = weight * the caller's, lambda = the caller's / weight */
+  int *place_of;     /* (rows) position of the caller's row, -1: omitted */
+  double *force, *w; /* lambda and W lambda + q */
+  double *step;      /* of lambda */
   double *rhs, *residual, *correction;
   double *best_force; /* with the smallest error so far */
   double *path_force; /* where the path stopped */

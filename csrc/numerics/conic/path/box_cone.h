@@ -13,8 +13,8 @@
  * Where y is far from both ends, N^2 is nearly zero and its inverse dominates Q. Such rows are
  * limited to the stiffness of equalities: a proximal step on y that leaves a part of the row's
  * residual. */
-#ifndef QD_NUMERICS_CONIC_ENDS_H
-#define QD_NUMERICS_CONIC_ENDS_H
+#ifndef QD_NUMERICS_CONIC_BOX_CONE_H
+#define QD_NUMERICS_CONIC_BOX_CONE_H
 
 #include "base/arena.h"
 #include "numerics/conic/conic.h"
