@@ -40,7 +40,8 @@ _POINT, _WRAP, _SIDE, _PULLEY = range(4)  # of qd_tendon_part
 
 
 def model_arrays(description: Elements) -> dict[str, Array]:
-    """The fields of qd_model_spec by name, counts left out: C-contiguous float64 and int32."""
+    """Return the fields of ``qd_model_spec`` by name, without the counts, as C-contiguous float64
+    and int32 arrays."""
     body_index = {body.name: i for i, body in enumerate(description.bodies)}
     joint_index = {joint.name: i for i, joint in enumerate(description.joints)}
     tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
@@ -146,7 +147,7 @@ def _pair_arrays(pairs: CandidatePairs, solver: ContactSolver) -> dict[str, Arra
 
 
 def _place(index: dict[str, int], name: str | None) -> int:
-    """Where it is, -1 where there is none."""
+    """Return the index of ``name``, or -1 for None."""
     return -1 if name is None else index[name]
 
 
@@ -182,8 +183,11 @@ def _tendon_path(
     joint_index: dict[str, int],
     geom_index: dict[str, int],
 ) -> list[tuple[int, int, tuple[float, ...]]]:
-    """Rows of a qd_tendon_part, an index and three numbers: its joints with their coefficients, or its bodies with
-    points on them, geometries with their sides, and pulleys."""
+    """Return the rows of a tendon: a qd_tendon_part, an index and three numbers each.
+
+    A row is a joint with its coefficient, a body with a point, a geometry, the side of the geometry
+    before it, or a pulley.
+    """
     rows: list[tuple[int, int, tuple[float, ...]]]
     rows = [(_POINT, joint_index[name], (factor, 0.0, 0.0)) for name, factor in tendon.joints]
     for item in tendon.points:
@@ -199,7 +203,7 @@ def _tendon_path(
 
 
 def _cloud_arrays(description: Elements) -> dict[str, Array]:
-    """The point clouds; equal ones stand once."""
+    """Return the arrays of the point clouds; equal clouds are stored once."""
     index: dict[tuple[bytes, int], int] = {}
     clouds: list[PointCloud] = []
     geom_cloud = np.full(len(description.geoms), -1, dtype=np.int32)
@@ -220,7 +224,7 @@ def _cloud_arrays(description: Elements) -> dict[str, Array]:
 
 
 def _hfield_arrays(description: Elements) -> dict[str, Array]:
-    """The height fields; equal ones stand once."""
+    """Return the arrays of the height fields; equal height fields are stored once."""
     index: dict[HeightField, int] = {}
     geom_hfield = np.full(len(description.geoms), -1, dtype=np.int32)
     for i, geom in enumerate(description.geoms):
@@ -237,7 +241,7 @@ def _hfield_arrays(description: Elements) -> dict[str, Array]:
 
 
 def _mesh_arrays(description: Elements, colliding: set[int]) -> dict[str, Array]:
-    """Hulls of the meshes that can collide; equal ones stand once."""
+    """Return the hulls of the meshes of ``colliding`` geometries; equal hulls are stored once."""
     meshes = {mesh.name: mesh for mesh in description.meshes}
     index: dict[bytes, int] = {}
     vertices: list[Array] = []
@@ -271,7 +275,7 @@ def _constraint(
     joint_index: dict[str, int],
     tendon_index: dict[str, int],
 ) -> tuple[int, tuple[int, int], tuple[float, ...]]:
-    """qd_constraint_type, the two objects, ten numbers."""
+    """Return the qd_constraint_type, the indices of the two elements, and ten numbers."""
     if isinstance(item, Coupling):
         other = -1 if item.follows is None else joint_index[item.follows]
         return 2, (joint_index[item.joint], other), (*item.coefficients, *(0.0,) * 5)
@@ -294,7 +298,8 @@ def _floats(values: Any, *shape: int) -> npt.NDArray[np.float64]:
 
 
 def _columns(kind: str, items: Sequence[Any], *fields: str, **wide: int) -> dict[str, Array]:
-    """Fields of ``items`` that are one number each, and those that are so many."""
+    """Return the given fields of ``items`` as arrays: ``fields`` have one number per item, ``wide``
+    gives the width of vectors."""
     return {
         f"{kind}_{field}": _floats([getattr(item, field) for item in items], *shape)
         for field, shape in [*((f, ()) for f in fields), *((f, (n,)) for f, n in wide.items())]
@@ -302,7 +307,7 @@ def _columns(kind: str, items: Sequence[Any], *fields: str, **wide: int) -> dict
 
 
 def _optional(kind: str, items: Sequence[Any], *fields: str) -> dict[str, Array]:
-    """Numbers that may be None, which the core knows as -1."""
+    """Return fields of ``items`` that may be None as arrays, with -1 for None."""
     values = [[getattr(item, field) for item in items] for field in fields]
     return {
         f"{kind}_{field}": _floats([-1.0 if value is None else value for value in row])
@@ -313,7 +318,7 @@ def _optional(kind: str, items: Sequence[Any], *fields: str) -> dict[str, Array]
 def _row_laws(
     kind: str, items: Sequence[Joint] | Sequence[Tendon], solver: ContactSolver
 ) -> dict[str, Array]:
-    """The range of joints or tendons, and MuJoCo's law of their limits and of their dry friction."""
+    """Return the ranges of joints or tendons, and MuJoCo's parameters of their limits and of their dry friction."""
     limits = row_solver([i.solreflimit for i in items], [i.solimplimit for i in items], solver)
     return {
         f"{kind}_range": _floats([item.range or UNLIMITED for item in items], 2),

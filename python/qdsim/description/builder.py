@@ -357,7 +357,7 @@ class SceneBuilder:
 
 
 def _filled_evenly(body: Body, meshes: Sequence[Mesh]) -> Body:
-    """The body with centre of mass and inertia of its geometries at equal density."""
+    """Return the body with the mass distributed at equal density over its geometries."""
     known = {mesh.name: mesh for mesh in meshes}
     parts = []
     for geom in body.geoms:
@@ -383,9 +383,11 @@ def _filled_evenly(body: Body, meshes: Sequence[Mesh]) -> Body:
 
 
 def _hull_solid(mesh: Mesh) -> tuple[float, Any, Any]:
-    """Volume, centroid (3), and inertia (3, 3) about it per unit of mass, of the convex hull: sums
-    over tetrahedra, whose second moments about their common vertex are v/20 (sum p p' + s s'),
-    with s the sum of the other vertices."""
+    """Compute the volume, the centroid (3) and the inertia (3, 3) per unit of mass about it, of the convex hull.
+
+    They are sums over tetrahedra with a common vertex. With v the volume, p the other vertices and
+    s their sum, the second moments about the common vertex are v/20 (sum p p' + s s').
+    """
     origin = mesh.vertices.mean(axis=0)
     corners = mesh.vertices[mesh.hull_faces] - origin
     volumes = np.linalg.det(corners) / 6.0
@@ -399,7 +401,7 @@ def _hull_solid(mesh: Mesh) -> tuple[float, Any, Any]:
 
 
 def _solid(geom: Geom) -> tuple[float, tuple[float, float, float]]:
-    """Volume, and principal moments of inertia per unit of mass, of a solid shape."""
+    """Compute the volume, and the principal moments of inertia per unit of mass, of a solid shape."""
     a, b, c = geom.size
     if geom.type == "sphere":
         return 4 / 3 * math.pi * a**3, (0.4 * a * a,) * 3

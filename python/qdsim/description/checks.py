@@ -13,7 +13,8 @@ from qdsim.array_type import ROUNDING
 Vector = tuple[float, ...]
 Matrix = tuple[tuple[float, ...], ...]
 
-QUATERNION_TOLERANCE = 1e-3  # formulation 1: nearer than this to unit length is normalised silently
+# Quaternions with a length error of at most this are normalised silently (formulation 1).
+QUATERNION_TOLERANCE = 1e-3
 
 
 def number(owner: str, field: str, value: object) -> float:
@@ -33,7 +34,7 @@ def non_negative(owner: str, field: str, value: object) -> float:
 
 
 def stiffness(owner: str, field: str, value: object) -> float | None:
-    """A finite number > 0, or None: rigid."""
+    """A finite number > 0, or None for rigid."""
     if value is None:
         return None
     result = number(owner, field, value)
@@ -43,12 +44,12 @@ def stiffness(owner: str, field: str, value: object) -> float | None:
 
 
 def inverse_weight(owner: str, field: str, value: object) -> float | None:
-    """A finite number >= 0, or None: computed."""
+    """A finite number >= 0, or None for a weight that is computed."""
     return None if value is None else non_negative(owner, field, value)
 
 
 def compliance(owner: str, field: str, value: object) -> Vector:
-    """Two numbers >= 0; one stands for both."""
+    """Two numbers >= 0; a single number is used twice."""
     result = vector_or_number(owner, field, value)
     if len(result) == 1:
         result *= 2
@@ -120,7 +121,7 @@ def direction(owner: str, field: str, value: object) -> Vector:
 
 
 def pairs(owner: str, field: str, value: object) -> list[tuple[object, object]]:
-    """Pairs, of a sequence of them or of a mapping."""
+    """A list of pairs, from a sequence of pairs or from a mapping."""
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, str) or not isinstance(value, Iterable):

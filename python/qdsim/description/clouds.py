@@ -15,7 +15,7 @@ CONTACTS_MAX = 8
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PointCloud:
-    """A point cloud as collision shape: of a geometry of type "cloud", or as a replacement
+    """A point cloud as collision shape: of a geometry of type "cloud", or in place of another shape
     (``clouds=`` of ``qdsim.load``).
 
     Against every other geometry, the ``contacts`` nearest points are in contact: five, as in Tracy

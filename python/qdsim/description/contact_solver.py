@@ -80,7 +80,7 @@ def solref(owner: str, field: str, value: object) -> Vector:
 
 
 def solimp(owner: str, field: str, value: object) -> Vector:
-    """Five numbers: d0, dwidth, width (m), midpoint, power; MuJoCo's defaults for those not given."""
+    """Five numbers: d0, dwidth, width (m), midpoint, power; missing ones are MuJoCo's defaults."""
     given = checks.vector(owner, field, value)
     if not 1 <= len(given) <= 5:
         raise ValueError(f"{owner}: {field} must hold 1 to 5 numbers, got {len(given)}")
@@ -88,8 +88,7 @@ def solimp(owner: str, field: str, value: object) -> Vector:
 
 
 def limits_and_friction(owner: str, element: object) -> dict[str, Vector]:
-    """Checked solref and solimp of the limits and of the dry friction of a joint or tendon, by
-    name."""
+    """Check and return, by name, solref and solimp of the limits and of the dry friction of a joint or tendon."""
     fields = {
         "solreflimit": solref,
         "solimplimit": solimp,
@@ -107,8 +106,10 @@ def combined(
     *,
     smaller: npt.NDArray[np.bool_],
 ) -> Array:
-    """(pairs, n) from rows (geoms, n): that of the higher priority, else the mean weighted by
-    ``solmix``.
+    """Combine the rows (geoms, n) of the two geometries of each pair: (pairs, n).
+
+    The row of the geometry with the higher priority is used; with equal priorities, the mean
+    weighted by ``solmix``.
 
     If either row is marked ``smaller``, the smaller numbers are used.
     """
@@ -126,8 +127,7 @@ def combined(
 
 
 def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
-    """(n, 3) K (1/s²), B (1/s) and the core's kind of reference, from solref (n, 2) and solimp (n,
-    ...)."""
+    """Compute (n, 3) K (1/s²), B (1/s) and the core's kind of reference, from solref (n, 2) and solimp (n, ...)."""
     most = np.clip(imp[:, 1], *_IMPEDANCE)
     is_time, implicit = ref[:, 0] > 0.0, solver.integrator == "discrete"
     least = 0.0 if implicit or solver.timestep is None else 2.0 * solver.timestep
@@ -145,7 +145,7 @@ def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
 
 
 def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSolver) -> Array:
-    """(n, 8) K, B, kind and solimp of rows other than contacts."""
+    """Compute (n, 8) K, B, kind and solimp of limits, dry friction and constraints."""
     ref, imp = (
         np.array(rows, dtype=np.float64).reshape(len(rows), width)
         for rows, width in ((refs, 2), (imps, 5))
@@ -154,7 +154,9 @@ def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSo
 
 
 def contact_reference(ref: Array, friction_ref: Array, imp: Array, solver: ContactSolver) -> Array:
-    """(n, 4) the same for contacts; the third number is the tangential B of solreffriction (zero:
-    as solref)."""
+    """Compute (n, 4) K, B, the tangential B and the kind of contacts.
+
+    The tangential B follows from solreffriction; if that is zero, from solref.
+    """
     across = np.where((friction_ref != 0.0).any(axis=1)[:, None], friction_ref, ref)
     return np.insert(reference(ref, imp, solver), 2, reference(across, imp, solver)[:, 1], axis=1)

@@ -188,32 +188,8 @@ class Body:
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator of a hinge, slide or tendon: a spring that a command moves, a motor, a damper, or
-    a combination.
-
-    It acts on its joint, with position q and velocity v, by the force
-
-        ``stiffness (u / gear - q) + (gain + gain_slope[0] q + gain_slope[1] v) u + bias - damping v``
-
-    in N or Nm. A position actuator has ``stiffness`` and ``gear`` only: it pulls its joint to ``u /
-    gear``. A motor has ``gain`` only. A joint without actuator stiffness keeps its mass in a step
-    and moves by forces, as objects do. Several actuators may share a joint. For an actuator of a
-    tendon, q is the tendon's length, m (or rad, for sums over hinges); joints that the tendon moves
-    keep their mass.
-
-    Attributes:
-        name: unique among actuators.
-        joint, tendon: name of the joint or of the tendon; the other is None.
-        stiffness: >= 0, N/m or Nm/rad of the joint.
-        gear: not zero; infinite if the command does not move the spring.
-        range: (lower, upper) of u, or None.
-        gain: N or Nm per unit of u.
-        gain_slope: change of the gain with q and v.
-        bias: N or Nm.
-        damping: Ns/m or Nms/rad; used with ``Options.damping``, as is ``gain_slope[1]``.
-        force_range: (lower, upper) of its force on the joint, N or Nm, used with
-            ``Options.force_limits``; None: no limit.
-    """
+    """An actuator of a hinge, slide or tendon: a spring whose rest position is the command, a
+    motor, a damper, or a combination of them."""
 
     name: str
     joint: str | None

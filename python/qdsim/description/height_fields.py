@@ -11,7 +11,7 @@ from qdsim.arguments import LARGEST, number, reals
 from qdsim.description import checks
 
 POINTS_MAX = 1 << 22
-"""Points of a grid, as the core has it."""
+"""Largest number of grid points, the same as in the C core."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -24,7 +24,7 @@ def hull_faces(owner: str, vertices: npt.NDArray[np.float64]) -> npt.NDArray[np.
     centered = vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     scale = float(np.max(np.abs(centered)))
     if scale > 0.0:
-        # Single precision, in units of the mesh: that is what the compiler computes with.
+        # MuJoCo's compiler computes in single precision and in units of the mesh.
         centered = centered / scale
     widths = np.linalg.svd(centered - centered.mean(axis=0), compute_uv=False)
     if not widths[-1] > SAME * np.sqrt(len(vertices)):

@@ -40,7 +40,7 @@ class CandidatePairs:
 
 
 def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
-    """(bodies) The first body of the rigid group that each body belongs to; 0 is the world's."""
+    """Return for each body the first body of its rigid group (bodies,); the group of the world is 0."""
     index = {body.name: i for i, body in enumerate(description.bodies)}
     result = np.zeros(len(description.bodies), dtype=np.int64)
     for i, body in enumerate(description.bodies):
@@ -50,7 +50,7 @@ def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
 
 
 def candidate_pairs(description: Elements) -> CandidatePairs:
-    """All pairs that can collide, except pairs of two planes."""
+    """Return all pairs that can collide, except pairs of two planes."""
     geoms = description.geoms
     explicit = _explicit_pairs(description)
     body_of = np.array(
@@ -105,7 +105,7 @@ def _compliance(stiffness: float | None) -> float:
 def _combine_solver(
     geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """solref and solimp of the pairs."""
+    """Combine solref (pairs, 2) and solimp (pairs, 5) of the geometries of each pair."""
     ref = np.array([geom.solref for geom in geoms], dtype=np.float64).reshape(-1, 2)
     imp = np.array([geom.solimp for geom in geoms], dtype=np.float64).reshape(-1, 5)
     solmix = np.array([geom.solmix for geom in geoms], dtype=np.float64)
@@ -131,7 +131,10 @@ def _filter(
     body_of: npt.NDArray[np.int64],
     moving: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.bool_]:
-    """(moving, geoms) Whether geometries that move may collide with others; those that do not never meet."""
+    """Return whether each moving geometry may collide with each geometry: (moving, geoms).
+
+    Two geometries that do not move never collide.
+    """
     masks = [(geom.contype, geom.conaffinity) for geom in geoms]
     kinds, kind = np.unique(
         np.array(masks, dtype=np.int64).reshape(-1, 2), axis=0, return_inverse=True

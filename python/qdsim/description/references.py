@@ -15,7 +15,7 @@ from qdsim.description.tendons import Wrap
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """The message for an unknown name, with the most similar known ones."""
+    """Return the error message for an unknown name, with the most similar known names."""
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=3)
     if near:
@@ -61,7 +61,7 @@ def _check_bodies(description: Elements) -> None:
     if not bodies or bodies[0].name != WORLD:
         raise ValueError("description: the first body must be the world, named 'world'")
     _check_unique("body", (body.name for body in bodies))
-    path = [WORLD]  # from the world to the body before
+    path = [WORLD]  # from the world to the previous body
     known = {body.name for body in bodies}
     for body in bodies[1:]:
         if body.parent not in known:

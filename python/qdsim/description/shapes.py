@@ -182,7 +182,7 @@ class Geom:
 
 
 def _geom_size(owner: str, geom: Geom) -> Vector:
-    """Three numbers, zero where the shape has none."""
+    """Check ``size`` and return three numbers, zeros after those that the shape uses."""
     given = checks.vector_or_number(owner, "size", geom.size)
     if geom.cloud is not None:
         given = given or (geom.cloud.radius,)
@@ -198,7 +198,7 @@ def _geom_size(owner: str, geom: Geom) -> Vector:
 
 
 def _check_parts(owner: str, geom: Geom) -> None:
-    """A cloud, a height field and a mesh belong to the shapes of their names."""
+    """Raise if a cloud, a height field or a mesh is given to another type of shape, or is missing."""
     parts: tuple[tuple[str, object, type], ...] = (
         ("cloud", geom.cloud, PointCloud),
         ("hfield", geom.hfield, HeightField),
@@ -213,7 +213,7 @@ def _check_parts(owner: str, geom: Geom) -> None:
 
 
 def _geom_friction(owner: str, given: Any) -> Vector:
-    """Sliding, torsional and rolling; what is not given as MuJoCo has it."""
+    """Check friction and return sliding, torsional and rolling coefficients; missing ones are MuJoCo's defaults."""
     friction = checks.vector_or_number(owner, "friction", given)
     if not 1 <= len(friction) <= 3:
         raise ValueError(f"{owner}: friction must hold 1 to 3 numbers, got {len(friction)}")

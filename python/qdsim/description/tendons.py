@@ -139,7 +139,7 @@ class Tendon:
             object.__setattr__(self, entry, value)
 
     def _check_kind(self, owner: str, points: Sequence[_Item]) -> None:
-        """What goes with ``thrust`` and ``reach``, and where wraps and pulleys may stand."""
+        """Check the points and options of ``thrust`` and ``reach``, and the order of wraps and pulleys."""
         bodies = [item[0] for item in points if isinstance(item, tuple)]
         if len(bodies) < len(points):
             _check_path(owner, points)
@@ -188,7 +188,7 @@ def _points(owner: str, value: object) -> list[_Item]:
 
 
 def _check_path(owner: str, points: Sequence[_Item]) -> None:
-    """Wraps lie between points, and pulleys between branches of two points at least."""
+    """Check that wraps lie between two points, and that each branch between pulleys has at least two points."""
     for i, item in enumerate(points):
         before, after = (points[k] if 0 <= k < len(points) else Pulley(1.0) for k in (i - 1, i + 1))
         if isinstance(item, Wrap):

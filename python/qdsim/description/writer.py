@@ -27,7 +27,7 @@ Element = ElementTree.Element
 
 
 def write_mjcf(description: Elements) -> str:
-    """The document as text."""
+    """Return the MJCF document as text."""
     root = Element("mujoco", model=description.name)
     ElementTree.SubElement(
         root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false"
@@ -47,7 +47,9 @@ def write_mjcf(description: Elements) -> str:
                 vertex=_text(mesh.vertices.ravel()),
                 face=" ".join(str(item) for item in mesh.faces.ravel()),
             )
-            if mesh.hull is not None:  # where a file limits it, it is part of the shape
+            if (
+                mesh.hull is not None
+            ):  # the number of hull vertices, where a file limits it, is part of the shape
                 element.set("maxhullvert", str(len(np.unique(mesh.hull))))
     _write_softness(root, description)
     _write_bodies(root, description, fields)
@@ -89,7 +91,7 @@ _SOLVER = ("solref", "solimp", "solreflimit", "solimplimit", "solreffriction", "
 
 
 def _write_solver(element: Element, item: Geom | Pair | Joint | Tendon | Constraint) -> None:
-    """Solver parameters, where they are not MuJoCo's defaults."""
+    """Write the solver parameters that differ from MuJoCo's defaults."""
     default = {field.name: field.default for field in fields(item)}
     for name in _SOLVER:
         if name in default and getattr(item, name) != default[name]:
@@ -105,7 +107,8 @@ def _text(values: Iterable[float]) -> str:
 
 
 def _write_hfield(assets: Element, field: HeightField, name: str) -> None:
-    """MuJoCo counts heights from the lowest one, as parts of the highest, and lists rows from the last."""
+    """Write a height field: MJCF gives heights relative to the lowest one, divided by the largest
+    difference, with the last row first."""
     low, rise = float(field.heights.min()), float(np.ptp(field.heights))
     rows, columns = field.heights.shape
     element = ElementTree.SubElement(assets, "hfield", name=name, nrow=str(rows), ncol=str(columns))
@@ -114,12 +117,12 @@ def _write_hfield(assets: Element, field: HeightField, name: str) -> None:
 
 
 def _above(pos: Iterable[float], quat: Iterable[float], height: float) -> npt.NDArray[np.float64]:
-    """A place so far along the frame's z."""
+    """Return the point at ``height`` along the z axis of the frame."""
     return np.asarray(pos) + height * rotation_matrix(quat)[:, 2]
 
 
 def _write_softness(root: Element, description: Elements) -> None:
-    """As ``qdsim.formats.softness`` reads it."""
+    """Write softness as custom elements, in the form that ``qdsim.formats.softness`` reads."""
     soft = [(geom.name, geom.soft) for geom in description.geoms if geom.soft is not None]
     custom = ElementTree.SubElement(root, "custom") if soft else root
     for name, one in soft:
@@ -225,8 +228,11 @@ def _write_geom(parent: Element, geom: Geom, fields: dict[HeightField, str]) -> 
 
 
 def _write_contacts(root: Element, description: Elements) -> None:
-    """Explicit pairs and excludes. MJCF combines friction by the maximum; where this scene does it
-    otherwise and the result differs, the pair is written out."""
+    """Write explicit pairs and excludes.
+
+    MJCF combines friction by the maximum. With harmonic combination, pairs of geometries with
+    different friction are therefore written as explicit pairs.
+    """
     contact = ElementTree.SubElement(root, "contact")
     written = {frozenset((pair.geom_a, pair.geom_b)) for pair in description.pairs}
     for pair in description.pairs:
@@ -263,8 +269,11 @@ def _write_contacts(root: Element, description: Elements) -> None:
 
 
 def _write_constraints(root: Element, description: Elements) -> None:
-    """MuJoCo derives the second anchor of a connect from the configuration that the file shows, so
-    both it and welds are written with a site at either anchor."""
+    """Write connects, welds and couplings.
+
+    MuJoCo computes the second anchor of a connect from the configuration of the file. Connects and
+    welds are therefore written with two sites, one at each anchor.
+    """
     if not description.constraints:
         return
     parent = ElementTree.SubElement(root, "equality")
@@ -306,7 +315,11 @@ def _write_constraints(root: Element, description: Elements) -> None:
 
 
 def _write_tendon_coupling(parent: Element, item: TendonCoupling) -> None:
-    """MuJoCo counts from the lengths at its reference configuration, which here are what the coupling says."""
+    """Write a tendon coupling.
+
+    MuJoCo measures lengths from those at its reference configuration; ``lengths`` of the coupling
+    is not written.
+    """
     element = ElementTree.SubElement(parent, "tendon", name=item.name, tendon1=item.tendon)
     element.set("polycoef", _text(item.coefficients))
     _write_solver(element, item)
@@ -320,7 +333,7 @@ def _write_tendons(root: Element, description: Elements) -> None:
     parent = ElementTree.SubElement(root, "tendon")
     for tendon in description.tendons:
         if tendon.thrust or tendon.reach:
-            continue  # with its actuators
+            continue  # written with its actuators
         element = ElementTree.SubElement(
             parent, "fixed" if tendon.joints else "spatial", name=tendon.name
         )
@@ -380,7 +393,7 @@ def _write_actuators(root: Element, description: Elements) -> None:
 
 
 def _write_sensors(root: Element, description: Elements) -> None:
-    """MuJoCo has no taxels: those are left out."""
+    """Write the sensors except taxels, which MuJoCo does not have."""
     sensors = [item for item in description.sensors if not isinstance(item, TaxelSensor)]
     if not sensors:
         return
@@ -406,8 +419,11 @@ def _write_sensors(root: Element, description: Elements) -> None:
 
 
 def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
-    """The actuator is that of a site, with force and moment as its gear; of a reach, with the other point as
-    its reference site and the direction as its gear."""
+    """Turn a tendon actuator into an actuator at a site, for a ``thrust`` or ``reach`` tendon.
+
+    The gear of a thrust is its force and moment. For a reach, the second point is the reference
+    site and the direction is the gear.
+    """
     owners = {item.get("name"): item for item in root.iter("body")}
     (body, point), (other, second), (_, third) = tendon.places[:3]
     sites = [("site", tendon.name, body, point)]
@@ -428,15 +444,18 @@ def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
 
 
 def _quaternion(rotation: tuple[float, ...]) -> npt.NDArray[np.float64]:
-    """Of a rotation vector."""
+    """Return the unit quaternion (w, x, y, z) of a rotation vector."""
     half = 0.5 * np.array(rotation)
     angle = np.linalg.norm(half)
     return np.array([np.cos(angle), *(half * np.sinc(angle / np.pi))])
 
 
 def _actuator(parent: Element, actuator: Actuator) -> Element:
-    """A position actuator of gain kp and gear g has the joint stiffness kp g^2. What is more than a
-    spring with damping is written as a general actuator of gear 1, in joint units."""
+    """Write an actuator.
+
+    A position actuator of gain kp and gear g has the joint stiffness kp g^2. An actuator that is
+    more than a spring with damping is written as a general actuator of gear 1, in joint units.
+    """
     plain = not (actuator.gain or actuator.bias or any(actuator.gain_slope))
     where = ("joint", actuator.joint) if actuator.tendon is None else ("tendon", actuator.tendon)
     named = {"name": actuator.name, where[0]: str(where[1])}
