@@ -49,7 +49,7 @@ class Feedback:
     """(nu) upper bounds of commands; None: none."""
 
     def arrays(self, model: _core.Model) -> dict[str, Array]:
-        """All arrays that are given, checked.
+        """Return all given arrays, checked.
 
         Args:
             model: the model of the rollout; its nq, nv and nu are the expected sizes.
@@ -108,7 +108,7 @@ def feedback_arrays(
 
 
 def feedback_leads(arrays: Mapping[str, Array] | None) -> dict[str, tuple[int, ...]]:
-    """Leading dimensions by the names of gains."""
+    """Return the leading dimensions of the gains by name."""
     found = arrays or {}
     return {f"feedback.{name}": found[name].shape[:-3] for name in _GAINS if name in found}
 
@@ -116,7 +116,7 @@ def feedback_leads(arrays: Mapping[str, Array] | None) -> dict[str, tuple[int, .
 def feedback_rows(
     arrays: Mapping[str, Array] | None, lead: tuple[int, ...], steps: int
 ) -> dict[str, Array] | None:
-    """The same as the core takes it: rows of samples."""
+    """Return the arrays in the form of the core: rows of samples."""
     if arrays is None:
         return None
     gains = {name: in_rows(arrays[name], lead, 3) for name in _GAINS if name in arrays}

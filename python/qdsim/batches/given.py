@@ -33,11 +33,11 @@ class Given:
     model: _core.Model
     steps: int
     begin: dict[str, Array]
-    """q, and in dynamics v and perhaps bristles, by the names that the caller gave them."""
+    """The initial q, for second-order steps also v and perhaps bristles, by the names of the caller's arguments."""
     courses: dict[str, Array]
-    """(..., steps, width) of every step."""
+    """Inputs (..., steps, width) of every step, by name."""
     values: dict[str, Array]
-    """Parameters (..., size), for all steps."""
+    """Parameters (..., size), the same in all steps."""
 
     @property
     def dynamic(self) -> bool:
@@ -70,7 +70,7 @@ class Given:
         }
 
     def bristles(self, lead: tuple[int, ...]) -> Array | None:
-        """Rows of the initial stretches of rollouts, if they were given."""
+        """Rows of the initial bristle stretches, or None."""
         own = self.begin.get("bristles")
         return None if own is None else in_rows(own, lead, 1)
 
@@ -82,7 +82,7 @@ def courses_of(
     inputs: Inputs,
     bristles: npt.ArrayLike | None = None,
 ) -> Given:
-    """Arguments of rollouts."""
+    """Check the arguments of rollouts."""
     check_model(model)
     begin = {"q0": numbers("q0", q0, (model.nq,))}
     if v0 is not None:
@@ -96,7 +96,7 @@ def courses_of(
 
 
 def one_step_of(model: _core.Model, q: npt.ArrayLike, inputs: Inputs) -> Given:
-    """Arguments of batches of steps, as rollouts of one step."""
+    """Check the arguments of a batch of steps, in the form of rollouts of one step."""
     check_model(model)
     given = inputs_of(model, inputs)
     courses = {name: array[..., None, :] for name, array in given.items()}

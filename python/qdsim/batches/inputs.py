@@ -47,7 +47,7 @@ Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Inputs(NamedTuple):
-    """Inputs of steps besides their state, as given by callers."""
+    """Inputs of steps other than the state, as given by the caller."""
 
     u: npt.ArrayLike
     tau: npt.ArrayLike | None
@@ -56,7 +56,7 @@ class Inputs(NamedTuple):
     parameters: Mapping[str, npt.ArrayLike] | None
 
 
-_PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
+_PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # names in error messages
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
 
@@ -78,14 +78,14 @@ def thread_count(threads: object) -> int:
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tuple[str, ...]:
-    """Names among the arguments of a step that are known, in the core's order."""
+    """Check the names of step arguments, and return them in the core's order."""
     try:
         names = tuple(wrt)
     except TypeError:
@@ -100,7 +100,7 @@ def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tu
 
 
 def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> Array:
-    """The argument as doubles whose last dimensions have these sizes (-1: any)."""
+    """Return the argument as doubles, after checking that its last dimensions have these sizes (-1: any)."""
     array = real_array(name, value)
     tail = array.shape[-len(widths) :]
     if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
@@ -118,7 +118,10 @@ def broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def in_rows(array: Array, lead: tuple[int, ...], inner: int) -> Array:
-    """The samples in a row, (samples, ...), with contiguous rows; a copy only where strides need one."""
+    """Broadcast an array to ``lead`` and flatten its leading dimensions: (samples, ...).
+
+    It copies only if the rows are not contiguous.
+    """
     tail = array.shape[array.ndim - inner :]
     own = array.shape[: array.ndim - inner]
     count = 1
@@ -149,7 +152,7 @@ def check_finite(name: str, flat: Array, lead: tuple[int, ...]) -> None:
 
 
 def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ()) -> Array:
-    """Wrenches (..., 6 body_count), also from a mapping; steps: dimensions before the bodies."""
+    """Return wrenches (..., 6 body_count) of an array or mapping; ``steps``: dimensions before the bodies."""
     if not isinstance(wrench, Mapping):
         array = numbers("wrench", wrench, (*steps, model.body_count, 6))
         return array.reshape(*array.shape[:-2], 6 * model.body_count)
@@ -170,7 +173,7 @@ def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ())
 
 
 def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> Array:
-    """Poses (..., 7 mocap_count), also from a mapping; steps: dimensions before the bodies."""
+    """Return poses (..., 7 mocap_count) of an array or mapping; ``steps``: dimensions before the bodies."""
     count = model.mocap_count
     if not isinstance(mocap, Mapping):
         array = numbers("mocap", mocap, (*steps, count, 7))
@@ -203,13 +206,13 @@ def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> A
 
 
 def bristles_of(model: _core.Model, bristles: npt.ArrayLike) -> Array:
-    """Stretches (..., 6 soft_pair_count)."""
+    """Return bristle stretches (..., 6 soft_pair_count)."""
     array = numbers("bristles", bristles, (model.soft_pair_count, 6))
     return array.reshape(*array.shape[:-2], 6 * model.soft_pair_count)
 
 
 def every_step(name: str, course: Array, step_count: int) -> Array:
-    """A course (..., T or 1, n) for every step."""
+    """Broadcast an input (..., T or 1, n) to all steps."""
     if course.shape[-2] not in (1, step_count):
         raise ValueError(
             f"{name}: expected {step_count} steps as in u, or 1, got {course.shape[-2]}"
@@ -222,7 +225,7 @@ def inputs_of(
     inputs: Inputs,
     steps: tuple[int, ...] = (),
 ) -> dict[str, Array]:
-    """Inputs by name, checked; steps: (-1,) for rollouts."""
+    """Check the inputs and return them by name; ``steps`` is (-1,) for rollouts."""
     found = {"u": numbers("u", inputs.u, (*steps, model.nu))}
     if inputs.tau is not None:
         found["tau"] = numbers("tau", inputs.tau, (*steps, model.nv))
@@ -240,7 +243,7 @@ def rows_of(
     v: npt.ArrayLike | None = None,
     bristles: npt.ArrayLike | None = None,
 ) -> tuple[tuple[int, ...], dict[str, Array]]:
-    """Leading dimensions, and the samples of each argument as rows, checked."""
+    """Check all arguments; return the leading dimensions, and each argument as rows of samples."""
     check_model(model)
     arrays = {"q": numbers("q", q, (model.nq,))}
     if v is not None:
@@ -262,7 +265,7 @@ def rows_of(
 def parameters_of(
     model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
 ) -> dict[str, Array]:
-    """Parameters (..., size) per sample, by their names in messages."""
+    """Check parameters per sample and return them (..., size) by their names in error messages."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
@@ -313,7 +316,7 @@ def check_quaternions(
     status: npt.NDArray[np.int32],
     lead: tuple[int, ...],
 ) -> None:
-    """Raise for the first sample whose quaternions the core rejected."""
+    """Raise an error for the first sample whose quaternions the core rejected."""
     bad = np.flatnonzero(status == _BAD_ARGUMENT)
     if bad.size:
         try:

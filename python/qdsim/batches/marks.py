@@ -16,7 +16,7 @@ from qdsim.batches.inputs import check_quaternions, sample_name
 __all__ = ["BatchMarks", "Errors", "argument_shape", "settle"]
 
 Errors = Literal["raise", "mark"]
-"""What happens to samples that failed."""
+"""Whether failed samples raise an error or only get a status."""
 
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
@@ -58,7 +58,7 @@ def settle(
     lead: tuple[int, ...],
     errors: Errors,
 ) -> None:
-    """Raise the error of the first failed sample, if errors are raised."""
+    """Raise the error of the first failed sample if ``errors`` is "raise", and always for invalid arguments."""
     if failure is None:
         return
     status = status.reshape(-1)
@@ -72,7 +72,7 @@ def settle(
 
 
 def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
-    """Shape of an argument of a step; that of q is in tangent coordinates."""
+    """Shape of an argument of a step; q and mocap poses are in tangent coordinates."""
     inputs = {
         "q": (model.nv,),
         "u": (model.nu,),

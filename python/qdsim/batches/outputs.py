@@ -15,7 +15,7 @@ Wanted = dict[str, tuple[tuple[int, ...], type[np.generic]]]
 
 
 def outputs(out: object, wanted: Wanted, inputs: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of ``out``, a mapping from names of results or an earlier result, checked."""
+    """Check and return the arrays of ``out``, a mapping from names of results or an earlier result."""
     if out is None:
         return {}
     if isinstance(out, Mapping):
@@ -56,9 +56,9 @@ def _check(name: str, array: object, shape: tuple[int, ...], kind: type[np.gener
 
 
 def _overlap(array: npt.NDArray[Any], read: npt.NDArray[Any]) -> bool:
-    """Exact for what can be found out fast, else whether the two have bounds in common."""
+    """Return whether two arrays share memory; if that takes too long to decide, True."""
     try:
-        work: Any = 10_000  # the stubs know of none and all only
+        work: Any = 10_000  # the type stubs do not accept other numbers
         return bool(np.shares_memory(array, read, max_work=work))
     except np.exceptions.TooHardError:
         return True

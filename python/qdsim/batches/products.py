@@ -276,7 +276,7 @@ def rollout_jvp(
 
 
 def _after_step(products: Products, cotangent: npt.ArrayLike) -> Array:
-    """The cotangent of a step as that of a rollout, with none for where it begins."""
+    """Turn the cotangent of q_next into that of a rollout of one step; the initial state has cotangent zero."""
     array = numbers("cotangent", cotangent, products.shape("q"))
     return np.stack([np.zeros_like(array), array], axis=-2)
 

@@ -30,10 +30,10 @@ __all__ = ["OF_STEPS", "Products", "kept_steps", "products_of", "pull", "pull_fi
 
 _LeadingDimensions = tuple[int, ...]
 OF_STEPS = ("u", "tau", "wrench", "mocap")
-"""What every step of a rollout is given."""
+"""Arguments that have a value in every step of a rollout."""
 
 _KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
-"""What rollouts can be differentiated by: a step length would be one for all steps."""
+"""Arguments by which rollouts can be differentiated; the time step is one number for all steps."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Products:
     given: Given
     options: Any
     way_options: Any
-    """Of the smoothed steps whose derivative stands for the step's own, or None."""
+    """Options of the smoothed steps whose derivatives replace those of the steps, or None."""
     ambient: bool
     feedback: Mapping[str, Array] | None = None
-    """Arrays of commands that react, checked."""
+    """Checked arrays of the feedback."""
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of an argument of one sample of a rollout."""
+        """Shape of an argument for one sample of a rollout."""
         model = self.given.model
         if name == "q":
             return (model.nq if self.ambient else model.nv,)
@@ -57,7 +57,7 @@ class Products:
         return (self.given.steps, *shape) if name in OF_STEPS else shape
 
     def known(self) -> tuple[str, ...]:
-        """What it can be differentiated by."""
+        """Names of the arguments by which these rollouts can be differentiated."""
         return (*_KNOWN, "v") if self.given.dynamic else _KNOWN
 
     def leads(self) -> dict[str, _LeadingDimensions]:
@@ -65,7 +65,7 @@ class Products:
         return self.given.leads() | feedback_leads(self.feedback)
 
     def reaction(self, lead: _LeadingDimensions) -> dict[str, Array] | None:
-        """Commands that react as the core takes them."""
+        """Arrays of the feedback in the form of the core, or None."""
         return feedback_rows(self.feedback, lead, self.given.steps)
 
 
@@ -77,7 +77,7 @@ def products_of(
     kappa: float | None,
     feedback: Feedback | None = None,
 ) -> Products:
-    """Rollouts to differentiate, with the given coordinates and derivative."""
+    """Check the arguments and collect them in a ``Products``."""
     one_of("coordinates", coordinates, allowed=("tangent", "ambient"))
     one_of("derivative", derivative, allowed=("step", "smoothed"))
     if (derivative == "smoothed") != (kappa is not None):
@@ -102,7 +102,7 @@ def kept_steps(checkpoint: int | None) -> int:
 
 
 def _contiguous(name: str, array: Array, lead: _LeadingDimensions, shape: tuple[int, ...]) -> Array:
-    """(samples, size), checked."""
+    """Check an array and return it as (samples, size), C-contiguous."""
     count, size = int(np.prod(lead, dtype=np.int64)), int(np.prod(shape, dtype=np.int64))
     rows = np.broadcast_to(array, (*lead, *shape)).reshape(count, *shape)
     if rows.size:
@@ -119,7 +119,7 @@ def _run(
     caller: str,
     **more: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the core gives, and the fields of the rollout."""
+    """Run the core; return its results, and the fields of the rollout."""
     given = products.given
     found = _core._rollout_derivative(
         given.model,
@@ -159,7 +159,7 @@ def pull(
     caller: str,
     v_cotangent: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of pullbacks."""
+    """Compute the fields of pullbacks."""
     check_errors(errors)
     names = wrt_names(wrt, products.known())
     path = None
@@ -194,7 +194,7 @@ def pull_finished(
     threads: int,
     errors: Errors,
 ) -> tuple[dict[str, Array], npt.NDArray[np.bool_]]:
-    """Gradients of finished rollouts, and which of them were solved (...).
+    """Compute the gradients of finished rollouts; return also which rollouts were solved (...).
 
     Given the configurations (..., T + 1, nq) of a rollout, for second-order steps also velocities
     (..., T + 1, nv), cotangents of both, and the status (...).
@@ -226,7 +226,7 @@ def pull_finished(
 def _known_before(
     products: Products, cotangent: npt.ArrayLike, v_cotangent: npt.ArrayLike | None
 ) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Array, ...]]:
-    """Leading dimensions, arguments and cotangents of q, and of v in dynamics."""
+    """Return leading dimensions, arguments, and cotangents of q (and of v for second-order steps)."""
     given = products.given
     shape = (given.steps + 1, *products.shape("q"))
     cotangents = {"cotangent": numbers("cotangent", cotangent, shape)}
@@ -248,7 +248,11 @@ def _after_rollout(
     errors: Errors,
     caller: str,
 ) -> tuple[_LeadingDimensions, dict[str, Any], tuple[Any, ...], tuple[Array, ...]]:
-    """Leading dimensions, arguments, the rollouts as the core goes on from them, and cotangents made of them."""
+    """Run the rollouts and compute the cotangents by the caller's function.
+
+    It returns leading dimensions, arguments, the rollouts in the form of the core, and the
+    cotangents.
+    """
     given = products.given
     lead = broadcast(products.leads())
     arguments = given.arguments(lead)
@@ -284,7 +288,7 @@ def push(
     *,
     one_step: bool = False,
 ) -> dict[str, Any]:
-    """Fields of pushforwards; for a single step, tangents of inputs have no step dimension."""
+    """Compute the fields of pushforwards; with ``one_step``, tangents of inputs have no step dimension."""
     check_errors(errors)
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")

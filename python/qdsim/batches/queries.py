@@ -67,8 +67,8 @@ def checked_distances(
     threads: int = 1,
     lead: tuple[int, ...] | None = None,
 ) -> Array:
-    """``pair_distances`` (n, pairs) of rows q (n, nq) that are known to be finite doubles, for many
-    short calls.
+    """Compute ``pair_distances`` (n, pairs) of rows q (n, nq) of finite doubles, without checks,
+    for many short calls.
 
     Raises:
         ValueError, MemoryError: as ``pair_distances``; ``lead`` are the dimensions that name a
@@ -108,7 +108,7 @@ def meetings(
 def _check(
     model: _core.Model, q: Array, status: npt.NDArray[np.int32], lead: tuple[int, ...]
 ) -> None:
-    """Raises ValueError or MemoryError where distances of rows q failed."""
+    """Raise ValueError or MemoryError if distances of rows q failed."""
     if (status == _OK).all():
         return
     check_quaternions(model, "q", q, status, lead)

@@ -106,7 +106,7 @@ def roll(
     feedback: Feedback | None,
     bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of rollouts, with "v" and "bristles" if v0 is given, and "commands" with feedback."""
+    """Compute the fields of rollouts, with "v" and "bristles" if v0 is given, and "commands" with feedback."""
     check_errors(errors)
     begun = courses_of(model, q0, v0, inputs, bristles)
     reaction = feedback_arrays(model, feedback, begun.steps, v0 is not None)

@@ -50,7 +50,7 @@ WarmStep = _core.Step | _core.DynamicStep | _core.Linearization
 WarmStart = Union[WarmStep, "BatchSteps"]
 """Starts of the steps of a batch."""
 
-# What the core calls the derivatives: A and B are those by the first two arguments.
+# Names of the derivatives in the core: A and B are those with respect to the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
 
 
@@ -198,7 +198,7 @@ def step_all(
     warm_start: WarmStart | None,
     bristles: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Fields of a batch of steps, with "v_next" and "bristles" if v is given."""
+    """Compute the fields of a batch of steps, with "v_next" and "bristles" if v is given."""
     check_errors(errors)
     lead, rows = rows_of(model, q, inputs, v, bristles)
     given = outputs(out, _wanted(model, lead, None, v is not None), rows.values())
@@ -266,7 +266,7 @@ def _wanted(
     wrt: tuple[str, ...] | None = None,
     dynamic: bool = False,
 ) -> Wanted:
-    """Results of steps, and of linearizations the derivatives by these arguments."""
+    """Return shapes and types of the results of steps; with ``wrt``, also of the derivatives."""
     nq, nv = model.nq, model.nv
     wanted: Wanted = {
         "q_next": ((*lead, nq), np.float64),
@@ -291,7 +291,7 @@ def _wanted(
 def bristles_in(
     model: _core.Model, found: Mapping[str, Any], lead: tuple[int, ...]
 ) -> Array | None:
-    """Those among the results, None without."""
+    """Return the bristle stretches among the results, or None."""
     own = found.get("bristles")
     return None if own is None else own.reshape(*lead, model.soft_pair_count, 6)
 
@@ -299,7 +299,7 @@ def bristles_in(
 def _start(
     warm_start: WarmStart | None, lead: tuple[int, ...]
 ) -> WarmStep | tuple[npt.NDArray[Any], ...] | None:
-    """The guesses as the core takes them."""
+    """Return the starting points of the solver in the form of the core."""
     if warm_start is None or isinstance(
         warm_start, (_core.Step, _core.DynamicStep, _core.Linearization)
     ):
@@ -337,7 +337,7 @@ def _run(
     wrt: tuple[str, ...] | None,
     warm_start: WarmStart | None,
 ) -> dict[str, Any]:
-    """Steps (wrt None) or linearizations in the core, and their results by name."""
+    """Compute steps (wrt None) or linearizations in the core; return their results by name."""
     mask = -1 if wrt is None else sum(1 << ARGUMENT_NAMES.index(name) for name in wrt)
     found = _core._batch(
         model,
