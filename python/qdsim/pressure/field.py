@@ -45,7 +45,7 @@ def _indices(name: str, values: npt.ArrayLike, width: int) -> Indices:
 
 
 class _Body:
-    """What presses: what it was made from, in the order of its arguments, and the core's own form of it."""
+    """A body that can exert pressure: the arguments it was made from, and its handle in the C core."""
 
     _arguments: tuple[str, ...] = ()
     __slots__: tuple[str, ...] = ("_handle",)
@@ -374,7 +374,7 @@ def _check_unused(tetrahedra: Indices, pressure: Array) -> None:
 
 
 def _check_windings(triangles: Indices) -> None:
-    """Two triangles with an edge in common run through it in opposite ways."""
+    """Check that any two triangles with a common edge run through it in opposite directions."""
     edges = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     _, index, count = np.unique(
         np.sort(edges, axis=1), axis=0, return_inverse=True, return_counts=True
@@ -390,7 +390,7 @@ def _check_windings(triangles: Indices) -> None:
 
 
 def _check_surface(tetrahedra: Indices, pressure: Array) -> None:
-    """Every face belongs to one or two tetrahedra, and those of one have no pressure."""
+    """Check that every face belongs to one or two tetrahedra, and that the pressure is zero on outer faces."""
     faces = np.sort(tetrahedra[:, [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]], axis=2)
     _, index, count = np.unique(
         faces.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True

@@ -1,7 +1,7 @@
-"""A program that fills the closed surface of ``surface.npz`` into ``volume.npz``, run in a folder
-of its own.
+"""A program that fills the closed surface in ``surface.npz`` with tetrahedra, and writes them to
+``volume.npz``, in a folder of its own.
 
-fTetWild always prints its progress on the process's output and writes a file in the current folder.
+fTetWild always prints its progress to the standard output and writes a file in the current folder.
 A separate process hides both from the user.
 """
 

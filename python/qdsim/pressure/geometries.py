@@ -38,8 +38,8 @@ def _none(geoms: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Fields of the soft geometries and surfaces of the geometries that can touch them; equal ones
-    are stored once."""
+    """Return the fields of the soft geometries, and the surfaces of the geometries that can touch
+    them; equal ones are stored once."""
     geoms = description.geoms
     arrays = _none(len(geoms))
     soft = np.array([geom.soft is not None for geom in geoms], dtype=bool)
@@ -65,7 +65,7 @@ def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str
 
 
 def _in_a_row(fields: list[_Field]) -> dict[str, npt.NDArray[Any]]:
-    """All fields, one behind the other."""
+    """Concatenate the arrays of all fields."""
     kinds, slopes, vertices, elements, pressures = zip(*fields, strict=True)
     return {
         "field_kind": np.array(kinds, dtype=np.int32),
@@ -83,7 +83,7 @@ def _thickness(geom: Geom) -> float | None:
 
 
 def _hint(geom: Geom) -> float:
-    """Longest edges of round shapes, m."""
+    """Longest edges of round shapes, m; 0 for shapes that do not depend on them."""
     if geom.soft is not None and geom.soft.hint is not None:
         return geom.soft.hint
     if geom.type in ("plane", "mesh", "box", "cloud", "hfield"):
@@ -112,7 +112,7 @@ def _field(geom: Geom, meshes: Mapping[str, Mesh]) -> _Field:
 
 
 def _rigid_mesh(mesh: Mesh) -> _Field:
-    """Its own triangles, convex or not, if they enclose something; else its hull, with a warning."""
+    """Return the triangles of a mesh if they enclose a volume, else those of its convex hull, with a warning."""
     points, faces = tessellation.outward(mesh.vertices, mesh.faces)
     if len(faces) == 0:
         warnings.warn(
@@ -128,7 +128,10 @@ def _rigid_mesh(mesh: Mesh) -> _Field:
 
 
 def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _Field:
-    """One that was given: its shape has to enclose it, as far as pairs in range go by that."""
+    """Return the field that was given for a geometry.
+
+    Its shape must enclose the field, because the shape decides which pairs are in range.
+    """
     points = np.asarray(field.vertices)
     beyond = _beyond(geom, points, meshes)
     worst = int(beyond.argmax())
@@ -142,8 +145,12 @@ def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _F
 
 
 def _warn_if_inside(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> None:
-    """Contacts of the shape keep a step from going deeper than half of the field's depth, whether the field is there or
-    not: one that ends farther below some side of its shape is reached in short steps only."""
+    """Warn if the field ends far inside its shape.
+
+    Contacts of the shape limit each step to half of the field's depth, even where the field ends
+    below the surface of the shape. If the field ends deeper than that, a step toward it is
+    shortened.
+    """
     points = np.asarray(field.vertices)[np.unique(field.tetrahedra)]
     low, high = _bounds(geom, meshes)
     below = np.r_[points.min(axis=0) - low, high - points.max(axis=0)]
@@ -160,7 +167,7 @@ def _warn_if_inside(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) 
 
 
 def _depth(field: FieldArrays) -> float:
-    """Over which pressure would go from zero to the largest where it is steepest, m."""
+    """Depth in m over which the pressure would rise from zero to its maximum at its steepest slope."""
     cells = np.asarray(field.tetrahedra)
     corners, pressure = np.asarray(field.vertices)[cells], np.asarray(field.pressure)
     edges, rises = corners[:, 1:] - corners[:, :1], pressure[cells][:, 1:] - pressure[cells][:, :1]
@@ -169,7 +176,7 @@ def _depth(field: FieldArrays) -> float:
 
 
 def _bounds(geom: Geom, meshes: Mapping[str, Mesh]) -> tuple[Array, Array]:
-    """Least and largest coordinates of a shape, m."""
+    """Smallest and largest coordinates (3) of a shape, m."""
     if geom.type == "mesh":
         vertices = meshes[geom.mesh or ""].vertices
         return vertices.min(axis=0), vertices.max(axis=0)
@@ -183,7 +190,10 @@ def _bounds(geom: Geom, meshes: Mapping[str, Mesh]) -> tuple[Array, Array]:
 
 
 def _beyond(geom: Geom, points: Array, meshes: Mapping[str, Mesh]) -> Array:
-    """By how much points lie outside of a convex shape, m: no more than they do, and positive where they do."""
+    """Compute how far points (n, 3) lie outside of a convex shape: (n,) m.
+
+    The values are positive exactly for points outside, and are lower bounds of the distance.
+    """
     size = np.array(geom.size)
     if geom.type == "mesh":
         mesh = meshes[geom.mesh or ""]

@@ -91,9 +91,7 @@ class Patch:
             for g in (polygons["gradient_a"], polygons["gradient_b"])
         ]
         steeper = np.linalg.norm(along[0], axis=1) > np.linalg.norm(along[1], axis=1)
-        slope = np.where(
-            steeper[:, None], *along
-        )  # of a rigid side it is zero, else both are equal
+        slope = np.where(steeper[:, None], *along)  # zero for a rigid body; two soft ones agree
         rise = np.sum(slope[owner] * (x - middle[owner]), axis=1)
         return np.asarray(np.maximum(polygons["pressure"][owner] + rise, 0.0))
 

@@ -36,18 +36,22 @@ Indices = npt.NDArray[np.int32]
 Tessellation = tuple[Array, Indices, Array]
 
 _MOST_AROUND = 706
-"""Corners of a circle: beyond it capsules have more than a million tetrahedra."""
+"""Largest number of corners of a circle; capsules with more have over a million tetrahedra."""
 
 _FINEST = 8
-"""Levels of a sphere."""
+"""Largest number of subdivisions of a sphere."""
 
 _FLAT = 2e-12
-"""Twice the area of a triangle that has none, beside the square of its edges: twice what the core refuses."""
+"""Triangles whose doubled area is below this multiple of the largest squared edge count as flat.
+The limit is twice that of the core."""
 
 
 class _Cells:
-    """Convex cells cut into tetrahedra so that cells with a face in common agree on it: every face is fanned from its
-    vertex of least index, and every cell from its own."""
+    """Convex cells, cut into tetrahedra.
+
+    Every face is divided from its vertex of smallest index, and every cell from its vertex of
+    smallest index. Cells with a common face therefore divide it in the same way.
+    """
 
     def __init__(self) -> None:
         self.points: list[Sequence[float]] = []
@@ -60,7 +64,7 @@ class _Cells:
         return len(self.points) - 1
 
     def add(self, faces: Sequence[Sequence[int]]) -> None:
-        """A convex cell by its faces; corners that are said twice in a row are one."""
+        """Add a convex cell, given by its faces; repeated successive corners count once."""
         polygons = [_without_repeats(face) for face in faces]
         polygons = [face for face in polygons if len(face) >= 3]
         apex = min(min(face) for face in polygons)
@@ -103,7 +107,10 @@ def _without_repeats(face: Sequence[int]) -> list[int]:
 
 
 def ellipsoid(semi_axes: Array, hint: float) -> Tessellation:
-    """Eight tetrahedra about the centre, their outer faces halved ``level`` times; depth ``1 - |x / semi_axes|``."""
+    """Tessellate an ellipsoid: an octahedron around the centre whose outer faces are subdivided ``level`` times.
+
+    The depth is ``1 - |x / semi_axes|``.
+    """
     radius = float(np.max(semi_axes))
     half = math.asin(min(hint, 2.0 * radius) / (2.0 * radius))
     level = max(0, math.ceil(math.log2(math.pi / half)) - 2)
@@ -117,7 +124,7 @@ def ellipsoid(semi_axes: Array, hint: float) -> Tessellation:
 
 
 def _octahedron(level: int) -> tuple[Array, Indices]:
-    """Points of the unit sphere and triangles, anticlockwise from outside."""
+    """Return points of the unit sphere (n, 3), and triangles (m, 3), anticlockwise seen from outside."""
     points = np.vstack([np.eye(3), -np.eye(3)])
     triangles = np.array(
         [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]]
@@ -136,7 +143,8 @@ def _octahedron(level: int) -> tuple[Array, Indices]:
 
 
 def box(half: Array) -> Tessellation:
-    """A block between each face and its image on the medial axis, with a vertex in the middle of each face."""
+    """Tessellate a box: each cell joins a face, with a vertex in its middle, to the projection of
+    the face on the medial axis."""
     least = float(np.min(half))
     inner = half - least
     inner[inner <= ROUNDING * max(1.0, float(np.max(half)))] = 0.0
@@ -168,7 +176,7 @@ def box(half: Array) -> Tessellation:
 
 
 def _ring(axis: int, side: float) -> list[tuple[float, float, float]]:
-    """Signs of the corners around one face of a box."""
+    """Return the signs of the corners around one face of a box."""
     around = []
     for first, second in ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)):
         signs = [0.0, 0.0, 0.0]
@@ -189,7 +197,10 @@ def _around(
 
 
 def cylinder(radius: float, half: float, hint: float) -> Tessellation:
-    """About the z axis: sectors of caps and barrel that meet on an axis, a point or a disc inside."""
+    """Tessellate a cylinder about the z axis: sectors of the caps and of the barrel.
+
+    The sectors meet inside on a segment of the axis, in a point or on a disc.
+    """
     same = ROUNDING * max(1.0, radius, half)
     long = half > radius + same
     disc = radius - half if radius > half + same else 0.0
@@ -219,7 +230,7 @@ def cylinder(radius: float, half: float, hint: float) -> Tessellation:
 
 
 def _wedge(cells: _Cells, a: tuple[int, int, int], b: tuple[int, int, int]) -> None:
-    """A prism between two triangles, of which corners may be the same."""
+    """Add a prism between two triangles, which may share corners."""
     sides = [[a[k], a[(k + 1) % 3], b[(k + 1) % 3], b[k]] for k in range(3)]
     cells.add([list(a), list(b), *sides])
 
@@ -231,8 +242,10 @@ def _barrel(
 
 
 def capsule(radius: float, half: float, hint: float) -> Tessellation:
-    """About the z axis: sectors that meet on the axis between the centres of the caps. As in Drake,
-    the number of sectors is rounded down."""
+    """Tessellate a capsule about the z axis: sectors that meet on the axis between the centres of the caps.
+
+    As in Drake, the number of sectors is rounded down.
+    """
     cells = _Cells()
     top, bottom = cells.point((0.0, 0.0, half), 1.0), cells.point((0.0, 0.0, -half), 1.0)
     circle = _around(radius, hint, math.floor)
@@ -268,7 +281,7 @@ def capsule(radius: float, half: float, hint: float) -> Tessellation:
 
 
 def hull(points: Array, triangles: Indices) -> Tessellation:
-    """A closed convex surface (triangles anticlockwise from outside) joined to the centroid of its volume."""
+    """Tessellate a closed convex surface (triangles anticlockwise from outside) from the centroid of its volume."""
     corners = points[triangles]
     volumes = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
     centre = (volumes[:, None] * corners.sum(axis=1)).sum(axis=0) / (4.0 * volumes.sum())
@@ -278,7 +291,7 @@ def hull(points: Array, triangles: Indices) -> Tessellation:
 
 
 def surface_of(tetrahedra: Indices) -> Indices:
-    """Triangles that belong to only one tetrahedron, anticlockwise seen from outside."""
+    """Return the triangles that belong to only one tetrahedron, anticlockwise seen from outside."""
     faces = tetrahedra[:, [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]].reshape(-1, 3)
     _, first, count = np.unique(
         np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
@@ -287,7 +300,7 @@ def surface_of(tetrahedra: Indices) -> Indices:
 
 
 def is_closed(points: Array, triangles: Indices) -> bool:
-    """Whether every edge occurs equally often in both directions; coincident points count as one."""
+    """Return whether every edge occurs equally often in both directions; coincident points count as one."""
     _, same = np.unique(points, axis=0, return_inverse=True)
     corners = same.reshape(-1)[triangles]
     edges = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
@@ -297,7 +310,7 @@ def is_closed(points: Array, triangles: Indices) -> bool:
 
 
 def outward(points: Array, triangles: Indices) -> tuple[Array, Indices]:
-    """Triangles of a closed surface, anticlockwise seen from outside, without those of zero area.
+    """Return the triangles of a closed surface, anticlockwise seen from outside, without those of zero area.
 
     Coincident points count as one. No triangles if the surface has a rim or is not consistently
     oriented.

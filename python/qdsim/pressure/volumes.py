@@ -28,7 +28,7 @@ def _need(module: str, purpose: str) -> Any:
 
 
 def read_tetrahedra(path: str | os.PathLike[str]) -> Tessellation:
-    """Tetrahedra of a volume mesh (VTK, VTU, MSH and other formats of meshio), with depths.
+    """Read the tetrahedra of a volume mesh (VTK, VTU, MSH and other formats of meshio), with depths.
 
     Cells of lower dimensions are ignored; volumes of other shapes are an error.
     """
@@ -40,7 +40,7 @@ def read_tetrahedra(path: str | os.PathLike[str]) -> Tessellation:
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             mesh = meshio.read(file)
-    except (Exception, SystemExit) as error:  # its readers let any error through, and may exit
+    except (Exception, SystemExit) as error:  # meshio raises errors of any type, and may exit
         reason = " ".join(f"{said.getvalue()} {error}".split()) or type(error).__name__
         raise ValueError(f"path: {file} cannot be read as a mesh: {reason[:300]}") from None
     others = sorted({block.type for block in mesh.cells if block.dim == 3} - {"tetra"})
@@ -53,7 +53,7 @@ def read_tetrahedra(path: str | os.PathLike[str]) -> Tessellation:
 
 
 def tetrahedra_within(points: Array, triangles: Indices, edge: float | None) -> Tessellation:
-    """A closed surface, filled by fTetWild, with depths."""
+    """Fill a closed surface with tetrahedra by fTetWild, with depths."""
     _need("wildmeshing", "filling a surface")
     if not is_closed(points, triangles):
         raise ValueError("triangles: expected a closed surface, got one with a rim")
@@ -65,7 +65,7 @@ def tetrahedra_within(points: Array, triangles: Indices, edge: float | None) -> 
 
 
 def _filled(points: Array, triangles: Indices, share: float) -> tuple[Array, Indices]:
-    """By fTetWild in a process of its own (filling.py says why)."""
+    """Run fTetWild in a separate process, for the reason given in ``filling.py``."""
     with tempfile.TemporaryDirectory() as folder:
         np.savez(
             Path(folder) / "surface.npz",
@@ -83,7 +83,7 @@ def _filled(points: Array, triangles: Indices, share: float) -> tuple[Array, Ind
 
 
 def _with_depths(points: Array, cells: Indices) -> Tessellation:
-    """Without vertices of no tetrahedron, and all tetrahedra of positive volume."""
+    """Remove unused vertices, orient all tetrahedra to positive volume, and compute relative depths."""
     used, numbers = np.unique(cells, return_inverse=True)
     tetrahedra = numbers.reshape(cells.shape).astype(np.int32)
     points = points[used]
@@ -97,11 +97,11 @@ def _with_depths(points: Array, cells: Indices) -> Tessellation:
 
 
 def depths(points: Array, tetrahedra: Indices) -> Array:
-    """Distances of the vertices from the surface, m; zero on it."""
+    """Compute the distances of the vertices from the surface, m; zero on it."""
     surface = surface_of(tetrahedra)
     depth = np.zeros(len(points))
     inside = np.setdiff1d(np.arange(len(points)), surface)
-    # two vectors and four numbers of each pair of a point and a triangle are held at a time
+    # Each pair of a point and a triangle takes ten numbers: two vectors and four scalars.
     step = max(1, MOST_HELD // (10 * len(surface)))
     for start in range(0, len(inside), step):
         some = inside[start : start + step]
@@ -110,7 +110,7 @@ def depths(points: Array, tetrahedra: Indices) -> Array:
 
 
 def _distances(points: Array, triangles: Array) -> Array:
-    """Of points ``(n, 3)`` from the nearest of some triangles ``(m, 3, 3)``."""
+    """Compute the distances of points ``(n, 3)`` from the nearest of the triangles ``(m, 3, 3)``, m."""
     a, b, c = triangles.transpose(1, 0, 2)
     normal = np.cross(b - a, c - a)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
