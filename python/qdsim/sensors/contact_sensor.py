@@ -15,13 +15,13 @@ __all__ = ["read_contact_sensor", "touching"]
 
 
 def touching(loads: Loads) -> Loads:
-    """The contacts with a force, or whose geometries touch."""
+    """Return the contacts that exert a force or whose distance is not positive."""
     rows = loads.rows
     return loads.of((rows["force"][:, 0] > 0.0) | (rows["dist"] <= 0.0))
 
 
 def read_contact_sensor(model: Model, sensor: ContactSensor, loads: Loads, poses: Poses) -> Array:
-    """(steps, numbers) of a sensor."""
+    """Return the values (steps, numbers) of a contact sensor."""
     loads, flipped = _counted(model, sensor, loads, poses)
     slots = np.zeros((loads.count, sensor.num, sum(CONTACT_DATA[name] for name in sensor.data)))
     found = np.bincount(loads.sample, minlength=loads.count)
@@ -42,7 +42,7 @@ def read_contact_sensor(model: Model, sensor: ContactSensor, loads: Loads, poses
 def _counted(
     model: Model, sensor: ContactSensor, loads: Loads, poses: Poses
 ) -> tuple[Loads, npt.NDArray[np.bool_]]:
-    """The contacts that count, and of which of them the second side is geometry a."""
+    """Return the contacts that the sensor counts, and whether the second side of each is geometry a."""
     rows, site = loads.rows, sensor.site
     first = [_match(model, sensor.first, rows[f"geom_{end}"], rows[f"body_{end}"]) for end in "ab"]
     second = [
@@ -74,7 +74,7 @@ def _match(
 
 
 def subtree(model: Model, body: int) -> npt.NDArray[np.intp]:
-    """Indices of a body and of all its descendants."""
+    """Return indices of a body and of all its descendants."""
     names, found = {model.body_names[body]}, [body]
     for i, item in enumerate(model.description.bodies):
         if i > body and item.parent in names:
@@ -84,7 +84,7 @@ def subtree(model: Model, body: int) -> npt.NDArray[np.intp]:
 
 
 def _rank(sensor: ContactSensor, loads: Loads) -> Array:
-    """Contacts with small numbers come first."""
+    """Return the sort keys (n,) of the contacts; smaller keys come first."""
     if sensor.reduce == "mindist":
         return np.asarray(loads.rows["dist"])
     if sensor.reduce == "maxforce":
@@ -93,8 +93,11 @@ def _rank(sensor: ContactSensor, loads: Loads) -> Array:
 
 
 def _frames(model: Model, loads: Loads, poses: Poses) -> Array:
-    """(n, 3, 3) axes of the contacts, normal and MuJoCo's tangents: the first is along y, or z where the normal is
-    nearer to y; of a capsule on a plane along the capsule."""
+    """Return the axes (n, 3, 3) of the contacts: the normal and MuJoCo's two tangents.
+
+    The first tangent is along y, or along z if the normal is nearer to y. For a capsule on a plane
+    it is along the capsule.
+    """
     rows = loads.rows
     normal = rows["frame"][:, 0]
     axis = np.where(np.abs(normal[:, 1:2]) < 0.5, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
@@ -119,7 +122,10 @@ def _is_capsule_on_plane(
 
 
 def _told(sensor: ContactSensor, loads: Loads, frames: Array, found: npt.NDArray[np.intp]) -> Array:
-    """(n, numbers) of each contact, in frames whose first two axes are turned round where the first side is b."""
+    """Return the data (n, numbers) of each contact.
+
+    The first two axes of ``frames`` are reversed if the first side is geometry b.
+    """
     rows = loads.rows
     side = np.sign(np.sum(frames[:, 0] * rows["frame"][:, 0], axis=1))[:, None]
     parts = {
@@ -137,7 +143,7 @@ def _told(sensor: ContactSensor, loads: Loads, frames: Array, found: npt.NDArray
 def _net(
     sensor: ContactSensor, loads: Loads, flipped: npt.NDArray[np.bool_], found: npt.NDArray[np.intp]
 ) -> Array:
-    """(steps, numbers) of the sum of all contacts."""
+    """Return the data (steps, numbers) of the sum of all contacts."""
     count = loads.count
     weight, weighted, force, torque = (np.zeros((count, n)) for n in (1, 3, 3, 3))
     share = np.linalg.norm(loads.force, axis=1, keepdims=True)

@@ -47,7 +47,9 @@ class Interaction:
             asked -= np.broadcast_to(given, (*loads.lead, bodies * 6)).reshape(count, bodies, 6)
         if isinstance(step, (DynamicStep, BatchDynamicSteps)):
             asked += _inertial(model, poses.q, v, step, loads.lead)
-        self._asked = asked  # of its joints, about the centre of mass
+        self._asked = (
+            asked  # (steps, bodies, 6) load on the joint of each body, about its centre of mass
+        )
         forces = np.asarray(step.constraint_force).reshape(count, -1, 6)
         for i, item in enumerate(model.description.constraints):
             if isinstance(item, (Connect, Weld)):
@@ -55,14 +57,14 @@ class Interaction:
                 self._take(item.body_a, item.anchor_a, -forces[:, i])
 
     def _take(self, body: str, anchor: npt.ArrayLike, given: Array) -> None:
-        """A force at an anchor, and a moment, do a part of it."""
+        """Subtract the force and moment of a constraint at an anchor from the load of the body's joint."""
         index = self.model.body_index(body)
         at = self.poses.pos[:, index] + self.poses.rot[:, index] @ np.asarray(anchor)
         self._asked[:, index] -= given
         self._asked[:, index, 3:] -= np.cross(at - self.poses.com[:, index], given[:, :3])
 
     def at(self, sensor: ForceSensor | TorqueSensor) -> Array:
-        """(steps, 3) in the frame of the sensor's site."""
+        """Return the value (steps, 3) of a sensor in the frame of its site."""
         site = sensor.site
         body = self.model.body_index(site.body)
         pos, rot = self.poses.frame(body, site.pos, site.quat)
@@ -83,7 +85,7 @@ def _inertial(
     step: DynamicStep | BatchDynamicSteps,
     lead: tuple[int, ...],
 ) -> Array:
-    """(steps, bodies, 6) what bodies move by."""
+    """Return the inertial wrenches (steps, bodies, 6) of the bodies, from their accelerations in the step."""
     if v is None:
         raise ValueError("v: force and torque sensors of second-order steps need the velocities")
     before = rows_like("v", v, (*lead, model.nv)).reshape(-1, model.nv)

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Result = Step | DynamicStep | Linearization | BatchSteps | BatchDynamicSteps
-"""What sensors are read from."""
+"""Results from which sensors can be read."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Loads:
 
     @property
     def count(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return int(np.prod(self.lead, dtype=int))
 
     def of(self, mask: npt.NDArray[Any]) -> Loads:
-        """Some of the contacts, in the order of the indices or mask."""
+        """Return the contacts selected by indices or by a mask."""
         return Loads(
             self.lead, self.sample[mask], self.rows[mask], self.force[mask], self.torque[mask]
         )
@@ -65,8 +65,8 @@ class Loads:
 
 @dataclass(frozen=True)
 class Poses:
-    """Configurations (s, nq) of s steps, and positions (s, b, 3), rotation matrices (s, b, 3, 3) and centres of mass
-    (s, b, 3) of all bodies there."""
+    """Configurations (s, nq) of s steps, and poses of all bodies there: positions (s, b, 3),
+    rotation matrices (s, b, 3, 3) and centres of mass (s, b, 3)."""
 
     q: Array
     pos: Array
@@ -74,7 +74,7 @@ class Poses:
     com: Array
 
     def frame(self, body: int, pos: npt.ArrayLike, quat: npt.ArrayLike) -> tuple[Array, Array]:
-        """Position (s, 3) and rotation (s, 3, 3) in the world of a frame on a body."""
+        """Return the position (s, 3) and rotation (s, 3, 3) in the world of a frame that is fixed to a body."""
         return (
             self.pos[:, body] + self.rot[:, body] @ np.asarray(pos),
             self.rot[:, body] @ rotation_matrix(np.asarray(quat)),
@@ -84,13 +84,13 @@ class Poses:
 def local(
     frame: tuple[Array, Array], sample: npt.NDArray[np.intp], point: npt.NDArray[np.float64]
 ) -> Array:
-    """World points (n, 3) of these steps (n) in the axes of a frame, as `Poses.frame` gives it."""
+    """Transform world points (n, 3) at the steps ``sample`` (n) into a frame given by `Poses.frame`."""
     pos, rot = frame
     return np.asarray((np.swapaxes(rot, 1, 2)[sample] @ (point - pos[sample])[:, :, None])[..., 0])
 
 
 def loads_of(result: Result) -> Loads:
-    """The contacts of a step or a batch.
+    """Return the contacts of a step or a batch as ``Loads``.
 
     Raises:
         TypeError, ValueError: for another type, or a batch made with contacts=False.
@@ -114,7 +114,7 @@ def loads_of(result: Result) -> Loads:
 
 
 def poses_of(model: Model, q: npt.ArrayLike, loads: Loads) -> Poses:
-    """Poses of all bodies at the configurations (..., nq) at the beginning of the steps.
+    """Compute poses of all bodies at the configurations (..., nq) at the beginning of the steps.
 
     Raises:
         TypeError, ValueError: if q does not fit the steps.
@@ -127,7 +127,7 @@ def poses_of(model: Model, q: npt.ArrayLike, loads: Loads) -> Poses:
 
 
 def rows_like(name: str, given: npt.ArrayLike, wanted: tuple[int, ...]) -> Array:
-    """Finite numbers of this shape, or one row for all."""
+    """Check finite numbers of shape ``wanted``, or one row for all steps, and broadcast them."""
     rows = finite(name, reals(name, given))
     if rows.shape not in (wanted, wanted[-1:]):
         raise ValueError(f"{name}: expected shape {wanted}, as the steps have it, got {rows.shape}")
@@ -167,7 +167,8 @@ def contact_forces(
 
 
 def net_forces(loads: Loads, by: str, centre: Array) -> Array:
-    """(steps, k, 6) forces on the k bodies or geometries and moments about these points (steps, k, 3)."""
+    """Sum the forces on the k bodies or geometries, with moments about the points ``centre``
+    (steps, k, 3): (steps, k, 6)."""
     total = np.zeros((loads.count, centre.shape[1], 6))
     for side, sign in (("a", -1.0), ("b", 1.0)):
         index = loads.rows[f"{by}_{side}"]

@@ -106,7 +106,7 @@ def _checked(model: Model, sensors: Iterable[Sensor] | None) -> tuple[Sensor, ..
 
 
 def _touch(model: Model, site: Site, loads: Loads, poses: Poses) -> Array:
-    """(steps) sums of normal forces."""
+    """Return the sums (steps) of normal forces in the volume of a site."""
     body = model.body_index(site.body)
     loads = loads.of((loads.rows["body_a"] == body) | (loads.rows["body_b"] == body))
     pos, rot = poses.frame(body, site.pos, site.quat)

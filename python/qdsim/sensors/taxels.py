@@ -22,7 +22,7 @@ SIDES = ("+x", "-x", "+y", "-y", "+z", "-z")
 
 
 def read_taxels(model: Model, sensor: TaxelSensor, loads: Loads, poses: Poses) -> Array:
-    """(steps, n, 3) pressures: into the surface, along the first tangent and along the second, Pa."""
+    """Return pressures (steps, n, 3), Pa: into the surface, along the first and along the second tangent."""
     index = model.geom_index(sensor.geom)
     geom, body = model.description.geoms[index], int(model.geom_body[index])
     loads = loads.of((loads.rows["geom_b"] == index) | (loads.rows["geom_a"] == index))
@@ -40,8 +40,12 @@ def read_taxels(model: Model, sensor: TaxelSensor, loads: Loads, poses: Poses) -
 
 
 def _pressed(model: Model, q: Array, loads: Loads) -> tuple[npt.NDArray[np.intp], Array, Array]:
-    """Where contacts press: the contact (k), the point (k, 3) and its share of the force (k). Those of soft geometries
-    press on the polygons of their patch, by the forces of the pressure fields; all others where they are."""
+    """Return the points at which contacts press: the contact (k), the point (k, 3) and its share of
+    the force (k).
+
+    The force of a contact between soft geometries is distributed over the polygons of its patch, in
+    proportion to their pressure forces. Other contacts press at their own position.
+    """
     rows = loads.rows
     alone = np.arange(len(rows))
     parts = [(alone, rows["pos"], np.ones(len(rows)))]
@@ -61,7 +65,7 @@ def _pressed(model: Model, q: Array, loads: Loads) -> tuple[npt.NDArray[np.intp]
 
 
 def _shares(sensor: TaxelSensor, place: Array) -> Array:
-    """(contacts, n) weights over the taxels, which add up to one for each contact."""
+    """Return the weights (contacts, n) of the taxels; they sum to one for each contact."""
     distance = np.linalg.norm(place[:, None] - sensor.points, axis=2)
     weight = np.maximum(1.0 - np.square(distance / sensor.reach), 0.0)
     lost = ~weight.any(axis=1)
@@ -154,7 +158,7 @@ def _size(size: Any, default: Array) -> Array:
 
 
 def _extents(model: Model, geom: Geom) -> tuple[Array, Array]:
-    """Lower and upper corner (3) of a box about the geometry, in its frame."""
+    """Return the lower and upper corner (3) of a box about the geometry, in its frame."""
     if geom.type == "mesh":
         vertices = _mesh(model, geom).vertices
         return vertices.min(axis=0), vertices.max(axis=0)
@@ -166,8 +170,10 @@ def _extents(model: Model, geom: Geom) -> tuple[Array, Array]:
 
 
 def _on_surface(model: Model, geom: Geom, start: Array, inward: Array) -> tuple[Array, Array]:
-    """Where lines through points (n, 3) of the geometry's middle plane come in, and the normals there; not finite where
-    they pass by."""
+    """Return the points (n, 3) where lines through ``start`` enter the geometry, and the normals there.
+
+    The result is not finite for lines that miss the geometry.
+    """
     along = np.broadcast_to(inward, start.shape)
     if geom.type == "mesh":
         first, normals = _into_hull(_mesh(model, geom), start, inward)
@@ -181,7 +187,11 @@ def _on_surface(model: Model, geom: Geom, start: Array, inward: Array) -> tuple[
 
 
 def _into_hull(mesh: Mesh, start: Array, inward: Array) -> tuple[Array, Array]:
-    """Where lines come into a convex hull, the intersection of half spaces, and the normals of those."""
+    """Return the parameters (n) at which lines enter a convex hull, inf if they miss it, and the
+    normals of the faces there.
+
+    The hull is treated as an intersection of half spaces.
+    """
     a, b, c = (mesh.vertices[mesh.hull_faces[:, i]] for i in range(3))
     normal = np.cross(b - a, c - a)
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)

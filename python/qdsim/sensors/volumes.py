@@ -69,7 +69,10 @@ def surface_normal(shape: str, size: Sequence[float], point: Array) -> Array:
 
 
 def _in_ball(point: Array, direction: Array) -> tuple[Array, Array]:
-    """Of the unit ball; lines without direction are in it for good or never."""
+    """Return the interval of t inside the unit ball.
+
+    A line with zero direction is inside for all t or for none.
+    """
     a = np.sum(direction * direction, axis=1)
     b, c = np.sum(point * direction, axis=1), np.sum(point * point, axis=1) - 1.0
     root = b * b - a * c
@@ -83,7 +86,7 @@ def _in_ball(point: Array, direction: Array) -> tuple[Array, Array]:
 
 
 def _in_slabs(point: Array, direction: Array, half: Array) -> tuple[Array, Array]:
-    """Of all slabs |x_i| <= half_i."""
+    """Return the interval of t inside all slabs |x_i| <= half_i."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = np.stack(((-half - point) / direction, (half - point) / direction))
     along = direction == 0.0
