@@ -22,9 +22,9 @@ from qdsim.step import Options
 __all__ = ["Identified", "identify"]
 
 _CORRELATED = 0.3
-"""Correlation of what is left from one step to the next from which on it is no noise, if there is enough of it:"""
+"""Residuals with a larger correlation from one step to the next are not independent noise."""
 _SURE = 5.0
-"""standard deviations of that of independent noise."""
+"""The correlation must also exceed this many standard deviations of that of independent noise."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, 
     count, starts = len(unknowns.names), len(end.x) - len(unknowns.names)
     x, r, J = end.x[:count], end.r, end.J[:, :count]
     rows = int(np.count_nonzero(np.any(end.J != 0.0, axis=1))) - starts
-    if starts:  # what is left of the parameters' columns once starts have taken their share
+    if starts:  # the part of the parameters' columns that is orthogonal to those of the starts
         Q, _ = np.linalg.qr(end.J[:, count:])
         rest = J - Q @ (Q.T @ J)
         J = np.where(np.linalg.norm(rest, axis=0) > ROUNDING * np.linalg.norm(J, axis=0), rest, 0.0)
@@ -222,7 +222,7 @@ def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, 
 
 
 def _condition(s: Array) -> float:
-    """Of singular values, largest over least; NaN of none."""
+    """Condition number from singular values: largest over smallest; NaN if there are none."""
     if not s.size:
         return math.nan
     return float(s.max() / s.min()) if s.min() > ROUNDING * s.max() else math.inf

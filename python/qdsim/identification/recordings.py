@@ -79,17 +79,22 @@ class Pieces:
 
     @property
     def start_count(self) -> int:
-        """Numbers that say where all pieces begin: of every coordinate that counts, in errors of the measurement."""
+        """Number of unknowns of the initial states of all pieces: every measured coordinate, in
+        units of its error."""
         return sum(len(q) for q, _ in self.batches) * int(np.count_nonzero(self.weights))
 
     @property
     def row_count(self) -> int:
-        """Numbers that were recorded after the beginnings."""
+        """Number of recorded coordinates after the initial configurations."""
         return sum(int(u.shape[0]) * int(u.shape[1]) for _, u in self.batches) * self.model.nv
 
     def _begun(self, starts: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Batches: where they begin (n, nq) with starts (start_count,), or none, which are as recorded; configurations
-        and commands; and their own starts."""
+        """Iterate over batches of pieces: initial configurations (n, nq), recorded configurations,
+        commands, and starts.
+
+        Starts (start_count,) are deviations of the initial configurations from the recorded ones;
+        without any, the recorded ones are used.
+        """
         seen, done = np.flatnonzero(self.weights), 0
         for q, u in self.batches:
             own = starts[done : done + len(q) * len(seen)]
@@ -102,8 +107,12 @@ class Pieces:
             yield begin, q, u, own
 
     def correlation(self, r: Array) -> tuple[float, int]:
-        """Of what is left (m,) with what is left a step later, and of how many pairs: about zero, give or take one over
-        the root of their number, of noise that is independent from step to step; zero of errors of rounding."""
+        """Return the correlation of residuals (m,) with those of the next step, and the number of pairs.
+
+        For noise that is independent from step to step, the correlation is about zero, with a
+        standard deviation of one over the root of the number. It is set to zero for residuals as
+        small as rounding errors.
+        """
         products, squares, pairs, done = 0.0, 0.0, 0, 0
         raw, moved = 0.0, 0.0
         seen = np.flatnonzero(self.weights)
@@ -120,7 +129,7 @@ class Pieces:
         return (products / squares if told else 0.0), pairs
 
     def residuals(self, unknowns: Unknowns, x: Array) -> Array | None:
-        """What is left (m,), that of the starts included; None where a step has no answer."""
+        """Return the residuals (m,), with those of the starts; None if a step fails."""
         parts, arrays = [], unknowns.arrays(x)
         for begin, q, u, own in self._begun(x[len(unknowns.names) :]):
             found = rollout(
@@ -138,7 +147,7 @@ class Pieces:
         return np.concatenate(parts)
 
     def jacobian(self, unknowns: Unknowns, x: Array) -> tuple[Array, Array]:
-        """Residuals (m,) and their derivatives (m, len(x)) by the unknowns."""
+        """Return the residuals (m,) and their derivatives (m, len(x)) with respect to the unknowns."""
         more: dict[str, Any] = (
             {} if self.kappa is None else {"derivative": "smoothed", "kappa": self.kappa}
         )
@@ -173,7 +182,7 @@ class Pieces:
 
 
 def weights(model: Model, seen: Iterable[str] | None, scale: npt.ArrayLike) -> Array:
-    """(nv,) one over the errors of the coordinates that count, else zero."""
+    """Return one over the measurement errors (nv,), and zero for coordinates that are not measured."""
     sizes = reals("scale", scale)
     if sizes.ndim > 1 or (sizes.ndim == 1 and len(sizes) != model.nv) or not (sizes > 0.0).all():
         raise ValueError(

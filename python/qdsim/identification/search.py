@@ -19,20 +19,20 @@ from qdsim.planning.task.least_squares import least_squares_in_box
 __all__ = ["End", "search"]
 
 _DAMPING = 1e-3
-"""Of the first step, relative to the squared columns of the jacobian."""
+"""Damping of the first step, relative to the squared columns of the Jacobian."""
 _LEFT = 1e-3
-"""Share of the squared residuals, over their number less that of the unknowns, that the linear model may still promise to
-take off an answer that is called converged: a thirtieth of a standard error."""
+"""Limit for convergence: the decrease of the squared residuals that the linear model still
+predicts, divided by the residual variance. It corresponds to a thirtieth of a standard error."""
 _SECANT = 1e-4
-"""Relative change of an unknown whose effect is a secant."""
+"""Relative change of an unknown for difference quotients."""
 _PROBES = (0.25, 0.5, 2.0, 4.0)
-"""Multiples of the unknowns at which searches may begin."""
+"""Multiples of the initial unknowns from which further searches may start."""
 
 
 @dataclasses.dataclass
 class End:
-    """End of a search: unknowns (k,), residuals (m,), their derivatives (m, k), attempted steps,
-    whether it is an optimum."""
+    """End of a search: unknowns (k,), residuals (m,), derivatives (m, k), number of attempted
+    steps, and whether it is an optimum."""
 
     x: Array
     r: Array
@@ -46,14 +46,13 @@ class End:
 
 
 _Look = Callable[[Array], "tuple[Array, Array] | None"]
-"""Residuals (m,) and their derivatives (m, k) at unknowns (k,), None where a step has no answer."""
+"""Returns residuals (m,) and their derivatives (m, k) at unknowns (k,), or None if a step fails."""
 
 
 def search(
     unknowns: Unknowns, pieces: Pieces, iterations: int, tolerance: float, *, free: bool
 ) -> End:
-    """The end of the search: first with recorded initial configurations, then, if they are free,
-    with estimated ones."""
+    """Search with the recorded initial configurations first; then, if they are ``free``, estimate them as well."""
     first = unknowns.values
 
     def slopes(x: Array) -> tuple[Array, Array] | None:
@@ -68,7 +67,8 @@ def search(
     begun = End(first, *pieces.jacobian(unknowns, first), 0, False)
     ends = [_descend(unknowns, pieces, begun, slopes, iterations, tolerance)]
     beginnings = _beginnings(unknowns, pieces, ends[0])
-    # Slopes through contacts that begin and end say little where what happens jumps: then secants show the way.
+    # Where the motion depends discontinuously on the unknowns, as when contacts begin or end,
+    # derivatives carry little information. Difference quotients are then used.
     for look in (slopes, secants):
         best = min(ends, key=lambda end: end.cost)
         if look is secants and best.converged:
@@ -90,14 +90,15 @@ def search(
             best = _descend(unknowns, pieces, end, slopes, iterations, tolerance)
             ends.append(best)
     exact = slopes(best.x) if best.converged else None
-    # Secants may agree on an optimum where slopes do not: then nobody knows.
+    # Difference quotients may indicate an optimum where derivatives do not. The answer then counts
+    # as not converged.
     sure = exact is not None and _is_optimal(unknowns, best.x, *exact, tolerance)
     tried = sum(end.tried for end in ends)
     return dataclasses.replace(best, tried=tried, converged=sure)
 
 
 def _secants(unknowns: Unknowns, pieces: Pieces, x: Array) -> tuple[Array, Array] | None:
-    """Residuals and their differences over small changes of every unknown, to both sides within bounds."""
+    """Return residuals, and their central difference quotients with respect to every unknown, within bounds."""
     r = pieces.residuals(unknowns, x)
     columns = []
     for k, change in enumerate(_SECANT * np.maximum(np.abs(x), _SECANT)):
@@ -115,8 +116,11 @@ def _secants(unknowns: Unknowns, pieces: Pieces, x: Array) -> tuple[Array, Array
 
 
 def _beginnings(unknowns: Unknowns, pieces: Pieces, end: End) -> list[Array]:
-    """The multiples of the unknowns, each alone and all together, that fit best: one where a search has found an optimum,
-    which may be that of another valley, else three."""
+    """Return the best starting points among multiples of the unknowns, each alone and all together.
+
+    If a search has found an optimum, which may be a local one, only one starting point is returned,
+    else three.
+    """
     count, first = len(unknowns.names), unknowns.values
     found = []
     for factor in _PROBES:
@@ -132,8 +136,7 @@ def _beginnings(unknowns: Unknowns, pieces: Pieces, end: End) -> list[Array]:
 def _descend(
     unknowns: Unknowns, pieces: Pieces, end: End, look: _Look, iterations: int, tolerance: float
 ) -> End:
-    """Gauss and Newton's steps with Levenberg and Marquardt's damping from ``end`` on; a step that cannot be solved is
-    made shorter."""
+    """Take Gauss-Newton steps with Levenberg-Marquardt damping from ``end`` on; a failed step is shortened."""
     damping, tried = _DAMPING, 0
     x, r, J = end.x, end.r, end.J
     while tried < iterations and damping <= 1.0 / ROUNDING:
@@ -158,7 +161,7 @@ def _descend(
 
 
 def _step(unknowns: Unknowns, x: Array, r: Array, J: Array, damping: float) -> Array:
-    """The damped step of Gauss and Newton within bounds (k,)."""
+    """Compute the damped Gauss-Newton step (k,) within the bounds."""
     sizes = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
     units = np.where(sizes > ROUNDING * sizes.max(), sizes, sizes.max())
     rows = np.vstack((J / units, math.sqrt(damping) * np.eye(len(x))))
@@ -168,7 +171,10 @@ def _step(unknowns: Unknowns, x: Array, r: Array, J: Array, damping: float) -> A
 
 
 def _is_optimal(unknowns: Unknowns, x: Array, r: Array, J: Array, tolerance: float) -> bool:
-    """Whether next to nothing is promised by a step that is hardly damped; that of exact recordings is their rounding."""
+    """Return whether a step with negligible damping predicts almost no improvement.
+
+    For exact recordings the remaining residuals are rounding errors.
+    """
     step = _step(unknowns, x, r, J, 1e-12)
     cost, freedom = float(r @ r), max(len(r) - len(x), 1)
     promised = cost - float(np.sum((r + J @ step) ** 2))

@@ -58,7 +58,7 @@ class Unknowns:
         self.values = np.clip(values, self.lower, self.upper)
 
     def arrays(self, values: Array) -> dict[str, Array]:
-        """Parameters (*shape) with the unknowns in their places."""
+        """Return the parameters (*shape) with the values of the unknowns inserted."""
         out = {}
         for name, base in self.base.items():
             groups, array = self.groups[name], base.copy()
@@ -67,13 +67,14 @@ class Unknowns:
         return out
 
     def with_starts(self, count: int) -> Unknowns:
-        """These, and so many numbers without bounds that say where pieces begin."""
+        """Return these unknowns with ``count`` more without bounds, for the initial configurations of pieces."""
         more, ends = copy.copy(self), np.full(count, math.inf)
         more.lower, more.upper = np.append(self.lower, -ends), np.append(self.upper, ends)
         return more
 
     def directions(self, more: int) -> dict[str, Array]:
-        """How parameters change (k + more, 1, *shape) with every unknown, and not with more of them."""
+        """Return the derivatives (k + more, 1, *shape) of the parameters by the k unknowns; those
+        by ``more`` others are zero."""
         count = len(self.names) + more
         out = {}
         for name, groups in self.groups.items():
