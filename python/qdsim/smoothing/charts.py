@@ -15,7 +15,7 @@ from qdsim.model import Model
 __all__ = ["Chart"]
 
 _SMALL = np.sqrt(np.sqrt(np.finfo(np.float64).eps))
-"""rad, below which the series are exact to rounding: what they leave out is of fourth order."""
+"""Angle in rad below which the series are exact to rounding: their error is of fourth order."""
 
 
 class Chart:
@@ -39,7 +39,7 @@ class Chart:
         self.nv = model.nv
 
     def retract(self, q: Array, v: Array) -> Array:
-        """q ⊞ v, (..., nq)."""
+        """Compute q ⊞ v, (..., nq)."""
         shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
         result = np.array(np.broadcast_to(q, (*shape, q.shape[-1])))
         result[..., self.flat_q] += v[..., self.flat_v]
@@ -49,7 +49,7 @@ class Chart:
         return result
 
     def difference(self, q1: Array, q0: Array) -> Array:
-        """q1 ⊟ q0, (..., nv), rotations at most pi."""
+        """Compute q1 ⊟ q0, (..., nv), with rotations of at most pi."""
         shape = np.broadcast_shapes(q1.shape[:-1], q0.shape[:-1])
         result = np.empty((*shape, self.nv))
         result[..., self.flat_v] = q1[..., self.flat_q] - q0[..., self.flat_q]
@@ -69,8 +69,8 @@ class Chart:
         return result
 
     def rows_at(self, matrix: Array, v: Array) -> Array:
-        """Convert a matrix (..., nv, n) into the tangent space at c to one into the tangent space
-        at c ⊞ v."""
+        """Convert a matrix (..., nv, n) with rows in the tangent space at c to one with rows in the
+        tangent space at c ⊞ v."""
         if not self.rotations:
             return matrix
         result = np.array(matrix)
@@ -111,7 +111,7 @@ def _quat_log(quat: Array) -> Array:
     quat = np.where(quat[..., :1] < 0, -quat, quat)
     sine = np.linalg.norm(quat[..., 1:], axis=-1, keepdims=True)
     half = np.arctan2(sine, quat[..., :1])
-    # half / sine -> 1 / cos(half) (1 - half^2 / 3 ...) for small angles, where the cosine is 1
+    # For small angles half / sine tends to 1.
     factor = np.where(sine > 1e-8, half / np.where(sine > 1e-8, sine, 1.0), 1.0)
     logarithm: Array = 2.0 * factor * quat[..., 1:]
     return logarithm

@@ -59,7 +59,8 @@ def barrier_scale(kappa: float, stiffness: float, logs: int = 1) -> float:
     return float(np.sqrt(2.0 * logs / (kappa * stiffness)))
 
 
-# Wichura 1988, algorithm AS 241 (PPND16): ratios of polynomials on three ranges, to 1e-16.
+# Rational approximations on three ranges, with a relative error of 1e-16 (Wichura 1988, algorithm
+# AS 241, PPND16).
 _CENTRE = (
     (
         (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853)

@@ -35,7 +35,7 @@ class Means:
         self.spread = np.zeros((points, *shape))  # sum of squared distances from the mean
 
     def add(self, blocks: Array, good: Flags) -> None:
-        """blocks (points, blocks, ...); what ``good`` (points, blocks) does not name is left out."""
+        """Add ``blocks`` (points, blocks, ...), without those whose entry of ``good`` (points, blocks) is False."""
         if good.all():
             self._merge(float(blocks.shape[1]), *_moments(blocks))
             return
@@ -57,21 +57,21 @@ class Means:
         self.count += count
 
     def estimate(self) -> Estimate:
-        """Mean of the blocks, with an infinite error where there are fewer than two."""
+        """Return the mean of the blocks; its error is infinite if there are fewer than two."""
         n = self.count.reshape(-1, *(1,) * (self.mean.ndim - 1))
         error = np.sqrt(self.spread / np.maximum(n * (n - 1.0), 1.0))
         return Estimate(self.mean, np.where(n >= 2, error, np.inf))
 
 
 def _moments(blocks: Array) -> tuple[Array, Array]:
-    """Mean and spread over axis 1; two passes over the numbers and no copies but one."""
+    """Compute the mean and spread over axis 1, in two passes and with a single copy."""
     mean = blocks.mean(axis=1)
     off = blocks - mean[:, None]
     return mean, np.einsum("kb...,kb...->k...", off, off)
 
 
 def block_mean(samples: Array, block: int) -> Array:
-    """(points, samples, ...) -> (points, blocks, ...)"""
+    """Average over blocks: (points, samples, ...) -> (points, blocks, ...)."""
     if block == 1:
         return samples
     points, count, *rest = samples.shape
@@ -80,7 +80,7 @@ def block_mean(samples: Array, block: int) -> Array:
 
 
 def _error(influence: Array, good: Flags, block: int, freedom: Array) -> Array:
-    """Standard error of a mean of influences (points, samples, rows, columns) over ``good`` blocks."""
+    """Compute the standard error of a mean of influences (points, samples, rows, columns) over ``good`` blocks."""
     mean = block_mean(influence, block)
     spread = np.einsum("kbij,kbij->kij", mean, mean)
     n = good.sum(axis=1)
@@ -90,7 +90,11 @@ def _error(influence: Array, good: Flags, block: int, freedom: Array) -> Array:
 
 
 def score_slope(y: Array, score: Array, good: Flags, block: int) -> Estimate:
-    """E[y S'] (CQDC eq. 14): y (points, samples, n) without its value at zero noise, S (.., samples, d)."""
+    """Estimate E[y S'] (CQDC eq. 14).
+
+    y is (points, samples, n), relative to its value at zero noise; the score S is (points, samples,
+    d).
+    """
     kept = np.repeat(good, block, axis=1)[..., None]
     y = np.where(kept, y, 0.0)
     count = np.maximum(good.sum(axis=1) * block, 1)[:, None, None]
@@ -118,6 +122,6 @@ def slope(y: Array, z: Array, good: Flags, block: int) -> Estimate:
     residual = y - z @ np.swapaxes(value, 1, 2)
     weight = np.swapaxes(lever, 1, 2) * count
     influence = residual[..., None] * weight[..., None, :]
-    # y - the fit has d + 1 coefficients less than samples; a block counts once
+    # The fit has d + 1 coefficients. Each block counts as one observation.
     freedom = good.sum(axis=1) - (z.shape[-1] + 1.0) / block
     return Estimate(value, _error(influence, good, block, freedom))

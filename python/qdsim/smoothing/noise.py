@@ -19,7 +19,7 @@ Seed = int | np.random.Generator
 
 
 def key_of(rng: Seed) -> int:
-    """The key of the stream: the seed itself, or a number drawn from a generator."""
+    """Return the key of the random stream: the seed itself, or a number drawn from a generator."""
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(MOST_SEED >> 1, endpoint=True))
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)):
@@ -33,7 +33,7 @@ def key_of(rng: Seed) -> int:
 
 @dataclass(frozen=True)
 class Design:
-    """How samples depend on each other. Blocks of equal size, in order, are independent."""
+    """How samples depend on each other. Successive blocks of equal size are independent."""
 
     samples: int
     antithetic: bool
@@ -42,14 +42,14 @@ class Design:
 
     @property
     def block(self) -> int:
-        """Samples in a block."""
+        """Number of samples in a block."""
         if self.sobol:
             return self.samples // self.replicates
         return 2 if self.antithetic else 1
 
 
 def draw(design: Design, density: Density, key: int, stream: int, dimension: int) -> Array:
-    """(samples, dimension) of unit scale, read-only.
+    """Return samples (samples, dimension) of unit scale, read-only.
 
     Sample i uses the numbers i * dimension up to (i + 1) * dimension of its stream, so a larger
     number of samples begins with the same ones. Small draws are cached, because planners request

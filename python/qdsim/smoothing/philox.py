@@ -9,7 +9,7 @@ __all__ = ["raw_numbers"]
 
 
 def raw_numbers(key: int, stream: int, count: int, section: int = 0) -> npt.NDArray[np.uint64]:
-    """The first numbers of Philox 4x64-10 (Salmon et al. 2011) with the key (key, stream).
+    """Return the first numbers of Philox 4x64-10 (Salmon et al. 2011) with the key (key, stream).
 
     The counter begins at 0 in its lower three words and at ``section`` in the highest.
     """

@@ -26,7 +26,8 @@ __all__ = ["Points", "Sampler", "points_of"]
 
 Flags = npt.NDArray[np.bool_]
 
-# Of a point. Its samples are always cut in the same way, so results do not depend on how many points there are.
+# Numbers held per point. The samples of a point are always divided in the same way, so results do
+# not depend on the number of points.
 _HELD_OF_POINT = 1 << 19
 
 
@@ -37,11 +38,11 @@ class Points:
     lead: tuple[int, ...]
     q: Array
     u: Array
-    loads: dict[str, Array]  # tau (points, nv) and wrench (points, body_count, 6), where given
-    parameters: dict[str, Array]  # (points, *shape) of the points' own
+    loads: dict[str, Array]  # tau (points, nv) and wrench (points, body_count, 6), if given
+    parameters: dict[str, Array]  # (points, *shape) parameters of each point
 
     def others(self, at: Any) -> dict[str, Any]:
-        """What a batch takes beside q and u, indexed."""
+        """Return the arguments of a batch other than q and u, indexed by ``at``."""
         own = {name: array[at] for name, array in self.parameters.items()}
         return {**{name: array[at] for name, array in self.loads.items()}, "parameters": own}
 
@@ -65,12 +66,12 @@ def points_of(
 
 @dataclass(frozen=True)
 class _Piece:
-    """What the samples of some points have given."""
+    """Results of some samples of some points."""
 
-    shift: Array  # (points, samples, nv) next states from the nominal one's
+    shift: Array  # (points, samples, nv) next states relative to the nominal next state
     slopes: (
         Array | None
-    )  # (points, samples, nv, columns) derivatives, in the nominal points' charts
+    )  # (points, samples, nv, columns) derivatives, in tangent coordinates at the nominal points
     ok: Flags  # (points, samples)
     exact: Flags  # (points, samples)
 
@@ -98,7 +99,7 @@ class Sampler:
         threads: int | None,
         errors: Literal["drop", "raise"],
     ) -> LocalModel:
-        """The local models at all points."""
+        """Compute the local models at all points."""
         self._check_columns()
         model, count = self.model, len(points.q)
         nominal = step_batch(
@@ -126,18 +127,18 @@ class Sampler:
 
     @property
     def _active(self) -> npt.NDArray[np.intp]:
-        """Coordinates that are sampled."""
+        """Indices of the coordinates that are sampled."""
         return np.flatnonzero(self.std > 0.0)
 
     @property
     def _columns(self) -> npt.NDArray[np.intp]:
-        """Coordinates whose derivatives are wanted: columns of [A B]."""
+        """Indices of the coordinates whose derivatives are wanted: the columns of [A B]."""
         nv, n = self.model.nv, self.model.nv + self.model.nu
         return np.arange(0 if self.with_A else nv, n if self.with_B else nv)
 
     @property
     def _share(self) -> Array:
-        """(columns) The zeroth order's share."""
+        """Weight (columns) of the zeroth order in each column."""
         zeroth = (self._columns >= self.model.nv) | self.sampled_q
         return np.where(zeroth, self.alpha, 0.0)
 
@@ -148,7 +149,7 @@ class Sampler:
 
     @property
     def _cut(self) -> int:
-        """Samples of a point in a piece."""
+        """Number of samples of a point that are computed at a time."""
         block = self.design.block
         return min(self.design.samples, max(1, _HELD_OF_POINT // (self._width * block)) * block)
 
@@ -171,7 +172,7 @@ class Sampler:
 
     @property
     def _least_own(self) -> int:
-        """Samples, mirrored ones not counted, below which a regression is not determined."""
+        """Smallest number of samples, without mirrored ones, that determines a regression."""
         return self._active.size + (0 if self.design.antithetic else 1)
 
     # ------------------------------------------------------------ some points
@@ -185,7 +186,8 @@ class Sampler:
         threads: int | None,
         errors: str,
     ) -> tuple[Estimate, Estimate, Flags, Flags, Array]:
-        """c's shift, [A B], which samples failed, where derivatives are exact, and c."""
+        """Estimate the shift of c and [A B]; return also which samples succeeded, where derivatives
+        are exact, and c."""
         chart = Chart(self.model)
         n, block = part.stop - part.start, self.design.block
         shift = Means(n, self.model.nv)
@@ -214,7 +216,7 @@ class Sampler:
     def _samples(
         self, points: Points, part: slice, unit: Array, chart: Chart
     ) -> tuple[Array, Array, Array]:
-        """q and u of samples with this noise, and the part w_q of the noise."""
+        """Return q and u of samples with this noise, and the part w_q of the noise."""
         nv = self.model.nv
         noise = np.zeros((*unit.shape[:-1], self.std.size))
         noise[..., self._active] = unit * self.std[self._active]
@@ -256,7 +258,7 @@ class Sampler:
         return _Piece(shift, slopes, found.ok, found.derivative_exact)
 
     def _zeroth(self, shift: Array, noise: Array, good: Flags) -> Estimate:
-        """Slopes of the active coordinates, put at their columns."""
+        """Estimate slopes with respect to the sampled coordinates, and put them into their columns."""
         score = self.density.score
         assert score is not None
         active, columns = self._active, self._columns
@@ -276,9 +278,12 @@ class Sampler:
         return Estimate(result[0], result[1])
 
     def _mix(self, first: Estimate, zeroth: Estimate) -> Estimate:
-        """Errors add up: the two estimates share their samples, so this is a bound."""
+        """Combine the two orders.
+
+        Both estimates use the same samples, so the sum of their errors is a bound.
+        """
         a, b = self._share, 1.0 - self._share
-        # 0 times an infinite error is nothing
+        # A weight of zero removes even an infinite error.
         error = [
             np.where(s > 0, np.where(s > 0, s, 1.0) * e, 0.0)
             for s, e in ((a, zeroth.error), (b, first.error))

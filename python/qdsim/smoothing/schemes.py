@@ -278,7 +278,7 @@ def _with_kappa(options: Options | None, kappa: float | None) -> Options:
 
 
 def _wrt(wrt: Iterable[str]) -> tuple[bool, bool]:
-    """Whether A and B are wanted: what local models have."""
+    """Return whether A and B are wanted."""
     names = wrt_names(wrt, ("q", "u"))
     return "q" in names, "u" in names
 

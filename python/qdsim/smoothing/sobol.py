@@ -15,8 +15,8 @@ __all__ = ["MAX_DIMENSION", "scrambled_sobol"]
 
 _BITS = 32
 
-# Degree, primitive polynomial over GF(2) and initial direction numbers of every coordinate after the first, as
-# tools/make_sobol.py chooses them.
+# Degree, primitive polynomial over GF(2) and initial direction numbers of every coordinate after
+# the first, as chosen by tools/make_sobol.py.
 _TABLE: tuple[tuple[int, int, tuple[int, ...]], ...] = (
     (1, 3, (1,)),
     (2, 7, (1, 3)),
@@ -89,7 +89,7 @@ MAX_DIMENSION = len(_TABLE) + 1
 
 @cache
 def _generators() -> npt.NDArray[np.float32]:
-    """(dimension, bits, bits) generator matrices: digit r of point 2^k is [r, k]."""
+    """Return the generator matrices (dimension, bits, bits): entry [r, k] is digit r of point 2^k."""
     numbers = np.zeros((MAX_DIMENSION, _BITS), dtype=np.uint64)
     numbers[0] = [1 << (_BITS - 1 - k) for k in range(_BITS)]
     for row, (degree, polynomial, initial) in zip(numbers[1:], _TABLE):
@@ -108,7 +108,7 @@ def _generators() -> npt.NDArray[np.float32]:
 
 
 def scrambled_sobol(key: int, stream: int, replicate: int, count: int, dimension: int) -> Array:
-    """(count, dimension) points in (0, 1): the first points of the randomised sequence.
+    """Return (count, dimension) points in (0, 1): the first points of the randomised sequence.
 
     The randomisation is a random linear scrambling of digits (lower triangular matrices, Matousek
     1998) and a random digital shift, for this key, stream and replicate.
