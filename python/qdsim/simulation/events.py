@@ -29,13 +29,13 @@ EVENT_DTYPE = np.dtype(
 )
 
 Pairs = dict[int, tuple[int, int, int, int]]
-"""Pairs in contact, by their index: their geometries and bodies."""
+"""Pairs in contact: from the index of a pair to its two geometries and two bodies."""
 
 
 def changes(
     model: Model, before: Pairs, step: DynamicStep, index: int, time: float, q: Array, v: Array
 ) -> tuple[Pairs, list[tuple[Any, ...]]]:
-    """The pairs in contact in a step, and the events since the step before.
+    """Return the pairs in contact in a step, and the events since the previous step.
 
     Args:
         model: the model.
@@ -46,7 +46,7 @@ def changes(
     normal = step.h * contacts["force"][:, 0]
     pressing = np.flatnonzero(normal > ROUNDING * normal.max(initial=0.0))
     if set(contacts["pair"][pressing].tolist()) == before.keys():
-        return before, []  # as in most steps
+        return before, []  # most steps have no event
     now = {int(c["pair"]): _ends(c) for c in contacts[pressing]}
     events = []
     for pair in sorted(now.keys() ^ before.keys()):
@@ -69,7 +69,7 @@ def _ends(contact: npt.NDArray[np.void]) -> tuple[int, int, int, int]:
 
 
 def _parting_speed(model: Model, contact: npt.NDArray[np.void], q: Array, v: Array) -> float:
-    """The normal speed of body b against body a at a contact, m/s."""
+    """Compute the normal speed of body b relative to body a at a contact, m/s; positive if they separate."""
     pos, rot = model.body_poses(q)
     speed = 0.0
     for sign, end in ((-1.0, "body_a"), (1.0, "body_b")):

@@ -18,7 +18,7 @@ __all__ = ["Simulation"]
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The state after the last step, besides q and v, from which a simulation continues."""
+    """The state after the last step other than q and v, from which a simulation continues."""
 
     level: int = 0
     warm: DynamicStep | None = None

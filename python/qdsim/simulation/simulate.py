@@ -29,8 +29,8 @@ __all__ = ["simulate"]
 Law = Callable[[float, Array, Array], Any]
 """A function of time, q and v."""
 
-_MOST_FAILURES = 10  # of steps in a row that had no solution, each half as long as the one before
-_UNITS = 1000  # of the progress bar
+_MOST_FAILURES = 10  # successive failed steps, each half as long as the previous one
+_UNITS = 1000  # length of the progress bar
 
 
 def simulate(
@@ -114,7 +114,7 @@ def simulate(
 def _start(
     model: Model, q: npt.ArrayLike, v: npt.ArrayLike, resume: Simulation | None
 ) -> Simulation:
-    """The state to begin with, as a simulation without steps, or the one that there is."""
+    """Return the initial state as a simulation without steps, or the simulation to resume, checked."""
     first_q = model.normalize(vector("q", q, model.nq))
     first_v = np.array(vector("v", v, model.nv))
     if resume is None:
@@ -130,7 +130,7 @@ def _start(
 
 
 class _Lengths:
-    """Options for steps of the longest length over powers of two; none is made twice."""
+    """Options for steps of the longest length divided by powers of two; each is created once."""
 
     def __init__(self, options: DynamicOptions) -> None:
         self._made = [options]
@@ -139,7 +139,7 @@ class _Lengths:
         return float(np.ldexp(self._made[0].h, -level))
 
     def options(self, level: int, h: float) -> DynamicOptions:
-        """Those of a step of length h, which is that of the level unless the end comes first."""
+        """Return options for a step of length h, which is shorter than that of the level in the last step."""
         while len(self._made) <= level:
             self._made.append(self._made[0].replace(h=self.h(len(self._made))))
         own = self._made[level]
@@ -147,7 +147,7 @@ class _Lengths:
 
 
 class _Laws:
-    """What acts from outside, at any time and state."""
+    """Commands and loads as functions of time and state."""
 
     def __init__(self, model: Model, u: Any, tau: Any, wrench: Any, mocap: Any) -> None:
         self._nu = model.nu
@@ -169,7 +169,7 @@ class _State:
 
 
 class _Course:
-    """A motion that grows by steps."""
+    """A motion that is extended step by step."""
 
     def __init__(
         self, model: Model, lengths: _Lengths, laws: _Laws, start: Simulation, warm: bool
@@ -207,7 +207,7 @@ class _Course:
 
     @staticmethod
     def _carried(state: _State, options: DynamicOptions) -> dict[str, Array]:
-        """What steps hand on beside q and v."""
+        """Return the arguments that a step takes from the previous one, other than q and v."""
         if options.patch_law != "bristle" or state.warm is None:
             return {}
         return {"bristles": state.warm.bristles}
@@ -247,7 +247,7 @@ class _Course:
 
 @dataclass(slots=True)
 class _Attempt:
-    """A step that may count."""
+    """A step that is not yet accepted."""
 
     before: _State
     after: _State
@@ -256,7 +256,7 @@ class _Attempt:
 
 
 def _advance(course: _Course, left: float, accuracy: float | None) -> None:
-    """One step, or two that agree with one."""
+    """Take one step, or two steps of half the length whose result agrees with one."""
     h = course.lengths.h(course.level)
     if h > left * (1.0 - ROUNDING):
         h = left
@@ -290,13 +290,17 @@ def _advance(course: _Course, left: float, accuracy: float | None) -> None:
         level, h, whole = level + 1, 0.5 * h, first
     course.take(first)
     course.take(second)
-    # errors of smooth motion grow fourfold with h
+    # The error of smooth motion is proportional to h², so it grows fourfold if h is doubled.
     doubles = 4.0 * gap <= accuracy and failures == 0
     course.level = max(level - 1, 0) if doubles else level
 
 
 def _hit(attempt: _Attempt, accuracy: float) -> float:
-    """How far off a step may end that closes a contact from beyond the accuracy: when it hits, the step cannot know."""
+    """Bound the error of a step that closes a contact from beyond the accuracy.
+
+    The step does not resolve the time of the impact, so its error is up to h times the change of
+    velocity.
+    """
     contacts = attempt.step.contacts
     if not np.any((contacts["force"][:, 0] > 0.0) & (contacts["dist"] > accuracy)):
         return 0.0
