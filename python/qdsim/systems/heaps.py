@@ -102,7 +102,8 @@ def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
 
 
 def shaking(model: Model, amplitude: float, period: float, h: float) -> Force:
-    """The load of a frame that moves by amplitude * sin(2 pi t / period) along z, in steps of length h."""
+    """Return the inertial force on all bodies in a frame that moves by amplitude * sin(2 pi t /
+    period) along z, averaged over steps of length h."""
     rate = 2 * math.pi / period
     lift = np.zeros(model.nv)
     for joint in model.description.joints:
@@ -129,7 +130,7 @@ def _mass_of(model: Model, joint: str) -> float:
 def _places(
     rng: np.random.Generator, count: int, width: float, radius: float, large: float
 ) -> list[tuple[float, float]]:
-    """Places on a loose grid, but where the large one is."""
+    """Return positions of small disks on a loose grid, except where the large disk is."""
     pitch = 2.1 * radius
     across = int((width - 2.2 * radius) // pitch)
     found: list[tuple[float, float]] = []

@@ -73,7 +73,7 @@ class DynamicSystem:
 def planar_body(
     scene: SceneBuilder, name: str, pos: tuple[float, float], mass: float, turning: float
 ) -> str:
-    """A body that moves in the xz plane, along two slides and about a hinge (x, z, angle about y).
+    """Add a body that moves in the xz plane, by two slides and a hinge (x, z, angle about y).
 
     Args:
         scene, name: the scene and the name of the body.
@@ -91,7 +91,7 @@ def planar_body(
 def still(
     name: str, model: Model, options: DynamicOptions, duration: float, about: str, **more: Any
 ) -> DynamicSystem:
-    """A system that begins at its model's default configuration, at rest unless ``v`` is given."""
+    """Make a system that begins at its model's default configuration, at rest unless ``v`` is given."""
     v = np.array(more.pop("v", np.zeros(model.nv)), dtype=float)
     v.flags.writeable = False
     text = " ".join(about.split())
@@ -99,7 +99,7 @@ def still(
 
 
 def open_box(scene: SceneBuilder, width: float, depth: float | None, friction: float) -> None:
-    """Floor and walls of an open box, as planes: |x| <= width / 2, and |y| <= depth / 2 unless None."""
+    """Add the floor and walls of an open box, as planes: |x| <= width / 2, and |y| <= depth / 2 unless None."""
     turn = math.sqrt(0.5)
     scene.geom("world", "plane", name="floor", friction=friction)
     sides: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {

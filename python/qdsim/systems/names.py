@@ -12,7 +12,7 @@ __all__ = ["environments_of", "near_names", "plain_name"]
 
 
 def plain_name(name: str, names: Sequence[str]) -> str | None:
-    """The system that a name means, or None.
+    """Return the system that a name refers to, or None.
 
     It may be spelled differently (``Planar-Hand``), be an environment (``qdsim/AllegroBall-v0``,
     ``allegro_ball``), or the object of the Allegro hand (``ball``).
@@ -23,8 +23,8 @@ def plain_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def near_names(name: str, names: Sequence[str], most: int = 4) -> list[str]:
-    """Similar names, best first: names that contain it (``box``), are spelled similarly, or share a
-    word (``plates``)."""
+    """Return similar names, best first: names that contain it (``box``), are spelled similarly, or
+    share a word (``plates``)."""
     key = _spelt(name)
     all_of = _ENVIRONMENTS | {known: known for known in names}
     with_words = [
@@ -37,16 +37,16 @@ def near_names(name: str, names: Sequence[str], most: int = 4) -> list[str]:
 
 
 def environments_of(system: str) -> list[str]:
-    """Ids of the environments of a system."""
+    """Return the ids of the environments of a system."""
     return [id_ for id_, (known, *_) in IDS.items() if known == system]
 
 
 def _spelt(name: str) -> str:
-    """Lower case with underscores, without ``qdsim/`` and ``-v0``."""
+    """Convert a name to lower case with underscores, without ``qdsim/`` and ``-v0``."""
     bare = re.sub(r"-v\d+$", "", name.strip().removeprefix("qdsim/"))
     parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", bare)
     return re.sub(r"[\s_-]+", "_", parts).lower()
 
 
 _ENVIRONMENTS = {_spelt(id_): system for id_, (system, *_) in IDS.items()}
-"""From ids as :func:`_spelt` has them to systems."""
+"""Names of systems by ids in the form of :func:`_spelt`."""

@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 HELD, LOOSE = 2.5, 0.3
-"""N, of the grip that holds a pencil and of the one that lets it turn,"""
+"""Grip forces, N: one that holds the pencil and one that lets it turn."""
 SLIP = 0.2
-"""rad, by which it turns each time; over the second half of that the grip closes;"""
+"""Angle of each slip, rad; the grip closes over the second half of it."""
 REST, PERIOD = 0.2, 0.5
-"""s, before the first slip, and from slip to slip; over a tenth of that the grip opens."""
+"""Time before the first slip and between slips, s; the grip opens within a tenth of a period."""
 
 
 def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
@@ -81,7 +81,7 @@ def tipping_box(push: float = 1.1) -> DynamicSystem:
     scene.joint("box", "free")
     scene.geom("box", "box", half, name="box", soft=1e7, friction=1.0, rgba=ORANGE)
     model = build(scene.build())
-    force = push * 9.81 * half[0] / half[2]  # on the middle; it tips at 1
+    force = push * 9.81 * half[0] / half[2]  # at mid-height; a rigid box tips at push = 1
     return still(
         "tipping_box",
         model,
@@ -258,5 +258,5 @@ def spoon(lean: float = 0.03) -> DynamicSystem:
 
 
 def _depth_of_box(half: tuple[float, float, float], modulus: float, weight: float) -> float:
-    """How deep a soft box stands in a rigid floor under a weight, to first order."""
+    """Return the depth to which a soft box sinks into a rigid floor under a weight, m, to first order."""
     return weight * min(half) / (modulus * 4 * half[0] * half[1])

@@ -83,14 +83,15 @@ PUBLISHED = tuple(_OPTIONS)
 
 
 def load_published(name: str) -> System:
-    """A published system without tasks, by its name in ``PUBLISHED``."""
+    """Load a published system without tasks, by its name in ``PUBLISHED``."""
     base = name.removesuffix("_soft")
     clouds = {"rabbit": _rabbit()} if name.startswith("cloud_grasp") else None
     model = read_model(
         name,
         without_geoms="arm_" if name == "iiwa" else None,
         clouds=clouds,
-        harmonic=base not in ("planar_hand", "planar_pushing"),  # their files say it all
+        # The files of the two systems give the friction of all pairs explicitly.
+        harmonic=base not in ("planar_hand", "planar_pushing"),
     )
     options = _OPTIONS[name]
     motion = _MOTIONS.get(name, _MOTIONS.get(base))
@@ -102,7 +103,7 @@ def load_published(name: str) -> System:
 
 
 def _rabbit() -> PointCloud:
-    """The cloud of both cloud grasps; the exact numbers of the file, which MuJoCo rounds."""
+    """Return the cloud of both cloud grasps, with the exact numbers of the file, which MuJoCo rounds."""
     root = ElementTree.fromstring(files()["cloud_points.xml"])
     mesh = root.find(".//mesh[@name='rabbit']")
     assert mesh is not None
@@ -110,7 +111,7 @@ def _rabbit() -> PointCloud:
 
 
 def about(name: str) -> str:
-    """The comment at the head of a system's file."""
+    """Return the comment at the head of a system's file."""
     text = resources.files(__package__).joinpath(f"{name}.xml").read_text(encoding="utf-8")
     match = re.match(r"\s*<!--(.*?)-->", text, re.DOTALL)
     return " ".join(match.group(1).split()) if match else ""
@@ -126,7 +127,7 @@ def _start(model: Model, key: str = "start") -> Array:
 
 
 def _line(seconds: float, begin: list[float] | None, end: list[float]) -> Motion:
-    """From ``begin``, or the start's command, to ``end``."""
+    """Make a motion along a line from ``begin``, or the command of the start, to ``end``."""
 
     def motion(model: Model, h: float) -> Array:
         first = _start(model) if begin is None else np.array(begin)
@@ -144,22 +145,22 @@ def _knots(times: list[float], knots: list[list[float]]) -> Motion:
 
 
 def _cubic(seconds: float, shift: float) -> Motion:
-    """All joints by ``shift``, at rest in the beginning and at the end."""
+    """Make a motion of all joints by ``shift``, at rest at the beginning and at the end."""
     return lambda model, h: ramp(
         [0.0, seconds], [_start(model), _start(model) + shift], h, smooth=True
     )
 
 
 def _push_sphere(model: Model, h: float) -> Array:
-    """Through the big sphere's centre to the other side, then a rest."""
+    """Move through the centre of the large sphere to the other side, then rest."""
     end = np.array([math.cos(math.pi / 12), math.sin(math.pi / 12), 0.5])
     return ramp([0.0, 1.6, 2.0], np.array([_start(model), end, end]), h)
 
 
 def _close_hand(angle: float) -> Motion:
-    """All joints to an angle but those that spread the fingers.
+    """Make a motion of all joints to an angle, except the joints that spread the fingers.
 
-    The demo names these as 0, 8 and 12, which they are where the thumb comes second.
+    The published demo calls these joints 0, 8 and 12, because there the thumb comes second.
     """
 
     def motion(model: Model, h: float) -> Array:
@@ -171,7 +172,7 @@ def _close_hand(angle: float) -> Motion:
 
 
 def _push_plate(model: Model, h: float) -> Array:
-    """Towards the wall; the last five steps lift."""
+    """Move the plate towards the wall; the last five steps lift it."""
     command = np.tile(_start(model, "demo"), (80, 1))
     command[:, 1] = np.linspace(0.2, -0.3, 80)
     command[-5:, 2] = np.linspace(0.15, 0.25, 5)
@@ -184,7 +185,8 @@ def _drag_book(model: Model, h: float) -> Array:
     return command
 
 
-# Slowly: a step starts from rest, so lifting at v costs m v / h, here 1.5 N.
+# The motion is slow because a step starts from rest, so lifting at a speed v costs the force m v /
+# h, here 1.5 N.
 _GRASP = _knots(
     [0.0, 0.4, 0.5, 3.5],
     [[0.0, 0.04, -0.04], [0.0, 0.01, -0.01], [0.0, 0.01, -0.01], [0.09, 0.01, -0.01]],
@@ -219,7 +221,9 @@ _MOTIONS: Mapping[str, Motion] = {
     "rope": _line(12.0, None, [0.32, -0.6, math.pi / 2, -0.05, 0.05]),
     "carrots": _line(3.0, None, [0.4, 0.25, 0.0, -0.05, 0.05]),
     "allegro_sphere": _close_hand(1.0),
-    "allegro_sphere_soft": _close_hand(0.7),  # beyond, its springs press tips past their middles
+    "allegro_sphere_soft": _close_hand(
+        0.7
+    ),  # at larger angles its springs press the tips in beyond their middle
     "allegro_plate": _push_plate,
     "allegro_book": _drag_book,
     "iiwa": _cubic(10.0, 0.5),

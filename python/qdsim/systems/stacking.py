@@ -19,7 +19,7 @@ from qdsim.model import Model
 __all__ = ["stacking_motion"]
 
 POINT = np.array([0.0, 0.0, 0.15])
-"""Of link 7, m: what the way-points place."""
+"""Point of link 7 that the way-points place, m."""
 
 _LOW, _HIGH, _STACK, _AWAY = 0.10, 0.395, 0.325, 0.475
 # (point in the world, m; yaw of the gripper that points down, rad; fingers, m; seconds to the next)
@@ -38,8 +38,10 @@ FIRST_GUESS = (0.0, 0.0, 0.0, -1.75, 0.0, 1.0, 0.0)
 
 
 def stacking_motion(model: Model, h: float) -> Array:
-    """Commands ``(20 s / h, 9)``: seven joints and two fingers; the step that ends at ``t`` has the
-    command of ``t``."""
+    """Compute the commands ``(20 s / h, 9)`` of seven joints and two fingers.
+
+    The step that ends at time ``t`` has the command of ``t``.
+    """
     arm = np.array(FIRST_GUESS)
     count = round(sum(point[3] for point in WAY_POINTS) / h)
     times = np.arange(1, count + 1) * h
@@ -62,7 +64,8 @@ def stacking_motion(model: Model, h: float) -> Array:
 
 
 def _reach(model: Model, arm: Array, place: Array, yaw: float) -> Array:
-    """Joints (7) near ``arm`` that bring the point to ``place`` and the gripper to rpy (0, pi, yaw).
+    """Find joint angles (7) near ``arm`` that bring the point to ``place`` and the gripper to roll,
+    pitch and yaw (0, pi, yaw).
 
     Newton's method with the shortest step that closes the linearised error.
     """
@@ -72,7 +75,8 @@ def _reach(model: Model, arm: Array, place: Array, yaw: float) -> Array:
     for _ in range(50):
         q[:7] = arm
         origin, rotation = model.body_pose(q, "arm_link_7")
-        # The rotation from here to there as a vector; its sine is enough near the answer.
+        # Rotation vector from the present to the target orientation; near the solution its sine is
+        # accurate enough.
         turn = 0.5 * sum(np.cross(rotation[:, i], target[:, i]) for i in range(3))
         error = np.concatenate([place - origin - rotation @ POINT, turn])
         if np.abs(error).max() < 1e-12:
@@ -84,7 +88,8 @@ def _reach(model: Model, arm: Array, place: Array, yaw: float) -> Array:
 
 
 def _clamped_spline(values: Array, s: Array) -> Array:
-    """Cubic spline through ``values`` (n, k) at n even points of [0, 1], slopes zero at both ends."""
+    """Evaluate the cubic spline through ``values`` (n, k) at n even points of [0, 1], with zero
+    slopes at both ends."""
     n = len(values)
     width = 1.0 / (n - 1)
     # Continuity of the second derivative: m[i-1] + 4 m[i] + m[i+1] = 3 (y[i+1] - y[i-1]) / width.

@@ -104,7 +104,7 @@ def read_model(
     clouds: Mapping[str, PointCloud] | None = None,
     harmonic: bool = True,
 ) -> Model:
-    """The model of ``<name>.xml`` in this package.
+    """Load the model of ``<name>.xml`` in this package.
 
     The published simulator combines friction coefficients as ``2 a b / (a + b)``, which MJCF cannot
     express.
@@ -141,7 +141,7 @@ def published_system(
     commands: npt.ArrayLike | None = None,
     commands_from: str = "start",
 ) -> System:
-    """A system without tasks."""
+    """Make a system without tasks."""
     motion = np.zeros((0, model.nu)) if commands is None else np.array(commands, dtype=float)
     if motion.shape[1:] != (model.nu,):
         raise ValueError(f"commands: expected shape (steps, {model.nu}), got {motion.shape}")
@@ -152,7 +152,7 @@ def published_system(
 
 
 def ramp(times: npt.ArrayLike, knots: npt.ArrayLike, h: float, *, smooth: bool = False) -> Array:
-    """Commands ``(steps, nu)`` along straight lines between ``knots`` (n, nu) at ``times`` (n), s.
+    """Compute commands ``(steps, nu)`` along straight lines between ``knots`` (n, nu) at ``times`` (n), s.
 
     The step from ``l h`` to ``(l + 1) h`` has the value at its end, as in the published simulator.
 

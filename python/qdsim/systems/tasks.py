@@ -37,7 +37,7 @@ def _start(model: Model, key: str = "start") -> Array:
 
 
 def _rotation_vector(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation vector of ``Rz(yaw) Ry(pitch) Rx(roll)``."""
+    """Return the rotation vector of ``Rz(yaw) Ry(pitch) Rx(roll)``."""
     (a, b, c), (x, y, z) = (f(0.5 * np.array([roll, pitch, yaw])) for f in (np.cos, np.sin))
     w = a * b * c + x * y * z
     v = np.array([x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c])
@@ -46,7 +46,7 @@ def _rotation_vector(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def _displaced(model: Model, q: Array, body: str, shift: npt.ArrayLike) -> Array:
-    """``q`` with an object displaced by a tangent vector of its joints."""
+    """Return ``q`` with an object displaced by a tangent vector of its joints."""
     v = np.zeros(model.nv)
     v[model.slice_v(body)] = shift
     return model.integrate(q, v)
@@ -64,7 +64,7 @@ def _planar_pushing(model: Model, options: Options) -> Tasks:
         start=start,
         goal=start + np.array([0.0, -1.0, 0.0, 0.0, 0.0]),
         object="box",
-        # y and z from -2 to 2 m, any angle; from the start.
+        # The box is y and z from -2 to 2 m and any angle; bounds are relative to the start.
         lower=np.array([-2.0, -2.0, -PI]) - start[:3],
         upper=np.array([2.0, 2.0, PI]) - start[:3],
         sampler=BoxSideSampler(),
@@ -82,8 +82,8 @@ def _planar_hand(model: Model, options: Options) -> Tasks:
         start=start,
         goal=start + np.array([0.0, 0.0, PI, 0.0, 0.0, 0.0, 0.0]),
         object="disc",
-        # y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, angle from 0 to pi with a margin; from the
-        # start.
+        # The box is y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, and the angle from 0 to pi with a
+        # margin; bounds are relative to the start.
         lower=np.array([-0.3, 0.3, -0.01]) - start[:3],
         upper=np.array([0.3, 0.5, PI + 0.01]) - start[:3],
         sampler=PlanarHandSampler(),
@@ -104,10 +104,12 @@ def _hand_sampler(
     flexion: float,
     reach: float = 1.0,
 ) -> ClosingSampler:
-    """The published random direction of the hand: two torsions, all flexions, the outer flexions.
+    """Make a sampler with the published random directions of the hand: two torsions, all flexions,
+    the outer flexions.
 
-    Weights are a joint's travel per simulated step of the published closing, which lasts ``steps``.
-    The thumb opens as far as its joint goes; the published pi/2 is beyond that.
+    A weight is the travel of a joint per simulated step of the published closing motion, which
+    lasts ``steps``. The thumb opens to the limit of its joint; the published pi/2 exceeds this
+    limit.
     """
     motions = np.zeros((4, model.nu))
 
@@ -123,7 +125,7 @@ def _hand_sampler(
     opened = np.zeros(model.nu)
     opened[model.slice_u("joint_13")] = PI / 2
     for slide in range(model.nu - 16):
-        opened[slide] = np.nan  # where place puts it
+        opened[slide] = np.nan  # set by ``place``
     return ClosingSampler(
         object=body,
         basis=motions * steps,
@@ -137,8 +139,9 @@ def _hand_sampler(
 
 def _allegro_sphere(model: Model, options: Options) -> Tasks:
     start = _start(model)
-    # x from -0.086 to -0.075 m, y from -0.005 to 0.005, z from 0.068 to 0.075, roll and pitch to
-    # 0.1 rad either way, yaw from 0 to the goal's with a margin; from (-0.081, 0.001, 0.071).
+    # The box is x from -0.086 to -0.075 m, y from -0.005 to 0.005 m, z from 0.068 to 0.075 m, roll
+    # and pitch from -0.1 to 0.1 rad, and yaw from 0 to that of the goal with a margin. Bounds are
+    # relative to (-0.081, 0.001, 0.071).
     lower = np.array([-0.005, -0.006, -0.003, -0.1, -0.1, -0.1])
     upper = np.array([0.006, 0.004, 0.004, 0.1, 0.1, 0.1])
     sampler = _hand_sampler(model, "ball", None, steps=24, flexion=0.05)
@@ -159,7 +162,7 @@ def _allegro_sphere(model: Model, options: Options) -> Tasks:
             position_tolerance=0.01,
             rotation_tolerance=0.1,
             length=0.06,
-            start_tolerance=3e-4,  # the published start: 0.2 mm in a fingertip, 0.1 mm in the palm
+            start_tolerance=3e-4,  # penetration at the published start: 0.2 mm in a fingertip, 0.1 mm in the palm
             planner=RRTOptions(step=0.4, gamma=1e-6),
         )
 
@@ -187,8 +190,8 @@ def _above_pen(model: Model, q: Array, rng: np.random.Generator) -> Array | None
 
 
 def _allegro_pen(model: Model, options: Options) -> Tasks:
-    # In the published start the pen is inside a finger; as in the older script the hand's first
-    # grasp is one of the sampler's.
+    # At the published start the pen is inside a finger. As in the older script, the first grasp of
+    # the hand is drawn from the sampler.
     sampler = _hand_sampler(model, "pen", _above_pen, steps=20, flexion=0.06)
     first = sampler(model, _start(model), np.random.default_rng(0))
     assert first is not None
@@ -228,8 +231,9 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
         start=start,
         goal=_displaced(model, start, "plate", goal),
         object="plate",
-        # x to 0.1 m either way, y from -0.5 to -0.3, z from 0 to 0.3; roll from 0 to pi/2 with a
-        # margin, pitch and yaw to 0.2 rad either way; from (0, -0.35, 0.07).
+        # The box is x from -0.1 to 0.1 m, y from -0.5 to -0.3 m, z from 0 to 0.3 m, roll from 0 to
+        # pi/2 with a margin, pitch and yaw from -0.2 to 0.2 rad. Bounds are relative to (0, -0.35,
+        # 0.07).
         lower=np.array([-0.1, -0.15, -0.07, -0.1, -0.2, -0.2]),
         upper=np.array([0.1, 0.05, 0.23, PI / 2 + 0.1, 0.2, 0.2]),
         sampler=_hand_sampler(model, "plate", _over_plate, steps=20, flexion=0.04),
@@ -242,7 +246,7 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
 
 
 def _over_book(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-    """Anywhere over the book that lets fingers and thumb close around it."""
+    """Place the hand at random over the book, where the fingers and the thumb can close around it."""
     pos, rot = model.body_pose(q, "book")
     u = rng.random(3)
     roll = math.atan2(rot[2, 1], rot[2, 2])
@@ -263,7 +267,8 @@ def _allegro_book(model: Model, options: Options) -> Tasks:
         object="book",
         lower=np.array([-0.1, -0.2, -0.01, -0.1, -0.1, -0.2]),
         upper=np.array([0.1, 0.05, 0.05, 0.1, 0.1, 0.2]),
-        # Fingers close until they touch: the plate's stop after 0.8 rad on average, most without contact.
+        # The fingers close until they touch. With the plate's settings they stop after 0.8 rad on
+        # average, most of them without contact.
         sampler=_hand_sampler(model, "book", _over_book, steps=20, flexion=0.04, reach=3.0),
         position_tolerance=0.01,
         rotation_tolerance=0.1,
@@ -303,7 +308,8 @@ def _allegro_door(model: Model, options: Options) -> Tasks:
 
 
 def _arms_open(model: Model, q: Array, rng: np.random.Generator) -> Array:
-    """Both planar arms outwards, elbows and wrists anywhere; they close from the shoulders.
+    """Place both planar arms outwards with random elbows and wrists, and return rates that close
+    them from the shoulders.
 
     The published sampler draws joints 2 and 3 and sweeps joint 1, one arm at a time.
     """
@@ -324,7 +330,8 @@ def _iiwa_planar(model: Model, options: Options) -> Tasks:
         start=start,
         goal=np.concatenate(([0.5, 0.0, -PI], start[3:])),
         object="bucket",
-        # x from 0.25 to 0.75 m, y from -0.3 to 0.3, yaw from -pi to 0 with a margin.
+        # The box is x from 0.25 to 0.75 m, y from -0.3 to 0.3 m, and yaw from -pi to 0 with a
+        # margin.
         lower=np.array([-0.4, -0.3, -PI - 0.1]),
         upper=np.array([0.1, 0.3, 0.1]),
         sampler=ClosingSampler(
@@ -344,7 +351,7 @@ def _iiwa_planar(model: Model, options: Options) -> Tasks:
 
 
 def _arms_beside(model: Model, q: Array, rng: np.random.Generator) -> Array:
-    """Each arm beside the object, wide open or folded, and the rate at which it closes."""
+    """Place each arm beside the object, wide open or folded, and return the rates at which the arms close."""
     rate = np.zeros(14)
     spread = np.array([0.0, 0.05, 0.001, 0.1, 0.001, 0.1, 0.0])
     for first, side in ((0, 1.0), (7, -1.0)):  # left, right
@@ -386,8 +393,8 @@ def _bimanual(
             position_tolerance=0.03,
             rotation_tolerance=0.1,
             length=length,
-            # What the arms lift has to be set down before they take hold elsewhere: of 20 seeds 12 need 1100 to
-            # 4000 nodes.
+            # The arms must set the object down before they grasp it elsewhere, which needs many
+            # nodes: 1100 to 4000 for 12 of 20 seeds.
             planner=RRTOptions(step=0.3, gamma=1e-3, max_nodes=8000),
         )
         return {"turn": task}
@@ -422,7 +429,8 @@ def _iiwa_box_push(model: Model, options: Options) -> Tasks:
         length=0.15,
         planner=RRTOptions(step=0.3, gamma=1e-3),
     )
-    # The published sampler knows no top; what has been pushed out of reach stays there then.
+    # The published sampler does not push the top, so a box that was pushed out of reach stays
+    # there.
     sides = task.replace(
         name="turn the box by pushing its sides", sampler=dataclasses.replace(sampler, top=False)
     )
@@ -442,4 +450,4 @@ TASKS: Mapping[str, Callable[[Model, Options], Tasks]] = {
     "iiwa_bimanual_cylinder": _bimanual("cylinder", 0.14, 0.3, PI),
     "iiwa_box_push": _iiwa_box_push,
 }
-"""Makes the tasks of a system by name, the published one first."""
+"""Functions that make the tasks of each system, the published task first."""

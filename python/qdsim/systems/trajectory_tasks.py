@@ -28,7 +28,7 @@ __all__ = ["cube_goal", "random_cube_goals", "with_trajectory_tasks"]
 
 
 def with_trajectory_tasks(system: System) -> System:
-    """The system with its tasks of trajectory optimisation added after its other tasks."""
+    """Return the system with its tasks of trajectory optimisation added after its other tasks."""
     make = _TASKS.get(system.name)
     if make is None:
         return system
@@ -79,7 +79,7 @@ def _planar_hand(system: System) -> dict[str, Task]:
 
 
 def _ball(system: System, options: ImpcOptions, angle: float) -> dict[str, Task]:
-    """Turn the ball about the vertical; the hand's goal is where it starts."""
+    """Make the task of turning the ball about the vertical; the goal of the hand is its start."""
     start = np.array(system.start.q)
     goal = start.copy()
     goal[-4:] = [math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2)]
@@ -114,7 +114,8 @@ def _allegro_sphere_hardware(system: System) -> dict[str, Task]:
     cost = TrackingCost(
         object=(1.0, 1.0, 1.0, 2.5, 2.5, 2.5), robot=5e-2, command=20.0, final_robot=5e-2
     )
-    # A single first guess, or the script's trust region of 0.03, was worse than the released settings on some goals.
+    # A single first guess, or the trust region of 0.03 of the script, was worse than the released
+    # settings for some goals.
     options = ImpcOptions(
         cost=cost, kappa=1e4, radii=(0.1, 0.03, 0.01), start=("squeeze", "hold"), trials=4
     )
@@ -122,11 +123,12 @@ def _allegro_sphere_hardware(system: System) -> dict[str, Task]:
 
 
 CUBE_FORCE = 0.7
-"""Nm, what an actuator of the Allegro hand can pull with."""
+"""Largest torque of an actuator of the Allegro hand, Nm."""
 
 
 def _allegro_cube(system: System) -> dict[str, Task]:
-    """Turn the cube in the hand; ``cube_goal`` gives other goals. The hand's goal is where it starts."""
+    """Make the task of turning the cube in the hand; ``cube_goal`` makes other goals. The goal of
+    the hand is its start."""
     start = np.array(system.start.q)
     most = math.pi / 3
     task = Task(
