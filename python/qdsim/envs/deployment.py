@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["Deployed", "deploy"]
 
 _LASTS, _REST = 0.6, 0.2
-"""Least duration of a push, and rest after it, s: in faster pushes the object goes on when the robot stops."""
+"""Least duration of a push, and of the rest after it, s; after faster pushes the object slides on."""
 _ARRIVES = 4.0
-"""Multiple of the largest lag of a joint for which the robot waits at a grasp."""
+"""Time for which the robot waits at a grasp, as a multiple of the largest lag of a joint."""
 _LITTLE, _NOTHING = 0.2, 0.01
-"""A push had no effect if the object moved by less than this share of its displacement in the model, or of the
-tolerance."""
+"""A push counts as without effect if the object moved by less than the first share of its displacement
+in the model, or by less than the second share of the position tolerance."""
 _PATIENCE = 4.0
-"""s more that the command may be led on."""
+"""Additional time for which the command of a push may continue, s."""
 _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
-"""Between grasps."""
+"""Options of motions between grasps."""
 _LATE = 12
-"""Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
+"""Number of pushes after which noise is added to all actions, so that the policy does not repeat a failing push."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ def deploy(
         support, rubbing, heavy = (
             float(rng.uniform(*x)) for x in (support_friction, friction, mass)
         )
-        # a plant takes the support's friction of the model's mass
+        # A plant computes the support's friction force from the mass in the model.
         own = dataclasses.replace(how, support_friction=support * heavy)
         mj = second_order(task.model, task.object, own)
         mj.geom_friction[:, 0] *= rubbing
@@ -151,7 +151,7 @@ def deploy(
 
 
 def make_heavier(mj: mujoco.MjModel, body: str, factor: float) -> None:
-    """Multiply mass and inertia of a body, and of bodies that it carries, by a factor."""
+    """Multiply mass and inertia of a body, and of the bodies that it carries, by a factor."""
     import mujoco
 
     top = mj.body(body).id
@@ -195,11 +195,11 @@ def _run(
     noise: float,
     rng: np.random.Generator,
 ) -> tuple[bool, int, float, float]:
-    """One run: success, pushes, and what is left."""
+    """Run the policy once; return success, number of pushes, and the final errors (m, rad)."""
     task, plant = rules.task, robot.plant
     players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
     plant.reset(players.q[0])
-    idle = 0  # pushes in a row that did nothing
+    idle = 0  # number of successive pushes without effect
     for k in range(rules.horizon):
         players.q = _normalized(task, plant.q)[None]
         players.command = task.model.command_from(players.q)
@@ -218,20 +218,21 @@ def _run(
         if not np.isfinite(plant.q).all():
             break
         wanted, done = (_went(task, moved.placed[0], q) for q in (moved.q[0], plant.q))
-        # else the object sticks to its support, fingers slip, or the push is none in the model either
+        # Without effect: the object sticks to its support, fingers slip, or the push fails in the model, too.
         if done > max(_LITTLE * wanted, _NOTHING * task.position_tolerance):
             idle = 0
     return False, rules.horizon, float(shift[0]), float(turn[0])
 
 
 def _went(task: Task, before: Array, after: Array) -> float:
-    """How far the object went between two configurations (nq,), m, turns times the task's length."""
+    """Return the distance that the object moved between two configurations (nq,), m, with rotations
+    multiplied by the task's length."""
     shift, turn = task.space.errors(before, after)
     return math.hypot(shift, task.length * turn)
 
 
 class _Robot:
-    """Goes to grasps and pushes, in a plant.
+    """A robot that moves to grasps and pushes, in a plant.
 
     Args:
         task, plant: of the run.
@@ -249,7 +250,7 @@ class _Robot:
         self.dt = float(plant.mj.opt.timestep)
 
     def go(self, grasp: Array) -> bool:
-        """To a grasp (nq,) of the object where it is; whether there is a way."""
+        """Move to a grasp (nq,) at the object's present pose; return whether this was possible."""
         model, plant = self.task.model, self.plant
         rows = robot_q(model)
         target = plant.q
@@ -276,7 +277,8 @@ class _Robot:
             self.plant.advance(u)
 
     def push(self, moved: Moved) -> None:
-        """The command led on along the stroke until the robot has come as far along it as in the model, then let go.
+        """Continue the command along the stroke until the robot has moved as far as in the model,
+        then release it.
 
         What a support resists with takes a spring some way to get; a command that goes on finds out how far.
         """
@@ -289,7 +291,8 @@ class _Robot:
             return
         along = stroke / size
         length = float(along @ (held(moved.q)[0] - begin))
-        # faster than springs come to press and let go, and the object goes on when the robot stops
+        # Faster pushes end before the springs have pressed and released, and the object slides on
+        # afterwards.
         seconds = max(length / self.speed, _LASTS)
         rate = length / seconds
         for tick in range(round((seconds + _PATIENCE) / self.dt)):

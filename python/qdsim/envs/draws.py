@@ -18,9 +18,9 @@ from qdsim.model import Model
 __all__ = ["SENSED", "Draw", "Draws", "Range", "check_draw"]
 
 SENSED = ("position_noise", "rotation_noise", "delay")
-"""What episodes draw besides parameters of the model: standard deviations (m, rad) and whole actions."""
+"""Names of what is drawn besides model parameters: standard deviations (m, rad) and a delay in whole actions."""
 _LONGEST = 1000
-"""Actions that observations are late by at most; each takes memory."""
+"""Largest delay of observations, in actions, because each takes memory."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Range:
 
 
 Draw: TypeAlias = "tuple[float, float] | Range"
-"""Factors (low, high), or a range."""
+"""A pair of factors (low, high), or a range of values."""
 
 
 def check_draw(name: str, draw: object) -> None:
@@ -117,7 +117,7 @@ class Draws:
         return len(self._ends)
 
     def __call__(self, numbers: Array) -> dict[str, Array]:
-        """Parameters (n, ...) of numbers (n, len(self)) in [0, 1)."""
+        """Compute parameters (n, ...) from numbers (n, len(self)) in [0, 1)."""
         found = {}
         for drawn, (name, (low, high, log)) in zip(numbers.T, self._ends.items()):
             share = drawn.reshape(-1, *(1,) * low.ndim)
@@ -131,7 +131,7 @@ class Draws:
         return found
 
     def _of_model(self, name: str, end: npt.ArrayLike) -> Array:
-        """The end of a range as a whole array that the model may have."""
+        """Return the end of a range as a full array, after checking that the model accepts it."""
         try:
             changed = self._model.parameters.replace(**{name: end})
             array = np.asarray(getattr(changed, name))

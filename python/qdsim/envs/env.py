@@ -18,7 +18,7 @@ from qdsim.planning.task.task import Task
 __all__ = ["GoalTaskEnv", "TaskEnv"]
 
 _FRAMES = 10
-"""A second, of pictures."""
+"""Pictures per second."""
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
@@ -41,9 +41,8 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
     ) -> None:
         given = instance("options", options or EnvOptions(), EnvOptions)
-        if (
-            given.observation != "flat"
-        ):  # what has `compute_reward` is a GoalEnv to Stable-Baselines3
+        # Stable-Baselines3 treats any environment with `compute_reward` as a GoalEnv.
+        if given.observation != "flat":
             raise ValueError("options: observation='goal' needs a GoalTaskEnv")
         self._begin(task, given, render_mode)
 

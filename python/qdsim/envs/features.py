@@ -20,7 +20,7 @@ __all__ = ["Goals", "Look", "Viewer", "nearest_goals", "whole_turns"]
 
 
 _OF_GOAL = ("goal", "direction of goal", "log ")
-"""How the names of columns begin that say where the goal is."""
+"""Beginnings of the names of columns that describe the goal."""
 
 
 @dataclasses.dataclass
@@ -31,7 +31,7 @@ class Goals:
     pose: Array
 
     def put(self, rows: NDArray[np.intp], other: Goals) -> None:
-        """Other goals in place of these rows."""
+        """Replace the goals of these rows."""
         self.q[rows], self.pose[rows] = other.q, other.pose
 
     def __getitem__(self, rows: NDArray[np.intp]) -> Goals:
@@ -117,7 +117,7 @@ class Viewer:
         self.names = self._names
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the core's view, which is made again."""
+        """Return everything except the view of the core, which is created anew."""
         return {name: value for name, value in self.__dict__.items() if name != "_view"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ class Viewer:
         self._view = self._made(self._columns)
 
     def _made(self, columns: NDArray[np.intp]) -> object:
-        """A view of the core with some of the columns, ascending."""
+        """Create a view of the core with the given columns, in ascending order."""
         self._columns = columns
         task, model, space = self.task, self.task.model, self.task.space
         place = np.full(len(self._names), -1, np.int32)
@@ -153,13 +153,17 @@ class Viewer:
         )
 
     def goals(self, q: Array) -> Goals:
-        """The object in goals (n, nq)."""
+        """Return the goals (n, nq) with the object's pose in each."""
         pos, rot = body_poses(self.task.model, q, threads=self.threads)
         pose = np.concatenate((pos[:, self.body], rot[:, self.body].reshape(-1, 9)), axis=1)
         return Goals(q, pose)
 
     def look(self, q: Array, goals: Goals, told: Array) -> Look:
-        """At configurations (n, nq), and what the robot was told (n, more); of poses that count as a goal the nearest."""
+        """Observe configurations (n, nq).
+
+        ``told`` (n, more) are commands and actions. If several poses count as the goal, the nearest
+        one is used.
+        """
         if not self.task.goals.is_point:
             goals = self.goals(nearest_goals(self.task, whole_turns(self.task), q, goals.q))
         if not self.more:
@@ -180,7 +184,8 @@ class Viewer:
         self.names = tuple(self._names[i] for i in columns)
 
     def _mover(self, joint: int) -> str:
-        """The actuator of a joint of the robot; of those that share one, with the joint's name."""
+        """Return the name of the actuator of a robot joint, with the joint's name if several joints
+        share the actuator."""
         model = self.task.model
         name = model.actuator_names[owners(model)[joint]]
         alone = model.actuated_v[owners(model)[joint]] >= 0
@@ -222,8 +227,7 @@ class Viewer:
 
 
 def nearest_goals(task: Task, whole: NDArray[np.intp], q: Array, goals: Array) -> Array:
-    """Goals (n, nq): of the poses around each goal that count for the task, the one nearest to the
-    object in q (n, nq).
+    """Return for each q (n, nq) the nearest goal (n, nq) among the poses that count as equal for the task.
 
     Args:
         task: the task.
@@ -239,7 +243,7 @@ def nearest_goals(task: Task, whole: NDArray[np.intp], q: Array, goals: Array) -
 
 
 def whole_turns(task: Task) -> NDArray[np.intp]:
-    """Which of the object's coordinates are angles of hinges without limits."""
+    """Return the indices of the object's coordinates that are angles of hinges without limits."""
     model, space = task.model, task.space
     unlimited = set()
     for joint, limits in zip(model.description.joints, np.asarray(model.joint_range)):

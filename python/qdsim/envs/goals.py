@@ -56,7 +56,7 @@ class GoalCoordinates:
             ]
 
     def of(self, q: Array) -> Array:
-        """Of configurations (n, nq): (n, len(names))."""
+        """Convert configurations (n, nq) to goals (n, len(names))."""
         out = np.empty((len(q), len(self.names)))
         for i, k in self._scalars:
             out[:, k] = q[:, i]
@@ -67,7 +67,8 @@ class GoalCoordinates:
         return out
 
     def configurations(self, goals: Array) -> Array:
-        """Configurations (n, nq) with the object at goals (n, len(names)), and all else where the task starts."""
+        """Return configurations (n, nq) with the object at goals (n, len(names)) and everything
+        else as at the task's start."""
         q = np.repeat(self.task.start[None], len(goals), axis=0)
         for i, k in self._scalars:
             q[:, i] = goals[:, k]
@@ -78,7 +79,7 @@ class GoalCoordinates:
         return q
 
     def errors(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
-        """Distances (n,), m, and angles (n,), rad, between goals (n, len(names)); whole turns do not count."""
+        """Compute distances (n,), m, and angles (n,), rad, between goals (n, len(names)), modulo full turns."""
         space = self.task.space
         goals, here = (self.configurations(rows) for rows in (desired, achieved))
         apart = space.difference(nearest_goals(self.task, self._whole, here, goals).T, here.T)
@@ -87,7 +88,7 @@ class GoalCoordinates:
         return np.linalg.norm(apart[~turns], axis=0), np.linalg.norm(apart[turns], axis=0)
 
     def checked(self, name: str, goals: Any) -> Array:
-        """(..., len(names)) finite numbers.
+        """Check that goals are finite numbers (..., len(names)).
 
         Raises:
             TypeError, ValueError: naming what is wrong.
@@ -99,7 +100,7 @@ class GoalCoordinates:
 
 
 def of_infos(info: Any, name: str, shape: tuple[int, ...]) -> Array:
-    """A number of infos in a given shape, zero if missing: from one dictionary of numbers or
+    """Return a number of infos in a given shape, zero if missing, from one dictionary of numbers or
     arrays, several, or None.
 
     Raises:
@@ -115,7 +116,7 @@ def of_infos(info: Any, name: str, shape: tuple[int, ...]) -> Array:
 
 
 def _columns(quaternion: Array) -> Array:
-    """The first two columns of rotation matrices, row by row (n, 6), of unit quaternions (n, 4)."""
+    """Return the first two columns of rotation matrices, row by row (n, 6), of unit quaternions (n, 4)."""
     w, x, y, z = quaternion.T
     first = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
     second = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)
@@ -123,12 +124,12 @@ def _columns(quaternion: Array) -> Array:
 
 
 def _quaternions(columns: Array) -> Array:
-    """Unit quaternions (n, 4) of the rotation matrices whose first two columns are nearest to these, the first before
-    the second (Gram and Schmidt)."""
+    """Return unit quaternions (n, 4) of the rotation matrices obtained from two columns (n, 6) by
+    Gram-Schmidt orthogonalisation, beginning with the first column."""
     first, second = _unit(columns[:, 0::2], 0), columns[:, 1::2]
     second = _unit(second - (first * second).sum(axis=1)[:, None] * first, 1)
     third = np.cross(first, second)
-    # Shepperd's choice: the largest of four candidates is far from zero.
+    # Of four candidates, the largest is far from zero (Shepperd's method).
     a, b, c = first.T, second.T, third.T
     rows = np.array(
         [
@@ -144,7 +145,7 @@ def _quaternions(columns: Array) -> Array:
 
 
 def _unit(v: Array, axis: int) -> Array:
-    """Vectors (n, 3) of length one; an axis of the world in place of zero."""
+    """Normalise vectors (n, 3); zero vectors are replaced by an axis of the world."""
     length = np.linalg.norm(v, axis=1)[:, None]
     return np.asarray(
         np.where(length > 0.0, v / np.where(length > 0.0, length, 1.0), np.eye(3)[axis])

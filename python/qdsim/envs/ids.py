@@ -36,14 +36,14 @@ def published(name: str, **changes: Any) -> tuple[Task, EnvOptions]:
 
 
 def one(id_: str, render_mode: str | None = None, **changes: Any) -> TaskEnv:
-    """The environment of an id."""
+    """Create the environment of an id."""
     task, options = published(id_, **changes)
     made = GoalTaskEnv if options.observation == "goal" else TaskEnv
     return made(task, options, render_mode)
 
 
 def many(id_: str, num_envs: int = 1, **changes: Any) -> TaskVectorEnv:
-    """Many environments of an id, in one."""
+    """Create a vector environment of an id."""
     modes = {k: changes.pop(k) for k in ("autoreset_mode", "render_mode") if k in changes}
     task, options = published(id_, **changes)
     return TaskVectorEnv(task, num_envs, options, **modes)

@@ -79,7 +79,7 @@ class MujocoContacts:
 
 
 Contacts: TypeAlias = "Literal['rigid', 'mujoco'] | MujocoContacts"
-"""Of `Options.contacts`, or MuJoCo's with other numbers than the file's."""
+"""A value of `Options.contacts`, or MuJoCo's contact law with numbers that differ from the file's."""
 
 Dynamics: TypeAlias = "Literal['quasi_dynamic', 'second_order'] | DynamicOptions"
 
@@ -94,7 +94,7 @@ class Law(NamedTuple):
 
 
 def checked_contacts(given: object) -> tuple[Contacts, ...] | None:
-    """One or several kinds of contacts as a tuple, or None.
+    """Check one or several kinds of contacts and return them as a tuple, or None.
 
     Raises:
         TypeError, ValueError: naming what is wrong.
@@ -121,7 +121,8 @@ def _kind(name: str, given: object) -> Contacts:
 def laws_of(
     task: Task, dynamics: Dynamics, contacts: Contacts | Sequence[Contacts] | None
 ) -> tuple[Law, ...]:
-    """The law for each kind of contacts that episodes draw from; None: those of the task's options.
+    """Return the law for each kind of contacts that episodes draw from; None: the contacts of the
+    task's options.
 
     MuJoCo's contacts have friction cones, whatever the task's options are. A second-order step has
     the task's options as far as they apply, and a time step of 10 ms, or with MuJoCo's contacts

@@ -22,7 +22,7 @@ from qdsim.step import Options
 __all__ = ["Commands", "Course", "Moved", "Moves", "holder", "moves_of"]
 
 Drawn: TypeAlias = NDArray[np.intp]
-"""(n,) indices into `Moves.laws`."""
+"""Indices (n,) into `Moves.laws`, the law of each episode."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Moves(Protocol):
     laws: tuple[Law, ...]
 
     def course(self, q: Array, action: Array) -> Course:
-        """Of actions (n, size) in configurations (n, nq)."""
+        """Compute the meaning of actions (n, size) in configurations (n, nq)."""
         ...
 
     def __call__(
@@ -77,13 +77,16 @@ class Moves(Protocol):
         drawn: Drawn | None = None,
         v: Array | None = None,
     ) -> Moved:
-        """The same, done with parameters of the model (n, ...), contacts that were drawn (n,), indices into `laws`
-        (None: the first), and velocities (n, nv) to begin with; None: at rest."""
+        """Execute actions (n, size) in configurations (n, nq).
+
+        ``parameters`` (n, ...) are those of the model. ``drawn`` (n,) are indices into `laws`; None
+        is the first. ``v`` (n, nv) are initial velocities; None is at rest.
+        """
         ...
 
 
 def moves_of(task: Task, options: EnvOptions) -> Moves:
-    """The moves that the options name.
+    """Create the moves of the action kind in the options.
 
     Raises:
         ValueError: for pushes of a task whose sampler takes no parameters.
@@ -92,8 +95,7 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
 
 
 def holder(model: Model) -> Callable[[Array], Array]:
-    """`Model.command_from` (n, nu) of valid configurations (n, nq), without its checks. The result
-    may be a view."""
+    """Return `Model.command_from` for valid configurations (n, nq) without its checks: (n, nu), possibly a view."""
     if not model._plain_commands:
         return model._command_at
     gear = np.array(model.actuator_gear)
@@ -102,7 +104,7 @@ def holder(model: Model) -> Callable[[Array], Array]:
 
 @dataclasses.dataclass(frozen=True)
 class _Columns:
-    """Columns of configurations (n, nq), times gears; a function that can be copied and pickled."""
+    """Selects columns of configurations (n, nq) and multiplies them by gears; it can be copied and pickled."""
 
     columns: Any
     gear: Array | None
@@ -132,7 +134,7 @@ class Commands:
         self.steps = options.sub_steps or 1
 
     def course(self, q: Array, action: Array) -> Course:
-        """Of actions (n, size) in configurations (n, nq)."""
+        """Compute commands from actions (n, size) in configurations (n, nq), within the bounds."""
         lower, upper = self.task.command_bounds
         u = self.holding(q) + self.scale * action
         u = np.minimum(np.maximum(u, lower), upper)[:, None]
@@ -148,13 +150,13 @@ class Commands:
         drawn: Drawn | None = None,
         v: Array | None = None,
     ) -> Moved:
-        """The same, done."""
+        """Execute actions; see `Moves.__call__`."""
         course = self.course(q, action)
         after, speed, ok = _rolled(self, q, _or_rest(self.task, q, v), course.u, parameters, drawn)
         return Moved(after, speed, course.u[:, -1], ~ok, np.zeros(len(q), dtype=bool), q)
 
     def meaning(self, q: Array, u: Array) -> Array:
-        """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
+        """Return the actions (n, nu) whose commands at q (n, nq) are u (n, nu), or nearest to these."""
         return np.clip((u - self.task.model.command_from(q)) / self.scale, -1.0, 1.0)
 
 
@@ -177,7 +179,7 @@ class _Pushes:
         self.steps = options.sub_steps or 4
 
     def course(self, q: Array, action: Array) -> Course:
-        """Of actions (n, size) in configurations (n, nq)."""
+        """Compute grasps and strokes from actions (n, size) in configurations (n, nq)."""
         task = self.task
         lower, upper = task.command_bounds
         where, how = action[:, : self.place_size], action[:, self.place_size :]
@@ -199,7 +201,7 @@ class _Pushes:
         drawn: Drawn | None = None,
         v: Array | None = None,
     ) -> Moved:
-        """The same, done."""
+        """Execute actions; see `Moves.__call__`."""
         course = self.course(q, action)
         after, failed = q.copy(), np.zeros(len(q), dtype=bool)
         speed = _or_rest(self.task, q, v).copy()
@@ -219,7 +221,7 @@ class _Pushes:
 
 
 def _or_rest(task: Task, q: Array, v: Array | None = None) -> Array:
-    """Velocities (n, nv) of configurations (n, nq), zero where there are none."""
+    """Return velocities (n, nv) for configurations (n, nq), zero by default."""
     return np.zeros((len(q), task.model.nv)) if v is None else v
 
 
@@ -231,8 +233,11 @@ def _rolled(
     parameters: Mapping[str, Array],
     drawn: Drawn | None,
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Where commands (n, steps, nu) lead from q (n, nq) and v (n, nv), how fast it is there, and which (n,) had no failed
-    step; calls of the core for each kind of contacts."""
+    """Roll out commands (n, steps, nu) from q (n, nq) and v (n, nv), with one call of the core for
+    each contact law.
+
+    It returns final configurations, final velocities, and whether all steps succeeded (n,).
+    """
     threads = moves.options.threads
     if drawn is None or len(moves.laws) == 1:
         return _rolled_by(moves.laws[0], q, v, u, parameters, threads)
@@ -250,7 +255,7 @@ def _rolled(
 def _rolled_by(
     law: Law, q: Array, v: Array, u: Array, parameters: Mapping[str, Array], threads: int
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """The same by one law."""
+    """Roll out commands as in `_rolled`, with a single law."""
     second = not isinstance(law.options, Options)
     held = np.repeat(u, law.steps, axis=1) if second else u
     after, speed, done = checked_rollout(

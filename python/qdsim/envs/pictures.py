@@ -37,13 +37,13 @@ class Camera:
         seen = _everywhere(task)
         self._scene = scene_of(task.model, task.object, seen, task.goal, backend="matplotlib")
         low, high = self._scene.window(seen)
-        room = 0.06 * float((high - low).max())  # the object turns
+        room = 0.06 * float((high - low).max())  # for the turning object
         self._window = low - room, high + room
         self._figure = new_figure(_INCHES, _INCHES, dpi=_DPI)
         self._axes = self._figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
     def picture(self, q: Array, goal: Array) -> Any:
-        """A configuration ``(nq,)`` and the outline of a goal, as bytes ``(height, width, 3)``."""
+        """Draw a configuration ``(nq,)`` and the outline of a goal; returns bytes ``(height, width, 3)``."""
         ax, canvas = self._axes, self._figure.canvas
         ax.clear()
         ax.axis("off")
@@ -70,7 +70,7 @@ class Window:
         self._viewer: Any = None
 
     def show(self, q: Array, goal: Array) -> None:
-        """A configuration ``(nq,)``, and the outline of a goal.
+        """Show a configuration ``(nq,)`` and the outline of a goal.
 
         Raises:
             ImportError: without the extra ``viewer``.
@@ -94,12 +94,12 @@ class Window:
         self._viewer = self._goal = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pages are not pickled: a copy opens its own."""
+        """Leave the page out of pickles and copies; a copy opens its own page."""
         return {**self.__dict__, "_viewer": None, "_goal": None}
 
 
 def _everywhere(task: Task) -> Array:
-    """Start, goal, and the object at the corners of the box in which it is to move (n, nq)."""
+    """Return the start, the goal, and configurations with the object at the corners of the task's box (n, nq)."""
     shifts = ~task.space.rotation
     corners = [np.where(shifts, ends, 0.0) for ends in product(*zip(task.lower, task.upper))][
         :: 2 ** int(task.space.rotation.sum())

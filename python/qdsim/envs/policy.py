@@ -26,7 +26,7 @@ __all__ = ["Policy"]
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (MujocoContacts, DynamicOptions, Range, Site, *get_args(Sensor))
 }
-"""Of values in options that are more than words and numbers."""
+"""Classes of options that are not plain words and numbers, by name."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -124,10 +124,10 @@ class Policy:
         return policy
 
     def _check(self, path: str) -> None:
-        """Raise ValueError for layers and numbers that are no policy's."""
+        """Raise ValueError if layers or numbers cannot be those of a policy."""
         sizes = [len(self.mean), *(len(b) for _, b in self.weights)]
         fits = all(W.shape == s for (W, _), s in zip(self.weights, itertools.pairwise(sizes)))
-        if self.choices != 1:  # a number for each and then the actions
+        if self.choices != 1:  # one score per candidate, then the actions
             fits &= self.choices > 1 and sizes[-1] > self.choices and sizes[-1] % self.choices == 0
         if not self.weights or not fits or self.spread.shape != self.mean.shape:
             raise ValueError(f"{path}: no policy (layers that do not fit each other)")
@@ -139,7 +139,7 @@ class Policy:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no words for: settings by the name of their kind, arrays as lists."""
+    """Convert values for JSON: settings with the name of their class, arrays as lists."""
     if type(value).__name__ in _KINDS:
         own = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
         return {"kind": type(value).__name__, **own}
@@ -147,7 +147,7 @@ def _plain(value: Any) -> Any:
 
 
 def _options(text: str) -> dict[str, Any]:
-    """Options from a file, of an earlier version too."""
+    """Read options from text, which may be of an earlier version."""
     found = json.loads(text, object_hook=_settings)
     if not isinstance(found, dict):
         raise ValueError("options that are no mapping")
@@ -155,7 +155,7 @@ def _options(text: str) -> dict[str, Any]:
 
 
 def _settings(values: dict[str, Any]) -> Any:
-    """The settings that `_plain` wrote; sequences are tuples."""
+    """Restore settings written by `_plain`; sequences become tuples."""
     own = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
     kind = _KINDS.get(str(own.pop("kind", "")))
     return own if kind is None else kind(**known_fields(kind, own))

@@ -30,7 +30,7 @@ __all__ = ["Ended", "Players", "Rules"]
 _SUCCESS = 5.0
 """Shaped reward for reaching the goal."""
 _LOOKS = 256
-"""Samples that decide which columns of an observation ever change."""
+"""Number of samples by which constant columns of observations are found."""
 
 
 @dataclasses.dataclass
@@ -50,7 +50,7 @@ class Players:
     sensed: Sensed | None
 
     def put(self, rows: NDArray[np.intp], other: Players) -> None:
-        """Other players in place of these rows."""
+        """Replace the players of these rows."""
         self.goals.put(rows, other.goals)
         for name in (
             "q",
@@ -85,7 +85,7 @@ class Ended:
     actions: NDArray[np.int64]
 
     def info(self) -> dict[str, Array | NDArray[np.bool_]]:
-        """What people look at."""
+        """Return the entries of Gymnasium's info."""
         names = ("success", "failed", "lost", "refused", "shift", "turn", "actions")
         return {name: getattr(self, name) for name in names}
 
@@ -147,13 +147,13 @@ class Rules:
 
     @property
     def _own(self) -> int:
-        """Columns of an observation before the goals."""
+        """Number of columns of an observation before the goals."""
         return len(self.viewer.names) + self._touching.size
 
     # ------------------------------------------------------------ episodes
 
     def _drawn_pool(self) -> Array:
-        """Starts (pool, nq), all of the task's where there is no sampler."""
+        """Draw the pool of starts (pool, nq); without a sampler it is the task's start."""
         task, options = self.task, self.options
         if options.start == "task" or task.sampler is None:
             return np.array(task.start)[None]
@@ -178,7 +178,10 @@ class Rules:
         episodes: NDArray[np.uint64],
         given: Mapping[str, Array] | None = None,
     ) -> Players:
-        """Players (n) of seeds (n,) at the beginning of episodes (n,); "q" and "goal" (n, nq) as they are given."""
+        """Draw the players (n) at the beginning of episodes (n,) for seeds (n,).
+
+        ``given`` may contain "q", "goal" (n, nq) and "v" (n, nv), which then are not drawn.
+        """
         task, options = self.task, self.options
         size = task.space.size
         last, kinds = 3 + size + len(self._draws), len(self.moves.laws)
@@ -205,8 +208,9 @@ class Rules:
         return self.begin(q, goal, parameters, contacts, given.get("v"), sensed)
 
     def placed(self, options: object, count: int | None = None) -> dict[str, Array]:
-        """Configurations of ``reset(options={"q": ..., "goal": ...})``: (nq,), or (count, nq) of a vector; in a second-order
-        world "v" likewise (nv,) or (count, nv).
+        """Return the states in the options of ``reset``: "q" and "goal" (nq,), or (count, nq) for a vector.
+
+        With second-order steps there may be "v", (nv,) or (count, nv).
 
         Raises:
             TypeError: if the options are no dictionary.
@@ -234,7 +238,7 @@ class Rules:
         return found
 
     def _configurations(self, name: str, value: Any, count: int | None) -> Array:
-        """(nq,), or (count, nq) that one may stand for; quaternions are made unit ones."""
+        """Check configurations (nq,) or (count, nq), broadcast one row to all, and normalise quaternions."""
         model = self.task.model
         q = _rows(name, value, model.nq, count)
         q = np.array([model.normalize(row) for row in q.reshape(-1, model.nq)]).reshape(q.shape)
@@ -256,9 +260,12 @@ class Rules:
         v: Array | None = None,
         sensed: Sensed | None = None,
     ) -> Players:
-        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...),
-        contacts (n,), indices into the moves' laws (None: the first), velocities v (n, nv) (None: at rest) and as they
-        are sensed (None: exactly)."""
+        """Create players at the beginning of episodes from q (n, nq) to goals (n, nq).
+
+        ``parameters`` (n, ...) are those of the model. ``contacts`` (n,) are indices into the
+        moves' laws; None is the first. ``v`` (n, nv) are velocities; None is at rest. ``sensed``
+        are observation errors; None is without errors.
+        """
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
         speed = np.zeros((len(q), self.task.model.nv)) if v is None else v
@@ -283,11 +290,11 @@ class Rules:
         return players
 
     def observe(self, players: Players) -> Array:
-        """(n, observation_size), also of players that someone has changed."""
+        """Return observations (n, observation_size), also of players that were modified from outside."""
         return self.look(players).seen
 
     def look(self, players: Players) -> Look:
-        """What players see, and what they are judged by."""
+        """Return observations and the quantities of rewards, without observation errors."""
         told = self.told(players.q, players.command, players.action, players.v)
         felt = self._touching(
             players.q, players.v, players.command, players.parameters, players.contacts
@@ -295,7 +302,7 @@ class Rules:
         return self._looked(players.q, players.goals, told, felt)
 
     def _noisy(self, players: Players, look: Look) -> Array:
-        """What players see with their noise, and goals that were reached, exactly, of a look at them."""
+        """Return noisy observations, with exact goals; ``look`` contains the exact ones."""
         assert players.sensed is not None
         q = self._sensing.q(players.sensed, players.q, players.actions_done)
         if q is players.q:
@@ -306,7 +313,7 @@ class Rules:
         return self._with_ends(seen, look.seen)
 
     def _with_ends(self, seen: Array, exact: Array) -> Array:
-        """Observations with the goals, reached and desired, of others."""
+        """Replace the achieved and desired goals in ``seen`` by those in ``exact``."""
         return np.concatenate((seen[:, : self._own], exact[:, self._own :]), axis=1)
 
     def _looked(self, q: Array, goals: Goals, told: Array, felt: Array) -> Look:
@@ -319,14 +326,18 @@ class Rules:
         return look._replace(seen=np.concatenate((look.seen, felt, *ends), axis=1))
 
     def shown(self, seen: Array) -> Any:
-        """Observations (..., observation_size) as agents get them, copied: an array, or a dictionary of these."""
+        """Return observations (..., observation_size) in the form for agents, copied: an array, or
+        a dictionary of arrays."""
         if len(self._parts) == 1:
             return seen.copy()
         return {name: seen[..., part].copy() for name, part in self._parts.items()}
 
     def told(self, q: Array, command: Array, action: Array, v: Array | None = None) -> Array:
-        """How far commands (n, nu) are past the joints, actions (n, m), and in a second-order world how far velocities
-        (n, nv), None: zero, lead within the task's step."""
+        """Return the inputs of observations: differences of commands (n, nu) from joint positions,
+        and actions (n, m).
+
+        With second-order steps, velocities (n, nv) times the task's time step follow; None is zero.
+        """
         if not self.viewer.more:
             return action
         parts = [command - self.moves.holding(q), action]
@@ -338,7 +349,7 @@ class Rules:
     # ------------------------------------------------------------ rewards of goals
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Rewards (...) of goals (..., g) that were reached instead of others; infos as of `of_infos`."""
+        """Compute rewards (...) of achieved goals (..., g) for desired goals; infos as for `of_infos`."""
         if self.options.reward == "shaped":
             raise ValueError(
                 "compute_reward: a shaped reward depends on where the object was before; use reward='sparse' or 'dense'"
@@ -348,13 +359,13 @@ class Rules:
         return self._reward(shift, turn, ended)[()]
 
     def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end there: at the goal, or with the object lost or a step failed."""
+        """Return whether episodes end: at the goal, with the object lost, or by a failed step."""
         shift, turn = self._goal_errors(achieved_goal, desired_goal)
         ended = _is_over(info, shift.shape)
         return (ended | self._is_reached(shift, turn))[()]
 
     def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end by their length and nothing else."""
+        """Return whether episodes end only because of their length."""
         ended = np.asarray(self.compute_terminated(achieved_goal, desired_goal, info))
         return (~ended & (of_infos(info, "actions", ended.shape) >= self.horizon))[()]
 
@@ -374,7 +385,10 @@ class Rules:
         return np.logical_and(shift <= task.position_tolerance, turn <= task.rotation_tolerance)
 
     def _reward(self, shift: Array, turn: Array, ended: NDArray[np.bool_]) -> Array:
-        """Sparse or dense, of distances and angles from the goal; an end without it is a whole horizon there."""
+        """Compute the sparse or dense reward from distances and angles to the goal.
+
+        An end elsewhere costs as much as a whole horizon at this distance.
+        """
         task = self.task
         if self.options.reward == "sparse":
             reward = np.where(self._is_reached(shift, turn) & ~ended, 0.0, -1.0)
@@ -386,7 +400,7 @@ class Rules:
     # ------------------------------------------------------------ actions
 
     def play(self, players: Players, action: Array) -> Ended:
-        """Acts (n, action_size) in [-1, 1], and changes the players."""
+        """Execute actions (n, action_size) in [-1, 1], and update the players."""
         moved = self.moves(players.q, action, players.parameters, players.contacts, players.v)
         return self._settle(players, action, moved)
 
@@ -429,7 +443,8 @@ class Rules:
 
 
 def displaced(task: Task, q: Array, displacement: Array) -> Array:
-    """Configurations (n, nq) or one (nq,) with the object displaced by tangent vectors (n, size), m and rad."""
+    """Return configurations (n, nq), or one (nq,), with the object displaced by tangent vectors (n,
+    size), m and rad."""
     v = np.zeros((len(displacement), task.model.nv))
     v[:, task.space.v] = displacement
     return np.array(
@@ -438,7 +453,7 @@ def displaced(task: Task, q: Array, displacement: Array) -> Array:
 
 
 def _rows(name: str, value: Any, size: int, count: int | None) -> Array:
-    """Finite numbers (size,), or (count, size) that one row may stand for.
+    """Check finite numbers (size,) or (count, size), and broadcast one row to all.
 
     Raises:
         TypeError, ValueError: naming what is wrong.
@@ -452,12 +467,12 @@ def _rows(name: str, value: Any, size: int, count: int | None) -> Array:
 
 
 def _is_over(info: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Whether infos say that the object was lost, or a step failed."""
+    """Return whether infos say that the object was lost or a step failed."""
     return np.logical_or(of_infos(info, "lost", shape), of_infos(info, "failed", shape))
 
 
 def _check_goal(task: Task) -> None:
-    """Rewards are differences of distances."""
+    """Raise ValueError if the goal is so far from the start that differences of distances lose all precision."""
     with np.errstate(over="ignore", invalid="ignore"):
         shift, _ = task.errors(task.start)
     if not shift < 1.0 / ROUNDING:
@@ -467,7 +482,7 @@ def _check_goal(task: Task) -> None:
 
 
 def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:
-    """Actions of this shape, clipped to [-1, 1]; `name`: of what gave them.
+    """Check actions of this shape and clip them to [-1, 1]; ``name`` is used in messages.
 
     Raises:
         TypeError, ValueError: naming what is wrong.
@@ -481,7 +496,8 @@ def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:
     if array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
     given = np.array(array, np.float64)
-    # a sum of squares is not finite where an element is not, and seldom else: one pass instead of three
+    # A sum of squares is finite for almost all finite arrays and needs one pass over the numbers
+    # instead of three.
     if not math.isfinite(np.vdot(given, given)) and not np.isfinite(given).all():
         index = [int(i) for i in np.argwhere(~np.isfinite(given))[0]]
         raise ValueError(f"{name}: element {index} is {array[tuple(index)]}")

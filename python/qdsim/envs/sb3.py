@@ -94,7 +94,7 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         return observations, rewards, over, infos
 
     def close(self) -> None:
-        """Ends the environments."""
+        """Close the environments."""
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -102,7 +102,7 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raises: environments of one vector have no attributes of their own."""
+        """Raise AttributeError, because environments of one vector have no attributes of their own."""
         raise AttributeError(f"set_attr: environments of one vector share {attr_name!r}")
 
     def env_method(
@@ -113,17 +113,17 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         return [found] * len(list(self._get_indices(indices)))
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """None of them is."""
+        """Return False for every index."""
         return [False] * len(list(self._get_indices(indices)))
 
     def get_images(self) -> Sequence[Any]:
-        """Pictures, one of each; None without ``render_mode="rgb_array"``."""
+        """Return one picture per environment; None without ``render_mode="rgb_array"``."""
         pictures = self.envs.render()
         return [None] * self.num_envs if pictures is None else list(pictures)
 
 
 def _together(options: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Options of every environment as those of the vector."""
+    """Combine options of every environment into options of the vector."""
     keys = set(options[0])
     if any(set(one) != keys for one in options):
         raise ValueError("set_options: expected the same keys of every environment")

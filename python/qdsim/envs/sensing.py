@@ -33,7 +33,7 @@ class Sensed:
     earlier: Array
 
     def put(self, rows: NDArray[np.intp], other: Sensed) -> None:
-        """Others in place of these rows."""
+        """Replace the entries of these rows."""
         for name in ("stream", "spread", "delay", "earlier"):
             getattr(self, name)[rows] = getattr(other, name)
 
@@ -62,9 +62,9 @@ class Sensing:
     def draw(
         self, seeds: NDArray[np.uint64], episodes: NDArray[np.uint64], numbers: Array
     ) -> Sensed:
-        """Of episodes, of their numbers (n, `numbers`) in [0, 1)."""
+        """Draw the observation errors of episodes from numbers (n, `numbers`) in [0, 1)."""
         width = self._high - self._low
-        width[2] += 1.0  # whole actions, both ends included
+        width[2] += 1.0  # for whole actions, both ends included
         drawn = self._low + numbers * width
         stream = (uniforms(seeds, episodes, 1)[:, 0] * 2.0**53).astype(np.uint64)
         return Sensed(
@@ -72,7 +72,7 @@ class Sensing:
         )
 
     def q(self, sensed: Sensed, q: Array, actions: NDArray[np.int64]) -> Array:
-        """Configurations (n, nq) with the object where it is seen to be after so many actions (n,)."""
+        """Return configurations (n, nq) with the observed pose of the object after this number of actions (n,)."""
         if not sensed.spread.any():
             return q
         size = self.task.space.size
@@ -84,17 +84,17 @@ class Sensing:
         return np.array([self.task.model.integrate(a, b) for a, b in zip(q, v)])
 
     def begin(self, sensed: Sensed, seen: Array) -> None:
-        """The first observations (n, columns)."""
+        """Start the history of observations with the first ones (n, columns)."""
         longest = int(self._high[2])
         sensed.earlier = np.repeat(seen[:, None], longest + 1, axis=1)
 
     def after(self, sensed: Sensed, seen: Array) -> Array:
-        """What is seen when these observations (n, columns) are the newest."""
+        """Add the newest observations (n, columns) to the history, and return the delayed ones."""
         sensed.earlier = np.concatenate((seen[:, None], sensed.earlier[:, :-1]), axis=1)
         return sensed.earlier[np.arange(len(seen)), sensed.delay]
 
 
 def _normal(numbers: Array) -> Array:
-    """(n, k) normal ones of (n, 2 k) uniform in [0, 1) (Box and Muller 1958)."""
+    """Convert uniform numbers (n, 2 k) in [0, 1) to standard normal ones (n, k) (Box and Muller 1958)."""
     radius = np.sqrt(-2.0 * np.log1p(-numbers[:, 0::2]))
     return np.asarray(radius * np.cos(2.0 * np.pi * numbers[:, 1::2]))

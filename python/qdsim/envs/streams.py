@@ -13,7 +13,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def uniforms(seeds: NDArray[np.uint64], episodes: NDArray[np.uint64], count: int) -> Array:
-    """(n, count) uniform numbers in [0, 1) for every seed (n,) and episode number."""
+    """Return uniform numbers (n, count) in [0, 1) for each seed (n,) and episode number (n,)."""
     with np.errstate(over="ignore"):
         state = _mixed(_mixed(seeds + _ODD) ^ (episodes * _ODD + np.uint64(1)))
         places = np.arange(1, count + 1, dtype=np.uint64) * _ODD

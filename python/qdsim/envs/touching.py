@@ -56,8 +56,11 @@ class Touching:
         parameters: Mapping[str, Array],
         drawn: Drawn | None,
     ) -> Array:
-        """(n, size) at configurations (n, nq), velocities (n, nv) and commands (n, nu), with parameters of the model
-        (n, ...) and contacts (n,), indices into the laws (None: the first); zeros where a step cannot be taken."""
+        """Return sensor values (n, size) at configurations (n, nq), velocities (n, nv) and commands (n, nu).
+
+        ``parameters`` (n, ...) are those of the model. ``drawn`` (n,) are indices into the laws;
+        None is the first. Values are zero if a step fails.
+        """
         values = np.empty((len(q), self.size))
         if not self._sensors:
             return values

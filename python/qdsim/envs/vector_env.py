@@ -130,7 +130,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         ended = self.rules.play(self._players, given)
         reward, terminated, truncated = ended.reward, ended.terminated, ended.truncated
         if fresh.any():
-            # these only begin anew, whatever they did
+            # These environments only start a new episode; their action is ignored.
             self._begin(np.flatnonzero(fresh))
             reward[fresh], terminated[fresh], truncated[fresh] = 0.0, False, False
         over = terminated | truncated
@@ -144,7 +144,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         return self.rules.shown(self._players.seen), reward, terminated, truncated, infos
 
     def _final(self, ended: Ended, over: NDArray[np.bool_]) -> dict[str, Any]:
-        """What those that are over have ended on."""
+        """Return the last observations and infos of the episodes that are over."""
         observations = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(over).tolist():
             observations[i] = self.rules.shown(self.players.seen[i])
@@ -206,7 +206,8 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
 
 
 def _masked(values: Mapping[str, Array | NDArray[Any]], mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """Infos of those that the mask names, zero elsewhere, each with its mask, as Gymnasium's vectors have them."""
+    """Return infos with zeros outside ``mask``, each with its mask, in the form of Gymnasium's
+    vector environments."""
     found: dict[str, Any] = {}
     everywhere = bool(mask.all())
     for name, value in values.items():
@@ -216,7 +217,7 @@ def _masked(values: Mapping[str, Array | NDArray[Any]], mask: NDArray[np.bool_])
 
 
 def _seeds(seed: Any, count: int) -> list[int | None]:
-    """Of every environment: none, one more than that of the one before, or as they are given."""
+    """Return a seed for every environment: None, successive integers, or those given."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (list, tuple)):
