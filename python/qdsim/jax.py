@@ -218,7 +218,7 @@ def mujoco_step(
 
 @dataclass(frozen=True)
 class _Call:
-    """What is static: hashable, so that jax compiles once for each."""
+    """Static settings of a call; hashable, so that jax compiles once for each."""
 
     handle: int
     given: tuple[str, ...] = ("q", "u")
@@ -231,9 +231,9 @@ class _Call:
 
 _lock = threading.Lock()
 _handles: dict[LayerRollouts, int] = {}
-"""They live as long as the process, as compiled programs may; so do their models."""
+"""Handles are kept until the process ends, because compiled programs may be; so are their models."""
 _settings: dict[int, LayerRollouts] = {}
-"""Of each handle."""
+"""Settings by handle."""
 
 
 @functools.cache
@@ -266,7 +266,7 @@ def _array(name: str, value: Any) -> Any:
 def _rollout(
     own: LayerRollouts, given: dict[str, Any], parameters: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """The path (..., T + 1, width) and which samples were solved (...)."""
+    """Return the path (..., T + 1, width), and which samples were solved (...)."""
     everything = {**given, **parameters_of(_array, parameters, "arrays")}
     dtype = jnp.result_type(*everything.values())
     steps, leads = leads_of(own.model, everything)
@@ -304,12 +304,12 @@ def _refuse_second() -> None:
 
 
 def _of_values(call: _Call, tangents: Any, zero: type) -> bool:
-    """Whether arrays or their path change, of which products depend nonlinearly."""
+    """Return whether the arrays or their path have tangents; products depend on these nonlinearly."""
     return any(not isinstance(t, zero) for t in tangents[: len(call.given) + 1])
 
 
 def _push_run(*inputs: Any, call: _Call, wrt: tuple[int, ...]) -> Any:
-    """How the path (..., count, T + 1, width) changes with the arrays of indices ``wrt``.
+    """Compute the change of the path (..., count, T + 1, width) for tangents of the arrays of indices ``wrt``.
 
     Inputs: the arrays (..., count or 1, *shape), the path, the status, a tangent of each array of ``wrt``.
     """
@@ -369,7 +369,10 @@ batching.primitive_batchers[_push] = _push_batched
 
 
 def _pull_run(call: _Call, *inputs: Any) -> tuple[Any, ...]:
-    """The gradients of arrays. Inputs: the arrays, the path, the status, the path's cotangent."""
+    """Compute the gradients of the arrays.
+
+    Inputs: the arrays, the path, the status, the cotangent of the path.
+    """
     arrays, path = inputs[: len(call.given)], inputs[len(call.given)]
     axis = path.ndim - 3
     lead = path.shape[: axis + 1]
@@ -418,7 +421,7 @@ def _mujoco_forward(own: Any, state: Any, control: Any) -> Any:
 
 
 def _mujoco_push(own: Any, given: Any, tangents: Any) -> tuple[Any, Any]:
-    """By matrices, whose products jax transposes for reverse mode."""
+    """Compute the step and its tangent by Jacobian matrices; jax transposes the products for reverse mode."""
     state, control = given
 
     def run(x: Any, u: Any) -> Any:

@@ -46,7 +46,7 @@ def settings_of(
     threads: int | None,
     errors: Errors,
 ) -> LayerRollouts:
-    """Arguments that are not arrays, checked."""
+    """Check the arguments that are not arrays."""
     check_model(model)
     check_errors(errors)
     one_of("derivative", derivative, allowed=("step", "smoothed"))
@@ -77,8 +77,10 @@ def inputs_of_steps(
     *,
     first: tuple[str, str] = ("q0", "v0"),
 ) -> dict[str, Any]:
-    """Inputs q (..., nq) and v (..., nv), whose names in messages are ``first``, u (..., T, nu),
-    tau and wrench."""
+    """Convert the inputs q (..., nq), v (..., nv), u (..., T, nu), tau and wrench to arrays.
+
+    ``first`` are the names of q and v in error messages.
+    """
     if dynamic != (v is not None):
         said = "nothing with them" if dynamic else "it without them"
         raise TypeError(f"{first[1]}: expected with qdsim.DynamicOptions and only then, got {said}")
@@ -92,7 +94,7 @@ def inputs_of_steps(
 def inputs_of_a_step(
     make: Make, dynamic: bool, q: Any, u: Any, tau: Any, wrench: Any, v: Any
 ) -> dict[str, Any]:
-    """The same for one step: u (..., nu), tau and wrench; a step is a rollout with T = 1."""
+    """Convert the inputs of one step, with u (..., nu), tau and wrench; a step is a rollout with T = 1."""
     given = inputs_of_steps(make, dynamic, q, u, tau, wrench, v, first=("q", "v"))
     for name, dimensions in (("u", 1), ("tau", 1), ("wrench", 2)):
         if name in given and given[name].ndim >= dimensions:
@@ -103,7 +105,7 @@ def inputs_of_a_step(
 
 
 def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -> dict[str, Any]:
-    """The parameters as arrays; ``kind`` names them in messages."""
+    """Convert the parameters to arrays; ``kind`` names the arrays in error messages."""
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
@@ -119,7 +121,7 @@ def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -
 
 
 def leads_of(model: Model, arrays: Mapping[str, Any]) -> tuple[int, dict[str, tuple[int, ...]]]:
-    """The number of steps, and the leading dimensions of every array, after a check of the others."""
+    """Check the shapes; return the number of steps, and the leading dimensions of every array."""
     u = arrays["u"]
     if u.ndim < 2:
         raise ValueError(f"u: expected shape (..., steps, {model.nu}), got {tuple(u.shape)}")
@@ -137,7 +139,7 @@ def leads_of(model: Model, arrays: Mapping[str, Any]) -> tuple[int, dict[str, tu
 
 
 def is_dynamic(options: object) -> bool:
-    """Whether these are of second-order steps."""
+    """Return whether these are options of second-order steps."""
     return isinstance(options, DynamicOptions)
 
 

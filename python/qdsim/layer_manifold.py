@@ -16,7 +16,7 @@ __all__ = ["difference", "integrate"]
 
 
 def integrate(xp: Any, model: Model, q: Any, v: Any) -> Any:
-    """q ⊞ v (..., nq) of q (..., nq) and v (..., nv)."""
+    """Compute q ⊞ v (..., nq) from q (..., nq) and v (..., nv)."""
     _check(model, ("q", q, "nq"), ("v", v, "nv"))
     parts = []
     for joint in model.description.joints:
@@ -33,7 +33,7 @@ def integrate(xp: Any, model: Model, q: Any, v: Any) -> Any:
 
 
 def difference(xp: Any, model: Model, q1: Any, q0: Any) -> Any:
-    """q1 ⊟ q0 (..., nv), rotations at most pi."""
+    """Compute q1 ⊟ q0 (..., nv), with rotations of at most pi."""
     _check(model, ("q1", q1, "nq"), ("q0", q0, "nq"))
     parts = []
     for joint in model.description.joints:
@@ -60,7 +60,7 @@ def _check(model: Model, *given: tuple[str, Any, str]) -> None:
 
 
 def _alike(xp: Any, parts: list[Any]) -> list[Any]:
-    """All with the same leading dimensions."""
+    """Broadcast all parts to the same leading dimensions."""
     lead = xp.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return [xp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
 
@@ -70,7 +70,7 @@ def _square(xp: Any, v: Any) -> Any:
 
 
 def _product(xp: Any, a: Any, b: Any) -> Any:
-    """Of quaternions (..., 4)."""
+    """Multiply quaternions (..., 4)."""
     a0, a1, a2, a3 = (a[..., i] for i in range(4))
     b0, b1, b2, b3 = (b[..., i] for i in range(4))
     return xp.stack(
@@ -85,7 +85,7 @@ def _product(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _exp(xp: Any, v: Any) -> Any:
-    """The quaternion of a rotation vector; its derivatives at zero are those of the limit."""
+    """Return the quaternion of a rotation vector; its derivatives at zero are those of the limit."""
     square = _square(xp, v)
     small = square < SAME * SAME
     angle = xp.sqrt(xp.where(small, 1.0, square))
@@ -95,7 +95,7 @@ def _exp(xp: Any, v: Any) -> Any:
 
 
 def _log(xp: Any, p: Any) -> Any:
-    """The rotation vector of a quaternion of unit length."""
+    """Return the rotation vector of a unit quaternion."""
     p = xp.where(p[..., :1] < 0.0, -p, p)
     w, v = p[..., :1], p[..., 1:]
     square = _square(xp, v)

@@ -29,8 +29,10 @@ __all__ = ["LayerRollouts", "split"]
 
 @dataclass(frozen=True)
 class LayerRollouts:
-    """Rollouts of a model with all arguments that are not arrays; ``kappa``: of smoothed
-    derivatives, or None."""
+    """Rollouts of a model, with all arguments that are not arrays.
+
+    ``kappa`` is that of smoothed derivatives, or None.
+    """
 
     model: Model
     options: Options | DynamicOptions
@@ -45,11 +47,11 @@ class LayerRollouts:
 
     @property
     def width(self) -> int:
-        """Of a path's states."""
+        """Number of components of a path's states."""
         return self.model.nq + self.model.nv * self.is_dynamic
 
     def forward(self, arrays: Mapping[str, Array]) -> tuple[Array, npt.NDArray[np.int32]]:
-        """The path and the status of rollouts, for arrays by name: "q", "u" and others."""
+        """Compute the path and the status of rollouts for arrays by name: "q", "u" and others."""
         given, parameters = _apart(arrays)
         q, u, tau, wrench = (given.get(name) for name in ("q", "u", "tau", "wrench"))
         assert q is not None and u is not None
@@ -74,7 +76,7 @@ class LayerRollouts:
         cotangent: Array,
         wrt: Iterable[str],
     ) -> dict[str, Array]:
-        """Gradients by name for rollouts along a path; zero for failed ones."""
+        """Compute gradients by name for rollouts along a path; they are zero for failed rollouts."""
         found, ok = pull_finished(
             self._products(arrays),
             split(self.model, self.is_dynamic, path),
@@ -89,7 +91,7 @@ class LayerRollouts:
         return found
 
     def push(self, arrays: Mapping[str, Array], tangents: Mapping[str, Array]) -> Array:
-        """Changes of the path for tangents of arrays; zero for failed rollouts."""
+        """Compute the change of the path for tangents of arrays; it is zero for failed rollouts."""
         products = self._products(arrays)
         found = push(products, tangents, self.threads, self.errors, self._caller)
         parts = [found[name] for name in ("tangent", *("v_tangent",) * self.is_dynamic)]
@@ -111,11 +113,11 @@ class LayerRollouts:
 
 
 def _apart(arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Arguments of rollouts, and parameters."""
+    """Separate the arguments of rollouts from parameters."""
     given = {name: array for name, array in arrays.items() if name not in PARAMETER_NAMES}
     return given, {name: array for name, array in arrays.items() if name in PARAMETER_NAMES}
 
 
 def split(model: Model, dynamic: bool, path: Any) -> tuple[Any, ...]:
-    """Configurations, and velocities where there are any, of paths (..., width) of any library."""
+    """Split paths (..., width), of any library, into configurations and, for second-order steps, velocities."""
     return (path[..., : model.nq], path[..., model.nq :]) if dynamic else (path,)

@@ -131,12 +131,14 @@ def rollout(
 
 
 def integrate(model: Model, q: Any, v: Any) -> Any:
-    """q ⊞ v (..., nq): ``Model.integrate`` as a torch function of q (..., nq) and v (..., nv)."""
+    """Compute ``Model.integrate`` as a torch function: the configuration q ⊞ v (..., nq) of q (...,
+    nq) and v (..., nv)."""
     return layer_manifold.integrate(torch, model, _tensor("q", q), _tensor("v", v))
 
 
 def difference(model: Model, q1: Any, q0: Any) -> Any:
-    """q1 ⊟ q0 (..., nv): ``Model.difference`` as a torch function, rotations at most pi."""
+    """Compute ``Model.difference`` as a torch function: the displacement q1 ⊟ q0 (..., nv), with
+    rotations of at most pi."""
     return layer_manifold.difference(torch, model, _tensor("q1", q1), _tensor("q0", q0))
 
 
@@ -182,7 +184,7 @@ def mujoco_step(
 
 
 mujoco_step._torchdynamo_disable = True  # type: ignore[attr-defined]
-"""``torch.compiler.disable``, which would import the compiler."""
+"""The effect of ``torch.compiler.disable``, without its import of the compiler."""
 
 
 # ---------------------------------------------------------------- calls
@@ -191,7 +193,8 @@ mujoco_step._torchdynamo_disable = True  # type: ignore[attr-defined]
 _lock = threading.Lock()
 _numbers: dict[LayerRollouts, int] = {}
 _calls: list[LayerRollouts] = []
-"""They live as long as the process, as compiled programs may; operators are told a number, since they take no objects."""
+"""Settings are kept until the process ends, because compiled programs may be. Operators take no
+Python objects, so they get the index of the settings."""
 
 
 def _number_of(*settings: Any) -> int:
@@ -204,7 +207,8 @@ def _number_of(*settings: Any) -> int:
 
 
 _number_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
-"""``torch.compiler.assume_constant_result``, which would import the compiler, a second, for those who compile nothing."""
+"""The effect of ``torch.compiler.assume_constant_result``, without its import of the compiler,
+which takes a second."""
 
 
 def _tensor(name: str, value: Any) -> Any:
@@ -243,11 +247,11 @@ def _run(
     return path.to(dtype), status == 0
 
 
-# ---------------------------------------------------------------- what is done
+# ---------------------------------------------------------------- implementations
 
 
 def _forward(arrays: list[torch.Tensor], call: int, names: list[str]) -> tuple[Any, Any]:
-    """Paths and status of rollouts."""
+    """Compute paths and status of rollouts."""
     path, status = _calls[call].forward(_arrays(names, arrays))
     return torch.from_numpy(path), torch.from_numpy(status)
 
@@ -261,7 +265,7 @@ def _backward(
     names: list[str],
     wrt: list[str],
 ) -> list[torch.Tensor]:
-    """Gradients by arguments of rollouts that led along a path."""
+    """Compute the gradients of rollouts along a path with respect to ``wrt``."""
     rows = path.detach().numpy(), status.numpy(), cotangent.detach().numpy()
     found = _calls[call].pull(_arrays(names, arrays), *rows, wrt)
     return [torch.from_numpy(found[name]) for name in wrt]
@@ -270,7 +274,7 @@ def _backward(
 def _push(
     arrays: list[torch.Tensor], tangents: list[torch.Tensor], call: int, names: list[str]
 ) -> torch.Tensor:
-    """How a path changes with the arguments of its rollout."""
+    """Compute the change of a path for tangents of the arguments of its rollout."""
     return torch.from_numpy(_calls[call].push(_arrays(names, arrays), _arrays(names, tangents)))
 
 
@@ -350,7 +354,7 @@ def _register() -> None:
 
 
 def _batched(info: Any, dims: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """All with the new dimension in front."""
+    """Return all tensors with the new dimension in front."""
     return [
         tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
         for tensor, dim in zip(tensors, dims)
@@ -378,13 +382,16 @@ def _vmap_backward(
 
 
 def _are_real(tensors: Sequence[Any]) -> bool:
-    """Tensors of numbers, which are acted on without a detour through torch's dispatcher: it takes 0.1 ms."""
+    """Return whether all are plain tensors, for which a direct call avoids torch's dispatcher (0.1 ms)."""
     return all(type(tensor) is torch.Tensor for tensor in tensors)
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]  # torch is not looked into
-    """The same operator, which ``torch.func`` can differentiate: it cannot what ``torch.library`` registers, and forward
-    derivatives of that are zeros without a word."""
+    """The rollout operator for ``torch.func``.
+
+    ``torch.func`` cannot differentiate operators registered by ``torch.library``; their forward
+    derivatives are zero without any warning.
+    """
 
     @staticmethod
     def forward(call: int, names: list[str], *arrays: Any) -> Any:
@@ -418,7 +425,7 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]  # torch is not l
 
 
 class _Once(torch.autograd.Function):  # type: ignore[misc]
-    """A derivative, of which there is no other."""
+    """A derivative that cannot be differentiated again."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -481,7 +488,7 @@ class _MujocoStep(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _MujocoMatrices(_Once):
-    """By the state and by the controls."""
+    """Jacobian matrices with respect to the state and the controls."""
 
     @staticmethod
     def forward(own: Any, state: Any, control: Any) -> Any:
