@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _MOST_LCP = 2**14
-_MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
+_MOST_PROOF = 2000  # largest number of contacts for which a proof of infeasibility is sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +409,7 @@ def _tail_rows(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     return is_tail
 
 
-# Which coefficient each tail row has: 0 tangential, 1 torsional, 2 rolling.
+# Index of the friction coefficient of each tail row: 0 tangential, 1 torsional, 2 rolling.
 _TAILS = {1: (), 2: (0,), 3: (0, 0), 4: (0, 0, 1), 5: (0, 0, 2, 2), 6: (0, 0, 1, 2, 2)}
 
 
@@ -442,7 +442,7 @@ _Compressed = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Array]
 
 
 def _compressed(W: Any, n: int) -> _Compressed:
-    """Starts of rows, columns and values of a dense or sparse matrix."""
+    """Return the row starts, columns and values of a dense or sparse matrix."""
     if not hasattr(W, "tocsr"):
         dense = reals("W", W, (n, n))
         if dense.size > MOST_INTEGER:
@@ -498,7 +498,10 @@ def _proof(
     value: Array,
     q: Array,
 ) -> Array | None:
-    """u >= 0 at normals with W u = 0 and q · u < 0: then u · w = q · u < 0 whatever the forces, against w_n >= 0."""
+    """Find a proof that there is no solution: u >= 0 at normals with W u = 0 and q · u < 0.
+
+    Then u · w = q · u < 0 for all forces, which contradicts w_n >= 0.
+    """
     normal = np.concatenate([[0], np.cumsum(rows)[:-1]])
     if normal.size > _MOST_PROOF:
         return None

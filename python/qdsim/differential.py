@@ -160,7 +160,7 @@ def differentiate(
     native = _core._differentiate(
         model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start
     )
-    # Arrays of the caller may change; copies make it once more where it is unpickled.
+    # The caller may change its arrays later; unpickling needs copies of them.
     kept = {
         "tau": copied(tau),
         "wrench": copied(wrench),
@@ -235,8 +235,8 @@ def vjp(
 def tangent_rows(
     native: _core.StepDifferential, tangents: Mapping[str, npt.ArrayLike]
 ) -> tuple[tuple[Array | None, ...], bool]:
-    """Tangents as rows (count, size) in the order of the arguments, and whether they have no count
-    dimension."""
+    """Convert tangents to rows (count, size) in the order of the arguments; return also whether
+    they lack the count dimension."""
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
     rows: list[Array | None] = [None] * len(ARGUMENT_NAMES)
@@ -259,7 +259,7 @@ def tangent_rows(
 
 
 def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[Array, bool]:
-    """A cotangent as rows (count, nv), and whether it has no count dimension."""
+    """Convert a cotangent to rows (count, nv); return also whether it lacks the count dimension."""
     array = finite(name, reals(name, cotangent))
     if array.ndim not in (1, 2) or array.shape[-1] != nv:
         raise ValueError(f"{name}: expected shape ({nv},) or (count, {nv}), got {array.shape}")
@@ -267,7 +267,7 @@ def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[Array,
 
 
 def wanted_bits(wrt: Iterable[str]) -> tuple[tuple[str, ...], int]:
-    """Names of arguments, and a bit for each."""
+    """Check names of arguments, and return them with a bit mask."""
     try:
         names = tuple(wrt)
     except TypeError:
@@ -281,7 +281,7 @@ def wanted_bits(wrt: Iterable[str]) -> tuple[tuple[str, ...], int]:
 def by_name(
     names: tuple[str, ...], found: tuple[Array | None, ...], single: bool
 ) -> dict[str, Array]:
-    """Results of the core by the names of arguments."""
+    """Return the results of the core by the names of arguments."""
     out = {}
     for name in names:
         array = found[ARGUMENT_NAMES.index(name)]
@@ -291,7 +291,7 @@ def by_name(
 
 
 def copied(value: Any) -> Any:
-    """A copy of an argument, since the caller may change the original."""
+    """Copy an argument, since the caller may change the original."""
     if value is None:
         return None
     if isinstance(value, Mapping):

@@ -101,10 +101,9 @@ def load(
 
     Note:
         Friction coefficients of a pair are combined according to the source's format: element-wise
-            maximum (MJCF, with
-        priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists
-            elements that have no
-        meaning in a quasi-dynamic step (damping, armature, gap, solver parameters of limits).
+        maximum (MJCF, with priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF).
+        ``model.ignored`` lists elements that have no meaning in a quasi-dynamic step (damping,
+        armature, gap, solver parameters of limits).
     """
     from qdsim.formats import load_description  # readers are imported only where they are used
 
@@ -133,7 +132,7 @@ def load(
 def _softened(
     description: Description, soft: Mapping[str, Softness | PressureField | float | None] | None
 ) -> Description:
-    """With the geometries that are named made soft, or rigid."""
+    """Return the description with the named geometries made soft or rigid."""
     if soft is None:
         return description
     if not isinstance(soft, Mapping):

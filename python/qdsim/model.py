@@ -372,8 +372,11 @@ class Model(_core.Model):
     def _tendon_query(
         self, q: npt.ArrayLike, *, jacobians: bool = False, moments: bool = False
     ) -> tuple[Array, Array]:
-        """Lengths, and their derivatives or what unit forces along the tendons do (reaches that turn tell them
-        apart)."""
+        """Return the lengths of the tendons, and their derivatives or their moment arms.
+
+        The moment arms are the generalised forces of unit forces along the tendons. They differ
+        from the derivatives only for rotational ``reach`` tendons.
+        """
         array = finite_rows("q", q, self.nq)
         lead = array.shape[:-1]
         rows = np.ascontiguousarray(array.reshape(-1, self.nq))
@@ -413,7 +416,7 @@ class Model(_core.Model):
         return self._command_at(finite_rows("q", q, self.nq))
 
     def _command_at(self, array: Array) -> Array:
-        """The same, unchecked."""
+        """Compute ``command_from`` without checks."""
         if self._plain_commands:
             return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
         rows = array.reshape(-1, self.nq)
@@ -426,8 +429,11 @@ class Model(_core.Model):
         return u.reshape(*array.shape[:-1], self.nu)
 
     def _tendon_commands(self, q: Array, force: Array) -> Array:
-        """Of the actuators of tendons (as many as there are), whose pulls come nearest to ``force`` (nv) on the joints
-        that no other actuator moves."""
+        """Compute the commands of the actuators of tendons.
+
+        Their forces balance ``force`` (nv) on the joints without other actuators in the
+        least-squares sense.
+        """
         which = self.actuated_tendons[self.actuated_tendons >= 0]
         free = np.setdiff1d(np.arange(self.nv), self.actuated_v)
         rates = self._tendon_query(q, moments=True)[1][which][:, free]

@@ -24,7 +24,7 @@ class UnknownNameError(KeyError):
 
 
 def check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """A shape that is not supported is an error only where a pair that can collide needs it."""
+    """Raise ValueError if a pair that can collide has shapes whose contacts are not supported."""
     geoms = description.geoms
     kind = np.array([GEOM_TYPES.index(geom.type) for geom in geoms], dtype=np.int64)
     supported = np.array([[(a, b) in SUPPORTED_PAIRS for b in GEOM_TYPES] for a in GEOM_TYPES])
@@ -53,7 +53,7 @@ def check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray
 def with_mesh_name(
     error: ValueError, description: Description, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> ValueError:
-    """What the core says about a mesh by index, said by name."""
+    """Replace the index of a mesh in an error of the core by its name."""
     found = re.match(r"mesh\[(\d+)\]: (.*)", str(error), re.DOTALL)
     if not found:
         return error
@@ -62,7 +62,7 @@ def with_mesh_name(
 
 
 def index_of(kind: str, name: str | int, names: tuple[str, ...]) -> int:
-    """Index of what has a name, or the index itself, checked."""
+    """Return the index of the element with this name, or check an index and return it."""
     if isinstance(name, str):
         if name not in names:
             raise UnknownNameError(unknown_name(kind, name, names))
@@ -75,7 +75,7 @@ def index_of(kind: str, name: str | int, names: tuple[str, ...]) -> int:
 
 
 def finite_rows(name: str, value: npt.ArrayLike, size: int) -> Array:
-    """``(..., size)`` finite numbers."""
+    """Check finite numbers ``(..., size)``."""
     array = reals(name, value)
     if array.ndim < 1 or array.shape[-1] != size:
         raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")

@@ -123,7 +123,7 @@ def solve_ocp_qp(
 
 
 def _sizes(B: npt.ArrayLike) -> tuple[int, int, int]:
-    """T, nx and nu, which are as many as the core takes."""
+    """Return T, nx and nu, after checking that they are within the limits of the core."""
     shape = real_array("B", B).shape
     if len(shape) != 3 or 0 in shape:
         raise ValueError(f"B: expected shape (T, nx, nu), none of them 0, got {shape}")
@@ -142,7 +142,7 @@ def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]
 
 
 def _real(name: str, value: npt.ArrayLike, *shapes: tuple[int, ...]) -> Array:
-    """Finite and not too large, of one of these shapes."""
+    """Check that an array is finite, not too large, and of one of these shapes."""
     array = finite(name, _shaped(name, value, shapes))
     return _moderate(name, array, np.abs(array) > LARGEST)
 

@@ -11,13 +11,14 @@ from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
 
 _DEEP = 5e-2
-"""Of the smaller radius: shallower links touch, as pads of a closed gripper do, and a step finds a way."""
+"""Depth as a share of the smaller radius. Links that overlap less, such as closed gripper pads, can
+be simulated."""
 _CLOSE = 2e-3
-"""Gap in m below which a turning link would rub against the base that carries it."""
+"""Gap in m below which a rotating link would touch the base that carries it."""
 
 
 def without_overlaps(model: Model, links_only: bool) -> Model:
-    """The model with excludes for bodies that overlap at its default configuration, and a warning.
+    """Return the model with excludes for bodies that overlap at its default configuration; warn about them.
 
     ``links_only``: only for bodies of one mechanism, and only if they overlap deeply, or if an
     actuator rotates one on the other at a very small distance.
@@ -53,8 +54,10 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
 
 
 def _turning(model: Model) -> set[tuple[int, int]]:
-    """(parent, child) where an actuator turns the child by a hinge on a fixed parent, of which no filter of
-    parents and children knows: beside the world MuJoCo's does not count."""
+    """Return pairs (parent, child) in which an actuator rotates the child by a hinge on a fixed parent.
+
+    MuJoCo's filter of parents and children does not exclude contacts with fixed parents.
+    """
     description = model.description
     if not description.parent_filter:
         return set()
@@ -78,7 +81,7 @@ def _radii(model: Model) -> list[float]:
 
 
 def _roots(model: Model) -> list[int]:
-    """The body on the world that carries each body; the world stands for itself."""
+    """Return for each body its ancestor that is a child of the world; for the world itself, the world."""
     index = {name: i for i, name in enumerate(model.body_names)}
     roots: list[int] = []
     for i, body in enumerate(model.description.bodies):

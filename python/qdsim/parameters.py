@@ -116,7 +116,7 @@ class Parameters:
 def with_parameters(
     description: Description, old: Parameters, parameters: Parameters, pair_geom: IntArray
 ) -> Description:
-    """The description with other parameters than the old ones; rows of ``pair_geom`` are the pairs."""
+    """Return the description with other parameters than the old ones; rows of ``pair_geom`` are the pairs."""
     joints = iter(range(len(description.joints)))
     geoms = iter(range(len(description.geoms)))
     bodies = []
@@ -151,7 +151,7 @@ def with_parameters(
 
 
 def _changed(element: _Element, **values: Any) -> _Element:
-    """The element with these values; itself where it has them, so that it is not checked again."""
+    """Return the element with these values; without changes the element itself, which is then not checked again."""
     if all(getattr(element, name) == value for name, value in values.items()):
         return element
     return dataclasses.replace(element, **values)
@@ -191,7 +191,7 @@ def _range_or_none(values: Array) -> tuple[float, float] | None:
 
 
 def _check_springs(description: Description, old: Parameters, parameters: Parameters) -> None:
-    """What holds a joint by a spring does so whatever the numbers: topology."""
+    """Raise ValueError if a stiffness becomes zero or ceases to be; whether an actuator has a spring is fixed."""
     springs = old.actuator_stiffness > 0.0
     for i, value in enumerate(parameters.actuator_stiffness.tolist()):
         if springs[i] != (value > 0.0):
@@ -204,7 +204,7 @@ def _check_springs(description: Description, old: Parameters, parameters: Parame
 def _pairs_with_friction(
     description: Description, old: Parameters, parameters: Parameters, pair_geom: IntArray
 ) -> tuple[Pair, ...]:
-    """The explicit pairs, and one more for every pair whose friction or compliance changes."""
+    """Return the explicit pairs, and an explicit pair for every pair whose friction or compliance changes."""
     if np.any(parameters.pair_compliance < 0.0):
         raise ValueError("pair_compliance must not be negative")
     changed = np.any(old.pair_friction != parameters.pair_friction, axis=1)
@@ -230,6 +230,6 @@ def _pairs_with_friction(
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, made read-only."""
+    """Make the array read-only and return it."""
     array.setflags(write=False)
     return array

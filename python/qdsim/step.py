@@ -35,7 +35,7 @@ PATCH_LAWS = {"disc": 0, "elastic": 1, "regularized": 2, "bristle": 3}
 _MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 RENAMED_OPTIONS = {"stop_after": "max_programs"}
-"""Fields of both classes of options that had other names."""
+"""New names of renamed fields, in both classes of options."""
 
 
 _Common = TypeVar("_Common", bound="CommonOptions")
@@ -183,7 +183,7 @@ class CommonOptions:
         object.__setattr__(self, "_native", StepOptions(**self._settings()))
 
     def _check_own(self) -> None:
-        """Check what one of the two classes has alone, and the laws of patches that it knows."""
+        """Check the fields that only one of the two classes has, and the laws of patches that it supports."""
 
     def _check_together(self) -> None:
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
@@ -206,7 +206,7 @@ class CommonOptions:
         )
 
     def _check_contacts(self, allowed: dict[str, Any]) -> None:
-        """Only these go with MuJoCo's contacts."""
+        """Raise ValueError if a field is set to a value that MuJoCo's contacts do not support."""
         for name, only in allowed.items():
             if self.contacts != "rigid" and getattr(self, name) != only:
                 raise ValueError(
@@ -214,7 +214,7 @@ class CommonOptions:
                 )
 
     def _settings(self) -> dict[str, Any]:
-        """Keywords of the core's options."""
+        """Return the keyword arguments of the core's options."""
         return {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
             "friction_model": FRICTION_MODELS[self.friction],
@@ -232,7 +232,7 @@ class CommonOptions:
         }
 
     def _own_settings(self) -> dict[str, Any]:
-        """Those of what one of the two classes has alone."""
+        """Return the keyword arguments for fields that only one of the two classes has."""
         return {}
 
     def replace(self: _Common, **changes: Any) -> _Common:
@@ -355,7 +355,7 @@ class Options(CommonOptions):
 
 
 def _soft_word(name: str, value: object) -> bool | str:
-    """True, False or "mocap"."""
+    """Check that the value is True, False or "mocap"."""
     if not isinstance(value, str):
         return flag(name, value)
     if value != "mocap":
