@@ -52,7 +52,7 @@ def write_archive(
     *,
     compressed: bool = False,
 ) -> None:
-    """Write a header, to which the format's name and version are added, and arrays."""
+    """Write arrays and a header, to which the format's name and version are added."""
     whole = {"format": format.name, "version": format.version, **header}
     text = np.array(json.dumps(whole, default=_plain))
     with replacing(path) as file:
@@ -155,7 +155,7 @@ class Archive:
         return f"{name}.npy" in self._zip.NameToInfo
 
     def shape(self, name: str, rank: int) -> tuple[int, ...]:
-        """The shape of an entry according to the file, with a given number of dimensions."""
+        """Return the shape of an entry according to the file, after checking its number of dimensions."""
         with self._open(name) as stream:
             shape, _, _ = _npy_header(stream)
         if len(shape) != rank:
@@ -165,7 +165,7 @@ class Archive:
     def array(
         self, name: str, dtype: DTypeLike, *shape: int | None, fault: str = ""
     ) -> NDArray[Any]:
-        """An entry, which must have this type and shape; None is any size. Floats must be finite.
+        """Read an entry, which must have this type and shape (None: any size). Floats must be finite.
 
         ``fault`` is the error message for another type or shape.
         """
@@ -190,7 +190,7 @@ class Archive:
         return array
 
     def counts(self, name: str, size: int | None = None, fault: str = "") -> NDArray[np.int64]:
-        """An entry of counts."""
+        """Read an entry of counts, which must not be negative."""
         array = self.array(name, np.int64, size, fault=fault)
         if np.any(array < 0):
             raise ValueError(f"{name} is not a list of counts")
@@ -229,14 +229,14 @@ class Archive:
         length = count * dtype.itemsize
         if self._zip.NameToInfo[f"{name}.npy"].file_size != stream.tell() + length:
             raise ValueError(f"{name} is not as long as its shape {shape} says")
-        content = bytearray(stream.read())  # to the end, where zipfile compares the checksum
+        content = bytearray(stream.read())  # reading to the end makes zipfile verify the checksum
         return np.ascontiguousarray(
             np.ndarray(shape, dtype, buffer=content, order="F" if fortran else "C")
         ).reshape(shape)
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and type of an array in NumPy's format."""
+    """Read the shape, the order (True: column-major) and the type of an array in NumPy's format."""
     version = np.lib.format.read_magic(stream)
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -249,7 +249,7 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 
 
 def _plain(value: Any) -> Any:
-    """Numbers that JSON does not know: those of NumPy, as in the states of some random generators."""
+    """Convert NumPy's numbers for JSON; the states of some random generators contain them."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} cannot be written")

@@ -22,9 +22,10 @@ from qdsim.step import Options, Step
 __all__ = ["judged_forces", "obstacles"]
 
 LEAVE = 2.0
-"""Largest error of the object at the end of an edge, and where the next one begins, in tolerances."""
+"""Largest accepted error of the object at the end of an edge, in tolerances. The next edge begins
+with this error."""
 BALANCED = 1e-4
-"""Residual of equilibria, as a share of the load."""
+"""Largest residual of an equilibrium, as a share of the load."""
 
 
 def obstacles(
@@ -63,7 +64,7 @@ def obstacles(
 
 
 def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Array]) -> str:
-    """Why nothing supports the object in a configuration ``(nq,)``; empty if something does."""
+    """Explain why nothing supports the object in a configuration ``(nq,)``; empty if it is supported."""
     lower, upper = bounds
     try:
         holding_command(
@@ -80,7 +81,7 @@ def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Arr
 
 
 def _off(trials: Trials, segment: Segment, begin: int, end: int) -> str:
-    """The error at the end of an edge in the worst roll-out, in words; empty if it is small enough."""
+    """Describe the error at the end of an edge in the worst roll-out; empty if it is small enough."""
     q, there = segment.configurations[begin], segment.configurations[end]
     first = segment.inputs[begin - 1] if begin else trials.model.command_from(segment.start)
     worst = trials.worst(q, np.asarray(first), segment.inputs[begin:end], there)
@@ -91,7 +92,7 @@ def _off(trials: Trials, segment: Segment, begin: int, end: int) -> str:
 
 
 def _edges(segment: Segment) -> list[tuple[int, int]]:
-    """First and last step of each edge that has any."""
+    """Return the first and last step of each edge that has steps."""
     ends = [0, *segment.knots.tolist()]
     if ends[-1] < segment.steps:
         ends.append(segment.steps)
@@ -99,7 +100,7 @@ def _edges(segment: Segment) -> list[tuple[int, int]]:
 
 
 def judged_forces(model: Model, steps: Iterable[Step]) -> tuple[Array, tuple[list[str], list[str]]]:
-    """The largest force of every actuator ``(nu,)``, and faults and notes about force limits."""
+    """Return the largest force of every actuator ``(nu,)``, and faults and notes about force limits."""
     pulls = [step.actuator_force for step in steps]
     if not pulls:
         return np.zeros(model.nu), ([], [])

@@ -27,10 +27,10 @@ from qdsim.planning.motion.time_law import shares, time_law
 __all__ = ["JointTrajectory", "corners", "timed"]
 
 _ROUNDING = 1e-5
-"""Relative excess over limits that is accepted: rounding of positions and times disturbs accelerations over short
-pieces."""
+"""Relative excess over limits that is accepted, because rounding of positions and times changes
+accelerations over short pieces."""
 _BRIEF = 1e-2
-"""A stretch at full speed shorter than this share of its piece is left out, for the same reason."""
+"""Stretches at full speed shorter than this share of their piece are omitted, for the same reason."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +118,7 @@ class JointTrajectory:
         span = np.diff(self.times)[:, None]
         v0, v1 = self.velocities[:-1], self.velocities[1:]
         mean = np.diff(self.positions, axis=0) / span
-        # The acceleration is linear between points, the velocity a parabola.
+        # Between points, the acceleration is linear and the velocity quadratic.
         a0 = (6.0 * mean - 4.0 * v0 - 2.0 * v1) / span
         a1 = (2.0 * v0 + 4.0 * v1 - 6.0 * mean) / span
         bend = a0 - a1
@@ -130,7 +130,7 @@ class JointTrajectory:
         self._keep(np.maximum(np.abs(a0), np.abs(a1)), acceleration, "acceleration")
 
     def _keep(self, values: Array, limit: ArrayLike, what: str) -> None:
-        """Raises ValueError where a piece's values ``(points - 1, joints)`` are beyond a limit of the joints."""
+        """Raise ValueError if values ``(points - 1, joints)`` exceed the limits of the joints."""
         limits = limits_of(what, limit, len(self.joint_names))
         excess = values / limits
         k, j = np.unravel_index(int(excess.argmax()), excess.shape)
@@ -205,7 +205,7 @@ class JointTrajectory:
 
 
 def limits_of(name: str, value: ArrayLike, size: int) -> Array:
-    """A positive number (or infinity) for each of ``size`` joints."""
+    """Check positive numbers (or infinity), one or ``size`` of them, and return one per joint."""
     limits = spread(name, value, size)
     if not np.all(limits > 0.0):
         raise ValueError(f"{name}: expected positive numbers, got {value!r}")
@@ -213,7 +213,11 @@ def limits_of(name: str, value: ArrayLike, size: int) -> Array:
 
 
 def _flow(value: Any) -> str:
-    """As YAML on one line, which JSON is, but for floats such as 1e-05, which YAML 1.1 takes for text."""
+    """Format a value as YAML on one line.
+
+    This is JSON, except that floats such as 1e-05 get a decimal point, since YAML 1.1 would read
+    them as text.
+    """
     if isinstance(value, dict):
         return (
             "{"
@@ -229,8 +233,8 @@ def _flow(value: Any) -> str:
 
 
 def corners(points: Array) -> Array:
-    """Indices ``(k,)`` of the ends and corners of a path of points ``(n, joints)``, without points
-    on straight lines."""
+    """Return indices ``(k,)`` of the ends and corners of a path of points ``(n, joints)``, without
+    points on straight lines."""
     if len(points) == 1:
         return np.array([0])
     steps = np.diff(points, axis=0)
@@ -250,8 +254,8 @@ def timed(
     acceleration: Array,
     pause: float,
 ) -> tuple[JointTrajectory, list[Array]]:
-    """A trajectory through the points of each part, with a pause at rest after each, and the times
-    of the points.
+    """Make a trajectory through the points of each part, with a pause at rest after each; return
+    also the times of the points.
 
     Args:
         names: of the joints.
@@ -267,9 +271,9 @@ def timed(
         when = np.full(len(part), begin)
         for a, b, span, ramp in zip(ends[:-1], ends[1:], np.diff(at), ramps):
             if np.abs(part[b] - part[a]).max() <= ROUNDING:
-                continue  # commands that do not change take no time
+                continue  # constant commands take no time
             if span - 2.0 * ramp < _BRIEF * span:
-                span = 2.0 * (span - ramp)  # a little longer, which keeps both limits
+                span = 2.0 * (span - ramp)  # slightly longer, so both limits hold
                 ramp = 0.5 * span
             knots = np.array([ramp, span - ramp, span] if 2.0 * ramp < span else [ramp, span])
             done, rate = shares(knots, span, ramp)
@@ -292,7 +296,7 @@ def timed(
 
 
 def _passing(points: Array, span: float, ramp: float) -> Array:
-    """When points on a straight piece are passed, s since it began."""
+    """Return the times at which points on a straight piece are passed, in s from its start."""
     way = np.linalg.norm(points - points[0], axis=1)
     if way[-1] == 0.0:
         return np.linspace(0.0, span, len(points))

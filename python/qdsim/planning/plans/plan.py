@@ -237,7 +237,7 @@ class Plan:
                 worst = max(worst, float(np.abs(q - planned).max()))
                 identical = identical and q.tobytes() == planned.tobytes()
             steps.append(tuple(taken))
-        # The last configuration that was really computed, not the one that was stored.
+        # Use the last computed configuration, not the stored one.
         last = steps[-1][-1].q_next if steps[-1] else self.end
         shift, turn = self.goals(model).errors(last)
         return ReplayResult(tuple(steps), worst, identical, shift, turn)
@@ -322,13 +322,13 @@ class Plan:
         return np.array(lower), np.array(upper)
 
     def _obstacles(self, model: Model) -> tuple[str, ...]:
-        """The reasons against an execution."""
+        """Return the reasons against an execution."""
         tolerances = self.position_tolerance, self.rotation_tolerance
         bounds = self.bounds(model)
         return obstacles(model, self.object, self.segments, self.options, bounds, tolerances)
 
     def _check_bounds(self, model: Model) -> list[str]:
-        """Commands beyond their bounds and joints of the robot beyond their limits."""
+        """Find commands beyond their bounds and joints of the robot beyond their limits."""
         faults = []
         u = np.concatenate([segment.inputs for segment in self.segments])
         q = np.concatenate([part.configurations for part in self.sequence])
@@ -347,7 +347,7 @@ class Plan:
         return faults
 
     def _forces_match(self, result: ReplayResult) -> bool:
-        """Whether contact forces, where the plan has them, have the bits of a replay."""
+        """Return whether the contact forces of the plan, if stored, are bitwise identical to those of a replay."""
         for segment, steps in zip(self.segments, result.steps):
             if segment.contacts is not None:
                 for k, taken in enumerate(steps):
@@ -357,7 +357,7 @@ class Plan:
         return True
 
     def _check_regrasps(self, model: Model) -> tuple[float, list[str]]:
-        """Deepest penetration (m) at an end of a change of grasp, and what is wrong with them."""
+        """Return the deepest penetration (m) at the ends of regrasps, and the faults of regrasps."""
         space = ObjectSpace(model, self.object)
         faults, deepest = [], 0.0
         for k, (before, after) in enumerate(self.regrasps):
@@ -371,7 +371,7 @@ class Plan:
         return deepest, faults
 
     def _dropping_regrasps(self, model: Model) -> tuple[int, ...]:
-        """Regrasps at which the object would move on its own."""
+        """Return the indices of regrasps at which the object would move without the robot."""
         return tuple(
             k
             for k, (before, _) in enumerate(self.regrasps)
@@ -504,7 +504,7 @@ class Plan:
 
 
 def model_of(plan: Plan, model: Model | Task) -> Model:
-    """The model given by a caller, or that of a given task; checks that it fits the plan.
+    """Return the model, or that of a given task, after checking that it fits the plan.
 
     Raises:
         TypeError: for anything else.
@@ -522,7 +522,7 @@ def model_of(plan: Plan, model: Model | Task) -> Model:
 def plan_for(
     task: Task, segments: Sequence[Segment], options: Options, contact_tolerance: float
 ) -> Plan:
-    """A plan for a task, with its object, goal, tolerances and command bounds."""
+    """Make a plan for a task, with its object, goal, tolerances and command bounds."""
     return Plan(
         task=task.name,
         object=task.object,
@@ -538,7 +538,7 @@ def plan_for(
 
 
 def _setpoints(plan: Plan, model: Model) -> list[Array]:
-    """What the joints are pulled to, ``(n, nu)`` for each segment and each motion between two, one after the other.
+    """Return the set points of the joints, ``(n, nu)`` for each segment and each motion, in order.
 
     Raises:
         ValueError: if an actuator moves no joint of its own by a spring, or a regrasp has no motion.
@@ -567,7 +567,8 @@ def _setpoints(plan: Plan, model: Model) -> list[Array]:
 
 
 def _keep_bounds(plan: Plan, model: Model, names: list[str], when: Array) -> None:
-    """Raises ValueError for a command beyond its bounds, with the joint and the time ``(steps,)`` of it."""
+    """Raise ValueError for a command beyond its bounds, with the joint and the time; ``when`` are
+    the times ``(steps,)``."""
     excess = beyond(np.concatenate([s.inputs for s in plan.segments]), *plan.bounds(model))
     if np.any(excess):
         k, j = np.argwhere(excess > 0.0)[0]
@@ -579,7 +580,7 @@ def _keep_bounds(plan: Plan, model: Model, names: list[str], when: Array) -> Non
 def _keep_efforts(
     plan: Plan, model: Model, names: list[str], when: Array, effort: ArrayLike | None
 ) -> None:
-    """Raises ValueError for a step that needs more than joints can pull with, with the joint and the time."""
+    """Raise ValueError if a step needs more force than an actuator has, with the joint and the time."""
     low, high = np.asarray(model.parameters.actuator_force_range).T
     if effort is not None:
         high = limits_of("effort", effort, model.nu)

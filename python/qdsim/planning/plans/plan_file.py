@@ -27,7 +27,7 @@ _Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def entries_of(plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a file, from a plan's fields."""
+    """Return header and arrays of a file from a plan's fields."""
     segments = cast("tuple[Segment, ...]", plan["segments"])
     motions = cast("tuple[Motion | None, ...]", plan["motions"])
     header = {
@@ -83,24 +83,24 @@ def _motion_arrays(motions: tuple[Motion | None, ...], nq: int) -> dict[str, Any
 
 
 def _option_values(options: Options) -> dict[str, Any]:
-    """The options' fields by name, as JSON takes them."""
+    """Return the options' fields by name, for JSON."""
     return {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.init}
 
 
 def fields_of(archive: Archive) -> dict[str, Any]:
-    """A plan's fields, from an open file."""
+    """Read a plan's fields from an open file."""
     header = archive.header
     options = known_fields(Options, header["options"])
     region = header.get("goal_region")
     options["held"] = tuple(options.get("held", ()))
-    # What entries say of their sizes has to fit before any is read.
+    # Check that the sizes of all entries are consistent before reading any of them.
     (count, nu), (points, nq) = (archive.shape(name, 2) for name in ("inputs", "configurations"))
     if points <= count or nu > nq:
         raise ValueError("the sizes of its arrays contradict each other")
     steps = archive.counts("steps", points - count)
     edges = archive.counts("edges", len(steps))
     goal = archive.array("goal", np.float64, nq)
-    total = sum(steps.tolist())  # Python's integers do not overflow
+    total = sum(steps.tolist())  # a sum of Python integers does not overflow
     inputs = archive.array("inputs", np.float64, total, nu)
     configurations = archive.array("configurations", np.float64, total + len(steps), nq)
     knots = archive.counts("knots", sum(edges.tolist()))
@@ -130,7 +130,7 @@ def fields_of(archive: Archive) -> dict[str, Any]:
 
 
 def _bounds(header: dict[str, Any], nu: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    """Bounds of the commands, None where the file has none."""
+    """Read the bounds of the commands; None if the file has none."""
     given = header.get("command_bounds")
     if given is None:
         return None
@@ -144,7 +144,8 @@ def _bounds(header: dict[str, Any], nu: int) -> tuple[tuple[float, ...], tuple[f
 
 
 def _forces(archive: Archive, steps: _Counts) -> list[tuple[Any, Any]]:
-    """Contacts and where each step's begin, by segments; pairs of None where the file has none."""
+    """Read the contacts of each segment and the starts of each step's contacts; pairs of None if
+    the file has none."""
     if "contacts" not in archive:
         return [(None, None)] * len(steps)
     total = int(steps.sum())
@@ -171,7 +172,7 @@ def _motions(archive: Archive, regrasps: int, nq: int) -> tuple[Motion | None, .
     q = archive.array("motion_configurations", np.float64, total, nq, fault=fault)
     times = archive.array("motion_times", np.float64, total, fault=fault)
     pieces = np.maximum(points - 1, 0)
-    # Before version 3 motions moved at constant speed between their points.
+    # Before version 3, motions had constant speed between their points.
     count = int(pieces.sum())
     ramps = (
         archive.array("motion_ramps", np.float64, count, fault=fault)

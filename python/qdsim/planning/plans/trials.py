@@ -27,13 +27,14 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "Trials"]
 
 SEEDS = 3
-"""Roll-outs of each edge."""
+"""Number of roll-outs of each edge."""
 SETTLE = 0.3
-"""s, in which springs come to press or let go, and what they move comes to rest."""
+"""Time in s for which the last command is held, so that springs and bodies come to rest."""
 WORLD = TransferOptions()
-"""Pace of executions, and the friction of a plane that is not part of the model."""
+"""Speed of executions, and the friction of a plane that is not part of the model."""
 SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="soften")
-"""Steps: nothing moves as far as the margin in one, and pairs beyond it are found if it does."""
+"""Options of the roll-outs. Bodies move less than the margin in a step; faster ones are detected as
+missed pairs."""
 
 
 class Trials:
@@ -85,7 +86,8 @@ class Trials:
 
 
 def _in_time(model: Model, q: Array, knots: Array) -> Array:
-    """Commands ``(n, nu)`` at small steps from the first of some ``(steps + 1, nu)``, the last one for a while longer."""
+    """Interpolate commands ``(n, nu)`` at small steps between knots ``(steps + 1, nu)``, and hold
+    the last one for ``SETTLE``."""
     h = SECOND_ORDER.h
     way = np.linalg.norm(np.diff(knots, axis=0) * strides(model, q), axis=1)
     times = np.concatenate(([0.0], np.cumsum(np.maximum(way / WORLD.speed, h))))
@@ -94,7 +96,7 @@ def _in_time(model: Model, q: Array, knots: Array) -> Array:
 
 
 def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
-    """Parameters ``(seeds, ...)`` of the roll-outs."""
+    """Draw the parameters ``(seeds, ...)`` of the roll-outs."""
     p, rng = model.parameters, np.random.default_rng(0)
     friction, mass = rng.uniform(1.0 - OFF, 1.0 + OFF, (2, SEEDS))
     own, _ = sides(model, space.body)
@@ -108,7 +110,7 @@ def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
     if lies_on_a_plane(model, space):
         weight = np.zeros(model.nv)
         own_mass = mass_metric(model)[space.v]
-        # per coordinate: the semi-axes of the friction ellipsoid
+        # Per coordinate: a semi-axis of the friction ellipsoid.
         weight[space.v] = (
             WORLD.support_friction * GRAVITY * np.sqrt(own_mass * own_mass[~space.rotation].max())
         )
