@@ -27,7 +27,7 @@ from qdsim.planning.task.robot import (
 __all__ = ["RobotSpace"]
 
 _RESOLUTION = 1e-4
-"""m; near contact, pairs may come closer than allowed by half of this between two checks."""
+"""Between two checks, pairs near contact may come closer than allowed by half of this, m."""
 
 
 class RobotSpace:
@@ -79,13 +79,13 @@ class RobotSpace:
         self.weight = np.where(most > 0.0, most, 1.0)
 
     def configurations(self, points: Array) -> Array:
-        """Configurations ``(..., nq)`` of points ``(..., nu)``."""
+        """Return the configurations ``(..., nq)`` of points ``(..., nu)``."""
         q = np.broadcast_to(self.q, (*points.shape[:-1], self.model.nq)).copy()
         q[..., self.rows] = points
         return with_followers(self.model, q)
 
     def distances(self, points: Array) -> Array:
-        """Distances ``(..., pairs)`` at points ``(..., nu)``, m, up to ``DEFAULT_MARGIN``."""
+        """Compute distances ``(..., pairs)`` at points ``(..., nu)``, m, up to ``DEFAULT_MARGIN``."""
         threads = 1 if len(points) < 16 else None
         q = self.configurations(points)
         return np.asarray(
@@ -93,15 +93,15 @@ class RobotSpace:
         )
 
     def length(self, a: Array, b: Array) -> float:
-        """Distance between points, m: each joint is weighted by its largest reach."""
+        """Return the distance between points, m; each joint is weighted by its largest reach."""
         return float(np.linalg.norm(self.weight * (b - a)))
 
     def clear(self, a: Array, b: Array, floor: Array) -> bool:
-        """Whether every pair stays at least ``floor`` ``(pairs,)`` m apart along the straight line."""
+        """Return whether every pair stays at least ``floor`` ``(pairs,)`` m apart along the straight line."""
         return self._first_hit(a, b, floor) is None
 
     def obstacle(self, a: Array, b: Array, floor: Array) -> str | None:
-        """The obstacle between two points, in words, if there is one."""
+        """Describe the first obstacle between two points; None if the line is free."""
         hit = self._first_hit(a, b, floor)
         if hit is None:
             return None
@@ -112,10 +112,12 @@ class RobotSpace:
         )
 
     def _first_hit(self, a: Array, b: Array, floor: Array) -> tuple[float, int, float] | None:
-        """Where a pair is too near, which pair, and its distance; None if the line is certified.
+        """Return the share of the line at which a pair is too near, the pair and its distance; None
+        if the line is certified.
 
-        Two ends of an interval exclude a collision between them if ``d_a + d_b - 2 floor`` exceeds what the pair's
-        relative motion can take away. Where the motion is within the resolution, the ends suffice.
+        An interval is free of collisions if ``d_a + d_b - 2 floor``, with the distances at its
+        ends, exceeds the relative motion of the pair in it. If the motion is within the resolution,
+        only the ends are checked.
         """
         rate = self.reach @ np.abs(b - a)
         limit = floor - ROUNDING
@@ -134,14 +136,14 @@ class RobotSpace:
             low, high, at_low, at_high = low[open_], high[open_], at_low[open_], at_high[open_]
             t = 0.5 * (low + high)
             d = self._measured(a + t[:, None] * (b - a), limit)
-            if len(d) < len(t):  # something is too near: the rest was not measured
+            if len(d) < len(t):  # a pair is too near, and the remaining points were not measured
                 t = t[: len(d)]
                 continue
             low, high = np.concatenate((low, t)), np.concatenate((t, high))
             at_low, at_high = np.concatenate((at_low, d)), np.concatenate((d, at_high))
 
     def _measured(self, points: Array, limit: Array) -> Array:
-        """Distances at points, up to the first batch in which one is below its limit."""
+        """Compute distances at points, in batches, up to the first batch with a distance below its limit."""
         found, batch = [], max(1, MOST_HELD // (self.model.nq + len(self.model.pair_geom)))
         for k in range(0, len(points), batch):
             found.append(self.distances(points[k : k + batch]))
@@ -152,7 +154,8 @@ class RobotSpace:
     # ---------------------------------------------------------------- out of contact
 
     def retreat(self, x: Array, goal: float, clearance: float) -> list[Array]:
-        """Points from ``x`` to where nothing is nearer than ``goal`` (m), or as far as possible.
+        """Return points from ``x`` to a configuration where no pair is nearer than ``goal`` (m), or
+        as far as possible.
 
         Each step is the smallest one that opens the near contacts along their normals, to first
         order; on the way no pair comes nearer than at ``x`` or than the clearance.
@@ -172,7 +175,8 @@ class RobotSpace:
         return path
 
     def _openings(self, x: Array, reach: float) -> tuple[Array, Array]:
-        """Distances of contacts nearer than ``reach`` and their derivatives by the joints ``(n, nu)``."""
+        """Return the distances of contacts nearer than ``reach``, and their derivatives by the
+        joints ``(n, nu)``."""
         q = self.configurations(x)
         contacts = self.model.collide(q, reach)
         contacts = contacts[np.isin(contacts["pair"], self.pairs) & (contacts["dist"] < reach)]
@@ -180,7 +184,7 @@ class RobotSpace:
         return gaps, gap_slopes(self.model, q, contacts)
 
     def _opening_step(self, x: Array, rows: Array, wanted: Array, longest: float) -> Array:
-        """The smallest step with ``rows dx >= wanted`` as far as bounds allow (soft constraints)."""
+        """Compute the smallest step with ``rows dx >= wanted``, as far as the bounds allow (soft constraints)."""
         nu, n = self.model.nu, len(wanted)
         scaled = rows / self.weight  # in y = weight dx, metres
         most = np.maximum(2.0 * longest, 1e-6)
@@ -206,7 +210,7 @@ class RobotSpace:
 
 
 def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
-    """Check that moving the actuated joints alone violates no bilateral constraint."""
+    """Raise ValueError if moving the actuated joints alone violates a bilateral constraint."""
     bodies = {name: b for b, name in enumerate(model.body_names)}
     driven = {joint.name for joint in robot_joints(model)}
     for item in model.description.constraints:
@@ -227,7 +231,7 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
 
 
 def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:
-    """Joint limits, widened to contain both ends; where there are none, room to go around the scene."""
+    """Return joint limits, widened to contain both ends; unlimited joints get room to move around the scene."""
     lower, upper = joint_limits(model)
     hinge = np.array([joint.type == "hinge" for joint in robot_joints(model)])
     around = np.where(hinge, math.pi, _scene_size(model, q))
@@ -238,7 +242,7 @@ def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:
 
 
 def _scene_size(model: Model, q: Array) -> float:
-    """Diagonal of a box around the geometries of all bodies that move, m."""
+    """Return the diagonal of a box around the geometries of all moving bodies, m."""
     pos, rot = model.body_poses(q)
     moving = _moving(model)
     corners = [
@@ -259,8 +263,10 @@ def _moving(model: Model) -> list[bool]:
 
 
 def _travel(model: Model, ends: Array) -> dict[str, float]:
-    """How far every slide may be from where its body's frame is without it, m: at configurations ``(2, nq)`` with all
-    joints at one of their bounds."""
+    """Return the largest displacement of every slide, m.
+
+    ``ends`` ``(2, nq)`` are configurations with all joints at one of their bounds.
+    """
     return {
         joint.name: float(np.abs(ends[:, model.slice_q(joint.name).start] - joint.ref).max())
         for joint in model.description.joints
@@ -269,17 +275,19 @@ def _travel(model: Model, ends: Array) -> dict[str, float]:
 
 
 def _reach(model: Model, names: list[str], travel: dict[str, float]) -> Array:
-    """``(joints, geoms)`` how far the points of a geometry may be from a hinge's axis, m; 1 for slides.
+    """Bound the distance of a geometry's points from the axis of each hinge: ``(joints, geoms)`` m;
+    1 for slides.
 
-    Links are rigid: from the axis to a geometry it is no further than along the bodies between them, each
-    with the offset of its frame, the travel of its slides, and twice the offset of its hinges from the frame.
+    Links are rigid, so the distance is at most the length along the bodies between the axis and the
+    geometry. Each body contributes the offset of its frame, the travel of its slides, and twice the
+    offset of its hinges from its frame.
     """
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
     radii = bounding_radii(model)
     driven = {name: k for k, name in enumerate(names)}
     reach = np.zeros((len(names), len(radii)))
-    # Walking from the world outwards: how far a body's frame may be from each axis above it.
+    # From the world outwards: the largest distance of a body's frame from each axis before it.
     frame: list[Array] = [np.zeros(len(names))]
     for b, body in enumerate(description.bodies):
         if b > 0:

@@ -30,10 +30,11 @@ from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 
 SHORTCUTS = 60
-"""Attempts to shorten a path; a motion that is shortened less takes longer."""
+"""Number of attempts to shorten a path. With fewer attempts, motions take longer."""
 _ROOM = (1.5, 5.0, 15.0)
-"""Distances, in clearances, to which a robot backs off: the first one always, so that searches do not begin at the
-edge of the clearance, and the others where the straight line is not free."""
+"""Distances to which a robot backs off, in clearances. It always backs off by the first one, so
+that searches do not begin at the edge of the clearance. The others are used if the straight line is
+blocked."""
 
 __all__ = [
     "Motion",
@@ -98,7 +99,7 @@ class Motion:
         return np.asarray(rate[..., None] * (self.configurations[k + 1] - self.configurations[k]))
 
     def _pieces(self, seconds: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:
-        """Which piece it is on at times ``(...)``, how much of it is done, and that share's rate, 1/s."""
+        """Return the index of the piece at times ``(...)``, its completed share, and the rate of the share, 1/s."""
         t = np.asarray(seconds, dtype=np.float64)
         k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2)
         span = self.times[k + 1] - self.times[k]
@@ -167,7 +168,7 @@ def connect(
 
 
 def motion_fault(model: Model, motion: Motion) -> str | None:
-    """The fault of a motion in words; None if it is collision-free, moves only the robot and
+    """Describe the fault of a motion; None if it is collision-free, moves only the robot and
     respects the joint limits.
 
     Pairs that penetrate at an end may penetrate as deeply on the way, and joints beyond a limit at
@@ -199,12 +200,12 @@ def motion_fault(model: Model, motion: Motion) -> str | None:
 def _middle(
     space: RobotSpace, a: Array, b: Array, options: MotionOptions, rng: np.random.Generator
 ) -> tuple[Array, str]:
-    """Points ``(n, nu)`` from ``a`` to ``b``, both included, and what found them."""
+    """Find points ``(n, nu)`` from ``a`` to ``b``, both included; return also the name of the method."""
     ends = space.distances(np.array([a, b]))
     floor = np.minimum(options.clearance, ends.min(axis=0))
     if space.clear(a, b, floor):
         return np.array([a, b]), "line"
-    # Wide open hands often pass where closed ones do not, and are a better place to search from.
+    # Open hands often pass where closed ones do not, and are a better start of a search.
     away, back = [a], [b]
     for room in _ROOM[1:]:
         for path in (away, back):
@@ -228,7 +229,7 @@ def _middle(
 
 
 def _shortened(space: RobotSpace, path: Array, floor: Array, rng: np.random.Generator) -> Array:
-    """The path with detours cut: random pairs of its points are joined where the straight line is free."""
+    """Shorten a path: random pairs of its points are joined if the straight line is free."""
     points = list(path)
     for _ in range(SHORTCUTS):
         if len(points) < 3:
@@ -257,13 +258,13 @@ def _shortened(space: RobotSpace, path: Array, floor: Array, rng: np.random.Gene
 
 
 def _without_repeats(points: Array) -> Array:
-    """The points without those equal to the one before; at least two remain."""
+    """Remove points equal to their predecessor; at least two points remain."""
     keep = np.concatenate(([True], np.any(np.diff(points, axis=0) != 0.0, axis=1)))
     return points[keep] if keep.sum() > 1 else points[[0, -1]]
 
 
 def _per_joint(name: str, value: float | tuple[float, ...], count: int) -> Array:
-    """One number for each actuated DOF ``(nu,)``."""
+    """Return one number for each actuated DOF ``(nu,)``."""
     if isinstance(value, tuple) and len(value) != count:
         raise ValueError(f"{name}: expected a number or {count} of them, got {len(value)}")
     return np.broadcast_to(np.asarray(value, dtype=np.float64), (count,))

@@ -23,8 +23,8 @@ __all__ = ["rrt_connect"]
 def rrt_connect(
     space: RobotSpace, a: Array, b: Array, floor: Array, options: MotionOptions, seed: int
 ) -> Array | None:
-    """A path ``(points, nu)`` from ``a`` to ``b`` on which pairs keep the distance ``floor`` (m),
-    or None.
+    """Search a path ``(points, nu)`` from ``a`` to ``b`` on which pairs keep the distance ``floor``
+    (m); None if none was found.
 
     States are the joints times their weights, so that lengths are in metres of the point that moves
     farthest.
@@ -86,7 +86,7 @@ def _need(module: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet(util: Any) -> Iterator[None]:
-    """OMPL reports to the terminal unless told otherwise; its level belongs to the process."""
+    """Switch off OMPL's messages to the terminal; its log level is global to the process."""
     level = util.getLogLevel()
     util.setLogLevel(util.LOG_NONE)
     try:
@@ -96,10 +96,10 @@ def _quiet(util: Any) -> Iterator[None]:
 
 
 def _seed(seed: int) -> None:
-    """Seeds the generators that OMPL makes from now on.
+    """Seed the random generators that OMPL creates from now on.
 
-    Its Python module leaves ``ompl::RNG::setSeed`` out; the library beside it has it. Without it paths
-    are found all the same, but not the same ones every time.
+    OMPL's Python module lacks ``ompl::RNG::setSeed``, but the shared library next to it has this
+    function. If it is missing, paths are still found, but they differ from run to run.
     """
     package = Path(import_module("ompl").__file__ or "").parent
     with contextlib.suppress(OSError, AttributeError):

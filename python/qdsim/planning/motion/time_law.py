@@ -18,8 +18,8 @@ __all__ = ["shares", "time_law"]
 
 
 def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[Array, Array]:
-    """Times (n) from 0 at which points ``(n, nu)`` are passed, s, and how long (n - 1) each piece
-    accelerates and decelerates.
+    """Compute the times (n) at which points ``(n, nu)`` are passed, in s from 0, and the ramp times
+    (n - 1) of the pieces.
 
     Args:
         points: corners of the path.
@@ -27,21 +27,22 @@ def time_law(points: Array, speed: Array, acceleration: Array | None) -> tuple[A
             None: no limit.
     """
     steps = np.abs(np.diff(points, axis=0))
-    cruise = (steps / speed).max(axis=1, initial=0.0)  # s, a piece at full speed
+    cruise = (steps / speed).max(axis=1, initial=0.0)  # time of each piece at full speed, s
     if acceleration is None:
         ramps = np.zeros(len(steps))
     else:
-        # With s from 0 to 1 along a piece: s' <= 1 / cruise, s'' <= 1 / push^2.
+        # With s from 0 to 1 along a piece, the limits are s' <= 1 / cruise and s'' <= 1 / push^2.
         push = np.sqrt((steps / acceleration).max(axis=1, initial=0.0))
         ramps = np.minimum(push, push * push / np.maximum(cruise, SAME))
-        # Too short for full speed: half the piece is run while speeding up, the other half while slowing down.
+        # A piece that is too short for full speed accelerates over its first half and decelerates
+        # over its second half.
         cruise = np.maximum(cruise, push)
     spans = np.maximum(cruise + ramps, SAME)  # s
     return np.concatenate(([0.0], np.cumsum(spans))), np.minimum(ramps, 0.5 * spans)
 
 
 def shares(since: Array, span: Array, ramp: Array) -> tuple[Array, Array]:
-    """Completed share (0 to 1) of a piece at a time after its start, and its rate, 1/s.
+    """Compute the completed share (0 to 1) of a piece at a time after its start, and its rate, 1/s.
 
     Args:
         since: time since the piece began, from 0 to ``span``, s.
@@ -52,5 +53,5 @@ def shares(since: Array, span: Array, ramp: Array) -> tuple[Array, Array]:
     up, down = np.maximum(ramp - since, 0.0), np.maximum(since - (span - ramp), 0.0)
     safe = np.where(ramp > 0.0, ramp, 1.0)
     done = since - 0.5 * ramp + 0.5 * (up * up - down * down) / safe
-    share = np.where(since >= span, 1.0, np.clip(top * done, 0.0, 1.0))  # no rounding at the end
+    share = np.where(since >= span, 1.0, np.clip(top * done, 0.0, 1.0))  # exactly 1 at the end
     return share, top * (1.0 - (up + down) / safe)
