@@ -14,14 +14,14 @@ __all__ = ["beyond", "beyond_limits", "narrowed"]
 
 
 def beyond(u: Array, lower: Array, upper: Array) -> Array:
-    """Violation of the bounds ``(nu,)`` by commands ``(..., nu)``; zero within the bounds and for
-    rounding errors."""
+    """Return the violation of the bounds ``(nu,)`` by commands ``(..., nu)``; zero within the
+    bounds and for rounding errors."""
     excess = np.maximum(np.maximum(lower - u, u - upper), 0.0)
     return np.where(excess > ROUNDING * np.maximum(1.0, np.abs(u)), excess, 0.0)
 
 
 def beyond_limits(model: Model, q: Array) -> Array:
-    """Violation of the limits of actuated joints in configurations ``(..., nq)``.
+    """Return the violation of the limits of actuated joints in configurations ``(..., nq)``.
 
     ``(..., joints)``, rad or m, in the order of :func:`~qdsim.planning.task.drives.robot_joints`.
     """
@@ -32,8 +32,8 @@ def beyond_limits(model: Model, q: Array) -> Array:
 
 
 def narrowed(model: Model, lower: Array, upper: Array) -> Model:
-    """The model with limits of actuated joints within the range of commands ``(nu,)``; the model
-    itself if they are already.
+    """Return the model with limits of actuated joints within the range of commands ``(nu,)``, or
+    the model itself if they already are.
 
     Samplers and inverse kinematics respect the joint limits of their model, and so also these
     bounds. Joints that share a tendon keep their limits.
@@ -47,7 +47,7 @@ def narrowed(model: Model, lower: Array, upper: Array) -> Model:
             continue
         low, high = max(float(ends[i, 0]), own_low), min(float(ends[i, 1]), own_high)
         if (low > own_low or high < own_high) and low < high:
-            # One-sided ranges cannot be said; no joint goes further than that.
+            # A range must have two ends; no joint moves beyond this distance.
             ranges[joint.name] = max(low, -1.0 / SAME), min(high, 1.0 / SAME)
     if not ranges:
         return model

@@ -13,7 +13,7 @@ __all__ = ["ContactSampler"]
 
 
 class ContactSampler(Protocol):
-    """Draws a grasp of the object at its pose in ``q`` ``(nq,)``."""
+    """Draws a grasp of the object at its pose in ``q`` ``(nq,)``; None if it finds none."""
 
     def __call__(
         self, model: Model, q: NDArray[np.float64], rng: np.random.Generator

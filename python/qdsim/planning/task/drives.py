@@ -1,4 +1,4 @@
-"""What each command of a robot moves: one joint, or the length of a tendon that joints share.
+"""Effects of a robot's commands: each moves one joint, or the length of a tendon that several joints share.
 
 Planners control *lengths* ``l``, one for each actuator, whose spring pulls with ``k (u / gear -
 l)``. For an actuator of a joint, the length is the position of that joint. For an actuator of a
@@ -65,13 +65,14 @@ def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
 
 @once
 def sharing(model: Model) -> bool:
-    """Whether an actuator acts on a tendon."""
+    """Return whether an actuator acts on a tendon."""
     return bool(np.any(model.actuated_v < 0))
 
 
 @once
 def _joints(model: Model) -> tuple[tuple[Joint, int], ...]:
-    """Hinges and slides that actuators move, with the actuator's index, in the order of the actuators."""
+    """Return the hinges and slides that actuators move, with the actuator's index, in the order of
+    the actuators."""
     joints = {model.slice_v(joint.name).start: joint for joint in model.description.joints}
     found: list[tuple[Joint, int]] = []
     for i, v in enumerate(model.actuated_v.tolist()):
@@ -81,7 +82,7 @@ def _joints(model: Model) -> tuple[tuple[Joint, int], ...]:
 
 
 def _along(model: Model, tendon: int) -> set[int]:
-    """First degrees of freedom of the joints that change a tendon's length."""
+    """Return the first degrees of freedom of the joints that change a tendon's length."""
     item = model.description.tendons[tendon]
     if item.joints:
         return {model.slice_v(name).start for name, share in item.joints if share != 0.0}
@@ -95,39 +96,39 @@ def _along(model: Model, tendon: int) -> set[int]:
             way += [joint.name for joint in body.joints]
             body = parents.get(body.parent or "world")
         ways.append(set(way))
-    # what carries all points moves none against another
+    # A joint that carries all points of the tendon does not change its length.
     return {
         model.slice_v(joint).start for joint in set().union(*ways) - ways[0].intersection(*ways[1:])
     }
 
 
 def robot_joints(model: Model) -> tuple[Joint, ...]:
-    """The joints that actuators move: one for each actuator of a joint, all joints of a tendon for
-    an actuator of a tendon."""
+    """Return the joints that actuators move: one for an actuator of a joint, all joints of its
+    tendon for others."""
     return tuple(joint for joint, _ in _joints(model))
 
 
 @once
 def owners(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` the actuator of each joint of :func:`robot_joints`."""
+    """Return the actuator of each joint of :func:`robot_joints`, ``(joints,)``."""
     return np.array([i for _, i in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_q(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` positions of :func:`robot_joints` in a configuration."""
+    """Return the indices of :func:`robot_joints` in a configuration, ``(joints,)``."""
     return np.array([model.slice_q(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_v(model: Model) -> NDArray[np.intp]:
-    """``(joints,)`` components of :func:`robot_joints` in a displacement."""
+    """Return the indices of :func:`robot_joints` in a displacement, ``(joints,)``."""
     return np.array([model.slice_v(joint.name).start for joint, _ in _joints(model)], dtype=np.intp)
 
 
 @once
 def robot_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(joints,)`` of :func:`robot_joints`, rad or m; infinite for none."""
+    """Return the limits of :func:`robot_joints`, ``(joints,)``, rad or m; infinite for none."""
     rows = [model.joint_names.index(joint.name) for joint, _ in _joints(model)]
     limits = np.asarray(model.joint_range)[rows].reshape(-1, 2)
     return limits[:, 0].copy(), limits[:, 1].copy()
@@ -137,7 +138,7 @@ def robot_limits(model: Model) -> tuple[Array, Array]:
 
 
 def lengths(model: Model, q: Array) -> Array:
-    """Lengths ``(..., nu)`` in configurations ``(..., nq)``, rad or m."""
+    """Return lengths ``(..., nu)`` in configurations ``(..., nq)``, rad or m."""
     found = np.asarray(q[..., model.actuated_q])
     if sharing(model):
         by_tendon = np.flatnonzero(model.actuated_tendons >= 0)
@@ -147,7 +148,7 @@ def lengths(model: Model, q: Array) -> Array:
 
 
 def slopes(model: Model, q: Array) -> Array:
-    """Derivatives ``(..., nu, nv)`` of :func:`lengths` with respect to displacements."""
+    """Return derivatives ``(..., nu, nv)`` of :func:`lengths` with respect to displacements."""
     found = np.zeros((*q.shape[:-1], model.nu, model.nv))
     on_joint = np.flatnonzero(model.actuated_v >= 0)
     found[..., on_joint, model.actuated_v[on_joint]] = 1.0
@@ -159,8 +160,8 @@ def slopes(model: Model, q: Array) -> Array:
 
 
 def shares(model: Model, q: Array) -> Array:
-    """``(nv, nu)``: the smallest displacement of the joints for a unit of each length, with all
-    other lengths fixed.
+    """Return the smallest displacement of the joints for a unit of each length with all other
+    lengths fixed, ``(nv, nu)``.
 
     By virtual work, the transpose maps forces on joints to the forces along lengths that
     approximate them best.
@@ -182,7 +183,9 @@ def put_lengths(model: Model, q: Array, wanted: Array) -> None:
         return
     rows, own = robot_q(model), robot_v(model)
     for here, length in zip(q, wanted):
-        for _ in range(STEPS):  # of lengths that are not linear, as those of tendons through points
+        for _ in range(
+            STEPS
+        ):  # for lengths that are nonlinear, such as those of tendons through points
             left = length - lengths(model, here)
             if np.abs(left).max() <= 1e-12:
                 break
@@ -194,7 +197,7 @@ def put_lengths(model: Model, q: Array, wanted: Array) -> None:
 
 
 def fault_of_sharing(model: Model, i: int) -> str | None:
-    """Why planners cannot use the tendon of actuator ``i``; None if they can."""
+    """Explain why planners cannot use the tendon of actuator ``i``; None if they can."""
     k = int(model.actuated_tendons[i])
     name = model.tendon_names[k]
     if len(model.description.tendons[k].points) == 5 and model.description.tendons[k].reach:
@@ -220,7 +223,10 @@ def fault_of_sharing(model: Model, i: int) -> str | None:
 
 
 def _is_undecided(model: Model, own: NDArray[np.intp], i: int) -> bool:
-    """Whether joints (degrees of freedom ``own``) move without changing the length of actuator ``i`` against nothing."""
+    """Return whether joints can move without resistance while the length of actuator ``i`` is constant.
+
+    ``own`` are the degrees of freedom of the joints.
+    """
     q, p = model.default_q, model.parameters
     stiff = {model.slice_v(name).start: k for name, k in zip(model.joint_names, p.joint_stiffness)}
     held = model.mass_matrix(q)[np.ix_(own, own)] + np.diag([stiff[dof] for dof in own.tolist()])
@@ -230,7 +236,7 @@ def _is_undecided(model: Model, own: NDArray[np.intp], i: int) -> bool:
 
 
 def coupled_joints(model: Model) -> set[str]:
-    """Names of joints with couplings."""
+    """Return the names of joints with couplings."""
     ties = [c for c in model.description.constraints if isinstance(c, Coupling)]
     return {name for c in ties for name in (c.joint, c.follows) if name is not None}
 

@@ -17,7 +17,7 @@ from qdsim.planning.task.task import Task
 __all__ = ["fingerprint", "hash_of", "warn_of_first_version"]
 
 _LEFT_OUT = ("name", "space", "planner", "impc", "start_tolerance")
-"""Fields of a task that a search does not depend on, or that files keep beside the fingerprint."""
+"""Fields of a task that do not affect a search, or that files store separately from the fingerprint."""
 
 
 class _Digest(Protocol):
@@ -25,7 +25,7 @@ class _Digest(Protocol):
 
 
 def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
-    """A hash of a task, with or without its goal, and of its whole model: names, topology,
+    """Return a hash of a task, with or without its goal, and of its whole model: names, topology,
     geometry, all numbers.
 
     Version 1, in files of earlier releases, covers five arrays of the model, and no centres of
@@ -34,14 +34,14 @@ def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
     if version == 1:
         return _first_fingerprint(task)
     left_out = _LEFT_OUT if goal else (*_LEFT_OUT, "goal", "goal_region")
-    if task.goal_region is None:  # as in files written before there were regions
+    if task.goal_region is None:  # as in files that were written before goal regions existed
         left_out = (*left_out, "goal_region")
     names = (f.name for f in dataclasses.fields(task) if f.name not in left_out)
     return hash_of("task", {name: getattr(task, name) for name in names})
 
 
 def warn_of_first_version(path: str) -> None:
-    """Warn that a file's fingerprint is of version 1, and what it does not cover."""
+    """Warn that a file has a fingerprint of version 1, which does not cover all parameters."""
     warnings.warn(
         f"{path}: written by an earlier version: only masses, sizes, friction, stiffness and gravity of the model were "
         "compared with the file",
@@ -51,7 +51,7 @@ def warn_of_first_version(path: str) -> None:
 
 
 def hash_of(*values: object) -> str:
-    """A hash of values that is the same in every process.
+    """Return a hash of values that is the same in every process.
 
     It covers the bits of numbers, the contents of dataclasses and models, and the names of
     functions and other objects.
@@ -87,7 +87,7 @@ def _feed(digest: _Digest, value: Any) -> None:
 
 
 def _put(digest: _Digest, kind: str, text: str) -> None:
-    """Text with its kind and length, so that no two sequences of values read alike."""
+    """Add text with its kind and length, so that different sequences of values have different input."""
     digest.update(f"{kind}:{len(text)}:{text};".encode())
 
 

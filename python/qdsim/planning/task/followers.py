@@ -25,8 +25,8 @@ __all__ = [
 
 
 def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
-    """Of each joint that follows another one in proportion: that one, slope and offset of ``q = slope q_other +
-    offset``."""
+    """Return, for each joint that follows another in proportion, the other joint, and slope and
+    offset of ``q = slope q_other + offset``."""
     ref = {joint.name: joint.ref for joint in model.description.joints}
     found = {}
     for item in model.description.constraints:
@@ -39,7 +39,7 @@ def _leaders(model: Model) -> dict[str, tuple[str, float, float]]:
 
 @once
 def _driven(model: Model) -> list[tuple[str, str, float, float]]:
-    """Joints that follow an actuated one and are not actuated themselves: with that one, slope and offset."""
+    """Return the joints without actuators that follow an actuated joint, each with that joint, slope and offset."""
     if not any(isinstance(item, Coupling) for item in model.description.constraints):
         return []
     actuated = set(np.asarray(model.actuated_v).tolist())
@@ -52,7 +52,7 @@ def _driven(model: Model) -> list[tuple[str, str, float, float]]:
 
 @once
 def folded(model: Model) -> Array:
-    """``(nv, nv)``: displacements of all joints as a function of those of independent joints.
+    """Return displacements of all joints as a linear function of those of independent joints, ``(nv, nv)``.
 
     The identity, except that a joint that follows an actuated one has its row in that joint's
     column. The transpose maps forces on all joints to forces on independent ones.
@@ -65,8 +65,8 @@ def folded(model: Model) -> Array:
 
 
 def with_followers(model: Model, q: Array) -> Array:
-    """Move the joints that follow actuated ones in configurations (..., nq) to where these put
-    them; changes ``q`` in place."""
+    """Set the positions of joints that follow actuated ones in configurations (..., nq); changes
+    and returns ``q``."""
     for joint, leader, slope, offset in _driven(model):
         own, other = (model.slice_q(name).start for name in (joint, leader))
         q[..., own] = slope * q[..., other] + offset
@@ -74,32 +74,32 @@ def with_followers(model: Model, q: Array) -> Array:
 
 
 def following(model: Model) -> list[str]:
-    """Joints that follow actuated ones, in the order of the bodies."""
+    """Return the joints that follow actuated ones, in the order of the bodies."""
     names = {joint for joint, *_ in _driven(model)}
     return [joint.name for joint in model.description.joints if joint.name in names]
 
 
 def driven_joints(model: Model) -> list[str]:
-    """Joints that actuators move, in the order of :func:`~qdsim.planning.task.drives.robot_joints`,
-    then their followers."""
+    """Return the joints that actuators move, in the order of
+    :func:`~qdsim.planning.task.drives.robot_joints`, then their followers."""
     return [joint.name for joint in robot_joints(model)] + following(model)
 
 
 def unmoved_q(model: Model) -> NDArray[np.intp]:
-    """``(n,)`` indices of the configuration's entries that neither actuators nor followers move."""
+    """Return the indices ``(n,)`` of the configuration's entries that neither actuators nor followers move."""
     own = [model.slice_q(joint).start for joint in following(model)]
     return np.setdiff1d(model.unactuated_q, own).astype(np.intp)
 
 
 @once
 def _columns(model: Model) -> Array:
-    """``(nv, nu)`` of :func:`folded`, those of the actuated joints."""
+    """Return the columns of :func:`folded` for the actuated joints, ``(nv, nu)``."""
     return np.ascontiguousarray(folded(model)[:, model.actuated_v])
 
 
 def by_drives(model: Model, J: Array) -> Array:
-    """Columns ``(..., nu)`` of a Jacobian ``(..., nv)`` with respect to actuated joints together
-    with their followers."""
+    """Return the columns ``(..., nu)`` of a Jacobian ``(..., nv)`` with respect to actuated joints
+    together with their followers."""
     return np.asarray(J @ _columns(model))
 
 
@@ -136,7 +136,7 @@ def reduce_tendons(model: Model) -> Model:
 
 
 def _on_joint(model: Model, item: Actuator) -> Actuator:
-    """The actuator of a tendon on the joint that leads; itself where no coupling ties the tendon's joints."""
+    """Move an actuator from its tendon to the leading joint; unchanged if no coupling ties the tendon's joints."""
     tendon = next(t for t in model.description.tendons if t.name == item.tendon)
     if not coupled_joints(model) & {name for name, _ in tendon.joints}:
         return item

@@ -16,7 +16,7 @@ from qdsim.array_type import SAME, Array
 __all__ = ["GoalRegion", "quaternion_product"]
 
 _MOST = 240
-"""Rotations of a finite group that is asked for: twice those of an icosahedron, or a prism of 120 sides."""
+"""Largest size of a finite group of symmetries: twice that of an icosahedron, or a prism with 120 sides."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +72,13 @@ class GoalRegion:
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
-    """Quaternions ``(4, ...)`` of two successive rotations: first ``b``, then ``a``."""
+    """Multiply quaternions ``(4, ...)``: first the rotation ``b``, then ``a``."""
     w, v = a[0] * b[0] - (a[1:] * b[1:]).sum(axis=0), np.cross(a[1:], b[1:], axis=0)
     return np.concatenate((w[None], a[0] * b[1:] + b[0] * a[1:] + v))
 
 
 def _offsets(name: str, value: ArrayLike, sign: float) -> float | tuple[float, ...]:
-    """One number or a tuple of them, none of the wrong sign."""
+    """Check one number or a tuple of numbers, none of the wrong sign."""
     found = np.asarray(real_array(name, value), np.float64)
     wanted = f"a number {'<=' if sign < 0 else '>='} 0, or one per coordinate"
     if found.ndim > 1 or found.size == 0 or not np.all(sign * found >= 0.0):
@@ -87,14 +87,14 @@ def _offsets(name: str, value: ArrayLike, sign: float) -> float | tuple[float, .
 
 
 def _axis(value: Any) -> tuple[float, ...]:
-    """Of length 1."""
+    """Check an axis and normalise it."""
     if isinstance(value, str):
         raise ValueError(f"axis: expected three numbers or 'up', got {value!r}")
     return _unit("axis", value, 3)
 
 
 def _quaternions(values: Any) -> tuple[tuple[float, ...], ...]:
-    """Each of length 1; the group that they generate is a finite one."""
+    """Check quaternions, normalise them, and check that they generate a finite group."""
     if not isinstance(values, (tuple, list, np.ndarray)):
         raise TypeError(f"symmetries: expected quaternions, got {type(values).__name__}")
     found = tuple(_unit(f"symmetries[{k}]", value, 4) for k, value in enumerate(values))
@@ -114,7 +114,7 @@ def _unit(name: str, value: ArrayLike, size: int) -> tuple[float, ...]:
 
 
 def _group(generators: tuple[tuple[float, ...], ...]) -> Array:
-    """All products, up to the sign, as many as are asked for and one more."""
+    """Return all products of the generators, up to sign; stop after more than ``_MOST``."""
     found = np.array([[1.0, 0.0, 0.0, 0.0]])
     k = 0
     while k < len(found) <= _MOST:

@@ -55,7 +55,9 @@ class GoalSet:
         self._up = region.axis == "up"
         self._axis: Array | None = None
         self._group = region.group
-        self._hinge: tuple[int, Array] | None = None  # index in q, turns (n,) that count
+        self._hinge: tuple[int, Array] | None = (
+            None  # index in q, and angles (n,) of the symmetries
+        )
         if region.axis is not None or region.symmetries:
             self._turn_about(model, region)
         free = np.isinf(self._lower) & np.isinf(self._upper)
@@ -63,7 +65,7 @@ class GoalSet:
             raise ValueError("goal_region: every pose counts as the goal")
 
     def _turn_about(self, model: Model, region: GoalRegion) -> None:
-        """The axis and the symmetries in the frame that the joint turns."""
+        """Compute the axis and the symmetries in the frame of the joint."""
         space, name = self.space, "axis" if region.axis is not None else "symmetries"
         hinges = self._at[space.rotation[self._rows]]
         if len(hinges) + len(space.quaternions) != 1:
@@ -79,7 +81,9 @@ class GoalSet:
             return
         i, row = space.quaternions[0]
         base = J[:, row : row + 3]
-        own = (base @ _matrix(self.goal[i : i + 4])).T @ body  # of the body, as the joint has it
+        own = (
+            base @ _matrix(self.goal[i : i + 4])
+        ).T @ body  # from the body's frame to that of the joint
         self._group = np.column_stack((self._group[:, 0], self._group[:, 1:] @ own.T))
         if self._up:
             gravity = np.asarray(model.parameters.gravity)
@@ -156,8 +160,11 @@ class GoalSet:
         return J
 
     def _turned(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Of the rotations that count for goals ``b`` ``(4, N)`` those nearest to ``a`` ``(4, N)``, and the axes ``(3,
-        N)``, as they have them, about which any turn counts (zeros without one)."""
+        """Return the rotations nearest to ``a`` ``(4, N)`` among those that count as the goals ``b`` ``(4, N)``.
+
+        It also returns the axes ``(3, N)``, in the frames of these rotations, about which the
+        rotation is free; zeros without an axis.
+        """
         each = quaternion_product(b[:, None, :], self._group.T[:, :, None])
         off = quaternion_product(_conjugate(each), np.broadcast_to(a[:, None, :], each.shape))
         axis = np.zeros((3, *each.shape[1:]))
@@ -168,8 +175,8 @@ class GoalSet:
         elif self._axis is not None:
             axis = np.broadcast_to(self._axis[:, None, None], axis.shape)
         w, along = off[0], (axis * off[1:]).sum(axis=0)
-        size = np.hypot(w, along)  # the cosine of half of the angle that is left
-        open_ = size < ROUNDING  # half a turn away any turn about the axis does: none is taken
+        size = np.hypot(w, along)  # the cosine of half of the remaining angle
+        open_ = size < ROUNDING  # at half a turn the twist is arbitrary: none is taken
         twist = np.concatenate((np.where(open_, 1.0, w)[None], np.where(open_, 0.0, along) * axis))
         twist /= np.where(open_, 1.0, size)
         row, column = (size > size.max(axis=0) - 1e-12).argmax(axis=0), np.arange(a.shape[1])
@@ -178,12 +185,12 @@ class GoalSet:
 
 
 Target = Array | GoalSet
-"""A pose of the object ``(nq,)``, or those of a goal, of which the nearest one counts."""
+"""A pose of the object ``(nq,)``, or the poses of a goal, of which the nearest one is used."""
 
 
 def way_to(space: ObjectSpace, target: Target, q: Array) -> Array:
-    """Displacements ``(size,)`` or ``(size, N)`` of the object from configurations ``(nq,)`` or ``(nq, N)``, m and
-    rad."""
+    """Return the object's displacements ``(size,)`` or ``(size, N)`` to the target from
+    configurations ``(nq,)`` or ``(nq, N)``, m and rad."""
     return target.difference(q) if isinstance(target, GoalSet) else space.difference(target, q)
 
 
@@ -194,7 +201,7 @@ def _bounds(
     any_turn: bool,
     free: float,
 ) -> Array:
-    """One bound per scalar coordinate ``(n,)``."""
+    """Return one bound per scalar coordinate ``(n,)``."""
     if isinstance(given, tuple):
         if len(given) != len(turns):
             raise ValueError(
@@ -207,7 +214,8 @@ def _bounds(
 
 
 def _turns(region: GoalRegion, hinge: Array) -> Array:
-    """Angles ``(n,)`` of the symmetries about a hinge with an axis ``(3,)`` in the object's frame, rad."""
+    """Return the angles ``(n,)`` of the symmetries about a hinge with an axis ``(3,)`` in the
+    object's frame, rad."""
     group = region.group
     along = group[:, 1:] @ hinge
     own = np.linalg.norm(group[:, 1:] - np.outer(along, hinge), axis=1) < SAME
@@ -217,11 +225,12 @@ def _turns(region: GoalRegion, hinge: Array) -> Array:
 
 
 def _swing_slopes(J: Array, e: Array, axis: Array) -> Array:
-    """Derivatives ``(N, 3, 3)`` of what is left beside turns about an axis.
+    """Derivatives ``(N, 3, 3)`` of rotation errors if rotations about an axis are free.
 
-    With ``n`` the axis and ``e`` perpendicular to it, a displacement d changes the logarithm by ``J d``; the part ``c =
-    n' J d`` along the axis is turned back by the angle ``c 2 tan(|e| / 2) / |e|`` on the right, which changes it by that
-    times ``J' n``, since the right Jacobian is the transpose of the left one.
+    Let ``n`` be the axis and ``e`` the error, perpendicular to it. A displacement d changes the
+    logarithm by ``J d``. Its part along the axis, ``c = n' J d``, is removed by a rotation about
+    the axis by the angle ``c 2 tan(|e| / 2) / |e|`` from the right. This changes the logarithm by
+    that angle times ``J' n``, since the right Jacobian is the transpose of the left one.
 
     Args:
         J: ``(N, 3, 3)`` of the logarithm by displacements.
@@ -242,7 +251,7 @@ def _conjugate(q: Array) -> Array:
 
 
 def _rotate(q: Array, v: Array) -> Array:
-    """Vectors ``(3, ...)`` turned by quaternions ``(4, ...)``."""
+    """Rotate vectors ``(3, ...)`` by quaternions ``(4, ...)``."""
     t = 2.0 * np.cross(q[1:], v, axis=0)
     return np.asarray(v + q[0] * t + np.cross(q[1:], t, axis=0))
 

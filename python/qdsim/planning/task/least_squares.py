@@ -10,10 +10,11 @@ from qdsim.array_type import Array
 __all__ = ["PATIENCE", "STEPS", "bounded_least_squares", "least_squares_in_box", "room"]
 
 STEPS = 20
-"""Most steps of an iteration of Gauss and Newton on the robot's joints. It takes a few where it converges."""
+"""Largest number of Gauss-Newton steps on the robot's joints. A few suffice if the iteration converges."""
 PATIENCE = 4
-"""Steps in a row of one that may take less than a tenth off its error. Near a solution it falls by powers of ten; far
-from one it creeps along the limits towards a place out of reach, but avoiding one obstacle may meet another."""
+"""Largest number of successive steps that reduce the error by less than a tenth. Near a solution
+the error falls by powers of ten. Far from one, it falls slowly along the limits towards a pose out
+of reach, but an iteration around obstacles also may have a few slow steps."""
 
 
 def bounded_least_squares(
@@ -84,7 +85,7 @@ def least_squares_in_box(
     free = (x > lower) & (x < upper)
     scale = float(np.abs(g).max()) + 1e-300
     for _ in range(10 * m + 10):
-        # Go to the minimiser over the free variables, or as far as the first bound on the way.
+        # Go to the minimiser over the free variables, or to the first bound on the way.
         while free.any():
             # Fixed variables keep an identity row, so that one solve of full size serves any
             # working set.
@@ -101,7 +102,7 @@ def least_squares_in_box(
             x = x + ratio[first] * step
             x[first] = upper[first] if step[first] > 0.0 else lower[first]
             free[first] = False
-        # Let go of the bound whose multiplier has the wrong sign, the worst one first.
+        # Free the variable whose multiplier has the worst wrong sign.
         slope = H @ x - g
         inward = np.where(x <= lower, -slope, np.where(x >= upper, slope, 0.0))
         inward[free | (lower == upper)] = 0.0
@@ -113,6 +114,6 @@ def least_squares_in_box(
 
 
 def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """How far ``x`` may move within bounds, ``(<= 0, >= 0)``; zero in a direction in which it is
-    beyond them."""
+    """Return how far ``x`` may move within bounds, ``(<= 0, >= 0)``; zero in a direction in which
+    it is beyond them."""
     return np.minimum(lower - x, 0.0), np.maximum(upper - x, 0.0)

@@ -11,8 +11,9 @@ __all__ = ["objects_of"]
 
 
 def objects_of(model: Model) -> tuple[str, ...]:
-    """Names of the bodies on unactuated joints, in the order of the model; bodies that others of
-    them carry come last.
+    """Return the names of the bodies on unactuated joints, in the order of the model.
+
+    Bodies that such a body carries come after it.
 
     Bodies that an actuated joint carries, or that carry one (a floating base), are parts of a
     robot.
@@ -36,7 +37,8 @@ def objects_of(model: Model) -> tuple[str, ...]:
 
 
 def _driven(model: Model) -> set[str]:
-    """Names of the joints that actuators move, alone, along a tendon, or by a coupling to another joint."""
+    """Return the names of the joints that actuators move, directly, by a tendon, or by a coupling
+    to another joint."""
     v = np.asarray(model.actuated_v)
     moved = np.zeros(model.nv, dtype=bool)
     moved[v[v >= 0]] = True

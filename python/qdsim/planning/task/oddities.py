@@ -16,7 +16,7 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = ["LARGE_ANGLE", "depth_in_walls", "warn_of_oddities", "warn_of_walls"]
 
 LARGE_ANGLE = 4.0 * math.pi
-"""rad; larger angles are more likely degrees."""
+"""Larger angles, rad, are probably in degrees."""
 
 
 def warn_of_oddities(
@@ -74,8 +74,8 @@ def warn_of_walls(model: Model, space: ObjectSpace, goal: Array, tolerance: floa
 
 
 def depth_in_walls(model: Model, space: ObjectSpace, q: Array) -> tuple[float, str]:
-    """Penetration of the object and a static geometry in ``q`` ``(nq,)``, m, and the name of the
-    geometry; 0 for none."""
+    """Return the penetration of the object into a static geometry in ``q`` ``(nq,)``, m, and the
+    name of its body; 0 for none."""
     for contact in np.sort(model.collide(q, 0.0), order="dist"):
         pair = contact["body_a"], contact["body_b"]
         moved = [np.any(model.jacobian(q, int(b), np.zeros(3)), axis=0) for b in pair]
@@ -87,7 +87,7 @@ def depth_in_walls(model: Model, space: ObjectSpace, q: Array) -> tuple[float, s
 
 
 def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:
-    """A displacement ``(size,)`` and those to the same pose: half a turn about an axis may count either way."""
+    """Return all displacements ``(size,)`` to the same pose: large rotations are possible in both directions."""
     found = [shift]
     for row in space.rotation_vectors:
         other = []
@@ -102,7 +102,7 @@ def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:
 
 
 def _warn(text: str) -> None:
-    """A warning at the line outside of the package that made the task."""
+    """Warn at the line outside of the package that created the task."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("qdsim."):
         level, frame = level + 1, frame.f_back

@@ -58,16 +58,16 @@ __all__ = [
 ]
 
 CONTACT_TOLERANCE = SAME
-"""m, that things may penetrate where a grasp is changed or the robot waits: what a step's certificate leaves."""
+"""Accepted penetration where a grasp changes or the robot waits, m: the accuracy of a step's certificate."""
 
 TOUCHING = 1e-3
-"""m, that counts as touching: shapes so near to each other, or so deep in each other on soft contacts."""
+"""Gaps and penetrations (of soft contacts) up to this count as touching, m."""
 
 GRAVITY = 9.81
-"""m/s2, where the model has none: of objects on a plane that is not part of it."""
+"""Gravity for objects on a plane that is not part of the model, if the model has none, m/s^2."""
 
 LEAST_LEVER = 0.05
-"""m, of what turns where there is a pace to keep: 2 rad/s at 0.1 m/s."""
+"""Least lever of a rotating joint in limits of speed, m: 2 rad/s correspond to 0.1 m/s."""
 
 # ---------------------------------------------------------------- the robot
 
@@ -78,8 +78,8 @@ _REDUCE_TENDONS = (
 
 
 def check_springs(model: Model) -> None:
-    """Raise ValueError unless every actuator is a spring that its command moves, and acts on its
-    own joint or tendon."""
+    """Raise ValueError unless every actuator is a spring whose rest position is its command, and
+    acts on its own joint or tendon."""
     p, seen = model.parameters, set()
     for i, name in enumerate(model.actuator_names):
         joint = int(model.actuated_v[i])
@@ -100,7 +100,7 @@ def check_springs(model: Model) -> None:
 
 @once
 def joint_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(nu,)`` of the actuated joints and tendon lengths, rad or m; infinite for none."""
+    """Return limits ``(nu,)`` of the actuated joints and tendon lengths, rad or m; infinite for none."""
     if not sharing(model):
         return robot_limits(model)
     ends = np.full((model.nu, 2), (-np.inf, np.inf))
@@ -111,7 +111,7 @@ def joint_limits(model: Model) -> tuple[Array, Array]:
         item = None if tendon < 0 else model.description.tendons[tendon]
         if item is None:
             ends[i] = np.stack(robot_limits(model), 1)[int(np.argmax(owners(model) == i))]
-        elif item.joints:  # of a tendon through points no more is known than its own range
+        elif item.joints:  # for a tendon through points, only its own range is known
             ends[i] = sum(np.sort(c * of_joint[name]) for name, c in item.joints if c != 0.0)
         if item is not None:
             low, high = model.tendon_range[tendon]
@@ -121,14 +121,14 @@ def joint_limits(model: Model) -> tuple[Array, Array]:
 
 @once
 def turning(model: Model) -> NDArray[np.bool_]:
-    """``(nu,)`` whether an actuator moves angles: a hinge, or a tendon of hinges."""
+    """Return whether an actuator moves angles, ``(nu,)``: a hinge, or a tendon of hinges."""
     slides = np.array([joint.type == "slide" for joint in robot_joints(model)], dtype=bool)
     return ~np.isin(np.arange(model.nu), owners(model)[slides])
 
 
 @once
 def command_range(model: Model) -> tuple[Array, Array]:
-    """Bounds ``(nu,)`` on commands that respect joint limits and command ranges."""
+    """Return bounds ``(nu,)`` on commands that respect joint limits and command ranges."""
     ends = np.stack(joint_limits(model), axis=1) * np.asarray(model.actuator_gear)[:, None]
     return (
         np.maximum(ends.min(axis=1), model.u_lower),
@@ -138,8 +138,8 @@ def command_range(model: Model) -> tuple[Array, Array]:
 
 @once
 def force_reach(model: Model) -> tuple[Array, Array]:
-    """Largest distance ``(nu,)`` of a command below and above its joint for the force limits of the
-    actuator.
+    """Return the largest distances ``(nu,)`` of a command below and above its joint's position for
+    the force limits.
 
     ``(<= 0, >= 0)``, infinite for no limit.
     """
@@ -151,8 +151,8 @@ def force_reach(model: Model) -> tuple[Array, Array]:
 
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator moves a body by its joint, a joint that follows it, or
-    its tendon."""
+    """Return whether each actuator moves each body, ``(nu, bodies)``: by its joint, a joint that
+    follows it, or its tendon."""
     description, fold = model.description, folded(model)
     owned = np.zeros((model.nu, len(model.body_names)), dtype=bool)
     pulled = model.tendon_jacobians(model.default_q) != 0.0
@@ -172,7 +172,8 @@ def moved_bodies(model: Model) -> NDArray[np.bool_]:
 
 @once
 def driven_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(joints, bodies)`` whether a joint moves a body, of :func:`~qdsim.planning.task.followers.driven_joints`."""
+    """Return whether each joint of :func:`~qdsim.planning.task.followers.driven_joints` moves each
+    body, ``(joints, bodies)``."""
     names = driven_joints(model)
     owned = np.zeros((len(names), len(model.body_names)), dtype=bool)
     for b, body in enumerate(model.description.bodies):
@@ -182,7 +183,8 @@ def driven_bodies(model: Model) -> NDArray[np.bool_]:
 
 
 def _with_what_is_below(model: Model, owned: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """``(any, bodies)``: what moves a body moves those below it."""
+    """Extend movement to descendants: a joint that moves a body also moves the bodies that it
+    carries, ``(any, bodies)``."""
     index = {name: i for i, name in enumerate(model.body_names)}
     moved = np.zeros_like(owned)
     for b in range(len(model.body_names)):
@@ -195,13 +197,13 @@ def _with_what_is_below(model: Model, owned: NDArray[np.bool_]) -> NDArray[np.bo
 
 @once
 def robot_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(bodies,)`` which bodies actuators move."""
+    """Return which bodies actuators move, ``(bodies,)``."""
     return np.asarray(np.any(moved_bodies(model), axis=0))
 
 
 def levers(model: Model, q: Array) -> Array:
-    """The longest lever of each actuator ``(nu,)`` in a configuration, over the centres of all
-    geometries.
+    """Return the longest lever of each actuator ``(nu,)`` in a configuration, over the centres of
+    all geometries.
 
     Metres per radian; 1 for slides.
     """
@@ -219,7 +221,7 @@ def levers(model: Model, q: Array) -> Array:
 
 
 def strides(model: Model, q: Array) -> Array:
-    """Largest displacement ``(nu,)`` of any link per unit of each command in a configuration, m.
+    """Return the largest displacement ``(nu,)`` of a link per unit of each command in a configuration, m.
 
     A joint that moves hardly anything except itself has a lever of 5 cm.
     """
@@ -231,7 +233,7 @@ def strides(model: Model, q: Array) -> Array:
 
 
 def penetration(model: Model, q: Array) -> float:
-    """Deepest penetration among all pairs of a configuration, m; 0 if nothing penetrates.
+    """Return the deepest penetration of all pairs in a configuration, m; 0 if nothing penetrates.
 
     Pairs with a pressure field are left out: they press by how far they overlap.
     """
@@ -239,7 +241,7 @@ def penetration(model: Model, q: Array) -> float:
 
 
 def deepest(model: Model, q: Array) -> tuple[float, str]:
-    """The deepest penetration as in ``penetration``, m, and the names of the two geometries."""
+    """Return the deepest penetration as in ``penetration``, m, and the names of the two geometries."""
     contacts = model.collide(q, 0.0)
     soft = soft_geoms(model)
     if soft.any():
@@ -256,17 +258,17 @@ def deepest(model: Model, q: Array) -> tuple[float, str]:
 
 @once
 def soft_geoms(model: Model) -> NDArray[np.bool_]:
-    """``(geoms,)`` which geometries have a pressure field."""
+    """Return which geometries have a pressure field, ``(geoms,)``."""
     return np.array([geom.soft is not None for geom in model.description.geoms], dtype=bool)
 
 
 def gap_slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
-    """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
+    """Return the derivatives of contact distances with respect to the actuated joints, ``(contacts, nu)``."""
     pos, rot = model.body_poses(q)
     moved = robot_bodies(model)
     found = np.zeros((len(contacts), model.nu))
     for k, contact in enumerate(contacts):
-        # The normal points from a to b; the contact's place lies half way between the two surfaces.
+        # The normal points from a to b. The contact's position is midway between the two surfaces.
         normal, half = contact["frame"][0], 0.5 * contact["dist"]
         for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
             b = int(contact[side])
@@ -278,15 +280,15 @@ def gap_slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
 
 
 def near_pairs(model: Model, q: Array, gap: float) -> NDArray[np.void]:
-    """Contacts of pairs nearer than ``gap`` (m) that some actuated joint moves relative to each
-    other."""
+    """Return the contacts of pairs nearer than ``gap`` (m) whose bodies an actuated joint moves
+    relative to each other."""
     contacts = model.collide(q, gap)
     near: NDArray[np.void] = contacts[too_near(model, contacts, gap)]
     return near
 
 
 def too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np.intp]:
-    """Indices of the contacts of :func:`near_pairs`."""
+    """Return the indices of those contacts that :func:`near_pairs` selects."""
     table = moved_bodies(model)
     apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
     return np.flatnonzero(apart & (contacts["dist"] < gap))
@@ -297,7 +299,7 @@ def too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np
 
 @once
 def bounding_radii(model: Model) -> Array:
-    """``(geoms,)`` radii of bounding spheres centred at the geometries' frames, m."""
+    """Return radii ``(geoms,)`` of bounding spheres centred at the geometries' frames, m."""
     meshes = {mesh.name: mesh for mesh in model.description.meshes}
     return np.array(
         [
@@ -309,25 +311,25 @@ def bounding_radii(model: Model) -> Array:
 
 @once
 def mass_metric(model: Model) -> Array:
-    """``(nv,)`` diagonal of the mass matrix in the default configuration, kg or kg m2."""
+    """Return the diagonal ``(nv,)`` of the mass matrix at the default configuration, kg or kg m^2."""
     return np.array(np.diag(model.mass_matrix(model.default_q)))
 
 
 def critical_damping(model: Model) -> Array:
-    """``(nv,)`` critical dampers, ``2 sqrt(k m)``, of actuated coordinates, N s/m and Nm s/rad."""
+    """Return critical damping coefficients ``(nv,)``, ``2 sqrt(k m)``, of actuated coordinates, N
+    s/m and Nm s/rad."""
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     held = slopes(model, model.default_q).T ** 2 @ stiffness
     return np.asarray(2.0 * np.sqrt(held * mass_metric(model)))
 
 
 def per_joint(model: Model, values: Array) -> Array:
-    """Values ``(nv,)`` of all coordinates as one per joint: the largest of its own."""
+    """Reduce values ``(nv,)`` of all coordinates to one per joint: the largest of its coordinates."""
     return np.array([values[model.slice_v(name)].max() for name in model.joint_names])
 
 
 def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
-    """Whether gravity acts along no slide of the object, so that a plane outside the model must
-    carry it.
+    """Return whether gravity acts along no slide of the object, so that a plane outside the model must carry it.
 
     The object's own weight decides. (Intermediate bodies of chained slides have the same slides and
     less mass.)
@@ -341,8 +343,8 @@ def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
 
 
 def object_length(model: Model, q: Array, space: ObjectSpace) -> float:
-    """Largest displacement of a point of the object per radian of its rotation, m: the weight of a
-    radian.
+    """Return the largest displacement of a point of the object per radian of its rotation, m: the
+    weight of a radian.
 
     1 if no shape of the object has a finite size.
     """
@@ -357,8 +359,7 @@ def object_length(model: Model, q: Array, space: ObjectSpace) -> float:
 
 
 def object_size(model: Model, space: ObjectSpace) -> float:
-    """Largest radius of gyration of an object, m; 0 for an object that cannot rotate or cannot
-    translate."""
+    """Return the largest radius of gyration of an object, m; 0 if it cannot rotate or cannot translate."""
     mass = mass_metric(model)[space.v]
     slides, turns = mass[~space.rotation], mass[space.rotation]
     if len(slides) == 0 or len(turns) == 0:
@@ -367,7 +368,7 @@ def object_size(model: Model, space: ObjectSpace) -> float:
 
 
 def object_weight(model: Model, space: ObjectSpace, length: float) -> float:
-    """Weight of an object, N; standard gravity if the model has none.
+    """Return the weight of an object, N, with standard gravity if the model has none.
 
     For an object that only rotates, its inertia divided by ``length`` (m) squared is the mass.
     """

@@ -50,7 +50,7 @@ def turn_axes(model: Model, body: str) -> Array:
 
 
 def _own_axes(geom: Geom) -> Array:
-    """Axes ``(n, 3)`` through the shape's own centre, in the body's frame."""
+    """Return the symmetry axes ``(n, 3)`` through the centre of a shape, in the body's frame."""
     frame: Array = rotation_matrix(geom.quat).T
     if geom.type == "sphere":
         return frame

@@ -133,7 +133,7 @@ class RRTOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> RRTOptions:
-        """One step an iteration and a grasp probability (CQDC Alg. 2 and 3).
+        """Return the published settings: one step per iteration and a probability of grasps (CQDC Alg. 2 and 3).
 
         Args:
             **changes: fields that differ from the published settings.

@@ -69,7 +69,7 @@ class ObjectSpace:
             raise ValueError(f"object: no unactuated joint moves the body {body!r}")
         self.q: NDArray[np.intp] = np.array(q_index, dtype=np.intp)
         self.v: NDArray[np.intp] = np.array(v_index, dtype=np.intp)
-        # Neighbouring entries are views, which cost nothing.
+        # Contiguous entries are taken as views, without a copy.
         self._take_q = as_slice(self.q)
         self.take_v = as_slice(self.v)
         angular = np.any(jacobian[3:][:, self.v] != 0.0, axis=0)
@@ -187,7 +187,7 @@ class ObjectSpace:
 
 
 def _rotation_difference(a: Array, b: Array) -> Array:
-    """Rotation vectors ``(3, N)`` of ``R_a R_b'`` from quaternions ``(4, N)``, at most pi long."""
+    """Return the rotation vectors ``(3, N)`` of ``R_a R_b'`` from quaternions ``(4, N)``, at most pi long."""
     w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
     v = -a[0] * b[1:] + b[0] * a[1:] - _cross(a[1:], b[1:])
     flip = np.where(w < 0.0, -1.0, 1.0)
@@ -200,7 +200,7 @@ def _rotation_difference(a: Array, b: Array) -> Array:
 
 
 def _inverse_left_jacobian(e: Array) -> Array:
-    """(T, 3, 3): log(exp(d) exp(e)) = e + this d, to first order in d, for rotation vectors e."""
+    """Return J (T, 3, 3) with log(exp(d) exp(e)) = e + J d to first order in d, for rotation vectors e."""
     angle = np.sqrt((e * e).sum(axis=1))
     small = angle < 1e-4
     a = np.where(small, 1.0, angle)
@@ -220,7 +220,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def as_slice(index: NDArray[np.intp]) -> slice | NDArray[np.intp]:
-    """Indices as a slice if they are neighbours, else as they are."""
+    """Return indices as a slice if they are contiguous, else unchanged."""
     if len(index) == 0:
         return index
     first, count = int(index[0]), len(index)

@@ -18,7 +18,7 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = ["symmetries", "turned_object"]
 
 _PLAIN = ("sphere", "capsule", "cylinder", "ellipsoid", "box")
-"""Shapes whose own symmetries are known."""
+"""Shapes whose own symmetries are implemented."""
 
 
 def symmetries(model: Model, space: ObjectSpace) -> Array:
@@ -63,7 +63,7 @@ def symmetries(model: Model, space: ObjectSpace) -> Array:
 
 
 def turned_object(space: ObjectSpace, q: Array, R: Array) -> Array:
-    """Configurations ``(..., nq)`` with the object rotated by ``(3, 3)`` in its own frame."""
+    """Return configurations ``(..., nq)`` with the object rotated by ``R`` ``(3, 3)`` in its own frame."""
     at = space.quaternions[0][0]
     out = np.array(q)
     w, v = q[..., at : at + 1], q[..., at + 1 : at + 4]
@@ -74,7 +74,7 @@ def turned_object(space: ObjectSpace, q: Array, R: Array) -> Array:
 
 
 def _cube() -> list[Array]:
-    """The 24 rotations of a cube, the identity first."""
+    """Return the 24 rotations of a cube, the identity first."""
     found = []
     for axes in itertools.permutations(range(3)):
         for signs in itertools.product((1.0, -1.0), repeat=3):
@@ -86,12 +86,12 @@ def _cube() -> list[Array]:
 
 
 def _left(R: Array, axes: Array) -> Array:
-    """How far a rotation is from one about a round axis, or where there is none from the identity."""
+    """Return the difference of a rotation from one about a round axis, or from the identity if there is no axis."""
     return R - np.eye(3) if len(axes) == 0 else R @ axes[0] - axes[0]
 
 
 def _quaternion(R: Array) -> tuple[float, Array]:
-    """w and (x, y, z) of a rotation."""
+    """Return w and (x, y, z) of the quaternion of a rotation."""
     values, vectors = np.linalg.eigh(
         np.block(
             [
@@ -109,12 +109,12 @@ def _quaternion(R: Array) -> tuple[float, Array]:
 
 
 def _maps(geoms: Sequence[Geom], R: Array) -> bool:
-    """Whether a rotation brings every shape onto one that is like it."""
+    """Return whether a rotation maps every shape onto an equal one."""
     return all(any(_onto(a, b, R) for b in geoms) for a in geoms)
 
 
 def _onto(a: Geom, b: Geom, R: Array) -> bool:
-    """Whether a rotation brings a shape onto another one."""
+    """Return whether a rotation maps a shape onto another one."""
     if dataclasses.replace(a, name=b.name, pos=b.pos, quat=b.quat, rgba=b.rgba) != b:
         return False
     if np.linalg.norm(R @ np.asarray(a.pos) - np.asarray(b.pos)) > SAME * max(a.size):

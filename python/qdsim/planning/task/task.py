@@ -26,7 +26,7 @@ from qdsim.step import Options
 __all__ = ["Task"]
 
 _DRAWS = 10
-"""Samples that are asked for where none before could be held by commands within the bounds."""
+"""Number of samples that are drawn until the commands within the bounds can hold one."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +200,7 @@ class Task:
 
     @property
     def bounds_as_numbers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The same as plans have them."""
+        """The same bounds in the form of plans."""
         lower, upper = self.command_bounds
         return tuple(lower.tolist()), tuple(upper.tolist())
 

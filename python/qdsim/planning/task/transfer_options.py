@@ -1,4 +1,4 @@
-"""How a plan is executed: options of every world and way."""
+"""Options of the execution of plans."""
 
 from __future__ import annotations
 
@@ -21,36 +21,41 @@ class TransferOptions:
     """How a plan is executed.
 
     Attributes:
-        speed: m/s, that commands move the parts of the robot with at most, be it an arm or a finger.
-        timestep: of the second-order simulator, s.
-        control_period: of a controller, s; a grip has its own (`GripOptions.period`).
-        settle: s that the last command is held at the end of every segment.
-        support_friction: coefficient of the friction between an object and the plane it lies on, where gravity
-            does not act along the object's slides (planar systems seen from above), whose plane is not part
-            of the model. The object then slides along the mass matrix's ellipsoid of friction: pushed by
-            forces ``f`` it moves along ``M^-1 f``, as in the quasi-dynamic model, and needs
-            ``support_friction m g`` for that. Without effect on other objects.
-        object_damping: viscous resistance of the object's coordinates, N s/m and Nm s/rad; a number for all or one
-            for each. (Of the published planar systems the box that is pushed has 100 for each, others none.)
-        carry_on: True: an execution from start to end; the object goes from segment to segment as it is, and grasps and
-            commands are moved with it from where it was planned to where it is. False:
-            CQDC's measure (its section IX); every segment begins as planned, and is judged by itself.
-        motions: where the object carries on, the robot goes from grasp to grasp as a robot does: it lets the
-            springs go, follows a collision-free motion planned from where everything is, and may touch the object on
-            the way. Where no such motion is found the execution ends, or plans anew. False: the robot is set to the
-            next grasp, which no robot can do.
-        contacts: ``"stiff"``: time constant of four time steps (2 ms at least), elliptic cones, friction ten times as
-            stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a
-            millimetre.
-            ``"default"``: as MuJoCo has them unless told otherwise, with pyramids and friction no stiffer than
-            normals besides; there what friction carries sinks, a ball of 1 kg between fingertips by 20 to 50 mm a
-            second (``R f / b`` of MuJoCo's contacts), so that lifts do not arrive.
-        force: N or Nm at the joint, what an actuator pulls with at most, one number or one per actuator; None: any.
-        press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight;
-            None: 8 where it lies on a plane that is not part of the model, else 2.
-        position_noise, rotation_noise: standard deviations of where the object begins with respect to the plan,
-            m and rad; of every segment that begins as planned.
-        seed: of this noise, and of plans that are made on the way.
+        speed: largest speed at which commands move a link of the robot, m/s.
+        timestep: time step of the second-order simulator, s.
+        control_period: period of a controller, s; a grip has its own (`GripOptions.period`).
+        settle: time for which the last command is held at the end of every segment, s.
+        support_friction: friction coefficient between an object and the plane on which it lies, if
+            this plane is not part of the model (gravity then acts along no slide of the object, as
+            in planar systems seen from above). The object slides along the friction ellipsoid of
+            the mass matrix: forces ``f`` move it along ``M^-1 f``, as in the quasi-dynamic model,
+            if they exceed ``support_friction m g``. No effect on other objects.
+        object_damping: viscous damping of the object's coordinates, N s/m and Nm s/rad; one number
+            or one per coordinate. (Of the published planar systems, the pushed box has 100 for
+            each coordinate, the others have none.)
+        carry_on: True: one execution from start to end. The object keeps its actual pose from
+            segment to segment, and grasps and commands are moved with it from its planned to its
+            actual pose. False: the measure of CQDC, section IX; every segment begins as planned
+            and is judged separately.
+        motions: with ``carry_on``, whether the robot moves from grasp to grasp: it releases its
+            springs and follows a collision-free motion that is planned from the actual
+            configuration. It may touch the object on the way. If no motion is found, the execution
+            ends or makes a new plan. False: the robot is placed at the next grasp, which a real
+            robot cannot do.
+        contacts: ``"stiff"``: a time constant of four time steps (at least 2 ms), elliptic cones,
+            friction ten times as stiff as normals. ``"soft"``: the same with MuJoCo's time constant
+            of 20 ms, so that fingers sink into objects by up to a millimetre. ``"default"``:
+            MuJoCo's defaults, with pyramids and with friction as stiff as normals. Objects that
+            friction carries then sink, a ball of 1 kg between fingertips by 20 to 50 mm per second
+            (``R f / b`` of MuJoCo's contacts), so lifts do not reach their goals.
+        force: largest force of an actuator at its joint, N or Nm, one number or one per actuator;
+            None: no limit.
+        press: largest force with which the springs of a robot that follows a plan by iMPC press, as
+            a multiple of the object's weight; None: 8 for an object on a plane that is not part of
+            the model, else 2.
+        position_noise, rotation_noise: standard deviations of the object's initial pose relative to
+            the plan, m and rad; for every segment that begins as planned.
+        seed: seed of this noise, and of plans that are made during an execution.
     """
 
     speed: float = 0.1
