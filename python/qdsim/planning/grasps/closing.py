@@ -107,7 +107,7 @@ def close_grasps(
     tolerance: float = 1e-4,
     gap: float = 0.0,
 ) -> Closings:
-    """``close_grasp`` of configurations (n, nq) along directions (n, nu)."""
+    """Close hands from configurations (n, nq) along directions (n, nu), as ``close_grasp`` does for one."""
     hands = _Hands(model, q, direction, gap)
     everyone = np.arange(len(q))
     hands.stop(everyone, checked_distances(model, q, gap) < gap)
@@ -124,13 +124,13 @@ def close_grasps(
         travelled[rows] += travel
         hit = np.asarray(pairs.any(axis=1))
         hands.end_at_limits(rows, ~hit[:, None] & (room <= travel[:, None]))
-        # hands whose moving joints did not cause the contact are stuck
+        # A hand stops if its moving joints did not cause the contact.
         going[rows] = hands.stop(rows, pairs) | ~hit
         going[rows] &= hands.active[rows].any(axis=1) & (travelled[rows] < reach)
 
 
 def meet(model: Model, q: Array) -> NDArray[np.bool_]:
-    """Which of the configurations (n, nq) contain a penetrating pair that actuated joints move
+    """Return which configurations (n, nq) have a penetrating pair that actuated joints move
     relative to each other."""
     moves, body = moved_bodies(model), _pair_bodies(model)
     apart = (moves[:, body[:, 0]] != moves[:, body[:, 1]]).any(axis=0)
@@ -138,7 +138,7 @@ def meet(model: Model, q: Array) -> NDArray[np.bool_]:
 
 
 def _pair_bodies(model: Model) -> NDArray[np.intp]:
-    """(pairs, 2) the bodies of pairs of geometries."""
+    """Return the bodies (pairs, 2) of all pairs of geometries."""
     found: NDArray[np.intp] = np.asarray(model.geom_body)[
         np.asarray(model.pair_geom).reshape(-1, 2)
     ]
@@ -146,7 +146,7 @@ def _pair_bodies(model: Model) -> NDArray[np.intp]:
 
 
 class _Hands:
-    """The state of closing hands: where they are, and which joints still move."""
+    """The state of closing hands: their configurations, and which joints still move."""
 
     def __init__(self, model: Model, q: Array, rate: Array, gap: float) -> None:
         self.model, self.q, self.gap = model, q.copy(), gap
@@ -161,7 +161,8 @@ class _Hands:
         body = _pair_bodies(model)
         a, b = body[:, 0], body[:, 1]
         every = np.arange(moves.shape[1])
-        # of the first and the second bodies of pairs: joints that move them, which bodies they are
+        # For the first and second bodies of pairs: which joints move them, and their indices as a
+        # one-hot array.
         self.sides = [(moves[:, x], x[:, None] == every) for x in (a, b)]
         apart = moves[:, a] != moves[:, b]
         self.apart = np.ascontiguousarray(apart.T)
@@ -171,9 +172,12 @@ class _Hands:
         self.lower, self.upper = robot_limits(model)
 
     def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Stop the joints that move one body of a pair (n, pairs) against the other. Returns which hands (n,) that
-        stopped."""
-        # products of booleans: of floats they would go to BLAS, whose threads cost more than they bring
+        """Stop the joints that move the two bodies of a pair (n, pairs) relative to each other.
+
+        It returns in which hands (n,) a joint stopped.
+        """
+        # These are products of booleans. Floats would use BLAS, whose threads cost more time than
+        # they save here.
         involved = (pairs @ self.apart) & self.active[rows]
         for by, of_body in self.sides:
             self.touching[rows] |= ((involved @ by) & pairs) @ of_body
@@ -182,7 +186,8 @@ class _Hands:
         return np.asarray(involved.any(axis=1))
 
     def room(self, rows: NDArray[np.intp]) -> Array:
-        """(n, nu) how far joints may go until their limits, in units of their rates; infinite of those that stand."""
+        """Return the distance (n, nu) of joints to their limits, in units of their rates; infinite
+        for joints that do not move."""
         rate = self.rate[rows]
         ends = np.where(rate > 0.0, self.upper, self.lower)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -190,8 +195,11 @@ class _Hands:
         return np.where(self.active[rows], np.maximum(ahead, 0.0), np.inf)
 
     def travel(self, rows: NDArray[np.intp], way: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Move hands until something meets, by strides, ends and tolerances ``way`` (n, 3): how far (n,), and which
-        pairs met (n, pairs) of those that their joints move against each other."""
+        """Move hands until a pair meets, by strides, ends and tolerances ``way`` (n, 3).
+
+        It returns the travel (n,), and which pairs met (n, pairs) among those that moving joints
+        move relative to each other.
+        """
         velocity = np.zeros((len(rows), self.model.nq))
         velocity[:, self.rows] = np.where(self.active[rows], self.rate[rows], 0.0)
         offsets = with_followers(self.model, np.zeros_like(velocity))
@@ -203,14 +211,15 @@ class _Hands:
         return travel, distance < gap
 
     def stopped(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(n, nu) each: of which actuators a joint met something, and of which one came to its limit."""
+        """Return for each actuator (n, nu) whether one of its joints met something, and whether one
+        reached its limit."""
         if len(self.owners) == self.model.nu:
             return self.blocked, self.at_limit
         own = self.owners[:, None] == np.arange(self.model.nu)
         return self.blocked @ own, self.at_limit @ own
 
     def end_at_limits(self, rows: NDArray[np.intp], there: NDArray[np.bool_]) -> None:
-        """Joints (n, nu) that have come to their limits, exactly."""
+        """Set the joints (n, nu) that have reached their limits exactly to these limits, and stop them."""
         done = self.active[rows] & there
         ends = np.where(self.rate[rows] > 0.0, self.upper, self.lower)
         joints = self.q[rows][:, self.rows]

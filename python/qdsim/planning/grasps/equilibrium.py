@@ -219,7 +219,7 @@ def force_closure(
     keep: list[int] = []
     used: list[int] = []
     first = 0
-    for size in cones:  # contacts that do not touch this object
+    for size in cones:  # leave out contacts that do not touch this object
         own = slice(first, first + size)
         if np.any(np.abs(G[:, own]) > 1e-12):
             keep += range(first, first + size)
@@ -241,8 +241,11 @@ def force_closure(
 
 
 def _loose(model: Model, q: Array, fold: Array) -> Array:
-    """``(nv, n)`` orthonormal displacements that no actuator holds and no coupling leads: of objects, and of joints
-    that share a tendon whose length stays."""
+    """Return an orthonormal basis ``(nv, n)`` of the displacements that no actuator holds and no
+    coupling determines.
+
+    These are motions of objects, and motions of joints that share a tendon at constant length.
+    """
     own = robot_v(model)
     free = np.setdiff1d(model.unactuated_v[np.any(fold[:, model.unactuated_v], axis=0)], own)
     loose = np.eye(model.nv)[:, free]
@@ -255,7 +258,8 @@ def _loose(model: Model, q: Array, fold: Array) -> Array:
 
 
 def _rubbing(model: Model) -> tuple[NDArray[np.intp], Array]:
-    """The degrees of freedom of joints that share tendons and have dry friction, and that, N or Nm."""
+    """Return the degrees of freedom of joints that share tendons and have dry friction, and this
+    friction, N or Nm."""
     if not sharing(model):
         return np.empty(0, dtype=np.intp), np.empty(0)
     own = robot_v(model)[np.asarray(model.actuated_v)[owners(model)] < 0]
@@ -268,7 +272,7 @@ def _rubbing(model: Model) -> tuple[NDArray[np.intp], Array]:
 
 
 def _cone(scale: Array, sizes: list[int], most: Array) -> dict[str, Any]:
-    """Where forces may lie: in friction cones, and those of dry friction within plus and minus ``most``."""
+    """Return the constraints on forces: friction cones, and dry friction between minus and plus ``most``."""
     m, n = len(scale), len(most)
     G = np.zeros((m + 2 * n, m + n))
     G[:m, :m] = np.diag(1.0 / scale)
@@ -278,7 +282,7 @@ def _cone(scale: Array, sizes: list[int], most: Array) -> dict[str, Any]:
 
 
 def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
-    """``(nv,)`` generalised forces of gravity and springs."""
+    """Return the generalised forces ``(nv,)`` of gravity and springs."""
     p = model.parameters
     load = np.asarray(model.gravity_force(q))
     if not gravity_on_actuated:
@@ -299,7 +303,7 @@ def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array
 def contact_rows(
     model: Model, q: Array, contacts: NDArray[np.void]
 ) -> tuple[list[tuple[int, int]], Array, Array, list[int]]:
-    """Force components of contacts.
+    """Return the force components of contacts.
 
     Returns:
         For each component its contact and its index in ``force``; its generalised force per newton
@@ -338,12 +342,13 @@ def _kinds(sizes: list[int]) -> list[tuple[str, int]]:
 
 
 def _least_forces(C: Array, c: Array, cone: dict[str, Any], unit: float) -> Array:
-    """The smallest forces within the cones that balance ``c``, or those with the smallest residual."""
+    """Return the smallest forces within the cones that balance ``c``, or those with the smallest residual."""
     m = C.shape[1]
     size = float(np.abs(C).max()) ** 2
     f = _nearest_forces(C, c, cone, 1e-12 * size)
     left = C @ f + c
-    # The regularisation leaves a small residual; more than that is out of reach.
+    # The regularisation leaves a small residual. With a larger residual, the load cannot be
+    # balanced.
     if float(np.linalg.norm(left)) > max(unit, 1e-6 * float(np.linalg.norm(c))):
         return f
     U, s, _ = np.linalg.svd(C)
@@ -366,11 +371,14 @@ def _forces_within(
     upper: Array,
     otherwise: Array,
 ) -> Array:
-    """The smallest forces within the cones that balance ``c`` with commands ``still + slope f`` within bounds, or
-    ``otherwise`` where there are none.
+    """Return the smallest forces within the cones that balance ``c`` with commands ``still + slope
+    f`` within bounds.
+
+    If there are none, it returns ``otherwise``.
     """
     below, above = np.isfinite(lower), np.isfinite(upper)
-    # Slightly tighter than the bounds, so that the solver's tolerance stays within them.
+    # The bounds are slightly tightened, so that results within the solver's tolerance satisfy the
+    # original ones.
     room = ROUNDING * np.maximum(1.0, np.abs(still))
     G = np.vstack((cone["G"], slope[below], -slope[above]))
     g = np.concatenate((cone["g"], (still - lower - room)[below], (upper - still - room)[above]))
@@ -396,8 +404,12 @@ def _bounds(name: str, given: ArrayLike | None, otherwise: Array) -> Array:
 
 
 def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: float) -> Array:
-    """Forces with the smallest residual. A small regularisation, near rounding, changes the answer least; where the
-    solver takes internal forces of nearly no cost for an unbounded direction, a larger one is used."""
+    """Return the forces with the smallest residual.
+
+    A small regularisation, near rounding, changes the result least. If the solver then takes
+    internal forces for an unbounded direction because they cost almost nothing, a larger one is
+    used.
+    """
     eye = np.eye(C.shape[1])
     try:
         return solve_cone_program(C.T @ C + regularization * eye, C.T @ c, **cone).x
@@ -406,7 +418,7 @@ def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: fl
 
 
 def _margin(G: Array, scale: Array, cones: list[int]) -> float:
-    """The margin of :class:`ForceClosure`: one linear program over cones, in forces and t."""
+    """Compute the margin of :class:`ForceClosure`: a linear program over cones, in forces and t."""
     n, m = G.shape
     starts = np.cumsum([0, *cones])[:-1]
     rows = np.zeros((m + 1, m + 1))
@@ -420,7 +432,8 @@ def _margin(G: Array, scale: Array, cones: list[int]) -> float:
     U, s, _ = np.linalg.svd(G, full_matrices=False)
     C = np.hstack((U.T @ G / s[:, None], np.zeros((n, 1))))
     kinds = [*_kinds(cones), ("orthant", 1)]
-    # A weak cost makes the forces unique. It shifts t by its own size, and rounding by 1e-16 over that.
+    # A small quadratic cost makes the forces unique. It changes t by about its own size, and
+    # amplifies rounding errors by at most its inverse.
     solution = solve_cone_program(
         1e-8 * np.eye(m + 1), b, rows, g, kinds, C, np.zeros(n), tolerance=1e-10
     )
@@ -428,15 +441,20 @@ def _margin(G: Array, scale: Array, cones: list[int]) -> float:
 
 
 def _ball(G: Array, cones: list[int]) -> tuple[float, Array]:
-    """The smallest support of the contacts' wrenches over all unit directions, and its direction.
+    """Find the direction in which the support function of the contacts' wrenches is smallest.
 
-    The support function h is convex, the sphere is not: each start w is replaced by the direction of the point of {h
-    <= 1} that lies furthest along w, until it no longer changes. That point x has h(x) = 1 and |x| >= w x >= 1 /
-    h(w), so the support never rises. For pyramids each such point is the normal of a facet of the wrenches' hull.
+    The support function h is convex, but the unit sphere is not. Each start w is therefore
+    replaced by the direction of the point x of {h <= 1} that lies furthest along w, until it no
+    longer changes. Then h(x) = 1 and |x| >= w x >= 1 / h(w), so the support never rises. For
+    pyramids, each such point is the normal of a facet of the wrenches' hull.
+
+    Returns:
+        The smallest value found, and its direction ``(n,)``.
     """
     n, m = G.shape
     starts = np.cumsum([0, *cones])[:-1]
-    # 1 - g_0 w >= |g_k w|; G's columns are times their frictions, so that all cones have unit slope.
+    # The constraints are 1 - g_0 w >= |g_k w|. Columns of G are multiplied by their friction
+    # coefficients, so that all cones have unit slope.
     rows = G.T.copy()
     rows[starts] *= -1.0
     g = np.zeros(m)

@@ -108,14 +108,14 @@ def reach_point(
 
 
 class _Miss(NamedTuple):
-    """The error: of the point (m), below it of the axis times the length; and where the axis points."""
+    """An error: that of the point (m), then that of the axis times the length; and the direction of the axis."""
 
     e: Array
     turned: Array
 
 
 class _Aims(NamedTuple):
-    """What is asked for; ``axis`` and ``direction`` have unit length."""
+    """The aims of a search; ``axis`` and ``direction`` have unit length."""
 
     model: Model
     body: str
@@ -145,7 +145,7 @@ class _Aims(NamedTuple):
         return np.vstack((J[:3], -self.length * cross @ J[3:]))
 
     def errors(self, miss: _Miss) -> tuple[float, float]:
-        """m and rad."""
+        """Return the errors of position (m) and direction (rad)."""
         position, aim = float(np.linalg.norm(miss.e[:3])), self.direction
         if aim is None:
             return position, 0.0
@@ -158,7 +158,7 @@ class _Aims(NamedTuple):
 
     @property
     def settled(self) -> float:
-        """Steps that move the point by less than this (m) are no progress."""
+        """Steps that move the point by less than this (m) count as no progress."""
         most = self.tolerance
         if self.direction is not None:
             most = min(most, self.length * self.angle_tolerance)
@@ -166,7 +166,7 @@ class _Aims(NamedTuple):
 
 
 class _Search:
-    """Levenberg and Marquardt's method with bounds, a linearisation at a time."""
+    """The Levenberg-Marquardt method with bounds, one linearisation at a time."""
 
     def __init__(self, aims: _Aims, q: Array, chosen: list[int]) -> None:
         model = aims.model
@@ -185,7 +185,7 @@ class _Search:
         return float(miss.e @ miss.e)
 
     def advance(self) -> bool:
-        """Go to the next point. Returns whether it is worth continuing from there."""
+        """Go to the next point; return whether the search should continue from there."""
         if not self._step(self.aims.jacobian(self.q, self.miss.turned, self.chosen)):
             return False  # out of reach, or a local minimum
         self.damping = max(0.1 * self.damping, 1e-12)
@@ -196,8 +196,11 @@ class _Search:
         return not stagnates
 
     def _step(self, J: Array) -> bool:
-        """Increase the damping until a step reduces the error, and take it. Returns False if none does that moves the
-        point by more than a tenth of the tolerance: the target is out of reach."""
+        """Increase the damping until a step reduces the error, and take it.
+
+        It returns False if no such step moves the point by more than a tenth of the tolerance; the
+        target is then out of reach.
+        """
         here, cost = self.q[self.rows], self.costs[-1]
         within = room(here, self.lower, self.upper)
         while True:
@@ -215,7 +218,7 @@ class _Search:
 
 
 def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:
-    """Indices of the actuators that may move."""
+    """Return the indices of the actuators that may move."""
     if actuators is None:
         if model.nu == 0:
             raise ValueError("model: it has no actuators that could move")

@@ -18,7 +18,7 @@ from qdsim.step import Options, step
 __all__ = ["placed", "shifted"]
 
 NEAR = 0.01
-"""m; links that are so near to the object in a planned grasp keep their places on it."""
+"""Links within this distance of the object in a planned grasp keep their places on it, m."""
 
 
 def placed(
@@ -104,7 +104,10 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
 def _grasp_points(
     model: Model, space: ObjectSpace, planned: Array, here: Array
 ) -> list[tuple[str, Array, Array]]:
-    """Points of links next to the object: body, place on it, and where that place of the object is now."""
+    """Return the points of links next to the object: body, point in its frame, and target in the world.
+
+    The target is the place that the point had on the object, at the object's present pose.
+    """
     names = model.body_names
     robot = np.flatnonzero(robot_bodies(model)).tolist()
     then, turned = model.body_pose(planned, space.body)

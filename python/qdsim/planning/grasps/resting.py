@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
-"""m and rad: an object that moves by less in a step without the robot counts as resting."""
+"""Limits in m and rad: an object that moves by less in a step without the robot counts as resting."""
 
 FALL = 0.1
-"""s, the shortest step: in a shorter one free fall could not be told from rest."""
+"""Shortest time step, s: in a shorter step, free fall and rest could not be distinguished."""
 
 FALLS = 40
-"""Most steps of a fall, at some 10 cm each."""
+"""Largest number of steps of a fall, of about 10 cm each."""
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
@@ -61,7 +61,7 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
 
 
 def _fallen(model: Model, q: Array, options: Options) -> Array | None:
-    """One exact step without the robot, None where it cannot be solved."""
+    """Compute one exact step without the robot; None if it cannot be solved."""
     bare = without_robot(model)
     exact = options.replace(h=max(options.h, FALL), kappa=None, held=())
     try:
@@ -116,7 +116,7 @@ def is_stable(model: Model, q: Array, object: str, options: Options) -> bool:
 
 @once
 def without_robot(model: Model) -> Model:
-    """The model without the geometries of bodies that actuators move."""
+    """Return the model without the geometries of bodies that actuators move."""
     description = model.description
     robot: list[bool] = robot_bodies(model).tolist()
     gone = {

@@ -83,7 +83,8 @@ class BoxFaceSampler:
         for _ in range(self.draws):
             normal, place = self._draw(rng)
             target = pos + rot @ place
-            # Anyhow first: what cannot be reached at all need not be tried with the axis.
+            # Without the axis first: a place that is out of reach for any direction need not be
+            # tried with the axis.
             anyhow = self._reach(model, begin, target, None)
             if anyhow is None:
                 continue
@@ -94,7 +95,8 @@ class BoxFaceSampler:
         return None
 
     def _draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A face's normal ``(3,)`` and a place ``(3,)`` for the tip's centre, in coordinates of the box."""
+        """Draw a face; return its normal ``(3,)`` and a place ``(3,)`` for the centre of the tip,
+        in the box's frame."""
         face = int(rng.integers(5 if self.top else 4))
         normal, place = np.zeros(3), np.zeros(3)
         if face == 4:
@@ -109,7 +111,8 @@ class BoxFaceSampler:
         return normal, place + normal * (depth + self.radius + self.gap)
 
     def _reach(self, model: Model, q: Array, target: Array, inwards: Array | None) -> Array | None:
-        """The arm with its tip at a target ``(3,)`` and its axis along ``inwards``, or None."""
+        """Return the arm with its tip at a target ``(3,)`` and its axis along ``inwards``; None if
+        it does not reach it."""
         found = reach_point(
             model,
             q,

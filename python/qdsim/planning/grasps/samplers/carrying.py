@@ -21,14 +21,14 @@ OFF = 0.3
 """Relative error of friction coefficients and of the object's mass that grasps and plans should tolerate."""
 
 TILT = 0.2
-"""rad, between gravity and the four tilted loads."""
+"""Angle between gravity and each of the four tilted loads, rad."""
 
 PRESSING = 1e-4
-"""Weight of the squared contact forces against the squared residual wrench, both in weights of the object."""
+"""Weight of the squared contact forces relative to the squared residual wrench, both in weights of the object."""
 
 
 def hangs(model: Model, q: Array, object: str) -> bool:
-    """Whether gravity acts on the object's degrees of freedom."""
+    """Return whether gravity acts on the object's degrees of freedom."""
     if not np.any(model.parameters.gravity):
         return False
     load = generalised_load(model, q, False)[ObjectSpace(model, object).v]
@@ -81,7 +81,8 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
 
 
 def _tilted_loads(model: Model, q: Array, space: ObjectSpace, weight: float) -> list[Array]:
-    """The object's load ``(size,)``, in weights, under gravity and in four tilted directions."""
+    """Return the object's load ``(size,)``, in weights, under gravity and under four tilted
+    directions of gravity."""
     p = model.parameters
     pull = np.zeros((3, space.size))
     for b in range(1, len(model.body_names)):

@@ -108,7 +108,7 @@ class ClosingSampler:
             found, good = self._closed(model, *(np.array(part) for part in zip(*drawn)))
             if good.any():
                 first = int(good.argmax())
-                rng.bit_generator.state = states[first]  # the others have not been drawn
+                rng.bit_generator.state = states[first]  # as if the others had not been drawn
                 return self._touched_more(model, found[first], rng)
             tried, at_once = tried + len(drawn), 2 * at_once
         return None
@@ -144,7 +144,8 @@ class ClosingSampler:
         return found, good
 
     def _open(self, model: Model, q: Array, rngs: list[np.random.Generator]) -> tuple[Array, Array]:
-        """Open hands (n, nq) with their wrists in place, and directions (n, nu) that the wrists add."""
+        """Return opened hands (n, nq) with their wrists in place, and the directions (n, nu) that
+        the wrists add."""
         lower, upper = robot_limits(model)
         rows = robot_q(model)
         begin, extra = np.array(q), np.zeros((len(q), model.nu))
@@ -161,11 +162,14 @@ class ClosingSampler:
     def _closed(
         self, model: Model, begin: Array, shares: Array, extra: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Open hands (n, nq) closed by shares (n, k) of the spread and directions (n, nu), and which are grasps
-        (n,)."""
+        """Close opened hands along weighted motions; return configurations, and which are grasps (n,).
+
+        The weights are the mean plus ``shares`` (n, k) of the spread; ``extra`` (n, nu) is added to
+        the direction.
+        """
         good, found = ~meet(model, begin), begin.copy()
         weights = self.mean + self.spread * shares
-        # not a product of matrices, whose bits depend on their sizes
+        # Not a matrix product, whose rounding would depend on the number of rows.
         direction = np.sum(weights[:, :, None] * self.basis, axis=1) + extra
         found[good] = close_grasps(
             model, begin[good], direction[good], reach=self.reach, gap=self.gap
@@ -174,7 +178,7 @@ class ClosingSampler:
         return found, good & (touched.sum(axis=1) >= self.contacts)
 
     def _touched_more(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
-        """A grasp (nq,) with as many more shapes brought to touch as can be, of ``extra``."""
+        """Try ``extra`` times to bring another shape of the robot into contact; return the grasp (nq,)."""
         for _ in range(self.extra):
             more = add_contact(model, q, self.object, rng, near=self.near)
             q = q if more is None else more

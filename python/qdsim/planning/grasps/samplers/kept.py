@@ -50,7 +50,7 @@ class KeptGrasps:
         return self.fresh(model, q, rng)
 
     def _kept(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """The nearest of some kept grasps, brought to the object."""
+        """Draw some kept grasps and bring the nearest one to the object."""
         kept = self.grasps[rng.integers(len(self.grasps), size=CHOICES)]
         touching = self._between(model) & (checked_distances(model, kept, TOUCHING) < TOUCHING)
         own = robot_q(model)
@@ -65,14 +65,14 @@ class KeptGrasps:
         return bring_to_touch(model, here[nearest], self.object, pairs)
 
     def _between(self, model: Model) -> NDArray[np.bool_]:
-        """``(pairs,)`` which pairs of shapes are of robot and object."""
+        """Return which pairs of shapes are of robot and object, ``(pairs,)``."""
         own, robot = sides(model, self.object)
         a, b = model.geom_body[model.pair_geom].T
         return np.asarray((own[a] & robot[b]) | (own[b] & robot[a]))
 
 
 def with_kept(task: Task, grasps: Array) -> Task:
-    """A task whose sampler tries these grasps ``(n, nq)`` first.
+    """Return a task whose sampler tries these grasps ``(n, nq)`` first.
 
     The task itself if it has no sampler, or if joints of the robot share tendons.
     """

@@ -21,7 +21,7 @@ _Shares = Callable[[NDArray[np.intp], int], Array]
 
 
 class _Finger(NamedTuple):
-    """One finger: the sign of its side, its base in the world and where its joints lie in q."""
+    """One finger: the sign of its side, the position of its base and the index of its joints in q."""
 
     sign: float  # -1 left, +1 right: joint angles and the y axis are mirrored
     base: Array  # (n, 2) y and z in every configuration, m
@@ -118,12 +118,13 @@ class PlanarHandSampler:
         """
         _, left, right = self._scene(model, np.asarray(q)[None])
         result = np.array(q)
-        down = math.pi / 2  # out of the way
+        down = math.pi / 2  # pointing down, away from the object
         for finger in (left, right):
             self._put(result, finger, down, 0.0)
         for finger in (right, left):
             self._put(result, finger, 0.0, 0.0)
-            # From pointing down to pointing up, then from straight to folded inwards.
+            # The first joint closes from pointing down to pointing up, the second from straight to
+            # folded inwards.
             self._close(model, result, finger.first, -finger.sign * down, finger.sign * down)
             self._close(model, result, finger.first + 1, 0.0, finger.sign * down)
         for finger in (left, right):
@@ -150,13 +151,16 @@ class PlanarHandSampler:
     def _pinched(
         self, model: Model, q: Array, first: Array, later: _Shares
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Pinches of q (n, nq) whose left and right tips are the first of some shares of what they reach that are free,
-        and which are pinches (n,).
+        """Return pinches of q (n, nq), and which rows are pinches (n,).
+
+        Each tip is put at the first free one of several places. Places are shares of the part of
+        the outline that the finger reaches.
 
         Args:
-            model, q: as of ``place_batch``.
-            first: (n, 2) the shares to try first.
-            later: shares (rows, k) to try at these rows after that, of the left (0) or the right finger (1).
+            model, q: as for ``place_batch``.
+            first: (n, 2) shares to try first, of the left and the right finger.
+            later: function that gives further shares (rows, k) for given rows and a finger, left
+                (0) or right (1).
         """
         centre, *fingers = self._scene(model, q)
         result, good = q.copy(), np.ones(len(q), dtype=bool)
@@ -199,8 +203,11 @@ class PlanarHandSampler:
         centre: Array,
         angles: Array,
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Joints (n, 2) of a finger in q (n, nq) that put its tip at the first of angles (n, k) around centres (n, 2)
-        where nothing penetrates, and where there is one (n,); ``rows`` are those of the finger's base.
+        """Return the joints (n, 2) of a finger that put its tip at the first free one of angles (n,
+        k) around centres (n, 2).
+
+        Free means that nothing penetrates in q (n, nq) with these joints. It also returns where
+        there is a free angle (n,). ``rows`` are the rows of the finger's base.
         """
         around = np.stack((np.cos(angles), np.sin(angles)), axis=-1)
         places = centre[:, None] + self.tip_distance * around
@@ -214,7 +221,7 @@ class PlanarHandSampler:
         return joints[np.arange(len(q)), best], np.asarray(free.any(axis=1))
 
     def _scene(self, model: Model, q: Array) -> tuple[Array, _Finger, _Finger]:
-        """Centres ``(n, 2)`` of the disc in q ``(n, nq)``, and the fingers."""
+        """Return the centres ``(n, 2)`` of the disc in q ``(n, nq)``, and the fingers."""
         pos, _ = body_poses(model, q, threads=1)
         left, right = (
             _Finger(
@@ -230,8 +237,10 @@ class PlanarHandSampler:
     def _reachable_angles(
         self, finger: _Finger, centre: Array
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Between which directions (n,) from the disc's centres (n, 2) a fingertip can reach, on its own side, and
-        whether there are any.
+        """Return the interval of directions (n,) from the disc's centres (n, 2) that a fingertip
+        reaches on its own side.
+
+        It also returns whether the interval is not empty.
         """
         to_base = finger.base - centre
         b = np.hypot(to_base[:, 0], to_base[:, 1])
@@ -243,7 +252,7 @@ class PlanarHandSampler:
             np.arctan2(to_base[:, 1], to_base[:, 0]),
             np.arccos(np.clip(cosine, -1.0, 1.0)),
         )
-        below = -math.pi / 2  # straight below the disc the sides meet
+        below = -math.pi / 2  # the two sides meet straight below the disc
         low, high = middle - half, middle + half
         if finger.sign < 0.0:
             high = np.minimum(high, below)
@@ -254,7 +263,8 @@ class PlanarHandSampler:
     def _inverse_kinematics(
         self, finger: _Finger, base: Array, places: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Joint angles ``(..., 2)`` that bring the fingertip to ``places`` ``(..., 2)``, and which it reaches.
+        """Return the joint angles ``(..., 2)`` that bring the fingertip to ``places`` ``(..., 2)``,
+        and which places it reaches.
 
         The elbow bends inwards. The left finger is the right one in a mirror: y and both angles
         change sign.
@@ -271,14 +281,12 @@ class PlanarHandSampler:
 
     @staticmethod
     def _put(q: Array, finger: _Finger, down: float, fold: float) -> None:
-        """In place, of one configuration or many."""
+        """Set the joints of a finger, in place, in one configuration or many."""
         q[..., finger.first] = -finger.sign * down
         q[..., finger.first + 1] = finger.sign * fold
 
     def _close(self, model: Model, q: Array, index: int, clear: float, closed: float) -> None:
-        """Moves one joint from ``clear`` towards ``closed`` for as long as nothing penetrates, in
-        place.
-        """
+        """Move one joint from ``clear`` towards ``closed`` as far as nothing penetrates, in place."""
         while abs(closed - clear) > self.resolution:
             q[index] = 0.5 * (clear + closed)
             if _free(model, q[None])[0]:
@@ -293,5 +301,5 @@ def _within(angles: Array, limits: Array) -> NDArray[np.bool_]:
 
 
 def _free(model: Model, q: Array) -> NDArray[np.bool_]:
-    """Which of configurations (n, nq) have no pair that touches or penetrates."""
+    """Return which configurations (n, nq) have no pair that touches or penetrates."""
     return np.asarray((checked_distances(model, q, ROUNDING) > 0.0).all(axis=1))

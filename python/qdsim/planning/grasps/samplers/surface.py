@@ -37,16 +37,17 @@ from qdsim.planning.task.robot import (
 __all__ = ["SurfaceSampler"]
 
 _CARRIES = 0.05
-"""Effort (:func:`carrying_effort`) below which a grasp holds the object, with forces of about five times its weight."""
+"""A grasp with a smaller effort (:func:`carrying_effort`) holds the object, with forces of about
+five times its weight."""
 
 _PATIENT = 4
-"""Factor on the draws of a grasp that has to carry: few draws carry."""
+"""Factor on the number of draws for grasps that have to carry, because few draws do."""
 
 _ASIDE = 0.4
-"""rad, standard deviation of the directions of several fingers around the opposite of the first."""
+"""Standard deviation in rad of the directions of several fingers around the direction opposite to the first."""
 
 _FURTHER = 4.0
-"""Times its distance up to which a tip is looked for after a step towards the surface."""
+"""After a step towards the surface, a tip is searched up to this multiple of its distance."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,11 +138,11 @@ class SurfaceSampler:
         opposed: bool,
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.intp], Array]:
-        """Shapes that come near the object, and the sides ``(n, 3)`` from which they come."""
+        """Draw the shapes that approach the object, and the directions ``(n, 3)`` from which they come."""
         if opposed:
             chosen = self._fingers(model, tips, rng)
             return chosen, self._opposed(model, len(chosen), rng)
-        # a link that carries a tip can push where the tip does not reach
+        # A link that carries a tip can push at places that the tip does not reach.
         geoms = inner if len(inner) and rng.random() < RARELY else tips
         chosen = geoms[[rng.integers(len(geoms))]]
         return chosen, _units(rng.standard_normal((1, 3)))
@@ -155,8 +156,8 @@ class SurfaceSampler:
         ball: tuple[Array, float],
         rng: np.random.Generator,
     ) -> Array | None:
-        """A configuration in which enough bodies touch, with those shapes moved near the object first; None if there
-        is none."""
+        """Return a configuration in which enough bodies touch, after moving the chosen shapes near
+        the object; None if there is none."""
         centre, radius = ball
         reach = radius if self.reach is None else self.reach
         places = centre + ways * (radius + reach * rng.random())
@@ -179,7 +180,7 @@ class SurfaceSampler:
         return bodies_touching(model, q, self.object, self.near)
 
     def _tip_geoms(self, model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Indices of the shapes that may touch first: those of tips, and of links that carry tips."""
+        """Return indices of the shapes that may touch first: those of tips, and those of links that carry tips."""
         meets = meeting_geoms(model, self.object)
         if self.tips is not None:
             chosen = [model.body_index(name) for name in self.tips]
@@ -193,7 +194,7 @@ class SurfaceSampler:
         return found, np.setdiff1d(others, found)
 
     def _ball(self, model: Model, q: Array) -> tuple[Array, float]:
-        """Centre ``(3,)`` and radius of a ball around the object's shapes, m."""
+        """Return the centre ``(3,)`` and the radius, m, of a ball around the object's shapes."""
         own, _ = sides(model, self.object)
         pos, rot = model.body_poses(q)
         mine = np.flatnonzero(own[model.geom_body])
@@ -211,15 +212,15 @@ class SurfaceSampler:
     def _fingers(
         self, model: Model, tips: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.intp]:
-        """Shapes of two fingers or more, one of each, in the order in which they oppose each other."""
+        """Draw one shape of each of two or more fingers; the first finger opposes the others."""
         bodies = model.geom_body[tips]
         each = rng.permutation(np.unique(bodies))
         count = int(rng.integers(2, len(each) + 1))
         return np.array([rng.choice(tips[bodies == b]) for b in each[:count]], dtype=np.intp)
 
     def _opposed(self, model: Model, count: int, rng: np.random.Generator) -> Array:
-        """Unit vectors ``(count, 3)``: a random one, and others near its opposite. Half of the time the line is
-        level."""
+        """Draw unit vectors ``(count, 3)``: a random one, and others near its opposite. In half of
+        the draws the line is horizontal."""
         line = rng.standard_normal(3)
         up = np.asarray(model.parameters.gravity)
         if rng.random() < 0.5 and np.any(up):
@@ -230,7 +231,8 @@ class SurfaceSampler:
         return _units(np.where(np.arange(count)[:, None] == 0, line, -line) + aside)
 
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
-        """Where the robot is, or half of the time somewhere within its joint limits, each hinge within half a turn."""
+        """Return the robot's posture, or in half of the draws a random one within its joint limits,
+        hinges within half a turn."""
         check_joints_lead(model, "SurfaceSampler")
         result, rows = np.array(q), model.actuated_q
         share = rng.random(model.nu)
@@ -249,9 +251,10 @@ class SurfaceSampler:
     ) -> Array | None:
         """Move the tips near their places, then to the surface there; None if one does not touch.
 
-        Gauss-Newton steps on the distances themselves start near the places and use the smallest motions of the
-        joints within their limits: a long link that turns meets the object with another of its points, and a robot
-        that cannot reach the place touches what it reaches. The same steps keep obstacles at a distance.
+        Gauss-Newton steps on the distances start near the places and use the smallest motions of
+        the joints within their limits. The nearest point of a link may change: a long link that
+        rotates meets the object with another point. A robot that cannot reach a place touches
+        the nearest part of the surface that it reaches. The same steps keep obstacles at a distance.
         """
         here = self._go_near(model, q, tips, places)
         rows = model.actuated_q
@@ -273,7 +276,7 @@ class SurfaceSampler:
                 least, patience = left, PATIENCE
             patience -= 1
             if patience < 0:
-                return None  # out of reach, or in its own way
+                return None  # out of reach, or blocked by the robot itself
             margin = min(margin, _FURTHER * away + self.gap)
             active = contacts[np.append(others, nearest)]
             wanted = self.gap - active["dist"]
@@ -284,8 +287,8 @@ class SurfaceSampler:
         return None
 
     def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
-        """A configuration with the tips as near to their places as they come."""
-        # A rough answer is enough: a robot that moves in a plane reaches no point beside it.
+        """Return a configuration with the tips as near to their places as possible."""
+        # A rough solution suffices: a robot that moves in a plane cannot reach a point beside it.
         bodies = model.geom_body[tips]
         points = [np.asarray(model.description.geoms[tip].pos) for tip in tips]
         if len(tips) == 1:
@@ -316,7 +319,8 @@ class SurfaceSampler:
     def _nearest(
         self, model: Model, contacts: NDArray[np.void], tips: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """Indices of the nearest contact of each shape and the object, without those out of range."""
+        """Return the indices of the nearest contact of each shape with the object; shapes out of
+        range are left out."""
         own, _ = sides(model, self.object)
         found = []
         for tip in tips:
@@ -328,7 +332,7 @@ class SurfaceSampler:
         return np.array(found, dtype=np.intp)
 
     def _close(self, model: Model, q: Array, tips: NDArray[np.intp], margin: float) -> Array:
-        """The other fingers move towards the object until they touch."""
+        """Close the other fingers towards the object until they touch."""
         moves = moved_bodies(model)
         own, _ = sides(model, self.object)
         free = ~moves[:, model.geom_body[tips]].any(axis=1)
@@ -350,14 +354,17 @@ class SurfaceSampler:
             here = c["pos"] - 0.5 * sign * c["dist"] * c["frame"][0]
             J = np.asarray(model.jacobian(q, model.body_names[b], rot.T @ (here - pos)))
             rate += np.where(free, inwards @ by_drives(model, J[:3]), 0.0)
-        # A hinge at most half a turn, a slide as far as the object may be away.
+        # Hinges turn by at most half a turn, slides move at most as far as the object may be away.
         turns = float((np.abs(rate) / np.where(_hinges(model), math.pi, margin)).max(initial=0.0))
         return close_grasp(model, q, rate / turns, resolution=0.1).q if turns > 0.0 else q
 
 
 def _unwound(model: Model, q: Array, found: Array) -> Array:
-    """The same pose ``(nq,)`` with each hinge within half a turn of where it is in ``q``, where its limits allow that:
-    motions over whole turns are long, and often barred."""
+    """Return the same pose ``(nq,)`` with each hinge within half a turn of its angle in ``q``, if
+    its limits allow this.
+
+    Motions over full turns are long and often blocked.
+    """
     rows, lower, upper = model.actuated_q, *joint_limits(model)
     alone = np.count_nonzero(by_drives(model, np.eye(model.nv)), axis=0) == 1
     turns = math.tau * np.round((found[rows] - q[rows]) / math.tau) * (turning(model) & alone)
@@ -368,7 +375,7 @@ def _unwound(model: Model, q: Array, found: Array) -> Array:
 
 
 def _units(vectors: Array) -> Array:
-    """Vectors ``(..., 3)`` divided by their lengths."""
+    """Divide vectors ``(..., 3)`` by their lengths."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12))
 

@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 CHOICES = 4
-"""Nearest ones of what could be brought to touch that are looked at: more distant ones are rarely reached."""
+"""Number of nearest pairs among which a new contact is drawn; more distant pairs are rarely reached."""
 TRIES = 3
-"""How often what may fail by chance is tried, as drawing a grasp or letting go of an object."""
+"""Number of attempts for random operations that may fail, such as drawing a grasp or releasing an object."""
 RARELY = 0.1
-"""Probability of a choice that is mostly worse, but sometimes the only one."""
+"""Probability of a choice that is usually worse, but sometimes the only possible one."""
 
 
 def add_contact(
@@ -126,14 +126,14 @@ def bring_to_touch(
 
 
 def _between(model: Model, q: Array, object: str, within: float) -> NDArray[np.void]:
-    """Contacts of robot and object up to a distance, the deepest first."""
+    """Return the contacts between robot and object up to a distance, the deepest first."""
     contacts = contacts_between(model, q, object, within)
     found: NDArray[np.void] = contacts[np.argsort(contacts["dist"], kind="stable")]
     return found
 
 
 def contacts_between(model: Model, q: Array, object: str, within: float) -> NDArray[np.void]:
-    """Contacts of robot and object up to a distance.
+    """Return the contacts between robot and object up to a distance.
 
     Args:
         model: the model.
@@ -149,15 +149,14 @@ def contacts_between(model: Model, q: Array, object: str, within: float) -> NDAr
 
 
 def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray[np.intp]:
-    """Indices of bodies that actuators move and that are nearer than ``near`` (m) to an object or
-    what it carries.
-    """
+    """Return the indices of bodies that actuators move and that are nearer than ``near`` (m) to an
+    object, or to a body that it carries."""
     touched = touched_bodies(model, np.asarray(q)[None], object, near)[0]
     return np.flatnonzero(touched)
 
 
 def touched_bodies(model: Model, q: Array, object: str, near: float) -> NDArray[np.bool_]:
-    """The same of configurations (n, nq): (n, bodies) which of them."""
+    """Return which bodies touch the object as in ``bodies_touching``, (n, bodies), in configurations (n, nq)."""
     own, robot = sides(model, object)
     body = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)]
     hit = pair_distances(model, q, near, threads=1) < near
@@ -174,8 +173,9 @@ _SIDES = weakref.WeakKeyDictionary()
 
 
 def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """``(bodies,)`` which bodies belong to the object (those that carry it and those that it
-    carries), and which the robot moves.
+    """Return which bodies belong to the object, ``(bodies,)``, and which bodies the robot moves.
+
+    Bodies that carry the object and bodies that it carries belong to it.
     """
     known = _SIDES.setdefault(model, {})
     if object not in known:
@@ -192,7 +192,7 @@ def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool
 
 
 def meeting_geoms(model: Model, object: str) -> NDArray[np.bool_]:
-    """``(geoms,)`` which shapes of the robot can touch an object."""
+    """Return which shapes of the robot can touch an object, ``(geoms,)``."""
     own, robot = sides(model, object)
     pairs = model.geom_body[model.pair_geom]
     meets = np.zeros(len(model.geom_body), dtype=bool)
@@ -203,7 +203,7 @@ def meeting_geoms(model: Model, object: str) -> NDArray[np.bool_]:
 
 
 def tip_bodies(model: Model, object: str) -> list[int]:
-    """Indices of the robot's last links: those that can touch an object and carry no others that can."""
+    """Return the indices of the robot's last links: those that can touch an object and carry no other such link."""
     able = np.unique(model.geom_body[meeting_geoms(model, object)])
     index = {name: i for i, name in enumerate(model.body_names)}
     inner = set()
