@@ -14,23 +14,23 @@ from qdsim.planning.drawing.style import STYLE
 __all__ = ["best_direction", "direction", "directions"]
 
 _SEEN = 30
-"""Faces of the object that are looked for, each at four points."""
+"""Number of faces of the object that are tested, each at four points."""
 
 _OBJECT, _ROBOT, _MOTION, _TILT = 2.0, 1.0, 0.4, 0.1
-"""What it is worth to see all of the object, all of the robot and all of the object's motion, beside all of its
-goal (1); and what 60 degrees away from the usual elevation cost."""
+"""Weights of seeing all of the object, all of the robot and all of the object's motion, relative to
+all of the goal (1); and the penalty for 60 degrees of deviation from the usual elevation."""
 
 Poses = Sequence[tuple[Array, Array]]
 
 
 def direction(azimuth: float, elevation: float) -> Array:
-    """``(3,)`` Towards a viewer, angles in degrees."""
+    """Return the unit vector ``(3,)`` towards a viewer; angles in degrees."""
     a, e = math.radians(azimuth), math.radians(elevation)
     return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
 
 
 def directions() -> list[tuple[float, float]]:
-    """Candidate azimuths and elevations, in degrees: all around, none along an axis."""
+    """Return candidate azimuths and elevations, in degrees: all around, none along an axis."""
     around = [35.0 + 15.0 * k for k in range(24)]
     return [(a % 360.0, e) for e in (STYLE.elevation, 14.0, 42.0, 58.0) for a in around]
 
@@ -42,7 +42,7 @@ def best_direction(
     goal: tuple[Array, Array] | None,
     candidates: Sequence[tuple[float, float]],
 ) -> tuple[float, float]:
-    """The candidate (azimuth and elevation, degrees) with the least occlusion.
+    """Return the candidate (azimuth and elevation, degrees) with the least occlusion.
 
     Args:
         robot, thing: solids of the robot and of the object.
@@ -71,8 +71,10 @@ def _object_seen(
     where: tuple[Array, Array],
     towards: Array,
 ) -> Array:
-    """``(n,)`` Share of what is turned to each viewer that ``others`` do not hide: solids count alike, whatever
-    their size, and what is near the robot counts most."""
+    """Return the share of the object's faces turned towards each viewer that ``others`` do not hide, ``(n,)``.
+
+    All solids have equal weight, whatever their size. Faces near the robot have the largest weight.
+    """
     stride = -(-sum(len(solid.faces) for solid in thing) // _SEEN)
     middles, areas, owners = [], [], []
     for k, solid in enumerate(thing):
@@ -100,8 +102,10 @@ def _object_seen(
 def _robot_seen(
     robot: Sequence[Solid], thing: Sequence[Solid], pose: tuple[Array, Array], towards: Array
 ) -> Array:
-    """``(n,)`` Share of the robot's sides that nothing hides from each viewer; those near the object, of the
-    fingertips of a hand, count most."""
+    """Return the share of the robot's sides that nothing hides from each viewer, ``(n,)``.
+
+    Sides near the object, such as those of fingertips, have the largest weight.
+    """
     if not robot:
         return np.ones(len(towards))
     places = _sides(robot, pose)
@@ -115,7 +119,8 @@ def _robot_seen(
 
 
 def _near(places: Array, others: Array, robot: Sequence[Solid], pose: tuple[Array, Array]) -> Array:
-    """``(m,)`` How much places count by their distance to the nearest of others: 1, falling with the robot's size."""
+    """Return the weights ``(m,)`` of places by their distance from the nearest of ``others``: 1 at
+    distance zero, decreasing on the scale of the robot's size."""
     if not len(others) or not robot:
         return np.ones(len(places))
     middles = _middles(robot, pose)
@@ -127,13 +132,13 @@ def _near(places: Array, others: Array, robot: Sequence[Solid], pose: tuple[Arra
 
 
 def _middles(solids: Sequence[Solid], pose: tuple[Array, Array]) -> Array:
-    """``(m, 3)``"""
+    """Return the centres ``(m, 3)`` of solids."""
     places = [pose[0][s.body] + pose[1][s.body] @ s.centre for s in solids]
     return np.array(places).reshape(-1, 3)
 
 
 def _motion_seen(path: Sequence[Array], towards: Array) -> Array:
-    """``(n,)`` Share of the length of the points' ways that is not along the line of sight."""
+    """Return the share of the points' path length that is not along the line of sight, ``(n,)``."""
     if len(path) < 2:
         return np.ones(len(towards))
     ways = np.diff(np.array(path), axis=0).reshape(-1, 3)
@@ -146,7 +151,7 @@ def _motion_seen(path: Sequence[Array], towards: Array) -> Array:
 
 
 def _sides(solids: Sequence[Solid], pose: tuple[Array, Array]) -> Array:
-    """``(m, 3)`` Middles of the solids' outer sides."""
+    """Return the middles ``(m, 3)`` of the solids' outer sides."""
     steps = np.vstack([np.eye(3), -np.eye(3)])
     places = [
         pose[0][s.body] + (s.centre + (steps * s.half) @ s.frame.T) @ pose[1][s.body].T
@@ -158,7 +163,7 @@ def _sides(solids: Sequence[Solid], pose: tuple[Array, Array]) -> Array:
 def _hides(
     solid: Solid, pose: tuple[Array, Array], places: Array, towards: Array, tight: float = 0.98
 ) -> Array:
-    """``(m, n)`` Whether a solid, as a box or as an ellipsoid, is between places and far viewers."""
+    """Return whether a solid, as a box or an ellipsoid, is between places and distant viewers, ``(m, n)``."""
     pos, rot = pose[0][solid.body], pose[1][solid.body]
     scaled = (rot @ solid.frame) / (tight * np.maximum(solid.half, 1e-6))
     begin = (places - pos - rot @ solid.centre) @ scaled

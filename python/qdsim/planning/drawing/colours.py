@@ -10,11 +10,11 @@ from qdsim.planning.drawing.style import GROUND, LIMBS, OBJECT, TERRAIN
 __all__ = ["channels", "colour_of", "is_shown", "is_visual", "opaque", "says_colour"]
 
 _UNSAID = (0.5, 0.5, 0.5)
-"""MuJoCo's colour of geometries that have none of their own."""
+"""MuJoCo's default colour of geometries."""
 
 
 def is_visual(geom: Geom, paired: set[str]) -> bool:
-    """Whether a geometry is visual only, without contacts.
+    """Return whether a geometry is visual only, without contacts.
 
     Args:
         geom: the geometry.
@@ -24,7 +24,7 @@ def is_visual(geom: Geom, paired: set[str]) -> bool:
 
 
 def is_shown(geom: Geom, body: Body, paired: set[str], geometry: str) -> bool:
-    """Whether a geometry is drawn.
+    """Return whether a geometry is drawn.
 
     "visual": the visual geometries of bodies that have any, and all geometries of other bodies;
     "collision": geometries with contacts.
@@ -40,14 +40,14 @@ def is_shown(geom: Geom, body: Body, paired: set[str], geometry: str) -> bool:
 
 
 def says_colour(geom: Geom) -> bool:
-    """Whether the file specifies a colour of a geometry."""
+    """Return whether the file specifies a colour of a geometry."""
     return geom.rgba is not None and tuple(geom.rgba[:3]) != _UNSAID
 
 
 def colour_of(
     geom: Geom, kind: Sequence[str], limb: Mapping[int, int], body: int
 ) -> tuple[float, float, float, float]:
-    """Red, green, blue and opacity, 0 to 1.
+    """Return red, green, blue and opacity of a geometry, 0 to 1.
 
     Args:
         geom: the geometry.
@@ -67,11 +67,11 @@ def colour_of(
 
 
 def channels(colour: str) -> tuple[float, float, float]:
-    """Red, green and blue of ``#RRGGBB``, 0 to 1."""
+    """Convert ``#RRGGBB`` to red, green and blue, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
     return red, green, blue
 
 
 def opaque(colour: str) -> tuple[float, float, float, float]:
-    """Red, green, blue and opacity of ``#RRGGBB``, 0 to 1."""
+    """Convert ``#RRGGBB`` to red, green, blue and opacity 1."""
     return (*channels(colour), 1.0)

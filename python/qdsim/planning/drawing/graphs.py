@@ -1,4 +1,4 @@
-"""A picture of a roadmap; needs Matplotlib, and only when asked for."""
+"""A picture of a roadmap; Matplotlib is imported when a picture is drawn."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["draw_roadmap"]
 
 _SIZE = 5.0
-"""Inches, of a panel."""
+"""Size of a panel, inches."""
 _SAMPLES = 25
-"""Points of a drawn edge."""
+"""Number of points of a drawn edge."""
 _NEEDLE = 0.06
-"""Length of a needle beside the largest distance of nodes."""
+"""Length of a needle relative to the largest distance between nodes."""
 
 
 def draw_roadmap(roadmap: Roadmap, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw nodes and edges of a roadmap by the object's displacement from the task's start.
 
-    Edges are the shortest ways between their nodes, the darker the likelier they arrive. In the plane needles show
-    how nodes are turned. In space one panel has the places, unless all nodes share one, and another one the rotation
-    vectors: all rotations are a ball with the radius of a half turn, whose opposite points are the same rotation.
+    Edges are drawn along the shortest path between their nodes, darker if they succeed more often.
+    In the plane, needles show the rotations of nodes. In space, one panel shows the positions,
+    unless all nodes have the same one, and another panel shows the rotation vectors. All rotations
+    form a ball with the radius of half a turn; opposite points of its surface are the same rotation.
 
     Args:
         roadmap: with at least one node.
@@ -75,12 +76,12 @@ def draw_roadmap(roadmap: Roadmap, path: str | os.PathLike[str] | None = None) -
 
 
 def _displacements(roadmap: Roadmap, q: Array) -> Array:
-    """From the task's start ``(n, size)``."""
+    """Return displacements ``(n, size)`` from the task's start."""
     return np.asarray(roadmap.task.space.difference(q.T, roadmap.task.start[:, None]).T)
 
 
 def _way(roadmap: Roadmap, source: int, target: int) -> Array:
-    """Displacements along the shortest way from node to node ``(_SAMPLES, size)``."""
+    """Return displacements ``(_SAMPLES, size)`` along the shortest path from node to node."""
     task, begin, end = roadmap.task, roadmap.nodes[source], roadmap.nodes[target]
     whole = np.asarray(task.space.difference(end[:, None], begin[:, None]))[:, 0]
     poses = [task.with_object(begin, share * whole) for share in np.linspace(0.0, 1.0, _SAMPLES)]
@@ -88,7 +89,7 @@ def _way(roadmap: Roadmap, source: int, target: int) -> Array:
 
 
 def _ball(axes: Any) -> None:
-    """Three great circles of half turns."""
+    """Draw three great circles of half turns."""
     angle = np.linspace(0.0, 2.0 * np.pi, 73)
     circle = np.pi * np.array((np.cos(angle), np.sin(angle), np.zeros_like(angle)))
     for shift in range(3):
@@ -96,7 +97,7 @@ def _ball(axes: Any) -> None:
 
 
 def _axes(figure: Figure, count: int, index: int, size: int) -> Any:
-    """The axes of one panel: of three coordinates in space."""
+    """Return the axes of one panel; they are 3D axes for three coordinates."""
     if size == 3:
         need("mpl_toolkits.mplot3d")
     axes = figure.add_subplot(1, count, index + 1, projection="3d" if size == 3 else None)
@@ -106,7 +107,7 @@ def _axes(figure: Figure, count: int, index: int, size: int) -> Any:
 
 
 def _line(axes: Any, way: Array, success: float) -> None:
-    """A way of the object, cut where its rotation vector jumps to the other side of the ball."""
+    """Draw a path of the object, cut where its rotation vector jumps to the opposite side of the ball."""
     jumps = np.flatnonzero(np.linalg.norm(np.diff(way, axis=0), axis=1) > np.pi) + 1
     for part in np.split(way, jumps):
         axes.plot(*_coordinates(part), color=LIMBS[0], linewidth=0.8, alpha=success**2)
@@ -117,5 +118,5 @@ def _points(axes: Any, nodes: Array) -> None:
 
 
 def _coordinates(rows: Array) -> list[Array]:
-    """Columns; of a single one, beside zeros."""
+    """Return the columns; a single column is plotted against zeros."""
     return [*rows.T, np.zeros(len(rows))] if rows.shape[1] == 1 else list(rows.T)

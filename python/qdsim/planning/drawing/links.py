@@ -18,7 +18,7 @@ from qdsim.planning.drawing.style import STYLE
 __all__ = ["Link", "links_of"]
 
 _ROD = 0.04
-"""Radius of rods beside the longest of them."""
+"""Radius of rods relative to the length of the longest one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class Link:
 
 
 def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
-    """Bars along the robot's bodies that have only spheres, from joint to joint and no wider than
-    the spheres.
+    """Return bars along the robot's bodies that have only spheres, from joint to joint and no wider
+    than the spheres.
 
     Other bodies are drawn as in their file. A robot without any shape gets thin rods from joint to
     joint, because it would otherwise be invisible.
@@ -68,7 +68,7 @@ def links_of(model: Model, kind: Sequence[str]) -> list[Link]:
 
 
 def _is_chain(body: Body, radii: Sequence[float], paired: set[str]) -> bool:
-    """Whether a body has spheres that collide and nothing else."""
+    """Return whether a body has colliding spheres and no other geometries."""
     spheres = all(geom.type == "sphere" and not is_visual(geom, paired) for geom in body.geoms)
     return spheres and min(radii, default=0.0) > STYLE.corner
 
@@ -76,7 +76,7 @@ def _is_chain(body: Body, radii: Sequence[float], paired: set[str]) -> bool:
 def _bars(
     body: int, chain: Sequence[tuple[Array, float]], children: Sequence[Array]
 ) -> Iterator[Link]:
-    """From sphere to sphere, and from the last one to the bodies that this one carries."""
+    """Make bars from sphere to sphere, and from the last sphere to the frames of the body's children."""
     ends = [(chain[-1], (pos, chain[-1][1])) for pos in children]
     for (p, r), (s, t) in [*pairwise(chain), *ends]:
         if np.linalg.norm(s - p) > STYLE.corner:
@@ -84,7 +84,7 @@ def _bars(
 
 
 def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
-    """From each body's frame to those of the bodies that it carries."""
+    """Make rods from each body's frame to those of its children."""
     lengths = [float(np.linalg.norm(pos)) for ends in children.values() for pos in ends]
     radius = _ROD * max(lengths, default=0.0)
     return [
@@ -96,8 +96,10 @@ def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
 
 
 def _chain(body: Body, radii: list[float], begins: bool) -> list[tuple[Array, float]]:
-    """Centres and radii in the order in which one comes by them from the joint; with the joint where a link begins
-    there."""
+    """Return centres and radii of spheres, ordered from the joint outwards.
+
+    If ``begins`` is true, the chain starts at the joint.
+    """
     left = [(np.asarray(geom.pos, dtype=np.float64), r) for geom, r in zip(body.geoms, radii)]
     here = np.zeros(3)
     chain: list[tuple[Array, float]] = []
@@ -109,5 +111,5 @@ def _chain(body: Body, radii: list[float], begins: bool) -> list[tuple[Array, fl
 
 
 def _slides(body: Body) -> bool:
-    """Whether a body moves on slides only: nothing rigid joins it to its parent."""
+    """Return whether all joints of a body are slides, so that no rigid link connects it to its parent."""
     return bool(body.joints) and all(joint.type == "slide" for joint in body.joints)

@@ -27,14 +27,14 @@ __all__ = ["image_of", "movie_files", "save_movie", "write_motion"]
 
 
 def image_of(figure: Figure) -> npt.NDArray[np.uint8]:
-    """The image of a figure, with even height and width, as required for movies."""
+    """Return the image of a figure, with even height and width, as movies require."""
     figure.canvas.draw()
     rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
     return np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3])
 
 
 def movie_files(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files, checked."""
+    """Check the movie files and return them as paths."""
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
     files = [path_of("paths", path) for path in paths]
@@ -55,7 +55,7 @@ def save_movie(images: Sequence[Any], files: Iterable[Path], rate: int) -> None:
                 content = io.BytesIO()
                 writer.mimsave(content, images, format="GIF", duration=1000.0 / rate, loop=0)
                 place.write(content.getbuffer())
-            else:  # by its name: ffmpeg is a program of its own
+            else:  # by name, because ffmpeg is a separate program
                 codec = {".mp4": "libx264", ".webm": "libvpx-vp9"}[path.suffix]
                 how = {"fps": rate, "codec": codec, "macro_block_size": 2, "quality": 8}
                 writer.mimsave(place.name, images, format="FFMPEG", **how)

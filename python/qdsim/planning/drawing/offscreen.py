@@ -15,17 +15,17 @@ from qdsim.array_type import Array
 __all__ = ["Offscreen", "is_available"]
 
 _FINER = 2
-"""Pixels of the renderer beside those of the picture, either way: edges are smooth, those of the masks too."""
+"""Number of rendered pixels per pixel of the picture, in each direction, for smooth edges of colours and masks."""
 
 _SWITCHED_OFF = ("disable", "disabled", "off", "false", "0")
-"""What MUJOCO_GL may say against OpenGL."""
+"""Values of MUJOCO_GL that switch OpenGL off."""
 
 _SIDE_MOST = 2000
-"""Pixels of the renderer, either way."""
+"""Largest number of rendered pixels in each direction."""
 
 
 def _context_class() -> Any:
-    """How an OpenGL context is made here: as MUJOCO_GL says, in a window's system, else EGL or OSMesa."""
+    """Return the class of OpenGL contexts: as MUJOCO_GL or a display determine, else EGL or OSMesa."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     if asked in _SWITCHED_OFF:
         raise ImportError(f"MUJOCO_GL is {asked!r}")
@@ -35,20 +35,20 @@ def _context_class() -> Any:
     for name in ("egl", "osmesa"):
         try:
             return import_module(f"mujoco.{name}").GLContext
-        except Exception as error:  # what is missing says so in many ways
+        except Exception as error:  # missing libraries raise errors of many types
             errors.append(error)
     raise ImportError(f"no OpenGL without a display: {'; '.join(map(str, errors))}")
 
 
 @functools.cache
 def is_available() -> bool:
-    """Whether OpenGL works on this machine: one pixel is drawn."""
+    """Return whether OpenGL works on this machine, by drawing one pixel."""
     try:
         mujoco = import_module("mujoco")
         model = mujoco.MjModel.from_xml_string("<mujoco/>")
         with Offscreen(model, 2, 2) as screen:
             screen.image(np.zeros(3), 0.0, 0.0, 1.0)
-    except Exception:  # drivers fail in many ways, and there is another way to draw
+    except Exception:  # drivers raise errors of many types, and Matplotlib can draw instead
         return False
     return True
 
@@ -68,7 +68,7 @@ class Offscreen:
         self._size = tuple(max(1, int(less * side)) * _FINER for side in (width, height))
         model.vis.global_.offwidth, model.vis.global_.offheight = self._size
         model.vis.global_.orthographic = 1
-        model.vis.quality.offsamples = 0  # finer pixels do their work
+        model.vis.quality.offsamples = 0  # smoothing is done by the finer pixels
         self.model = model
         self.data = self._mujoco.MjData(model)
         self._gl = _context_class()(*self._size)
@@ -98,8 +98,7 @@ class Offscreen:
         tall: float,
         groups: tuple[int, ...] = (0,),
     ) -> npt.NDArray[np.float32]:
-        """An image ``(height, width, 4)``, 0 to 1, in parallel projection, with a transparent
-        background.
+        """Render an image ``(height, width, 4)``, 0 to 1, in parallel projection, with a transparent background.
 
         Args:
             centre: ``(3,)`` centre of the image, m.
@@ -143,8 +142,10 @@ class Offscreen:
 def _coarse(
     colours: npt.NDArray[np.uint8], covered: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float32]:
-    """Means of tiles of pixels, of colours where something is; sums of whole numbers, which take a fifth of the time of
-    NumPy's means over two axes."""
+    """Average tiles of pixels over those that are covered.
+
+    Sums of integers take a fifth of the time of NumPy's mean over two axes.
+    """
     height, width = (side // _FINER for side in covered.shape)
     share = np.zeros((height, width, 1), dtype=np.uint16)
     total = np.zeros((height, width, 3), dtype=np.uint16)

@@ -20,14 +20,14 @@ __all__ = ["draw_patches", "most_pressure", "pressure_colours"]
 
 
 def pressure_colours(shares: Array) -> Array:
-    """Red, green and blue ``(n, 3)``, 0 to 1, for pressures as shares of the largest."""
+    """Return red, green and blue ``(n, 3)``, 0 to 1, for pressures as shares of the largest."""
     at = np.linspace(0.0, 1.0, len(PRESSURES))
     ramps = zip(*map(channels, PRESSURES))
     return np.stack([np.interp(shares, at, ramp) for ramp in ramps], axis=1)
 
 
 def most_pressure(model: Model, configurations: Array) -> float:
-    """The largest mean pressure of a polygon in configurations ``(n, nq)``, Pa; 0 without contact."""
+    """Return the largest mean pressure of a polygon in configurations ``(n, nq)``, Pa; 0 without contact."""
     if model.soft_pair_count == 0:
         return 0.0
     surfaces = [s for q in configurations for s in pressure_surface(model, q)]

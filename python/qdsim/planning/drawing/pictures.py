@@ -94,7 +94,7 @@ def key_frames(
     if len(frames) >= most:
         chosen = np.linspace(0, len(frames) - 1, most).astype(int)
         return [frames[i] for i in np.unique(chosen)]
-    # Then, again and again, the frame between which and the chosen ones the object moves farthest.
+    # Repeatedly add the frame from which the object's path to the nearest chosen frame is longest.
     all_frames, ways = _ways(plan, model)
     away = np.full(len(ways), np.inf)
     for frame in frames:
@@ -107,7 +107,7 @@ def key_frames(
 
 
 def _ways(plan: Plan, model: Model) -> tuple[list[tuple[int, int]], Array]:
-    """Every frame, and how far the object has moved by then (m; of turns, a point on its side)."""
+    """Return every frame, and the length of the object's path up to it (m; a rotation counts as a point's path)."""
     space = ObjectSpace(model, plan.object)
     scale = space.scale(plan.position_tolerance / plan.rotation_tolerance)
     frames, ways, way = [], [], 0.0
@@ -122,7 +122,7 @@ def _ways(plan: Plan, model: Model) -> tuple[list[tuple[int, int]], Array]:
 
 
 def _checked(plan: Plan, replay: ReplayResult, model: Model | Task) -> Model:
-    """The model, once it is known that the three belong together."""
+    """Return the model, after checking that plan, replay and model belong together."""
     instance("plan", plan, Plan)
     instance("replay", replay, ReplayResult)
     own = model_of(plan, model)
@@ -193,7 +193,7 @@ def draw_key_frames(
 
 
 def _frame_axes(count: int, wide: float, tall: float) -> tuple[Figure, list[Axes]]:
-    """A figure with room for headings, and axes of this shape in rows of four, with room for titles."""
+    """Return a figure with room for headings, and axes of this shape in rows of four, with room for titles."""
     columns = min(4, count)
     rows = -(-count // columns)
     width = 3.0
@@ -212,7 +212,7 @@ def _frame_axes(count: int, wide: float, tall: float) -> tuple[Figure, list[Axes
 
 
 def _mark_regrasp(ax: Axes, scene: PlanarScene | SpatialScene, before: Array) -> None:
-    """A frame in another colour, and the robot as it was before."""
+    """Mark a regrasp by a frame in another colour, and draw the robot in its previous configuration."""
     scene.draw(ax, before, robot="ghost")
     for spine in ax.spines.values():
         spine.set_color(REGRASP)
@@ -220,7 +220,7 @@ def _mark_regrasp(ax: Axes, scene: PlanarScene | SpatialScene, before: Array) ->
 
 
 def _how_grasps_change(plan: Plan) -> str:
-    """What a caption says of the regrasps: which have a collision-free motion."""
+    """Return the caption about regrasps: which of them have a collision-free motion."""
     without = [str(k + 1) for k in range(len(plan.regrasps)) if not _has_motion(plan, k)]
     if not without:
         return "by a collision-free motion"
@@ -235,14 +235,14 @@ def _has_motion(plan: Plan, regrasp: int) -> bool:
 
 
 def _everything(plan: Plan) -> Array:
-    """Configurations ``(N, nq)`` that a picture of a plan has to have room for."""
+    """Return all configurations ``(N, nq)`` that must be visible in a picture of a plan."""
     return np.concatenate([*(part.configurations for part in plan.sequence), plan.goal[None]])
 
 
 def force_scale(
     scene: PlanarScene | SpatialScene, replay: ReplayResult, low: Array, high: Array
 ) -> tuple[float, float]:
-    """A typical strong force of a replay (N), and its length in a window (m)."""
+    """Return a typical strong force of a replay (N), and its length in a window (m)."""
     sizes = [
         float(np.hypot(*force))
         for taken in replay.steps
@@ -256,12 +256,13 @@ def force_scale(
 
 
 def _goal(plan: Plan, model: Model) -> Array:
-    """``(nq,)`` the goal that a picture shows: of the poses that count the one nearest to where the plan ends."""
+    """Return the goal ``(nq,)`` that a picture shows: among the poses that count as the goal, the
+    one nearest to the plan's end."""
     return plan.goals(model).nearest(plan.end)
 
 
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
-    """The distance to the goal, in words."""
+    """Return the distance to the goal as text."""
     return left_text(plan.goals(model), q)
 
 
@@ -295,7 +296,7 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
 
 
 def _draw_progress(right: Any, tree: Tree) -> None:
-    """The distance of the node nearest to the goal and its parts, over the iterations."""
+    """Draw the distance of the node nearest to the goal, and its parts, over the iterations."""
     records, task = tree.records, tree.task
     iteration = np.concatenate([[0], records["iteration"] + 1])
     shift, turn = tree.errors[0]
@@ -343,7 +344,8 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         if trajectory is None:
             continue
         line = np.vstack([nodes[tree.parent[i]], coordinates(trajectory)])
-        # Piece by piece: Matplotlib 3.10 cannot measure lines of different lengths together.
+        # Each piece is a separate line, because Matplotlib 3.10 cannot compute limits of lines of
+        # different lengths.
         (chosen if i in on_path else plain).extend(np.stack([line[:-1], line[1:]], axis=1))
     if plain:
         ax.add_collection3d(
@@ -387,7 +389,7 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
 
 
 def _coordinate(space: ObjectSpace, index: int) -> str:
-    """What one of the object's tangent coordinates is called in a picture."""
+    """Return the name of one of the object's tangent coordinates in a picture."""
     turns = bool(space.rotation[index])
     if space.size == len(space.joints):
         name = space.joints[index].replace("_", " ")
@@ -443,7 +445,10 @@ def write_movie(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Shot:
-    """One picture of a movie: a configuration with its forces; ``old`` fades out as ``mix`` goes to 1."""
+    """One picture of a movie: a configuration with its forces.
+
+    The configuration ``old`` fades out as ``mix`` goes to 1.
+    """
 
     q: Array
     title: str
@@ -466,7 +471,7 @@ def _shots(plan: Plan, replay: ReplayResult, fade: int, rate: int) -> list[_Shot
 
 
 def _regrasp_shots(plan: Plan, k: int, fade: int, rate: int) -> list[_Shot]:
-    """From segment k - 1 to segment k."""
+    """Return the pictures between segment k - 1 and segment k."""
     motion = plan.motions[k - 1] if plan.motions else None
     if motion is not None:
         title = f"regrasp {k}, {motion.duration:.2g} s"
@@ -487,7 +492,7 @@ def _images(
     backend: str | None,
     update: Update,
 ) -> list[Any]:
-    """The shots as arrays of colours; what stands still is drawn once."""
+    """Draw the shots as colour arrays; identical successive shots are drawn once."""
     everything = _everything(plan)
     scene = scene_of(model, plan.object, everything, _goal(plan, model), backend=backend)
     scene.most_pressure = most_pressure(model, np.array([shot.q for shot in shots]))

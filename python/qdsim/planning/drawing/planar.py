@@ -1,4 +1,4 @@
-"""A planar model's configurations as drawings: bodies, goal, contact forces."""
+"""Drawings of a planar model's configurations: bodies, goal, contact forces."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], **how: Any) -> Non
 
 
 def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
-    """Equal axes without ticks around a window."""
+    """Set up equal axes without ticks around a window."""
     ax.set_aspect("equal")
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
@@ -100,7 +100,7 @@ def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
 def framed(
     low: Array, high: Array, lowest: float = 0.6, tallest: float = 1.25
 ) -> tuple[Array, Array]:
-    """The window, enlarged so that its height divided by its width is between two numbers."""
+    """Return the window, enlarged so that its ratio of height to width is between two numbers."""
     width, height = high - low
     more = 0.5 * np.maximum([height / tallest - width, lowest * width - height], 0.0)
     return low - more, high + more
@@ -109,7 +109,7 @@ def framed(
 def arrow(
     ax: Axes, point: Array, force: Array, largest: float, typical: float, length: float
 ) -> None:
-    """Draw a force as an arrow with its head at its point; nothing for a relatively small one."""
+    """Draw a force as an arrow with its head at its point; relatively small forces are not drawn."""
     size = float(np.hypot(*force))
     if size <= STYLE.faint * max(largest, typical):
         return
@@ -133,7 +133,8 @@ def arrow(
 
 
 def _room(ax: Axes, point: Array, direction: Array) -> float:
-    """m from a point to the edge of the axes, a little less; without end from points that lie outside."""
+    """Return the distance from a point to the edge of the axes, slightly reduced, m; infinite for
+    points outside."""
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     inset = 0.02 * (high - low)
     ends = np.where(direction > 0.0, high - inset, low + inset)
@@ -143,7 +144,7 @@ def _room(ax: Axes, point: Array, direction: Array) -> float:
 
 
 def contact_points(model: Model, step: Step) -> Array:
-    """Points of a step's contacts in the configuration after the step, ``(n, 3)`` m.
+    """Return the points of a step's contacts in the configuration after the step, ``(n, 3)`` m.
 
     ``step.contacts`` are those of the configuration at its beginning. Each witness point moves with
     its body, and the contact stays midway between the two; then, since surfaces slide and roll, the
@@ -167,8 +168,7 @@ def contact_points(model: Model, step: Step) -> Array:
 
 
 def is_flat(model: Model, object: str) -> bool:
-    """Whether a :class:`PlanarScene` can show the whole of a planar model: discs, and boxes of the
-    object."""
+    """Return whether a :class:`PlanarScene` can show all of a planar model: discs, and boxes of the object."""
     normal = model.planar_normal
     if normal is None:
         return False
@@ -183,12 +183,12 @@ def is_flat(model: Model, object: str) -> bool:
 
 
 def _is_disc(geom: Geom, drop: int) -> bool:
-    """Whether a geometry is a disc, seen along axis ``drop``."""
+    """Return whether a geometry is a disc, seen along axis ``drop``."""
     return geom.type == "sphere" or (geom.type == "cylinder" and drop == 2 and _is_upright(geom))
 
 
 def _is_upright(geom: Geom) -> bool:
-    """Whether a geometry has the axes of its body, or turns about z only if it is a cylinder."""
+    """Return whether a geometry has the axes of its body; a cylinder may be rotated about z."""
     _, x, y, z = geom.quat
     return bool(x == y == 0.0 and (geom.type == "cylinder" or z == 0.0))
 
@@ -211,7 +211,9 @@ class PlanarScene:
         drop = int(np.argmax(np.abs(normal)))
         self.axes = [k for k in range(3) if k != drop]
         self.model = model
-        self.most_pressure = 0.0  # Pa, of the brightest colour of patches; 0: of each picture alone
+        self.most_pressure = (
+            0.0  # Pa, pressure of the brightest colour of patches; 0: the largest of each picture
+        )
         if object not in model.body_names:
             raise ValueError(f"object: the model has no body {object!r}")
         self.object = model.body_names.index(object)
@@ -253,7 +255,7 @@ class PlanarScene:
                 self.limb[b] = roots.index(root)
 
     def window(self, configurations: Array, margin: float = 0.06) -> tuple[Array, Array]:
-        """Corners ``(2,)`` of a box around the scene in configurations ``(N, nq)``, m."""
+        """Return the corners ``(2,)`` of a box around the scene in configurations ``(N, nq)``, m."""
         low, high = np.full(2, np.inf), np.full(2, -np.inf)
         for q in configurations:
             pos, rot = self.model.body_poses(q)
@@ -277,7 +279,7 @@ class PlanarScene:
             draw_patches(ax, self.model, q, np.eye(3)[list(self.axes)], alpha, self.most_pressure)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
-        """Outline of the object at the goal."""
+        """Draw the outline of the object at the goal."""
         pos, rot = self.model.body_poses(goal)
         patches = need("matplotlib.patches")
         style = {
@@ -315,12 +317,12 @@ class PlanarScene:
             arrow(ax, point, force, largest, typical, length)
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
-        """Points ``(2,)`` (m) after a step and forces ``(2,)`` on the object (N) of its contacts."""
+        """Return points ``(2,)`` (m) after a step, and forces ``(2,)`` on the object (N) of its contacts."""
         points = contact_points(self.model, step)[:, self.axes]
         return [(points[i], force) for i, force in self.pushes(step)]
 
     def pushes(self, step: Step) -> list[tuple[int, Array]]:
-        """Contacts of a step that act on the object, and their forces ``(2,)`` (N) in the picture."""
+        """Return indices of the contacts that act on the object, and their forces ``(2,)`` (N) in the picture."""
         result = []
         for i, c in enumerate(step.contacts):
             if self.object in (c["body_a"], c["body_b"]):
@@ -329,11 +331,11 @@ class PlanarScene:
         return result
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
-        """Equal axes without ticks around a window."""
+        """Set up equal axes without ticks around a window."""
         prepare_axes(ax, low, high)
 
     def _draw_floors(self, ax: Axes) -> None:
-        """What lies below the world's planes."""
+        """Draw the half planes below the world's planes."""
         patches = need("matplotlib.patches")
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
         reach = 2.0 * float(np.linalg.norm(high - low))
@@ -368,7 +370,7 @@ class PlanarScene:
                     zorder=2,
                 )
             )
-            # A darker half and a spoke, so that the angle is seen at a glance.
+            # A darker half and a spoke show the angle.
             ax.add_patch(
                 patches.Wedge(
                     p,
@@ -430,7 +432,7 @@ class PlanarScene:
                         patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line)
                     )
                 continue
-            # The link between neighbouring spheres, as wide as they are.
+            # Draw the link between neighbouring spheres, as wide as they are.
             for (p, r), (s, _) in pairwise(joints):
                 along = s - p
                 length = float(np.hypot(*along))

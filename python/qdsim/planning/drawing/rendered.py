@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["RenderedScene"]
 
 _GROUPS = {"world": 0, "object": 1, "robot": 2}
-"""Groups of geometries by what their bodies are."""
+"""Groups of geometries by the kind of their bodies."""
 
 _LIGHT = np.array([-0.2, 0.2, -1.0])
 _ROUND, _SHADE = ("sphere", "capsule", "cylinder", "ellipsoid"), 0.75
-"""Objects of a colour of their own have a darker one beside it, where turns could not be seen otherwise."""
+"""Round objects with a colour of their own get a second, darker colour, so that rotations are visible."""
 
 
 class RenderedScene(SpatialScene):
@@ -71,7 +71,7 @@ class RenderedScene(SpatialScene):
         self._free: Callable[[], Any] | None = None
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
-        """Equal axes without ticks around a window."""
+        """Set up equal axes without ticks around a window."""
         super().prepare(ax, low, high)
         self._window = (low, high)
 
@@ -111,7 +111,7 @@ class RenderedScene(SpatialScene):
         for b, (place, turn) in enumerate(zip(pos, rot)):
             screen.data.mocap_pos[b] = place
             import_module("mujoco").mju_mat2Quat(screen.data.mocap_quat[b], turn.ravel())
-        # Shadows are as fine as what they are asked for is small.
+        # The resolution of shadows depends on the extent, which is therefore as small as possible.
         screen.model.stat.extent = 1.5 * float((high - low).max())
         screen.model.light_pos[0] = centre - screen.model.stat.extent * _LIGHT
         self._open_view(screen)
@@ -127,24 +127,25 @@ class RenderedScene(SpatialScene):
         super().prepare(ax, low, high)
 
     def _open_view(self, screen: Offscreen) -> None:
-        """Walls and tables between the camera and what moves are not drawn."""
+        """Hide walls and tables between the camera and moving bodies."""
         mujoco: Any = import_module("mujoco")
         screen.model.geom_rgba[:] = self._rgba
         mujoco.mj_kinematics(screen.model, screen.data)
         still = np.arange(6) == _GROUPS["world"]
         towards, hit = np.array(self.view[2]), np.array([-1], dtype=np.int32)
         middles = screen.data.geom_xpos[screen.model.geom_group != _GROUPS["world"]]
-        for place in middles:  # not the frames of bodies, which may be in the table they stand on
+        for place in middles:  # not body frames, which may be inside the table
             while True:
                 mujoco.mj_ray(
                     screen.model, screen.data, place, towards, still.astype(np.uint8), 1, -1, hit
                 )
                 if hit[0] < 0:
                     break
-                screen.model.geom_rgba[hit[0], 3] = 0.0  # rays pass
+                screen.model.geom_rgba[hit[0], 3] = 0.0  # rays pass through hidden geometries
 
     def _screen_of(self, wide: int, tall: int) -> Offscreen:
-        """One for images of a size: an OpenGL context takes longer than a picture."""
+        """Return a renderer for images of a size; it is kept, because an OpenGL context takes
+        longer than a picture."""
         if self._screen is None or self._size != (wide, tall):
             if self._free is not None:
                 self._free()
@@ -154,7 +155,7 @@ class RenderedScene(SpatialScene):
 
 
 def _compiled(scene: SpatialScene) -> Any:
-    """The model's geometries on mocap bodies, one for each of its bodies, as an ``MjModel``."""
+    """Compile an ``MjModel`` with the model's geometries, in which each body is a mocap body."""
     mujoco: Any = import_module("mujoco")
     model = scene.model
     spec = mujoco.MjSpec()
@@ -215,7 +216,10 @@ def _compiled(scene: SpatialScene) -> Any:
 
 
 def _add_hfield(spec: Any, name: str, field: HeightField) -> None:
-    """Heights as parts of the rise, so that the place of the geometry is that of the lowest."""
+    """Add a height field.
+
+    Heights are relative to the lowest one, which therefore determines the position of the geometry.
+    """
     low, rise = float(field.heights.min()), float(np.ptp(field.heights))
     rows, columns = field.heights.shape
     spec.add_hfield(
@@ -228,7 +232,7 @@ def _add_hfield(spec: Any, name: str, field: HeightField) -> None:
 
 
 def _floors(spec: Any, mujoco: Any, scene: SpatialScene) -> None:
-    """Squares of the world's planes, below where the model begins."""
+    """Add squares for the world's planes, below the scene."""
     for square in scene.floors():
         first, up = square[1] - square[0], square[3] - square[0]
         half = 0.5 * float(np.linalg.norm(first))
@@ -248,12 +252,12 @@ def _floors(spec: Any, mujoco: Any, scene: SpatialScene) -> None:
 
 
 def _light(spec: Any) -> None:
-    """Bright from all sides, one light from above with soft shadows."""
+    """Set bright light from all sides, and one light from above with soft shadows."""
     spec.visual.headlight.ambient = [0.45, 0.45, 0.45]
     spec.visual.headlight.diffuse = [0.45, 0.45, 0.45]
     spec.visual.headlight.specular = [0.1, 0.1, 0.1]
     spec.visual.quality.shadowsize = 4096
-    spec.visual.map.shadowclip = 3.0  # beyond it a floor is sown with false shadows
+    spec.visual.map.shadowclip = 3.0  # with a larger value, floors have spurious shadows
     spec.worldbody.add_light(
         type=import_module("mujoco").mjtLightType.mjLIGHT_DIRECTIONAL,
         dir=_LIGHT.tolist(),
@@ -262,7 +266,7 @@ def _light(spec: Any) -> None:
 
 
 def _paint(spec: Any, mujoco: Any) -> None:
-    """The paper behind everything."""
+    """Set the background to the colour of paper."""
     paper = list(channels(PAPER))
     spec.add_texture(
         name="paper", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX, builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
@@ -271,7 +275,7 @@ def _paint(spec: Any, mujoco: Any) -> None:
 
 
 def _two_colours(spec: Any, mujoco: Any, light: Sequence[float], dark: Sequence[float]) -> str:
-    """A material of two colours, so that turns of a ball are seen; its name."""
+    """Return the name of a material with two colours, which makes rotations of a ball visible."""
     name = f"two {[round(float(c), 3) for c in light]}"
     if spec.material(name) is None:
         spec.add_texture(

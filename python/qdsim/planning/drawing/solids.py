@@ -21,15 +21,17 @@ from qdsim.planning.drawing.style import STYLE
 __all__ = ["Solid", "link_solids", "solids_of"]
 
 _MOST_CORNERS = 120
-"""A hull with more is drawn with as many of them: those that lie farthest in evenly spread directions."""
+"""Largest number of corners of a drawn hull. Of larger hulls, the corners that lie farthest in
+evenly distributed directions are kept."""
 
 _MOST_ROWS = 24
-"""Rows and columns of a height field that are drawn."""
+"""Largest number of rows and columns of a height field that are drawn."""
 
 Indices = npt.NDArray[np.int64]
 
 Mesh = tuple[Array, list[list[int]], list[int]]
-"""Corners, faces of three or four of them (anticlockwise from outside), and which of two colours each has."""
+"""Corners, faces of three or four corners (anticlockwise from outside), and the index 0 or 1 of
+each face's colour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,8 @@ class Solid:
 
 
 def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[Solid]:
-    """The drawn shapes of a model (:func:`.colours.is_shown`) except planes, in the order of its
-    geometries.
+    """Return the drawn shapes of a model (:func:`.colours.is_shown`) except planes, in the order of
+    its geometries.
 
     Boxes of bodies that are ``fine`` have their faces divided into tiles no larger than the
     smallest shapes, so that sorting by depth is correct.
@@ -99,7 +101,7 @@ def solids_of(model: Model, fine: list[bool], geometry: str = "visual") -> list[
 
 
 def link_solids(links: Sequence[Link]) -> list[Solid]:
-    """Links as capsules."""
+    """Return links as capsules."""
     result = []
     for link in links:
         along = link.end - link.start
@@ -123,7 +125,7 @@ def _placed(body: int, frame: Array, place: Array, mesh: Mesh, square: bool) -> 
     corners = own @ frame.T + place
     faces = np.array([[*polygon, polygon[-1]][:4] for polygon in polygons])
     p = corners[faces]
-    # Half the cross product of the diagonals: of triangles, too.
+    # Half the cross product of the diagonals; this also holds for triangles.
     normals = 0.5 * np.cross(p[:, 2] - p[:, 0], p[:, 3] - p[:, 1])
     areas = np.linalg.norm(normals, axis=1)
     kept = areas > 0.0
@@ -143,7 +145,8 @@ def _placed(body: int, frame: Array, place: Array, mesh: Mesh, square: bool) -> 
 
 
 def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
-    """A shape's surface as flat faces, of boxes no longer than a tile (m) where that takes few of them."""
+    """Return a shape's surface as flat faces; faces of boxes are at most a tile (m) long if this
+    takes few of them."""
     if kind == "box":
         return _box(size, tile)
     large = float(np.max(size)) > tile
@@ -160,13 +163,14 @@ def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
 
 
 def _field_mesh(field: HeightField) -> Mesh:
-    """A height field's surface and sides in one colour."""
+    """Return a height field's surface and sides in one colour."""
     corners, triangles = field.triangles(_MOST_ROWS)
     return corners, triangles.tolist(), [0] * len(triangles)
 
 
 def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
-    """The convex hull of a mesh or of a cloud's points, its two colours on either side of its middle."""
+    """Return the convex hull of a mesh or of a cloud's points, with a different colour on either
+    side of its middle."""
     if geom.cloud is not None:
         points = np.asarray(geom.cloud.points)
         try:
@@ -185,12 +189,14 @@ def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
 
 
 def _coarse(corners: Array, triangles: Indices) -> tuple[Array, Indices]:
-    """A hull of fewer corners inside a hull; the same where the corners that are left lie in a plane."""
+    """Return a hull with fewer corners inside a hull, or the hull itself if the remaining corners
+    lie in a plane."""
     order = np.arange(_MOST_CORNERS) + 0.5
     height, angle = 1.0 - 2.0 * order / _MOST_CORNERS, math.pi * (1.0 + math.sqrt(5.0)) * order
     ring = np.sqrt(1.0 - height**2)
     directions = np.array([ring * np.cos(angle), ring * np.sin(angle), height])
-    # Thin things are seen from all sides as if they were not: in units of their own widths.
+    # Thin shapes would keep few corners, so directions are measured in units of the widths along
+    # the axes.
     kept = np.unique(np.argmax(corners / np.ptp(corners, axis=0) @ directions, axis=0))
     try:
         faces = hull_faces("hull", corners[kept])
@@ -220,7 +226,7 @@ def _box(size: Array, tile: float, most: int = 16) -> Mesh:
 
 
 def _surface(radii: Array, half: float, across: int, up: int) -> Mesh:
-    """An ellipsoid whose upper and lower halves are ``half`` away from the middle."""
+    """Return an ellipsoid whose upper and lower halves are each moved ``half`` away from the middle."""
     polar = np.linspace(0.0, math.pi, up + 1)
     round_ = np.arange(across) * (2.0 * math.pi / across)
     corners = np.array(

@@ -36,14 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["GEOMETRIES", "SpatialScene"]
 
 _LIGHT = np.array([-0.4, 0.7, 0.8])
-"""To the right, up and towards the viewer: whatever the view, what is seen is in the light."""
+"""Direction of the light: from the right, from above and from the viewer, so that visible faces are
+lit in every view."""
 _LIGHT /= np.linalg.norm(_LIGHT)
 _SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 _WIDE = 4.0
-"""Half a floor's width beside the distance to what is furthest from its middle."""
+"""Half a floor's width, relative to the largest distance of a body from the middle of the scene."""
 GEOMETRIES = ("visual", "collision")
 _LOOKED_AT = 6
-"""Configurations for which views are compared, and below which floors lie."""
+"""Number of configurations that are used to compare views and to place floors."""
 
 
 class SpatialScene:
@@ -81,7 +82,9 @@ class SpatialScene:
         geometry: str = "visual",
     ) -> None:
         self.model = model
-        self.most_pressure = 0.0  # Pa, of the brightest colour of patches; 0: of each picture alone
+        self.most_pressure = (
+            0.0  # Pa, pressure of the brightest colour of patches; 0: the largest of each picture
+        )
         azimuth = None if azimuth is None else number("azimuth", azimuth)
         elevation = None if elevation is None else number("elevation", elevation)
         if object not in model.body_names:
@@ -104,7 +107,7 @@ class SpatialScene:
         self.view = np.array([right, np.cross(towards, right), towards])
 
     def _configurations(self, name: str, values: npt.ArrayLike | None) -> Array:
-        """As ``(n, nq)``; the start where none are given."""
+        """Return configurations as ``(n, nq)``; the start if none are given."""
         if values is None:
             key = self.model.keyframes.get("start")
             values = self.model.default_q if key is None else key.q
@@ -133,12 +136,12 @@ class SpatialScene:
     # ---------------------------------------------------------------- as PlanarScene
 
     def window(self, configurations: Array, margin: float = 0.05) -> tuple[Array, Array]:
-        """Corners ``(2,)`` of a box in the picture around robot and object, over all configurations."""
+        """Return the corners ``(2,)`` of a box in the picture around robot and object, over all configurations."""
         stride = max(1, len(configurations) // 200)
         poses = [self.model.body_poses(q) for q in [*configurations[::stride], configurations[-1]]]
         pos, rot = (np.array([pose[k] for pose in poses]) for k in (0, 1))
         ends: list[Array] = []
-        alone = "object" not in self.kind  # then a robot's surroundings are what it acts on
+        alone = "object" not in self.kind  # without an object, the robot's surroundings are shown
         for solid in self.solids:
             b = solid.body
             if alone or self.kind[b] != "world":
@@ -151,7 +154,7 @@ class SpatialScene:
         return low - room, high + room
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
-        """Equal axes without ticks around a window."""
+        """Set up equal axes without ticks around a window."""
         prepare_axes(ax, low, high)
 
     def draw(self, ax: Axes, q: Array, *, robot: str = "solid", alpha: float = 1.0) -> None:
@@ -169,8 +172,8 @@ class SpatialScene:
         draw_patches(ax, self.model, q, self.view[:2], alpha, self.most_pressure)
 
     def floors(self) -> list[Array]:
-        """Corners ``(4, 3)`` of a square for each plane of the world that is seen from above, below
-        the whole scene.
+        """Return corners ``(4, 3)`` of a square for each plane of the world that is seen from
+        above, below the whole scene.
 
         The squares are wider than the pictures.
         """
@@ -198,7 +201,7 @@ class SpatialScene:
         ax.add_collection(collection)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
-        """Outlines of the object at the goal."""
+        """Draw outlines of the object at the goal."""
         pos, rot = self.model.body_poses(goal)
         outlines = []
         for solid in self.solids:
@@ -212,19 +215,19 @@ class SpatialScene:
         ax.add_collection(collection)
 
     def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
-        """Arrows of the contact forces on the object, as :class:`PlanarScene` draws them."""
+        """Draw arrows of the contact forces on the object, as :class:`PlanarScene` does."""
         forces = self.forces(step)
         largest = max((float(np.hypot(*f)) for _, f in forces), default=0.0)
         for point, force in forces:
             arrow(ax, point, force, largest, typical, length)
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
-        """Points ``(2,)`` after a step and forces ``(2,)`` (N) on the object, in the picture."""
+        """Return points ``(2,)`` after a step and forces ``(2,)`` (N) on the object, in the picture."""
         points = contact_points(self.model, step) @ self.view[:2].T
         return [(points[i], force) for i, force in self.pushes(step)]
 
     def pushes(self, step: Step) -> list[tuple[int, Array]]:
-        """Contacts of a step that act on the object, and their forces ``(2,)`` (N) in the picture."""
+        """Return indices of the contacts that act on the object, and their forces ``(2,)`` (N) in the picture."""
         result = []
         for i, c in enumerate(step.contacts):
             a, b = (self.kind[int(c[side])] == "object" for side in ("body_a", "body_b"))
@@ -262,7 +265,7 @@ class SpatialScene:
         return faces
 
     def _colours(self, solid: Solid) -> Array:
-        """``(m, 3)`` of a solid's faces, before the light falls on them."""
+        """Return colours ``(m, 3)`` of a solid's faces, without shading."""
         kind = self.kind[solid.body]
         if solid.colour is not None:
             return np.tile(np.array(solid.colour), (len(solid.faces), 1))
@@ -283,7 +286,7 @@ class SpatialScene:
 
 @dataclass(eq=False)
 class _Faces:
-    """What is to be painted: depths ``(n,)`` towards the viewer, corners ``(n, 4, 2)``, colours ``(n, 4)``."""
+    """Faces to draw: depths ``(n,)`` towards the viewer, corners ``(n, 4, 2)``, colours ``(n, 4)``."""
 
     depth: Array = field(default_factory=lambda: np.zeros(0))
     corners: Array = field(default_factory=lambda: np.zeros((0, 4, 2)))
@@ -296,7 +299,7 @@ class _Faces:
 
 
 def _hull(points: Array) -> Array:
-    """Convex hull of points in the plane, anticlockwise (Andrew's monotone chain)."""
+    """Return the convex hull of points in the plane, anticlockwise (Andrew's monotone chain)."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
 
     def half(rows: Array) -> list[Array]:
@@ -314,19 +317,19 @@ def _hull(points: Array) -> Array:
 
 
 def _parents(model: Model) -> list[int]:
-    """The body above each, the world above itself."""
+    """Return the parent of each body; the world is its own parent."""
     index = {name: i for i, name in enumerate(model.body_names)}
     return [0, *(index[b.parent or "world"] for b in model.description.bodies[1:])]
 
 
 def _kinds(model: Model, parents: list[int]) -> list[str]:
-    """Of each body, whether it belongs to the robot, an object or the world."""
+    """Return for each body "robot", "object" or "world"."""
     moved, still = robot_bodies(model).tolist(), _still_bodies(model, parents)
     kinds = [
         "robot" if moved[b] else "world" if b in still else "object" for b in range(len(parents))
     ]
-    # Bodies of a robot that no joint carries (a palm, a base) have the robot's colour too; frames without shapes, on
-    # which links are mounted, pass it on.
+    # Bodies without joints that carry the robot (a palm, a base) also count as robot. Frames
+    # without shapes, on which links are mounted, pass this on to their parents.
     bodies = model.description.bodies
     for b in reversed(range(len(parents))):
         carried = moved[b] or (kinds[b] == "robot" and not bodies[b].geoms)
@@ -336,7 +339,7 @@ def _kinds(model: Model, parents: list[int]) -> list[str]:
 
 
 def _still_bodies(model: Model, parents: list[int]) -> set[int]:
-    """Bodies that no joint moves."""
+    """Return the bodies that no joint moves."""
     still = {0}
     for b, body in enumerate(model.description.bodies):
         if b and parents[b] in still and not body.joints:
@@ -345,7 +348,7 @@ def _still_bodies(model: Model, parents: list[int]) -> set[int]:
 
 
 def _limbs(parents: list[int], kind: list[str]) -> dict[int, int]:
-    """A number for every finger: a branch of the robot that begins where bodies have several children."""
+    """Return a number for every finger, a branch of the robot that begins where a body has several children."""
     children: dict[int, list[int]] = {}
     for b in range(1, len(parents)):
         if kind[b] == "robot":
@@ -365,5 +368,5 @@ def _limbs(parents: list[int], kind: list[str]) -> dict[int, int]:
 
 
 def _some(shown: Array) -> Array:
-    """Some configurations, the first and the last one included."""
+    """Return some configurations, the first and the last one included."""
     return np.asarray(shown[np.unique(np.linspace(0, len(shown) - 1, _LOOKED_AT).astype(int))])

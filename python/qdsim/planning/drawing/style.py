@@ -10,25 +10,25 @@ OBJECT, OBJECT_HALF, OBJECT_DARK = "#F4C96B", "#EDB644", "#B98520"
 LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
 FLOOR, GROUND, GRID, FRAME = "#EEF1F4", "#DDE2E6", "#E8ECEF", "#D5DBE0"
 TERRAIN = "#B9C3B1"
-"""Of height fields, whose slopes shades must show."""
+"""Colour of height fields; it is darker, so that the shading of slopes is visible."""
 FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
 PRESSURES = ("#3B0F70", "#8C2981", "#DE4968", "#FE9F6D", "#FCFDBF")
-"""From no pressure to the largest: violet, red, yellow."""
+"""Colours from zero pressure to the largest: violet, red, yellow."""
 
 
 @dataclass(frozen=True)
 class _Style:
-    """What scenes share.
+    """Settings shared by all scenes.
 
     Attributes:
-        ghost: opacity of what is looked through: a faint robot, a body that is glass or soft.
+        ghost: opacity of transparent things: a faint robot, a body of glass, a soft body.
         wall: opacity of walls and tables, which must not hide the robot.
-        corner: m; round shapes up to this radius stand for corners and are not drawn.
-        elevation: degrees, from where scenes are seen where nothing else decides.
-        line: points of a line; what matters most is twice as wide.
-        arrow: length of a typical force beside the size of what is seen.
-        faint: share of the largest force below which none is drawn.
-        apart: share of its size by which a thing is larger or smaller than another that is drawn in its place.
+        corner: round shapes with at most this radius stand for corners and are not drawn, m.
+        elevation: default elevation of the view, degrees.
+        line: line width, points; the most important lines are twice as wide.
+        arrow: length of a typical force, relative to the size of the scene.
+        faint: forces below this share of the largest force are not drawn.
+        apart: relative difference in size between two things that are drawn at the same place.
     """
 
     ghost: float = 0.3
@@ -41,7 +41,8 @@ class _Style:
     apart: float = 0.03
 
     def force(self, size: float, typical: float) -> float:
-        """Length of an arrow beside that of a typical force: the root of their ratio, so that small ones are seen."""
+        """Return an arrow's length relative to that of a typical force: the root of the ratio of
+        the forces, so that small forces are visible."""
         return min(max(math.sqrt(size / typical), 0.4), 1.5)
 
 

@@ -11,7 +11,7 @@ __all__ = ["left_text"]
 
 
 def left_text(goals: GoalSet, q: Array) -> str:
-    """The distance of an object in ``q`` ``(nq,)`` from its goal, as text."""
+    """Return the distance of an object in ``q`` ``(nq,)`` from its goal, as text."""
     shift, turn = goals.errors(q)
     space = goals.space
     length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"
