@@ -1,4 +1,4 @@
-"""Decides when a closed loop has arrived at the goal and holds, and when it starts again."""
+"""Decides when a closed loop has arrived at the goal and keeps its command, and when it starts again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from qdsim.planning.task.task import Task
 __all__ = ["Arrival"]
 
 WITHIN, LEFT = 0.2, 0.5
-"""Shares of the tolerances within which an object counts as arrived, and beyond which as gone: it may move in between
-while it is held. An object held further out is left further from its goal than control would bring it."""
+"""Shares of the tolerances. An object within the first share counts as arrived. It may move up to
+the second share before it counts as gone. With a larger first share, the object would be held
+farther from its goal than the controller could bring it."""
 PERIODS = 3
-"""Consecutive measurements within the first share: an object that passes through has not arrived."""
+"""Number of successive measurements within the first share, so that an object that passes through
+does not count."""
 
 
 class Arrival:

@@ -36,8 +36,8 @@ class CostModel:
         self.final_robot = spread("cost.final_robot", cost.final_robot, model.nu)
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """Errors of the object (..., size) and of the robot's lengths (..., nu) in configurations
-        (..., nq).
+        """Compute errors of the object (..., size) and of the robot's lengths (..., nu) in
+        configurations (..., nq).
 
         They are errors from the goal, or from the last ``n`` entries of the reference if there is
         one, for trajectories (..., n, nq).
@@ -53,7 +53,7 @@ class CostModel:
         return e.reshape(*lead, -1), robot.reshape(*lead, -1)
 
     def values(self, q: Array, u: Array, before: Array) -> tuple[Array, Array]:
-        """Cost, and the object's part of its last term.
+        """Compute the cost, and the object's part of its last term.
 
         Args:
             q: trajectories (..., T + 1, nq).
@@ -74,7 +74,7 @@ class CostModel:
         return total + ((moves**2) @ self.command).sum(axis=-1), final
 
     def expand(self, q: Array) -> tuple[Array, Array]:
-        """Weights (T, nv, nv) and linear terms (T, nv) with respect to displacements of q_1 .. q_T.
+        """Compute weights (T, nv, nv) and linear terms (T, nv) with respect to displacements of q_1 .. q_T.
 
         ``q`` is (T, nq). The weights are those of Gauss and Newton: the second derivative of the
         logarithm is left out.

@@ -78,7 +78,7 @@ class ImpcResult:
         return float(self.records["seconds"][-1])
 
     def plan(self) -> Plan:
-        """The trajectory as a plan of one segment."""
+        """Return the trajectory as a plan of one segment."""
         task = self.task
         segment = Segment(self.u, self.q, np.array([len(self.u)], dtype=np.int64))
         plan = plan_for(task, [segment], self.step_options, task.start_tolerance)
@@ -147,7 +147,7 @@ def check_arguments(
 
 
 def check_commands(u: ArrayLike, horizon: int, nu: int) -> Array:
-    """The caller's commands as an array (T, nu)."""
+    """Check the caller's commands and return them as an array (T, nu)."""
     array = np.array(reals("u", u))
     if array.shape != (horizon, nu):
         raise ValueError(f"u: expected shape ({horizon}, {nu}), got {array.shape}")
@@ -157,7 +157,7 @@ def check_commands(u: ArrayLike, horizon: int, nu: int) -> Array:
 
 
 class _Search:
-    """One run."""
+    """One run of ``impc``."""
 
     def __init__(
         self, task: Task, options: ImpcOptions, rng: np.random.Generator, u: Array | None
@@ -174,13 +174,13 @@ class _Search:
         self.show: Update = lambda done, text: None
 
     def keep(self, path: str | os.PathLike[str], pause: float) -> None:
-        """Keep the search in a file, and go on from what is there."""
+        """Save the search in a file, and continue from the file if it exists."""
         self.file, self.pause = path, pause
         self.mark = mark_of(self.task, self.options, self.given)
         found = load_search(path, self.task, self.options, self.given, self.rng)
         if found is not None:
             self.state, self.parts.counts = found, found.counts
-            self.begin -= found.rows[-1][-1]  # seconds of the search before
+            self.begin -= found.rows[-1][-1]  # duration of the search before the interruption
 
     def run(self) -> ImpcResult:
         options, state = self.options, self.state
@@ -218,7 +218,7 @@ class _Search:
         )
 
     def _branch(self, start: Start | None) -> Branch:
-        """A first guess, rolled out; None is the caller's."""
+        """Roll out a first guess; None is the caller's."""
         options, parts = self.options, self.parts
         guess = self.given
         if start is not None:
@@ -232,7 +232,7 @@ class _Search:
         return branch
 
     def _iterate(self, branch: Branch, count: int) -> None:
-        """At most ``count`` iterations, within those of the whole search."""
+        """Do at most ``count`` iterations, within the limit of the whole search."""
         options, state = self.options, self.state
         iterate = self._feedback if options.method == "feedback" else self._published
         for _ in range(count):
@@ -284,7 +284,8 @@ class _Search:
         )
 
     def _feedback(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
-        """One model, a program for every radius, all rolled out; None if none could be."""
+        """Linearise once, solve a program for every radius, and roll all solutions out; return the
+        best, None if all fail."""
         parts, path = self.parts, branch.path
         local = parts.linearize(path, scheme, self.rng)
         policies, radii = parts.policies(local, path, path.u, self.before)
@@ -299,14 +300,15 @@ class _Search:
         return tried[k]
 
     def _published(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
-        """A program at every step over what is left of the horizon (CQDC Alg. 1, lines 6 to 9)."""
+        """Solve a program over the rest of the horizon at every step (CQDC Alg. 1, lines 6 to 9)."""
         parts, model, path = self.parts, self.task.model, branch.path
         local = parts.linearize(path, scheme, self.rng)
         center, radius = parts.robot_command(path.q[:-1]), parts.boxes[0]
         q, commands = [self.start], []
         for t in range(self.options.horizon):
             now = q[-1]
-            # the first move counts from where the robot is, as in the authors' code
+            # The first change of the command is measured from the robot's position, as in the
+            # authors' code.
             before = np.asarray(model.command_from(now))
             shift = parts.difference(now, path.q[t])
             policy = parts.solve(local, path, center, radius, before, t, shift)

@@ -23,8 +23,9 @@ from qdsim.planning.tracking.starts import first_commands
 __all__ = ["Mpc", "MpcReport"]
 
 WORSE = 1.5
-"""A new trajectory is taken if it costs at most this multiple of the old one. Taking only better ones gets stuck
-where small motions gain nothing (across a gap) although large ones do."""
+"""A new trajectory is accepted if it costs at most this multiple of the old one. If only cheaper
+ones were accepted, the controller would get stuck where small motions gain nothing (across a gap)
+although large ones do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +175,7 @@ class Mpc:
         return np.array(self._before)
 
     def _hold(self, q: Array, begin: float) -> Array:
-        """The last command (nu,) once more; where there is none, the one that holds the robot."""
+        """Return the last command (nu,) again; if there is none, the command that holds the robot."""
         if self._before is None:
             self._before = self._parts.bounded(np.asarray(self.task.model.command_from(q)))
         self._u, self._path = np.tile(self._before, (self.options.horizon, 1)), None
@@ -194,7 +195,7 @@ class Mpc:
         return array
 
     def _warm_start(self, q: Array) -> tuple[Array, Array]:
-        """Commands of the horizon, and the one before."""
+        """Return the commands of the horizon, and the previous command."""
         model = self.task.model
         before = self._before
         if before is None:
@@ -206,14 +207,14 @@ class Mpc:
                 ), before
             except SolverError:
                 return np.tile(before, (self.options.horizon, 1)), before
-        if self._calls == 0:  # those given to reset
+        if self._calls == 0:  # commands given to ``reset``
             return self._u, before
         return np.concatenate([self._u[1:], self._u[-1:]]), before
 
     def _improve(
         self, path: Trajectory, q: Array, before: Array
     ) -> tuple[Trajectory, float] | None:
-        """The best new trajectory and the radius it came from; None if it is no good."""
+        """Return the best new trajectory and its radius; None if its cost is too high."""
         parts = self._parts
         local = parts.linearize(path, self.options.scheme(self._calls), self._rng)
         policies, radii = parts.policies(local, path, path.u, before)

@@ -151,14 +151,14 @@ class MujocoModel(Predictor):
         )
         path = np.empty((len(u), u.shape[1] + 1, mj.nq))
         path[:, 0], path[:, 1:] = q, state[:, count - 1 :: count, 1 : 1 + mj.nq]
-        # MuJoCo starts anew where it diverges: time tells
+        # MuJoCo resets a diverged simulation, which shows in its time.
         ended = (
             np.abs(state[:, -1, 0] - count * u.shape[1] * mj.opt.timestep) < 0.5 * mj.opt.timestep
         )
         return path, np.asarray(ended & np.isfinite(path).all(axis=(1, 2)))
 
     def _gravity(self, q: Array) -> Array:
-        """``(nv,)`` what bears the weight of what actuators move."""
+        """Return the forces ``(nv,)`` that balance gravity on the actuated degrees of freedom."""
         data = self._data
         self._mujoco.mj_resetData(self.mj, data)
         data.qpos[:] = q
@@ -169,7 +169,7 @@ class MujocoModel(Predictor):
 
 
 def _ramped(before: Array, u: Array, count: int) -> Array:
-    """``(samples, T count, nu)`` commands of small steps, straight from each of ``u`` to the next."""
+    """Interpolate commands linearly to small steps: ``(samples, T count, nu)``."""
     first = np.broadcast_to(before, (len(u), 1, u.shape[2]))
     begin = np.concatenate((first, u[:, :-1]), axis=1)[:, :, None]
     share = (np.arange(1, count + 1) / count)[:, None]
@@ -178,14 +178,17 @@ def _ramped(before: Array, u: Array, count: int) -> Array:
 
 
 def _driven(mj: mujoco.MjModel) -> NDArray[np.intp]:
-    """Degrees of freedom on which actuators act through joints."""
+    """Return the degrees of freedom on which actuators act through joints."""
     joints = mj.actuator_trnid[np.isin(mj.actuator_trntype, (0, 1)), 0]
     return np.asarray(mj.jnt_dofadr[joints], dtype=np.intp)
 
 
 def _slowed(mj: mujoco.MjModel, timestep: float) -> None:
-    """Longer steps: joints that position servos hold get the armature with which ``stiffness h^2`` is at most their
-    inertia, and as much more damping as keeps its ratio."""
+    """Set a longer time step, and make the joints of position servos slow enough for it.
+
+    Armature is added until ``stiffness h^2`` is at most the inertia of the joint, and damping is
+    increased to keep the damping ratio.
+    """
     import mujoco
 
     mj.opt.timestep = timestep

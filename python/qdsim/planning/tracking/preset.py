@@ -18,23 +18,25 @@ __all__ = ["dexterous", "in_space", "stiff_kappa"]
 GAP = 1.0 / 90.0
 """Distance, in lengths of the object, at which a contact of the smoothed model carries the object's weight."""
 MOVES, POSTURE = 6.0, 0.006
-"""Weights of the command's moves and of the robot's posture, as motions of the fingertips over the object's length."""
+"""Weights of changes of the command and of the robot's posture, for motions of the fingertips in
+lengths of the object."""
 RADII = (0.18, 0.054, 0.018)
-"""Trust regions, as motions of the fingertips over the object's length."""
+"""Trust regions, as motions of the fingertips in lengths of the object."""
 PERIOD, HORIZON = 0.1, 10
-"""Control period in s, and periods of the horizon. Half a second of horizon loses objects that a second keeps."""
+"""Control period in s, and number of periods of the horizon. With a horizon of half a second,
+objects are lost that are kept with one second."""
 PRESS = 30.0
-"""Largest force of the springs, in weights of the object, where the actuators' limits are unknown."""
+"""Largest force of the springs, in weights of the object, if the actuators' limits are unknown."""
 
 
 def in_space(task: Task) -> bool:
-    """Whether the task's object rotates freely, and gravity acts on it."""
+    """Return whether the task's object rotates freely and gravity acts on it."""
     return bool(task.space.rotation_vectors) and bool(np.any(task.model.parameters.gravity))
 
 
 def stiff_kappa(weight: float, length: float) -> float:
-    """The log-barrier weight (1/J) at which a contact carries a weight (N) at a distance of a
-    ninetieth of a length (m).
+    """Return the log-barrier weight (1/J) at which a contact carries a weight (N) at a distance of
+    a ninetieth of a length (m).
 
     The force of the barrier at a distance is ``1 / (kappa distance)``. With a softer barrier, plans
     rely on forces that exist only in the model; with a stiffer one, the model does not see contacts
@@ -71,9 +73,8 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
     limit = np.minimum(PRESS * weight * np.maximum(arm, 1e-6), np.maximum(strongest, 1e-6))
     if force is not None:
         limit = spread("force", numbers("force", force, per="actuator", above=0), model.nu)
-    tip = (
-        _typical(model, arm) / gear / task.length
-    )  # a fingertip's motion in lengths, per unit of the command
+    # Motion of a fingertip, in lengths of the object, per unit of the command.
+    tip = _typical(model, arm) / gear / task.length
     cost = TrackingCost(
         object=TrackingCost.for_task(task).object,
         robot=tuple(POSTURE * (tip * gear) ** 2),
@@ -91,8 +92,10 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
 
 
 def _typical(model: Model, arm: Array) -> Array:
-    """Levers ``(nu,)``, the mean of all turning joints for each of them: weights in proportion to the joints' own
-    levers turn objects less often."""
+    """Return levers ``(nu,)``; all rotating joints get the mean of their levers.
+
+    Weights in proportion to the joints' own levers succeed less often in turning objects.
+    """
     turns = turning(model)
     typical = np.maximum(arm, 1e-6)
     if turns.any():

@@ -154,12 +154,12 @@ def refine(
 def _refined(
     plan: Plan, i: int, q: Array, task: Task, options: Options, given: RefineOptions
 ) -> tuple[Segment, SegmentRefinement]:
-    """Segment ``i`` of a plan, optimised from where the one before left everything, ``q``."""
+    """Optimise segment ``i`` of a plan from ``q``, the end of the previous refined segment."""
     segment, last = plan.segments[i], i + 1 == len(plan.segments)
     if i > 0:
         q = _regrasped(task, options, segment.start, q, plan.contact_tolerance)
     aim = task if last else task.towards(segment.end, goal_region=None)
-    if segment.steps == 0:  # the goal is where the plan begins
+    if segment.steps == 0:  # the goal is at the beginning of the segment
         refined, report = _at_rest(aim, q)
     else:
         commands = _stretched(task, segment, plan.options.h, options.h, given)
@@ -175,7 +175,7 @@ def _refined(
 
 
 def _active_steps(segment: Segment, space: ObjectSpace) -> int:
-    """Steps up to the one from which on the object stays where the segment leaves it."""
+    """Return the number of steps after which the object stays where the segment leaves it."""
     for count in range(segment.steps + 1):
         if max(space.errors(segment.configurations[count], segment.end)) <= STILL_POSITION:
             return count
@@ -183,7 +183,8 @@ def _active_steps(segment: Segment, space: ObjectSpace) -> int:
 
 
 def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: float) -> Array:
-    """The robot as in the planned grasp, the object as it is in ``q``."""
+    """Return the robot in the planned grasp with the object as in ``q``, without penetration beyond
+    the tolerance."""
     there = np.array(grasp)
     there[task.space.q] = q[task.space.q]
     fitted, _ = placed(task.model, task.object, there, options, tolerance)
@@ -192,7 +193,7 @@ def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: 
 
 
 def _settled(task: Task, options: Options, segment: Segment, tolerance: float) -> Segment:
-    """The segment with its last command held until nothing is deeper than a change of grasp may begin with."""
+    """Hold the last command of a segment until no penetration exceeds the tolerance of regrasps."""
     inputs, path = list(segment.inputs), list(segment.configurations)
     while (
         penetration(task.model, path[-1]) > tolerance
@@ -206,7 +207,7 @@ def _settled(task: Task, options: Options, segment: Segment, tolerance: float) -
 def _stretched(
     task: Task, segment: Segment, h_plan: float, h: float, options: RefineOptions
 ) -> Array:
-    """The segment's commands, straight between its knots, over its small steps."""
+    """Interpolate the segment's commands linearly over its small steps."""
     per_step = max(1, round(h_plan / h))
     count = min(per_step * segment.steps, max(options.most_steps, segment.steps))
     first = task.hold(segment.start)
@@ -240,7 +241,7 @@ def _optimise(
 
 
 def _at_rest(task: Task, q: Array) -> tuple[Segment, SegmentRefinement]:
-    """A segment without steps, which stays one."""
+    """Return a segment without steps at ``q``."""
     error = task.errors(q)
     none = np.empty((0, task.model.nu))
     segment = Segment(none, q[None].copy(), np.zeros(0, dtype=np.int64))

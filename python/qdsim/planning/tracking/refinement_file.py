@@ -28,7 +28,7 @@ FORMAT = Format("qdsim-refinement", 2, "one of this refinement")
 def mark_of(
     plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions, version: int = FORMAT.version
 ) -> str:
-    """A hash of the inputs of refined segments, for a version of the format."""
+    """Return a hash of the inputs of refined segments, for a version of the format."""
     digest = hashlib.sha256(fingerprint(task, version).encode())
     for segment in plan.segments:
         for array in (segment.inputs, segment.configurations, segment.knots):
@@ -89,7 +89,7 @@ def _segments(archive: Archive, task: Task) -> tuple[list[Segment], list[dict[st
 
 
 def _report(values: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a report, of the right types."""
+    """Check the fields of a report and convert them to their types."""
     steps = {name: integer(name, values[name], least=0) for name in ("steps_before", "steps_after")}
     errors = {}
     for name in ("error_before", "error_after"):

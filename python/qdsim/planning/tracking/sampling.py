@@ -29,12 +29,12 @@ __all__ = ["SamplingMpc", "SamplingReport"]
 NOISE = 0.6
 """Motion of the fingertips by the noise at the end of the horizon, in radii of gyration of the object."""
 KNOTS = 4
-"""Knots of the noise over the horizon."""
+"""Number of knots of the noise over the horizon."""
 SMALL, MOVED = 0.3, 0.6
-"""Factor on the noise of every other sample (large noise finds motions, small noise finishes them), and the
-probability that a sample moves an actuator at all."""
+"""Factor on the noise of every other sample, and probability that a sample moves an actuator. Large
+noise finds motions, small noise refines them."""
 TEMPERATURE = 0.1
-"""Of path integral control, in standard deviations of the costs."""
+"""Temperature of path integral control, in standard deviations of the costs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +209,8 @@ class SamplingMpc:
     # ---------------------------------------------------------------- parts of a call
 
     def _shifted(self, q: Array) -> Array:
-        """The commands of the call before, a period later; at first those that hold the robot."""
+        """Return the commands of the previous call, shifted by a period; in the first call, those
+        that hold the robot."""
         if self._before is None:
             self._before = self._parts.bounded(np.asarray(self.task.model.command_from(q)))
         if self._u is None:
@@ -236,7 +237,7 @@ class SamplingMpc:
         return _finite(name, u, (self.options.horizon, self.task.model.nu))
 
     def _proposal(self, name: str, u: ArrayLike) -> Array:
-        """Commands (T, nu) of a proposal: those given, or straight to the one given."""
+        """Return the commands (T, nu) of a proposal; a single command is approached linearly over the horizon."""
         array = reals(name, u)
         if array.ndim != 1:
             return self._parts.bounded(self._sequence(name, u))
@@ -246,7 +247,7 @@ class SamplingMpc:
         return np.asarray(self._before + share * (target - self._before))
 
     def _fitted(self, u: Array) -> Array:
-        """Commands (T, nu) of as many periods as there are, the last one for those that are missing."""
+        """Cut or extend commands to T periods; the last command is repeated."""
         T = self.options.horizon
         return self._parts.bounded(
             np.concatenate([u[:T], np.repeat(u[-1:], max(0, T - len(u)), 0)])
@@ -259,7 +260,8 @@ class SamplingMpc:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _How:
-    """What all calls share: noise ``(knots, nu)`` at the knots, and the spline ``(T, knots)`` through them."""
+    """Settings shared by all calls: noise ``(knots, nu)`` at the knots, and the interpolation ``(T,
+    knots)`` between them."""
 
     options: SamplingOptions
     model: Predictor
@@ -271,7 +273,7 @@ class _How:
 
 
 class _Search:
-    """One call.
+    """The search of one call.
 
     Args:
         how: what all calls share.
@@ -289,7 +291,8 @@ class _Search:
         self.samples, self.failed, self.step_seconds = 0, 0, 0.0
 
     def improve(self, last: Array, offered: list[Array]) -> None:
-        """Sample around the last answer, roll out the samples, the last answer and the proposals, and choose."""
+        """Sample around the last answer, roll out the samples, the last answer and the proposals,
+        and choose an answer."""
         self.u = last
         count = max(1, self.how.options.samples - 1 - len(offered))
         drawn = last + np.einsum("tk,nkj->ntj", self.how.spline, self._draw(count))
@@ -307,13 +310,12 @@ class _Search:
             return
         mean = np.tensordot(self._weights(costs), tried, axes=1)
         path, cost = self._roll(mean[None])
-        if (
-            cost[0] <= costs[0]
-        ):  # no worse than what there was: smoother than the best sample, which was lucky
+        # The mean is smoother than the best sample, whose low cost is partly luck.
+        if cost[0] <= costs[0]:
             self._take(mean, path[0], float(cost[0]), "mean")
 
     def report(self, seconds: float) -> SamplingReport:
-        """What was done."""
+        """Return the report of this call."""
         good = self.path is not None
         return SamplingReport(
             self.cost if good else math.nan,
@@ -327,7 +329,7 @@ class _Search:
         )
 
     def _draw(self, count: int) -> Array:
-        """Noise (count, knots, nu) at the knots."""
+        """Draw noise (count, knots, nu) at the knots."""
         noise = self.how.noise
         z = self.rng.standard_normal((count, *noise.shape))
         z *= (self.rng.random((count, 1, noise.shape[1])) < MOVED) * noise
@@ -335,7 +337,7 @@ class _Search:
         return np.asarray(z)
 
     def _roll(self, u: Array) -> tuple[Array, Array]:
-        """Paths and costs of commands (samples, T, nu)."""
+        """Roll out commands (samples, T, nu); return paths and costs."""
         how, begin = self.how, time.perf_counter()
         threads = how.options.threads
         paths, good = how.model.roll(self.q, self.v, self.before, u, how.period, threads)
@@ -349,7 +351,7 @@ class _Search:
         return paths, costs
 
     def _weights(self, costs: Array) -> Array:
-        """Weights (samples,) of the mean, which sum to one."""
+        """Return the weights (samples,) of the mean, which sum to one."""
         weights, finite = np.zeros(len(costs)), np.isfinite(costs)
         if self.how.options.method == "cem":
             elite = np.argsort(costs, kind="stable")[
@@ -366,7 +368,7 @@ class _Search:
 
 
 def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
-    """Weights, reach and period: the task's own, or those of fingers that hold."""
+    """Return weights, reach and period: those of the task, or else those of ``dexterous``."""
     base = task.impc if task.impc is not None else dexterous(task)
     return base.replace(
         method="feedback",
@@ -377,7 +379,7 @@ def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
 
 
 def _noise(task: Task, options: SamplingOptions) -> Array:
-    """Standard deviations (nu,) at the last knot."""
+    """Return the standard deviations (nu,) at the last knot."""
     if options.noise is not None:
         return spread("noise", options.noise, task.model.nu)
     gear = np.abs(np.asarray(task.model.actuator_gear))
@@ -388,7 +390,8 @@ def _noise(task: Task, options: SamplingOptions) -> Array:
 
 
 def _spline(knots: int, periods: int) -> Array:
-    """(T, knots) what the noise at the ends of periods is of that at the knots; at the beginning it is zero."""
+    """Return the matrix (T, knots) that interpolates noise at the knots to the ends of periods; it
+    is zero at the start."""
     place = np.linspace(0.0, periods, knots + 1)
     rows = np.pad(np.eye(knots), ((0, 0), (1, 0)))
     return np.stack([np.interp(np.arange(1.0, periods + 1.0), place, row) for row in rows], 1)

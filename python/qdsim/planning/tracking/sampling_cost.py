@@ -15,12 +15,13 @@ from qdsim.planning.tracking.cost_model import CostModel
 __all__ = ["SamplingCost"]
 
 FREE, FAR = 0.5, 10.0
-"""Lengths of the object: fingertips that are nearer to it cost nothing; farther ones count as this far, and an object
-whose distance to the goal grows by more is lost."""
+"""Distances in lengths of the object. Fingertips nearer than the first one cost nothing, and
+distances are cut off at the second one. An object is lost if its distance to the goal grows by more
+than the second one."""
 TOUCH = 10.0
 """Weight of the fingertips' squared distances, in lengths of the object, at the end of the horizon."""
 PENALTY = 1e4
-"""Cost of an object that is lost, and of a spring stretched by twice its reach, which grows with the square."""
+"""Cost of a lost object, and of a spring stretched to twice its reach. The cost of springs grows quadratically."""
 
 
 class SamplingCost:
@@ -42,7 +43,7 @@ class SamplingCost:
         self._tips = _tip_pairs(task)
 
     def values(self, q: Array, u: Array, before: Array, threads: int | None) -> Array:
-        """``(samples,)`` costs of paths ``(samples, T + 1, nq)`` under commands ``(samples, T, nu)``."""
+        """Compute costs ``(samples,)`` of paths ``(samples, T + 1, nq)`` under commands ``(samples, T, nu)``."""
         total, _ = self._cost.values(q, u, before)
         total = total + self._pulls(q, u) + self._losses(q)
         if self._tips:
@@ -50,7 +51,7 @@ class SamplingCost:
         return np.asarray(np.where(np.isfinite(total), total, np.inf))
 
     def _pulls(self, q: Array, u: Array) -> Array:
-        """Cost of springs that are stretched beyond their reach, before and after a period."""
+        """Compute the cost of springs that are stretched beyond their reach, before and after a period."""
         if len(self._bounded) == 0:
             return np.zeros(len(q))
         model, own = self._task.model, self._bounded
@@ -62,7 +63,7 @@ class SamplingCost:
         return np.asarray(PENALTY * (beyond**2).sum(axis=(1, 2)))
 
     def _losses(self, q: Array) -> Array:
-        """Cost of the samples that lose the object."""
+        """Compute the cost of samples that lose the object."""
         task, space = self._task, self._task.space
         slides = ~space.rotation
         if not slides.any():
@@ -73,7 +74,8 @@ class SamplingCost:
         return np.asarray(PENALTY * np.any(away > away[:, :1] + FAR * task.length, axis=1))
 
     def _gaps(self, q: Array, threads: int | None) -> Array:
-        """Squared distances ``(samples,)`` of fingertips from the object, in its lengths, beyond what costs nothing."""
+        """Compute squared distances ``(samples,)`` of fingertips from the object, in its lengths,
+        beyond the distance that costs nothing."""
         length = self._task.length
         distances = pair_distances(self._task.model, q, FAR * length, threads=threads) / length
         total = np.zeros(len(q))
@@ -83,7 +85,7 @@ class SamplingCost:
 
 
 def _tip_pairs(task: Task) -> list[NDArray[np.intp]]:
-    """For each last link of the robot that may touch the object, the pairs of geometries by which."""
+    """Return the pairs of geometries in which each last link of the robot can touch the object."""
     model = task.model
     robot = robot_bodies(model)
     parents = {body.parent for body in model.description.bodies}

@@ -87,20 +87,20 @@ class SearchState:
 def mark_of(
     task: Task, options: ImpcOptions, u: Array | None, version: int = FORMAT.version
 ) -> str:
-    """A hash of the inputs of the iterates, for a version of the format."""
+    """Return a hash of the inputs of the iterates, for a version of the format."""
     digest = hashlib.sha256(fingerprint(task, version).encode())
     if u is not None:
         digest.update(np.ascontiguousarray(u).tobytes())
     values = said(options)
     alone = len(options.starts) == 1 or u is not None
     if alone and not isinstance(options.kappa, tuple):
-        values.pop("iterations")  # it may grow: nothing before its end depends on it
+        values.pop("iterations")  # it may increase, because earlier iterations do not depend on it
     digest.update(repr(values).encode())
     return digest.hexdigest()
 
 
 def said(options: ImpcOptions) -> dict[str, str]:
-    """Settings that affect results, as text that is the same in every process: functions by name."""
+    """Return the settings that affect results, as text that is the same in every process; functions by name."""
     fields = (f.name for f in dataclasses.fields(options) if f.name != "threads")
     return {name: _said(getattr(options, name)) for name in fields}
 
@@ -205,7 +205,7 @@ def _rows(archive: Archive, most: int) -> list[tuple[Any, ...]]:
     if count > most:
         raise ValueError("it has more records than iterations")
     records = archive.array("records", RECORD, count)
-    names = [name for name in RECORD.names or () if name != "kappa"]  # which may be NaN
+    names = [name for name in RECORD.names or () if name != "kappa"]  # kappa may be NaN
     if len(records) == 0 or not all(np.isfinite(records[name]).all() for name in names):
         raise ValueError("its records are not of finite numbers")
     rows: list[tuple[Any, ...]] = records.tolist()
@@ -219,7 +219,7 @@ def _branch(
         _trajectory(f"{name}_{which}", archive, task, options.horizon) for which in ("path", "best")
     )
     iterations = integer("iterations", values["iterations"], least=0)
-    if archive.version == 1:  # kept none: patience counts anew
+    if archive.version == 1:  # version 1 has no costs, so patience counts from here
         costs = [math.inf] * iterations + [best.cost]
     else:
         costs = archive.array(f"{name}_history", np.float64, iterations + 1).tolist()

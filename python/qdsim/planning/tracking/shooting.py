@@ -31,7 +31,7 @@ QP_TOLERANCE = 1e-7
 
 @dataclasses.dataclass
 class Counts:
-    """Counts of the work done."""
+    """Counts of steps, linearisations, programs and failures."""
 
     steps: int = 0
     linearizations: int = 0
@@ -105,7 +105,7 @@ class Shooting:
             self.identity_A[objects, objects] = 1.0
 
     def bounded(self, u: Array) -> Array:
-        """Commands ``(..., nu)`` within the bounds that hold."""
+        """Clip commands ``(..., nu)`` to the bounds in force."""
         return np.minimum(np.maximum(u, self.lower), self.upper)
 
     # ---------------------------------------------------------------- models
@@ -113,7 +113,7 @@ class Shooting:
     def linearize(
         self, path: Trajectory, scheme: Scheme, rng: int | np.random.Generator
     ) -> LocalTrajectory:
-        """The local model along a trajectory.
+        """Compute the local model along a trajectory.
 
         Raises:
             SolverError: if a step of the scheme fails.
@@ -144,8 +144,11 @@ class Shooting:
         )
 
     def _with_shared_lengths(self, q: Array, A: Array, B: Array) -> Array:
-        """A (T, nv, nv) without the robot's own rows and columns, and B, changed in place, of a robot whose lengths
-        are commanded, as those of joints without contact are: what the lengths do not determine stays unchanged."""
+        """Set the robot's part of A and B as for joints without contact, if joints share tendons.
+
+        The lengths follow their commands, and motions that do not change the lengths are unchanged.
+        It returns A (T, nv, nv), and changes B in place.
+        """
         A, gear = np.array(A), np.asarray(self.model.actuator_gear)
         own = robot_v(self.model)
         for k, here in enumerate(q):
@@ -155,7 +158,7 @@ class Shooting:
         return A
 
     def difference(self, q1: Array, q0: Array) -> Array:
-        """Displacements (..., nv) of configurations (..., nq)."""
+        """Compute displacements (..., nv) between configurations (..., nq)."""
         if self.is_flat:
             return q1 - q0
         shape = np.broadcast_shapes(q1.shape, q0.shape)
@@ -209,14 +212,15 @@ class Shooting:
     def policies(
         self, local: LocalTrajectory, path: Trajectory, center: Array, before: Array
     ) -> tuple[list[Policy], list[float]]:
-        """Solutions of :meth:`solve` for each trust region of the options, and their largest half
-        widths."""
+        """Solve the program for each trust region of the options; return the solutions and their
+        largest half widths."""
         tried = [(box, self.solve(local, path, center, box, before)) for box in self.boxes]
         found = [(policy, float(box.max())) for box, policy in tried if policy is not None]
         return [policy for policy, _ in found], [radius for _, radius in found]
 
     def _command_box(self, center: Array, radius: Array, q: Array) -> tuple[Array, Array]:
-        """Bounds of the commands (T, nu) around ``center``, within limits and reach along ``q`` (T + 1, nq)."""
+        """Return bounds of the commands (T, nu) around ``center``, within limits and reach along
+        ``q`` (T + 1, nq)."""
         lower, upper = center - radius, center + radius
         if self.is_reach_limited:
             nearest, furthest = self.within_reach(q)
@@ -225,7 +229,7 @@ class Shooting:
         return np.clip(lower, self.lower, self.upper), np.clip(upper, self.lower, self.upper)
 
     def within_reach(self, q: Array) -> tuple[Array, Array]:
-        """Lowest and highest commands (T, nu) in reach along ``q`` (T + 1, nq).
+        """Return the lowest and highest commands (T, nu) in reach along ``q`` (T + 1, nq).
 
         The reach is measured from the robot's positions before and after the step: a free robot
         follows its command, and only a robot that presses is limited.
@@ -243,11 +247,11 @@ class Shooting:
         return self.bounded(u)
 
     def robot_command(self, q: Array) -> Array:
-        """Commands (..., nu) that keep the robot in place in ``q`` (..., nq)."""
+        """Return the commands (..., nu) that keep the robot in place in ``q`` (..., nq)."""
         return np.asarray(lengths(self.model, q) * np.asarray(self.model.actuator_gear))
 
     def _state_box(self, q: Array) -> tuple[Array | None, Array | None]:
-        """Bounds of the displacements from ``q`` (T, nq); the nominal is always inside."""
+        """Return bounds of the displacements from ``q`` (T, nq); they always contain the nominal configurations."""
         if self.state_bounds is None:
             return None, None
         lower, upper = self.state_bounds
@@ -281,7 +285,8 @@ class Shooting:
             np.array([getattr(p, name) for p in policies])
             for name in ("x_gain", "u_gain", "x", "u", "lower", "upper")
         )
-        # gains act on displacements from the programs' answers: those go into the commands
+        # Gains act on displacements from the programs' solutions, whose contribution is subtracted
+        # from the commands.
         last = np.concatenate([np.broadcast_to(before, (count, 1, len(before))), wanted[:, :-1]], 1)
         fixed = (K_x @ x[:, :-1, :, None] + K_u @ last[..., None])[..., 0]
         q, u, alive = feedback_rollout(
@@ -302,7 +307,7 @@ class Shooting:
 
 
 def state_bounds(task: Task, options: ImpcOptions) -> tuple[Array, Array] | None:
-    """Bounds of the displacement from the start (nv,), None without bounds."""
+    """Return bounds of the displacement from the start (nv,); None without bounds."""
     if options.state_bounds is None:
         return None
     if not isinstance(options.state_bounds, tuple) or len(options.state_bounds) != 2:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["first_commands", "squeeze_direction"]
 
 RAMP = 0.5
-"""Share of the horizon over which the squeeze grows."""
+"""Share of the horizon over which the squeeze increases."""
 
 
 def first_commands(
     task: Task, options: ImpcOptions, start: Start, q: Array, rng: np.random.Generator
 ) -> Array:
-    """The first guess ``(T, nu)`` of the commands from configuration ``q``; ``start`` is as in the
-    options."""
+    """Return the first guess ``(T, nu)`` of the commands from configuration ``q``; ``start`` is as
+    in the options."""
     hold = np.asarray(task.model.command_from(q))
     commands = np.tile(hold, (options.horizon, 1))
     if start == "squeeze" and options.squeeze > 0.0:
@@ -39,7 +39,7 @@ def first_commands(
 
 
 def squeeze_direction(task: Task, q: Array, kappa: float) -> Array:
-    """Change of the command ``(nu,)``, at most 1, that presses the robot onto the object.
+    """Return the change of the command ``(nu,)``, at most 1, that presses the robot onto the object.
 
     It is opposite to the generalised force of the object's smoothed contacts on the robot, divided
     by the robot's stiffness; zero if the object is outside the margin.
@@ -66,7 +66,7 @@ def squeeze_direction(task: Task, q: Array, kappa: float) -> Array:
 
 
 def object_bodies(task: Task) -> set[int]:
-    """Indices of the bodies that the object's joints move."""
+    """Return the indices of the bodies that the object's joints move."""
     model, v = task.model, task.space.v
     moved = set()
     for name in model.body_names:
@@ -79,7 +79,7 @@ def object_bodies(task: Task) -> set[int]:
 def _tree_commands(
     task: Task, options: ImpcOptions, q: Array, rng: np.random.Generator, fallback: Array
 ) -> Array:
-    """The path of a small tree to its node nearest to the goal, stretched over the horizon."""
+    """Grow a small tree, and stretch the commands to its node nearest to the goal over the horizon."""
     from qdsim.planning.search.rrt import rrt
 
     begin = task.towards(task.goal, start=q, sampler=None, start_tolerance=np.inf)
