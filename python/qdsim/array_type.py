@@ -1,4 +1,4 @@
-"""The one type of arrays, floating numbers in double precision, and what counts as their rounding."""
+"""The type of all arrays (double precision), and the sizes of differences that count as rounding errors."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ ROUNDING = 1e-9
 """Relative size of rounding errors in numbers computed from others of about 1."""
 
 SAME = 1e-6
-"""Numbers that differ by less than this (relative, m or rad) count as equal; a step's certificate
-leaves errors of this size."""
+"""Numbers whose difference is smaller than this (relative, m or rad) count as equal. The
+certificate of a step allows errors of this size."""

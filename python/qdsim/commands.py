@@ -1,4 +1,4 @@
-"""Commands that hold a configuration: what actuators have to be told so that their joints stay."""
+"""Commands that hold a configuration, so that the actuated joints stay in place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ActuatorLaws:
-    """Actuators as arrays (nu), in joint units: at rest they pull with
-    ``stiffness (u / gear - q) + (gain + slope q) u + bias`` at the joints ``at_q`` of q, ``at_v`` of v."""
+    """The laws of actuators as arrays (nu), in joint units.
+
+    At rest their force is ``stiffness (u / gear - q) + (gain + slope q) u + bias``. ``at_q`` and
+    ``at_v`` are the indices of their joints in q and v.
+    """
 
     stiffness: Array
     gear: Array
@@ -26,12 +29,12 @@ class ActuatorLaws:
     at_v: IntArray
 
     def of(self, chosen: IntArray) -> ActuatorLaws:
-        """Some of them."""
+        """Return the laws of the chosen actuators."""
         return ActuatorLaws(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
     @property
     def plain(self) -> bool:
-        """Every actuator is a spring of its own joint, and no more than that."""
+        """Whether every actuator is only a spring, on a joint of its own."""
         alone = len(set(self.at_v.tolist())) == len(self.at_v)
         extra = np.any(self.gain) or np.any(self.slope) or np.any(self.bias)
         moved = np.all(self.stiffness > 0.0) and np.all(np.isfinite(self.gear))
@@ -39,15 +42,16 @@ class ActuatorLaws:
 
     @property
     def without_command(self) -> tuple[int, ...]:
-        """The DOFs whose actuators no command moves, ascending."""
+        """The DOFs of actuators whose force does not depend on the command, ascending."""
         moved = (self.stiffness / self.gear != 0.0) | (self.gain != 0.0) | (self.slope != 0.0)
         return tuple(sorted(set(self.at_v.tolist()) - set(self.at_v[moved].tolist())))
 
     def balancing(self, q: Array, force: Array) -> Array:
-        """Commands (..., nu) with which the actuators pull with ``force`` (..., nv) at q (..., nq).
+        """Compute commands (..., nu) with which the actuators exert ``force`` (..., nv) at q (..., nq).
 
-        Of several actuators on a joint the springs share it in proportion to their stiffness, or, where
-        there is none, all in equal parts; the others pull with nothing. Zero where no command matters.
+        If several actuators act on a joint, its springs share the force in proportion to their
+        stiffness, and the other actuators exert none. Without springs, all share it equally. The
+        command is zero if it has no effect.
         """
         here = q[..., self.at_q]
         slope = self.stiffness / self.gear + self.gain + self.slope * here
@@ -60,12 +64,13 @@ class ActuatorLaws:
         return np.divide(share * asked - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
 
     def commanding(self, coordinate: Array, force: Array) -> Array:
-        """Commands (nu) with which each pulls with its force (nu) at its coordinate (nu). Zero where none matters."""
+        """Compute commands (nu) with which each actuator exerts its force (nu) at its coordinate
+        (nu); zero without effect."""
         slope = self.stiffness / self.gear + self.gain + self.slope * coordinate
         rest = self.bias - self.stiffness * coordinate
         return np.divide(force - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
 
     def _sum(self, values: Array) -> Array:
-        """(..., nu) of each actuator's joint, the sum over all actuators of that joint."""
+        """Return for each actuator the sum of the values of all actuators on its joint, (..., nu)."""
         same = (self.at_v[:, None] == self.at_v[None, :]).astype(np.float64)
         return np.asarray(values @ same)

@@ -1,8 +1,9 @@
-"""Imports the file of the C core that suits the machine, where the build made more than one.
+"""Selects the file of the C core for this machine, if the build made more than one.
 
-On Linux, functions have copies and the loader picks: there is one file, and nothing to do here. Elsewhere on x86-64
-(Windows) the build makes the whole extension twice, ``_core`` and, for machines with AVX2, ``_core_v3``; what the machine can
-run becomes ``qdsim._core``. Both give the same bits.
+On Linux the loader selects between copies of functions, so there is one file and nothing to do
+here. On other systems with x86-64 (Windows) the build makes the whole extension twice: ``_core``,
+and ``_core_v3`` for machines with AVX2. The one that the machine can run becomes ``qdsim._core``.
+The results of both are bitwise identical.
 """
 
 from __future__ import annotations

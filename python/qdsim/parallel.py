@@ -34,7 +34,7 @@ or None: this thread."""
 
 
 class WorkError(RuntimeError):
-    """Items failed; the results of the others are in ``results`` (None for those that failed).
+    """Raised if items failed. ``results`` has the results of the other items, and None for those that failed.
 
     Attributes:
         results: one entry per item.
@@ -120,7 +120,10 @@ def run(
 
 
 class _Work:
-    """One run: which items are done, and what they returned; finished results have one file each in the folder."""
+    """The state of one run: which items are done, and their results.
+
+    In a folder, each finished result is a file.
+    """
 
     def __init__(
         self, function: Callable[..., Result], items: list[tuple[Any, ...]], folder: Path | None
@@ -133,7 +136,7 @@ class _Work:
         self.update: Callable[[int, str], None]
 
     def path(self, item: int) -> Path | None:
-        """Where the result of an item is kept."""
+        """Return the path of the result of an item, or None without a folder."""
         return self.folder and self.folder / f"{item:07d}.npz"
 
     @property
@@ -142,7 +145,10 @@ class _Work:
         return [i for i, r in enumerate(self.results) if r is None and i not in self.errors]
 
     def finish(self, item: int, call: Callable[[], Result]) -> None:
-        """Take the result of an item, or what it raised; keep it whole or not at all."""
+        """Store the result of an item, or the error that it raised.
+
+        A file is written completely or not at all.
+        """
         try:
             result: dict[str, Any] = {name: np.asarray(value) for name, value in call().items()}
             for name, value in result.items():
@@ -154,13 +160,16 @@ class _Work:
             self.results[item] = result
         except futures.BrokenExecutor:
             raise
-        except Exception as error:  # the item's own; reported when all are done
+        except Exception as error:  # an error of the item itself, reported when all items are done
             self.errors[item] = error
         self.update(len(self.items) - len(self.open), "")
 
     def send(self, source: futures.Executor | Callable[[], futures.Executor]) -> None:
-        """Send what is open. If workers die before any item is done, the next is sent alone, so that the one that kills
-        is known."""
+        """Submit the open items.
+
+        If workers die before any item is done, the next item is submitted alone, to find the item
+        that kills its worker.
+        """
         restarts = not isinstance(source, futures.Executor)
         executor: object = source if isinstance(source, futures.Executor) else source()
         if not isinstance(executor, futures.Executor):
@@ -179,7 +188,7 @@ class _Work:
             for done in futures.as_completed(waiting):
                 try:
                     self.finish(waiting[done], done.result)
-                except futures.BrokenExecutor as error:  # others may have ended well before
+                except futures.BrokenExecutor as error:  # other items may have finished before
                     broken = error
         finally:
             for future in waiting:
@@ -192,7 +201,7 @@ class _Work:
 
 
 def _opened(folder: str | Path | None, mark: str) -> Path | None:
-    """The folder, with the mark that its results belong to."""
+    """Create the folder with the mark of this run, or check the mark of an existing folder."""
     if folder is None:
         return None
     place = Path(path_of("folder", folder))
@@ -211,7 +220,7 @@ def _opened(folder: str | Path | None, mark: str) -> Path | None:
 
 
 def _read(path: Path | None) -> Result | None:
-    """The result that is there, or None."""
+    """Read a finished result, or return None."""
     if path is None or not path.exists():
         return None
     try:
@@ -274,7 +283,7 @@ class SlurmExecutor(futures.Executor):
         return future
 
     def _watch(self, job: Any, future: futures.Future[Any]) -> None:
-        """Look at the queue until a job has left it; its future has its result then."""
+        """Poll the queue until a job has left it, and then set the result of its future."""
         while not self._ended(job):
             if future.cancelled():
                 job.cancel()
@@ -287,7 +296,5 @@ class SlurmExecutor(futures.Executor):
                 future.set_exception(error)
 
     def _ended(self, job: Any) -> bool:
-        with (
-            self._lock
-        ):  # submitit asks the queue for all jobs at once, if nobody asked a moment ago
+        with self._lock:  # submitit asks the queue for all jobs at once, unless it did so recently
             return bool(job.done())

@@ -1,4 +1,4 @@
-"""A progress bar: that of tqdm if installed, else a line that is overwritten in the terminal."""
+"""A progress bar: tqdm's if it is installed, else a line that is overwritten in the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 __all__ = ["Update", "away", "progress_bar"]
 
 Update = Callable[[int, str], None]
-"""``update(done, text)``: how much is done of the whole, and what to say beside the bar."""
+"""``update(done, text)``: the amount of work done, and a text to show next to the bar."""
 
 _PAUSE = 0.2
-"""s between two lines."""
+"""Time between two updates of the line, s."""
 
 
 @contextlib.contextmanager
@@ -40,13 +40,15 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         try:
             yield update
         except KeyboardInterrupt as stopped:
-            stopped.args = (f"after {_so_far(*last, total, unit)}",)  # the outermost bar's, at last
+            stopped.args = (
+                f"after {_so_far(*last, total, unit)}",
+            )  # with nested bars, the text of the outermost one remains
             raise
 
 
 @contextlib.contextmanager
 def _drawn(show: bool, total: int | None, title: str, unit: str) -> Iterator[Update]:
-    """The bar itself."""
+    """Draw the bar."""
     tqdm = _tqdm() if show else None
     if tqdm is not None:
         with tqdm(total=total, desc=title, unit=f" {unit}", leave=False) as bar:
@@ -66,13 +68,13 @@ def _drawn(show: bool, total: int | None, title: str, unit: str) -> Iterator[Upd
 
 
 def _so_far(done: int, text: str, total: int | None, unit: str) -> str:
-    """What is done of the whole, in words."""
+    """Return the amount of work done, as text."""
     of = "" if total is None else f" of {total}"
     return f"{done}{of} {unit}" + f", {text}" * bool(text)
 
 
 def _tqdm() -> Any:
-    """The class of tqdm's bars; None where that is not installed."""
+    """Return the class of tqdm's bars; None if tqdm is not installed."""
     try:
         from tqdm import tqdm
     except ImportError:
@@ -81,7 +83,7 @@ def _tqdm() -> Any:
 
 
 class _Line:
-    """A line with what is done, what there is to do and a text, written anew a few times a second."""
+    """A line with the work done, the total and a text, updated a few times per second."""
 
     def __init__(self, total: int | None, title: str, unit: str) -> None:
         self._total, self._title, self._unit = total, title, unit
@@ -96,5 +98,5 @@ class _Line:
 
 
 def away(shift: float, turn: float) -> str:
-    """An error of an object, in words for a bar."""
+    """Return an error of an object as text for a progress bar."""
     return f"to the goal {shift:.3f} m, {turn:.3f} rad"

@@ -42,7 +42,7 @@ GOAL_IDS: dict[str, str] = {
 
 
 def register() -> None:
-    """Register the ids with Gymnasium; those that are registered stay."""
+    """Register the ids with Gymnasium; existing registrations are kept."""
     import gymnasium
 
     for name in (*IDS, *GOAL_IDS):
@@ -56,7 +56,7 @@ def register() -> None:
 
 
 def register_with_gymnasium() -> None:
-    """Register the ids now where Gymnasium is imported, else when it will be."""
+    """Register the ids now if Gymnasium is imported, else when it is imported."""
     if "gymnasium" in sys.modules:
         register()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -64,7 +64,7 @@ def register_with_gymnasium() -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds Gymnasium as Python does, and registers the ids once it is imported."""
+    """Finds Gymnasium by Python's other finders, and registers the ids once it is imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -79,7 +79,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Another loader, after which the ids are registered."""
+    """Wraps another loader, and registers the ids after loading."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader

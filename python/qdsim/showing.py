@@ -1,4 +1,4 @@
-"""Lets results show themselves by the viewer, which is imported only then."""
+"""Shows results in the viewer, which is imported only when needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shown(thing: Any, model: Any, **how: Any) -> Any:
 
 
 def window(model: Any, **how: Any) -> Any:
-    """A :class:`qdsim.viewer.Viewer` of a model.
+    """Create a :class:`qdsim.viewer.Viewer` of a model.
 
     Raises:
         ImportError: without the extra ``viewer``.

@@ -50,7 +50,7 @@ class Trace(tuple[TraceRow, ...]):
 
 
 def _trace_of(rows: tuple[tuple[str, str, int, int, float, str, int], ...], dropped: int) -> Trace:
-    """The extension's rows; where some were dropped, a last row says how many."""
+    """Convert the extension's rows to a trace; if rows were dropped, a last row gives their number."""
     found = [TraceRow(*row) for row in rows]
     if dropped:
         found.append(

@@ -117,7 +117,7 @@ def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str) -> tup
 
 
 def _rotations(model: Model) -> list[tuple[int, int]]:
-    """Where quaternions stand in q, and their turns in v."""
+    """Return the indices of quaternions in q, and of the corresponding rotations in v."""
     found = []
     for joint in model.description.joints:
         if not joint.scalar:
@@ -128,7 +128,7 @@ def _rotations(model: Model) -> list[tuple[int, int]]:
 
 
 def _rotation(quat: Array) -> Array:
-    """(..., 3, 3) of quaternions that need not be of unit length, w x y z."""
+    """Return the rotation matrices (..., 3, 3) of quaternions w x y z of any length."""
     length = np.linalg.norm(quat, axis=-1, keepdims=True)
     if not np.all(np.abs(length - 1.0) <= 1e-3):
         raise ValueError("q: expected quaternions of unit length")

@@ -15,7 +15,7 @@ from typing import IO
 __all__ = ["opened", "replacing"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-"""What happens while a file is written, without a name in the error."""
+"""Numbers of errors during writing, which carry no file name; the path is added to them."""
 
 
 def opened(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -87,27 +87,28 @@ def _replaced(path: str | os.PathLike[str], named: bool) -> Iterator[IO[bytes]]:
 
 
 def _nameless(folder: Path) -> IO[bytes] | None:
-    """A file in a folder that has no name yet, None where the system has no such thing."""
+    """Open a file without a name in a folder; None if the system does not support this."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or not os.path.isdir("/proc/self/fd"):
         return None
     try:
         return os.fdopen(os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o666), "wb")
-    except OSError:  # this file system cannot, or the folder is not there: the next one says so
+    except OSError:  # the file system does not support it, or the folder does not exist, which the next attempt reports
         return None
 
 
 def _name(file: IO[bytes], part: Path, path: str | os.PathLike[str]) -> None:
-    """Give a nameless file its name, never one that is there."""
+    """Link a nameless file to a new name; an existing file is never replaced."""
     try:
-        # A directory, which an absolute path has no use for, makes Python call linkat, which follows the link.
+        # Passing a directory, which has no effect on an absolute path, makes Python call linkat,
+        # which follows the link.
         os.link(f"/proc/self/fd/{file.fileno()}", part, src_dir_fd=file.fileno())
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _new_file(part: Path, path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open what is going to be ``path``, never one that is there, a link included; errors name ``path``."""
+    """Create a temporary file for ``path``, which must not exist, not even as a link; errors name ``path``."""
     try:
         return open(part, "xb")
     except OSError as error:
@@ -115,7 +116,7 @@ def _new_file(part: Path, path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Type and permissions of what is there, None if nothing is."""
+    """Return type and permissions of an existing file, or None."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -123,7 +124,10 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; file systems that cannot are no error, the file is whole either way."""
+    """Sync the folder, so that the new name survives a crash.
+
+    File systems that cannot do this raise no error; the file is complete in either case.
+    """
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -28,7 +28,7 @@ __all__ = ["demonstrations"]
 Kind = tuple[type[Any], tuple[Any, ...]]
 """A class of teachers, and its arguments between rules and seed."""
 _PAUSE = 20.0
-"""s between savings."""
+"""Time between two writes of the file, s."""
 
 
 def demonstrations(
@@ -95,7 +95,7 @@ def demonstrations(
 
 
 class _Shared(NamedTuple):
-    """Blocks of problems that an executor does."""
+    """Distributes blocks of problems by an executor."""
 
     teacher: tuple[Task, EnvOptions, Kind, int]
     mark: str
@@ -104,7 +104,7 @@ class _Shared(NamedTuple):
     def __call__(
         self, blocks: list[NDArray[np.int64]], path: str | os.PathLike[str] | None, progress: bool
     ) -> list[Demonstrations]:
-        """Episodes of each block; finished ones are in a folder beside the path."""
+        """Return the episodes of each block; finished blocks are stored in a folder next to the path."""
         found = run(
             taught,
             [(*self.teacher, block) for block in blocks],
@@ -118,14 +118,14 @@ class _Shared(NamedTuple):
 
 
 def _parts(path: str | os.PathLike[str]) -> str:
-    """The folder of finished blocks."""
+    """Return the folder of finished blocks."""
     return f"{os.fspath(path)}.parts"
 
 
 def taught(
     task: Task, options: EnvOptions, kind: Kind, seed: int, problems: NDArray[np.int64]
 ) -> Result:
-    """Episodes of some problems, as arrays, which any executor can transmit."""
+    """Return the episodes of some problems as arrays, which any executor can transmit."""
     part = kind[0](Rules(task, options), *kind[1], seed)(problems)
     return {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
 
@@ -138,7 +138,7 @@ def _collected(
     progress: bool,
     shared: _Shared | None,
 ) -> Demonstrations:
-    """All problems, in blocks, those of a file first."""
+    """Collect the episodes of all problems in blocks, beginning with those in a file."""
 
     def kept(archive: Archive) -> tuple[int, Demonstrations]:
         return integer("problems", archive.header["problems"], least=1), read(archive)

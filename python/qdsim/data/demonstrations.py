@@ -16,7 +16,8 @@ from qdsim.planning.plans.archive import Archive, Format, read_archive, write_ar
 __all__ = ["FORMAT", "Demonstrations", "read", "write"]
 
 FORMAT = Format("qdsim-demonstrations", 2, "a file of demonstrations")
-"""Version 1 of any format has the first kind of fingerprint, which no such file ever had."""
+"""Versions begin at 2, because version 1 of any format has an older kind of fingerprint, which
+these files never had."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +51,7 @@ class Demonstrations:
 
     @property
     def episode(self) -> NDArray[np.int64]:
-        """(n,) the episode of every action."""
+        """Index of the episode of every action, (n,)."""
         return np.repeat(np.arange(len(self.success), dtype=np.int64), np.diff(self.start))
 
     def of_problems(self, count: int) -> Demonstrations:
@@ -69,7 +70,7 @@ class Demonstrations:
 
     @classmethod
     def joined(cls, parts: list[Demonstrations]) -> Demonstrations:
-        """Several collections, one after the other.
+        """Join several collections in the given order.
 
         Args:
             parts: the collections, of the same task; at least one.
@@ -158,13 +159,13 @@ _BY_ACTION = ("observations", "actions", "rewards")
 
 
 def write(path: str | os.PathLike[str], data: Demonstrations, header: dict[str, Any]) -> None:
-    """Write a file, with a header."""
+    """Write demonstrations to a file with a header."""
     arrays = {f.name: getattr(data, f.name) for f in dataclasses.fields(data)}
     write_archive(path, FORMAT, header, arrays, compressed=True)
 
 
 def read(archive: Archive) -> Demonstrations:
-    """What an open file holds."""
+    """Read demonstrations from an open file."""
     n, k = archive.shape("observations", 2)
     start = archive.counts("start")
     episodes = len(start) - 1

@@ -22,11 +22,11 @@ from qdsim.step import Options
 __all__ = ["Greedy", "Planner", "Teacher"]
 
 _KEY = np.uint64(0x7EAC4E5)
-"""Of the teacher's random numbers; those of problems have none."""
+"""Key of the teacher's random numbers, which differ from those that draw the problems."""
 _NO_EPISODE = np.zeros(1, dtype=np.uint64)
 
 Act = Callable[[int, NDArray[np.intp]], Array]
-"""``act(k, rows)``: actions (rows, m) of these players, whose k-th it is."""
+"""``act(k, rows)``: the k-th actions (rows, m) of these players."""
 
 
 class Teacher(Protocol):
@@ -35,7 +35,7 @@ class Teacher(Protocol):
     block: int
 
     def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
-        """Episodes of these problems (n,), which depend on their numbers alone."""
+        """Return episodes of these problems (n,); they depend only on the problems' numbers."""
         ...
 
 
@@ -49,7 +49,7 @@ class Greedy:
         self.rules, self.candidates, self.seed = rules, candidates, seed
 
     def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
-        """One episode a problem."""
+        """Return one episode per problem."""
         rules, seeds = self.rules, (problems + self.seed).astype(np.uint64)
         players = rules.draw(seeds, np.zeros(len(seeds), np.uint64))
 
@@ -76,7 +76,7 @@ class Greedy:
         contacts: NDArray[np.intp],
         trials: Array,
     ) -> Array:
-        """The best (n, m) of trials (n, candidates, m)."""
+        """Return the best (n, m) of several trial actions (n, candidates, m)."""
         task, count = self.rules.task, trials.shape[1]
         own = {name: np.repeat(values, count, axis=0) for name, values in parameters.items()}
         action = trials.reshape(len(trials) * count, -1)
@@ -116,7 +116,7 @@ class Planner:
         self.hindsight, self.seed = hindsight, seed
 
     def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
-        """As many episodes as the plan has segments that move the object; none where no plan was found."""
+        """Return one episode for each segment of a plan that moves the object; none if no plan was found."""
         return Demonstrations.joined([self._one(int(problem)) for problem in problems])
 
     def _one(self, problem: int) -> Demonstrations:
@@ -155,7 +155,8 @@ class Planner:
         return bool(shift > task.position_tolerance or turn > task.rotation_tolerance)
 
     def _inputs(self, segments: list[Segment], lengths: NDArray[np.intp]) -> Array:
-        """Commands (segments, longest, nu), of the last step that each action lasts; the last ones repeated."""
+        """Return commands (segments, longest, nu): for each action, that of its last step. The last
+        command is repeated."""
         steps, longest = self.moves.steps, int(lengths.max(initial=0))
         found = np.zeros((len(segments), longest, self.moves.size))
         for row, segment in zip(found, segments):
@@ -172,7 +173,8 @@ class Planner:
         parameters: dict[str, Array],
         contacts: NDArray[np.intp],
     ) -> Array:
-        """Where the commands (n, longest, nu), the first ``lengths`` (n,) of each, bring everything (n, nq)."""
+        """Return the final configurations (n, nq) under the commands (n, longest, nu), of which row
+        i has ``lengths[i]``."""
         q = q.copy()
         for k in range(inputs.shape[1]):
             moved = self.moves(q, self.moves.meaning(q, inputs[:, k]), parameters, contacts)
@@ -183,7 +185,7 @@ class Planner:
 def _played(
     rules: Rules, players: Players, act: Act, lengths: NDArray[np.intp], problems: NDArray[np.int64]
 ) -> Demonstrations:
-    """Players (n) until their ends, or for ``lengths`` (n,) actions; of each problem (n,) what was seen and done."""
+    """Let players (n) act until their episodes end, or for ``lengths`` (n,) actions; return the episodes."""
     count = len(players.q)
     over = lengths <= 0
     success, terminated = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
