@@ -147,10 +147,8 @@ def differentiate(
 
     Returns:
         The step with ``jvp`` and ``vjp``. It holds a workspace of the model while it lives, and may
-        be used any number of
-        times, for example one for each step of a trajectory. A copy, also through pickle,
-        differentiates the same step
-        again.
+        be used any number of times, for example one for each step of a trajectory. A copy, also
+        through pickle, differentiates the same step again.
 
     Raises:
         TypeError, ValueError, SolverError: As ``step``.

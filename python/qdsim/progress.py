@@ -40,9 +40,8 @@ def progress_bar(show: bool, total: int | None, title: str, unit: str) -> Iterat
         try:
             yield update
         except KeyboardInterrupt as stopped:
-            stopped.args = (
-                f"after {_so_far(*last, total, unit)}",
-            )  # with nested bars, the text of the outermost one remains
+            # with nested bars, the text of the outermost one remains
+            stopped.args = (f"after {_so_far(*last, total, unit)}",)
             raise
 
 

@@ -67,9 +67,8 @@ def mujoco_velocity_jacobians(
 
     Returns:
         Two matrices V and W (nv, nv). A tangent in MuJoCo's coordinates (of mj_integratePos) is W
-        times that of this
-        package. The derivatives of v with respect to q and qvel are -inv(W) V and inv(W), and
-        inv(W) is the transpose of W.
+        times that of this package. The derivatives of v with respect to q and qvel are -inv(W) V
+        and inv(W), and inv(W) is the transpose of W.
 
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.

@@ -93,7 +93,9 @@ def _nameless(folder: Path) -> IO[bytes] | None:
         return None
     try:
         return os.fdopen(os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o666), "wb")
-    except OSError:  # the file system does not support it, or the folder does not exist, which the next attempt reports
+    except OSError:
+        # The file system does not support it, or the folder does not exist; then the next attempt
+        # reports it.
         return None
 
 

@@ -43,8 +43,8 @@ def pair_distances(
 
     Returns:
         Distances (..., pairs), m, negative for penetrations, in the order of ``model.pair_geom``:
-        for each pair the least
-        distance of its contacts as returned by ``model.collide``, or ``margin``.
+        for each pair the least distance of its contacts as returned by ``model.collide``, or
+        ``margin``.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -83,19 +83,20 @@ def checked_distances(
 def meetings(
     model: _core.Model, q: Array, rate: Array, way: Array, gap: Array
 ) -> tuple[Array, Array]:
-    """How far configurations can move along straight lines until pairs of geometries meet; all
-    doubles in C order.
+    """Compute how far configurations ``q + s rate`` move with s from 0 until pairs of geometries
+    meet. All arguments are double arrays in C order.
 
     Args:
         model: the model.
-        q, rate: ``(n, nq)`` start and direction of each line; quaternions do not move.
-        way: ``(n, 3)`` the longest interval between two checks, the end, and a tolerance.
-        gap: ``(n, pairs)`` m; pairs nearer than this have met; -inf for pairs that may meet.
+        q, rate: ``(n, nq)`` start and direction of each line; quaternions must not change.
+        way: ``(n, 3)`` the longest interval of s between two checks, the largest s, and the
+            tolerance of the s at which pairs meet.
+        gap: ``(n, pairs)`` m; pairs nearer than this have met; -inf for pairs to ignore.
 
     Returns:
-        How far ``(n,)`` each moves without a meeting (less than its end also after very many
-        intervals); and the distances
-        ``(n, pairs)`` just beyond, less than the gap for those that meet there.
+        The largest value ``(n,)`` found without a meeting (it is also less than the end if 10,000
+        intervals do not reach the end); and the distances ``(n, pairs)`` at the first value with a
+        meeting, less than the gap for the pairs that meet there.
 
     Raises:
         ValueError, MemoryError: as ``pair_distances``.
@@ -132,7 +133,7 @@ def body_poses(
         Positions (..., body_count, 3), m, and rotation matrices (..., body_count, 3, 3), in the world.
 
     Raises:
-        TypeError, ValueError: naming what is wrong, and the sample.
+        TypeError, ValueError: if an argument is invalid; the message names it and the sample.
     """
     check_model(model)
     array = numbers("q", q, (model.nq,))

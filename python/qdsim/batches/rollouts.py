@@ -167,8 +167,7 @@ def feedback_rollout(
 
     Returns:
         Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN after a failed step, and
-        which samples (samples,)
-        have no failed step.
+        which samples (samples,) have no failed step.
     """
     found = _rolled(
         model, q0, None, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
@@ -199,8 +198,7 @@ def checked_rollout(
 
     Returns:
         Configurations (samples, T + 1, nq) and velocities (samples, T + 1, nv) or None, and the
-        number of steps (samples,)
-        before the first failed one; after it the last state is repeated.
+        number of steps (samples,) before the first failed one; after it the last state is repeated.
     """
     own = parameter_rows(parameters_of(model, parameters)) if parameters else None
     found = _rolled(model, q0, v0, u, options, own, None, threads)

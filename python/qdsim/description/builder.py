@@ -50,7 +50,8 @@ class SceneBuilder:
 
     Args:
         gravity: ``(3,)``, m/s^2, in world axes.
-        friction_combination: how the coefficients of two geometries are combined: "max" (as MJCF) or "harmonic" (2ab / (a + b), as URDF).
+        friction_combination: how the coefficients of two geometries are combined: "max" (as MJCF) or
+            "harmonic" (2ab / (a + b), as URDF).
         parent_filter: whether contacts between bodies joined by a joint are excluded, except with the world.
         name: of the model.
         contact_solver: MuJoCo's parameters of contacts, for ``contacts="mujoco"``; None: its defaults.

@@ -91,7 +91,7 @@ class GoalCoordinates:
         """Check that goals are finite numbers (..., len(names)).
 
         Raises:
-            TypeError, ValueError: naming what is wrong.
+            TypeError, ValueError: if an argument is invalid; the message names it.
         """
         array = finite(name, reals(name, goals))
         if array.shape[-1:] != (len(self.names),):

@@ -97,7 +97,7 @@ def checked_contacts(given: object) -> tuple[Contacts, ...] | None:
     """Check one or several kinds of contacts and return them as a tuple, or None.
 
     Raises:
-        TypeError, ValueError: naming what is wrong.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     if given is None:
         return None

@@ -387,7 +387,8 @@ class Rules:
     def _reward(self, shift: Array, turn: Array, ended: NDArray[np.bool_]) -> Array:
         """Compute the sparse or dense reward from distances and angles to the goal.
 
-        An end elsewhere costs as much as a whole horizon at this distance.
+        A sample that lost the object or whose step failed (``ended``) gets this reward times the
+        number of actions of a full episode.
         """
         task = self.task
         if self.options.reward == "sparse":
@@ -456,7 +457,7 @@ def _rows(name: str, value: Any, size: int, count: int | None) -> Array:
     """Check finite numbers (size,) or (count, size), and broadcast one row to all.
 
     Raises:
-        TypeError, ValueError: naming what is wrong.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     array = reals(name, value)
     shapes = [(size,)] if count is None else [(size,), (count, size)]
@@ -485,7 +486,7 @@ def checked(action: Any, shape: tuple[int, ...], name: str = "action") -> Array:
     """Check actions of this shape and clip them to [-1, 1]; ``name`` is used in messages.
 
     Raises:
-        TypeError, ValueError: naming what is wrong.
+        TypeError, ValueError: if an argument is invalid; the message names it.
     """
     try:
         array = np.asarray(action)

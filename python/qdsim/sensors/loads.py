@@ -147,8 +147,8 @@ def contact_forces(
 
     Returns:
         (..., body_count or geom_count, 6) force, N, and moment, Nm, about a body's centre of mass
-        or the origin of a
-        geometry's frame, world axes, in the form of the argument `wrench=` of a step.
+        or the origin of a geometry's frame, world axes, in the form of the argument `wrench=` of a
+        step.
 
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.

@@ -60,9 +60,8 @@ def read_sensors(
 
     Returns:
         From names to values: touch (...), N; force (..., 3), N; torque (..., 3), Nm; contact (...,
-        num * numbers), see
-        `ContactSensor`; taxels (..., n, 3), Pa: pressure into the surface and along its two
-        tangents.
+        num * numbers), see `ContactSensor`; taxels (..., n, 3), Pa: pressure into the surface and
+        along its two tangents.
 
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.

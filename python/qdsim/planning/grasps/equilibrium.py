@@ -307,8 +307,7 @@ def contact_rows(
 
     Returns:
         For each component its contact and its index in ``force``; its generalised force per newton
-        ``(components, nv)``; its
-        divisor in the cone ``(components,)``; and the sizes of the cones.
+        ``(components, nv)``; its divisor in the cone ``(components,)``; and the sizes of the cones.
     """
     pos, rot = model.body_poses(q)
     rows: list[tuple[int, int]] = []

@@ -41,8 +41,7 @@ def placed(
 
     Returns:
         The configuration ``(nq,)`` (``q`` itself if nothing penetrates deeper than the tolerance),
-        and whether the tolerance
-        was reached.
+        and whether the tolerance was reached.
     """
     here = np.array(q, dtype=np.float64)
     command = model.command_from(here)

@@ -22,8 +22,7 @@ def turn_axes(model: Model, body: str) -> Array:
 
     Returns:
         ``(n, 3)`` unit vectors in the body's frame: three for spheres around its origin, one for
-        coaxial cylinders,
-        capsules, spheres and ellipsoids, none for others (meshes included).
+        coaxial cylinders, capsules, spheres and ellipsoids, none for others (meshes included).
     """
     index = model.body_index(body)
     none = np.empty((0, 3))

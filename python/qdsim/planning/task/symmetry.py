@@ -35,10 +35,8 @@ def symmetries(model: Model, space: ObjectSpace) -> Array:
 
     Returns:
         ``(n, 3, 3)`` rotations in the body's frame, the identity first; they form a group up to
-        rotations about axes of
-        rotational symmetry. Only the identity if the object cannot rotate freely, carries other
-        bodies, or has shapes such
-        as meshes.
+        rotations about axes of rotational symmetry. Only the identity if the object cannot rotate
+        freely, carries other bodies, or has shapes such as meshes.
     """
     body = model.body_index(space.body)
     own = model.description.bodies[body]

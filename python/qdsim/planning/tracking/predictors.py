@@ -44,8 +44,7 @@ class Predictor(Protocol):
 
         Returns:
             ``(samples, T + 1, nq)`` configurations, the first one included, and which samples
-            ``(samples,)`` could be
-            predicted to the end.
+            ``(samples,)`` could be predicted to the end.
         """
         ...
 

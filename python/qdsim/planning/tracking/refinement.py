@@ -98,9 +98,8 @@ def refine(
 
     Returns:
         The refined plan, whose replay with its own options is bitwise identical and which has no
-        motions, and the result of
-        each segment. If the optimisation fails, the plan may miss the goal; ``plan.check`` reports
-        this.
+        motions, and the result of each segment. If the optimisation fails, the plan may miss the
+        goal; ``plan.check`` reports this.
 
     Raises:
         TypeError: if an argument has the wrong type.

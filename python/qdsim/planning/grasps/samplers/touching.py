@@ -138,7 +138,7 @@ def contacts_between(model: Model, q: Array, object: str, within: float) -> NDAr
     Args:
         model: the model.
         q: ``(nq,)`` configuration.
-        object: name of the object's body; what it carries belongs to it.
+        object: name of the object's body; bodies attached to it belong to the object.
         within: m.
     """
     own, robot = sides(model, object)
