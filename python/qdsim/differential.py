@@ -67,8 +67,8 @@ class Differential:
         return self.step.q_next
 
     def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> Array:
-        """The change (nv) of q_next for changes of arguments along tangents: the sum of Jacobians
-        times tangents.
+        """Compute the change (nv) of q_next for changes of arguments along tangents: the sum of
+        Jacobians times tangents.
 
         Args:
             tangents: From names of arguments to directions of their shape (q: (nv)). With one more
@@ -86,8 +86,8 @@ class Differential:
         return out[0] if single else out
 
     def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, Array]:
-        """The gradients of cotangent . q_next with respect to arguments: transposed Jacobians times
-        the cotangent.
+        """Compute the gradients of cotangent . q_next with respect to arguments: transposed
+        Jacobians times the cotangent.
 
         Args:
             cotangent: (nv) in the tangent coordinates at q_next, or (count, nv).

@@ -216,7 +216,7 @@ class Model(_core.Model):
         return self.description.name
 
     def slice_q(self, name: str) -> slice:
-        """The slice of q of a joint, or of all joints of a body.
+        """Return the slice of q of a joint, or of all joints of a body.
 
         Args:
             name: of a joint or body; a joint has precedence.
@@ -227,7 +227,7 @@ class Model(_core.Model):
         return self._slice(self._slices_q, name)
 
     def slice_v(self, name: str) -> slice:
-        """The slice of v of a joint, or of all joints of a body.
+        """Return the slice of v of a joint, or of all joints of a body.
 
         Args:
             name: of a joint or body, as for ``slice_q``.
@@ -238,7 +238,7 @@ class Model(_core.Model):
         return self._slice(self._slices_v, name)
 
     def slice_u(self, name: str) -> slice:
-        """The slice of u of an actuator, or of the first actuator of a joint.
+        """Return the slice of u of an actuator, or of the first actuator of a joint.
 
         Args:
             name: of an actuator or joint; an actuator has precedence.
@@ -386,7 +386,7 @@ class Model(_core.Model):
         return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
     def clamp_to_limits(self, q: npt.ArrayLike) -> Array:
-        """A configuration ``(..., nq)`` with every hinge and slide joint moved into its ``joint_range``.
+        """Compute a configuration ``(..., nq)`` with every hinge and slide joint moved into its ``joint_range``.
 
         Some files begin outside the limits; a step then moves these joints back at once. Free and
         ball joints are not changed.
@@ -402,7 +402,7 @@ class Model(_core.Model):
         return result
 
     def command_from(self, q: npt.ArrayLike) -> Array:
-        """The command u ``(..., nu)`` that holds the actuated joints at q without contact.
+        """Compute the command u ``(..., nu)`` that holds the actuated joints at q without contact.
 
         For an actuator with a spring it is the gear times q, plus the amount that balances the joints' springs, the
         actuators' biases and gravity (only on joints without an actuator's spring, on which gravity acts in a step).
@@ -522,7 +522,7 @@ class Model(_core.Model):
     # ------------------------------------------------------------ variants, copies, text
 
     def with_parameters(self, parameters: Parameters | None = None, **changes: Any) -> Model:
-        """A model with the same topology and other parameters.
+        """Make a model with the same topology and other parameters.
 
         Args:
             parameters: the parameters; None: those of this model.
@@ -543,7 +543,7 @@ class Model(_core.Model):
         return type(self)(changed)
 
     def with_mocap(self, mocap: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> Model:
-        """A model with other default poses of its mocap bodies, for queries such as ``collide``.
+        """Make a model with other default poses of its mocap bodies, for queries such as ``collide``.
 
         Args:
             mocap: ``(mocap_count, 7)``, or a mapping from names of mocap bodies to ``(7,)``:

@@ -75,7 +75,7 @@ class Parameters:
     """(3) m/s^2, world."""
 
     def replace(self, **changes: Any) -> Parameters:
-        """A copy with some arrays replaced. A single number fills its array.
+        """Return a copy with some arrays replaced. A single number fills its array.
 
         ``pair_friction`` may also be one number or one per pair; this changes only the sliding
         coefficients.

@@ -87,7 +87,7 @@ class Feedback:
 def feedback_arrays(
     model: _core.Model, feedback: Feedback | None, steps: int, dynamic: bool
 ) -> dict[str, Array] | None:
-    """Arrays of a feedback for rollouts with a given number of steps, checked, or None.
+    """Return the checked arrays of a feedback for rollouts with a given number of steps, or None.
 
     Raises:
         TypeError, ValueError: if a field is invalid; the message names it.

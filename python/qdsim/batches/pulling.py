@@ -65,7 +65,7 @@ class Products:
         return self.given.leads() | feedback_leads(self.feedback)
 
     def reaction(self, lead: _LeadingDimensions) -> dict[str, Array] | None:
-        """Arrays of the feedback in the form of the core, or None."""
+        """Return the arrays of the feedback in the form of the core, or None."""
         return feedback_rows(self.feedback, lead, self.given.steps)
 
 

@@ -55,7 +55,7 @@ class Demonstrations:
         return np.repeat(np.arange(len(self.success), dtype=np.int64), np.diff(self.start))
 
     def of_problems(self, count: int) -> Demonstrations:
-        """The demonstrations of the first ``count`` problems.
+        """Return the demonstrations of the first ``count`` problems.
 
         Args:
             count: number of problems.

@@ -18,7 +18,7 @@ QUATERNION_TOLERANCE = 1e-3
 
 
 def number(owner: str, field: str, value: object) -> float:
-    """A finite number."""
+    """Check that a value is a finite number and return it as a float."""
     result = _float(owner, field, value)
     if not math.isfinite(result):
         raise ValueError(f"{owner}: {field} must be finite, got {value!r}")
@@ -26,7 +26,7 @@ def number(owner: str, field: str, value: object) -> float:
 
 
 def non_negative(owner: str, field: str, value: object) -> float:
-    """A finite number >= 0."""
+    """Check that a value is a finite number >= 0 and return it."""
     result = number(owner, field, value)
     if result < 0.0:
         raise ValueError(f"{owner}: {field} must not be negative, got {value!r}")
@@ -34,7 +34,7 @@ def non_negative(owner: str, field: str, value: object) -> float:
 
 
 def stiffness(owner: str, field: str, value: object) -> float | None:
-    """A finite number > 0, or None for rigid."""
+    """Check that a value is a finite number > 0, or None for rigid, and return it."""
     if value is None:
         return None
     result = number(owner, field, value)
@@ -44,12 +44,12 @@ def stiffness(owner: str, field: str, value: object) -> float | None:
 
 
 def inverse_weight(owner: str, field: str, value: object) -> float | None:
-    """A finite number >= 0, or None for a weight that is computed."""
+    """Check that a value is a finite number >= 0, or None for a weight to be computed, and return it."""
     return None if value is None else non_negative(owner, field, value)
 
 
 def compliance(owner: str, field: str, value: object) -> Vector:
-    """Two numbers >= 0; a single number is used twice."""
+    """Check that a value is two numbers >= 0 and return them; a single number is used twice."""
     result = vector_or_number(owner, field, value)
     if len(result) == 1:
         result *= 2
@@ -59,21 +59,21 @@ def compliance(owner: str, field: str, value: object) -> Vector:
 
 
 def integer(owner: str, field: str, value: object) -> int:
-    """An int, or a NumPy integer."""
+    """Check that a value is an integer of Python or NumPy and return it as an int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{owner}: {field} must be an integer, got {value!r}")
     return int(value)
 
 
 def flag(owner: str, field: str, value: object) -> bool:
-    """True or False, Python's or NumPy's."""
+    """Check that a value is True or False, of Python or NumPy, and return it as a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{owner}: {field} must be True or False, got {value!r}")
     return bool(value)
 
 
 def text(owner: str, field: str, value: object) -> str:
-    """A non-empty string."""
+    """Check that a value is a non-empty string and return it."""
     if not isinstance(value, str):
         raise TypeError(f"{owner}: {field} must be a string, got {type(value).__name__}")
     if not value:
@@ -82,7 +82,8 @@ def text(owner: str, field: str, value: object) -> str:
 
 
 def vector(owner: str, field: str, value: object, size: int | None = None) -> Vector:
-    """Finite numbers, as a tuple; exactly ``size`` of them if given."""
+    """Check that a value is a sequence of finite numbers, exactly ``size`` of them if given, and
+    return them as a tuple."""
     if isinstance(value, str) or not isinstance(value, (Iterable, Sequence)):
         raise TypeError(f"{owner}: {field} must be a sequence of numbers, got {value!r}")
     result = tuple(number(owner, field, item) for item in value)
@@ -92,14 +93,14 @@ def vector(owner: str, field: str, value: object, size: int | None = None) -> Ve
 
 
 def vector_or_number(owner: str, field: str, value: object) -> Vector:
-    """A vector of any size; a number is a vector of one."""
+    """Check a vector of any size as ``vector`` does; a number becomes a vector of one."""
     if isinstance(value, (int, float)):
         return (number(owner, field, value),)
     return vector(owner, field, value)
 
 
 def quaternion(owner: str, field: str, value: object) -> Vector:
-    """A unit quaternion w x y z, normalised; an error if its length is off by more than 1e-3."""
+    """Normalise a quaternion w x y z; raise ValueError if its length differs from 1 by more than 1e-3."""
     result = vector(owner, field, value, 4)
     length = math.sqrt(sum(item * item for item in result))
     if abs(length - 1.0) > QUATERNION_TOLERANCE:
@@ -110,7 +111,7 @@ def quaternion(owner: str, field: str, value: object) -> Vector:
 
 
 def direction(owner: str, field: str, value: object) -> Vector:
-    """A vector of any positive length, normalised."""
+    """Normalise a vector of any positive length."""
     result = vector(owner, field, value, 3)
     length = math.sqrt(sum(item * item for item in result))
     if length < 1e-12:
@@ -121,7 +122,7 @@ def direction(owner: str, field: str, value: object) -> Vector:
 
 
 def pairs(owner: str, field: str, value: object) -> list[tuple[object, object]]:
-    """A list of pairs, from a sequence of pairs or from a mapping."""
+    """Return a list of pairs from a sequence of pairs or from a mapping."""
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -135,7 +136,7 @@ def pairs(owner: str, field: str, value: object) -> list[tuple[object, object]]:
 
 
 def interval(owner: str, field: str, value: object) -> tuple[float, float] | None:
-    """None, or (lower, upper) with lower < upper; infinities allowed."""
+    """Return None, or (lower, upper) with lower < upper; infinities are allowed."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, (Iterable, Sequence)):
@@ -151,7 +152,7 @@ def interval(owner: str, field: str, value: object) -> tuple[float, float] | Non
 
 
 def force_range(owner: str, field: str, value: object) -> tuple[float, float] | None:
-    """As ``interval``, but lower = upper is allowed (a constant force)."""
+    """Check an interval as ``interval`` does, but allow lower = upper (a constant force)."""
     if isinstance(value, tuple) and len(value) == 2 and value[0] == value[1]:
         same = number(owner, field, value[0])
         return same, same
@@ -159,7 +160,8 @@ def force_range(owner: str, field: str, value: object) -> tuple[float, float] | 
 
 
 def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
-    """A symmetric, positive semidefinite (3, 3) matrix; three numbers are taken as its diagonal."""
+    """Check that a matrix (3, 3) is symmetric and positive semidefinite and return it; three
+    numbers are taken as its diagonal."""
     array = reals(f"{owner}: {field}", value)  # type: ignore[arg-type]
     if array.shape == (3,):
         array = np.diag(array)
@@ -188,7 +190,7 @@ def _float(owner: str, field: str, value: object) -> float:
 
 
 def restitution(owner: str, value: object) -> float | None:
-    """A number in [0, 1], or None."""
+    """Check that a value is a number in [0, 1], or None, and return it."""
     if value is None:
         return None
     found = number(owner, "restitution", value)

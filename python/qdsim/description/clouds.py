@@ -97,7 +97,7 @@ class PointCloud:
 
 
 def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """A read-only copy (n, 3), n >= 1, of finite numbers. Errors begin with ``owner``."""
+    """Check finite numbers (n, 3), n >= 1, and return a read-only copy. Errors begin with ``owner``."""
     points = np.array(reals(owner, values))
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"{owner} must have shape (n, 3), got {points.shape}")

@@ -69,7 +69,7 @@ DEFAULT_SOLVER = ContactSolver()
 
 
 def solref(owner: str, field: str, value: object) -> Vector:
-    """Two numbers: time constant (s) and damping ratio, or negative stiffness and damping."""
+    """Check and return two numbers: time constant (s) and damping ratio, or negative stiffness and damping."""
     result = checks.vector(owner, field, value, 2)
     if (result[0] > 0.0) != (result[1] > 0.0):
         raise ValueError(

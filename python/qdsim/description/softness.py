@@ -77,7 +77,7 @@ class Softness:
 
     @classmethod
     def of(cls, owner: str, type: str, value: Any) -> Softness | None:
-        """The softness of a geometry, checked; a number is a modulus.
+        """Check and return the softness of a geometry; a number is taken as a modulus.
 
         Args:
             owner: name in error messages.

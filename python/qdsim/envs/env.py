@@ -112,8 +112,8 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         )
 
     def render(self) -> Any:
-        """A picture (480, 480, 3) of bytes with the goal's outline, by a fixed camera; None with
-        "human", which shows everything."""
+        """Return a picture (480, 480, 3) of bytes, taken by a fixed camera, with the goal's
+        outline. Return None for the mode "human", in which a page in a browser shows every step."""
         if self.render_mode != "rgb_array" or self._players is None:
             return None
         if self._camera is None:
@@ -130,8 +130,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
             self._window.show(self._players.q[0], self._players.goals.q[0])
 
     def get_state(self) -> Any:
-        """The present episode and the state of its random numbers, for `set_state`; for tree
-        searches."""
+        """Return the present episode and the state of its random numbers, for `set_state` and tree searches."""
         return copy.deepcopy((self._seed, self._episode, self._players))
 
     def set_state(self, state: Any) -> None:
@@ -196,7 +195,8 @@ class GoalTaskEnv(TaskEnv):
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end there: at the goal, or because the object was lost or a step failed.
+        """Return whether episodes end at these steps: at the goal, or because the object was lost
+        or a step failed.
 
         Args:
             achieved_goal: object's poses ``(..., k)`` as observed.
@@ -206,7 +206,7 @@ class GoalTaskEnv(TaskEnv):
         return self.rules.compute_terminated(achieved_goal, desired_goal, info)
 
     def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Whether episodes end because of their length, independently of goals.
+        """Return whether episodes end because of their length, independently of goals.
 
         Args:
             achieved_goal: object's poses ``(..., k)`` as observed.

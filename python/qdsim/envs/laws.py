@@ -55,7 +55,7 @@ class MujocoContacts:
         return {name: value for name, value in given.items() if value is not None}
 
     def model(self, model: Model) -> Model:
-        """The model with these contacts.
+        """Return a copy of a model with these contacts.
 
         Args:
             model: whose geometries and pairs get this ``solref`` and ``solimp``.

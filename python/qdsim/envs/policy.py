@@ -60,7 +60,7 @@ class Policy:
         object.__setattr__(self, "options", dict(self.options))
 
     def __call__(self, observation: Array) -> Array:
-        """Actions (..., k) in [-1, 1] for observations (..., n).
+        """Compute actions (..., k) in [-1, 1] for observations (..., n).
 
         Raises:
             TypeError, ValueError: for observations of another size, or with NaN.

@@ -98,7 +98,7 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the vector, which all its environments share, once per index."""
+        """Return an attribute of the vector environment once per index; its environments share it."""
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -108,7 +108,7 @@ class TaskVecEnv(VecEnv):  # type: ignore[misc]  # Stable-Baselines3 is not look
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """The result of ``compute_reward``, or another method of the vector, once per index."""
+        """Call ``compute_reward``, or another method of the vector, and return its result once per index."""
         found = getattr(self.envs, method_name)(*method_args, **method_kwargs)
         return [found] * len(list(self._get_indices(indices)))
 

@@ -156,7 +156,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         }
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """As `GoalTaskEnv.compute_reward`.
+        """Compute rewards as `GoalTaskEnv.compute_reward` does.
 
         Args:
             achieved_goal: object's poses ``(..., k)`` as observed.
@@ -166,7 +166,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
         return self.rules.compute_reward(achieved_goal, desired_goal, info)
 
     def get_state(self) -> Any:
-        """All present episodes and the state of their random numbers, for `set_state`."""
+        """Return all present episodes and the state of their random numbers, for `set_state`."""
         return copy.deepcopy((self._seeds, self._episodes, self._ended, self._players))
 
     def set_state(self, state: Any) -> None:

@@ -113,7 +113,7 @@ class PressureField(_Body):
 
     @classmethod
     def sphere(cls, radius: float, modulus: float, *, hint: float = 0.02) -> PressureField:
-        """A sphere about the origin.
+        """Make a sphere about the origin.
 
         Args:
             radius: m.
@@ -132,7 +132,7 @@ class PressureField(_Body):
     def ellipsoid(
         cls, semi_axes: npt.ArrayLike, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """An ellipsoid about the origin, with the pressure ``modulus (1 - |x / semi_axes|)``.
+        """Make an ellipsoid about the origin, with the pressure ``modulus (1 - |x / semi_axes|)``.
 
         Args:
             semi_axes: ``(3,)`` m along x, y, z.
@@ -147,7 +147,7 @@ class PressureField(_Body):
 
     @classmethod
     def box(cls, half_sizes: npt.ArrayLike, modulus: float) -> PressureField:
-        """A box about the origin.
+        """Make a box about the origin.
 
         Args:
             half_sizes: ``(3,)`` m along x, y, z.
@@ -162,7 +162,7 @@ class PressureField(_Body):
     def cylinder(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """A cylinder about the z axis, centred at the origin.
+        """Make a cylinder about the z axis, centred at the origin.
 
         Args:
             radius, half_length: m.
@@ -183,7 +183,7 @@ class PressureField(_Body):
     def capsule(
         cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
     ) -> PressureField:
-        """A capsule about the z axis, centred at the origin.
+        """Make a capsule about the z axis, centred at the origin.
 
         Args:
             radius: m.
@@ -205,7 +205,7 @@ class PressureField(_Body):
     def convex_mesh(
         cls, vertices: npt.ArrayLike, triangles: npt.ArrayLike, modulus: float
     ) -> PressureField:
-        """The inside of a closed convex surface; deepest at the centroid of its volume.
+        """Make the inside of a closed convex surface; its pressure is largest at the centroid of its volume.
 
         Args:
             vertices: ``(n, 3)`` m.
@@ -307,7 +307,7 @@ class RigidSurface(_Body):
 
     @classmethod
     def of(cls, field: PressureField) -> RigidSurface:
-        """The surface of a soft body, as a rigid surface.
+        """Return the surface of a soft body as a rigid surface.
 
         Args:
             field: the soft body's pressure field.

@@ -142,7 +142,7 @@ def pressure_patch(
 
 
 def patch_parts(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The fields of a :class:`Patch`, with polygons and vertices as array views."""
+    """Return the fields of a :class:`Patch`, with polygons and vertices as array views."""
     *numbers, records, corners = found
     force, moment, centre, tangent, area, total, count = numbers
     polygons = np.frombuffer(records, POLYGON_DTYPE)

@@ -88,7 +88,7 @@ class _Cells:
 
 
 def finest(kind: str, size: Sequence[float]) -> float:
-    """The smallest effective hint of a round shape, m."""
+    """Return the smallest resolution hint of a round shape, m; smaller ones do not refine its mesh further."""
     if kind in ("sphere", "ellipsoid"):
         return 2.0 * max(size) * math.sin(math.pi / 2.0 ** (_FINEST + 2)) * (1.0 + ROUNDING)
     return 2.0 * math.pi * size[0] / _MOST_AROUND * (1.0 + ROUNDING)

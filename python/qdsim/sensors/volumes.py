@@ -16,8 +16,8 @@ __all__ = ["crossing", "inside", "surface_normal"]
 def crossing(
     shape: str, size: Sequence[float], point: Array, direction: Array
 ) -> tuple[Array, Array]:
-    """The interval of t in which the lines ``point + t direction`` are inside a volume; (inf, -inf)
-    for none.
+    """Compute the interval of t in which the lines ``point + t direction`` are inside a volume;
+    (inf, -inf) for none.
 
     Args:
         shape, size: as for MuJoCo's geometries.
@@ -47,7 +47,7 @@ def crossing(
 
 
 def inside(shape: str, size: Sequence[float], point: Array) -> npt.NDArray[np.bool_]:
-    """Whether points (n, 3) are in a volume, its surface included."""
+    """Return whether points (n, 3) are in a volume, its surface included."""
     first, last = crossing(shape, size, point, np.broadcast_to([0.0, 0.0, 1.0], point.shape))
     return np.asarray((first <= 0.0) & (last >= 0.0))
 

@@ -79,7 +79,7 @@ class Chart:
         return result
 
     def rows_from(self, matrix: Array, v: Array) -> Array:
-        """The inverse of ``rows_at``."""
+        """Apply the inverse of ``rows_at``."""
         if not self.rotations:
             return matrix
         result = np.array(matrix)

@@ -23,7 +23,7 @@ ORANGE = opaque(OBJECT)
 
 
 def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
-    """A triangle of touching disks on a plank (Anitescu and Hart 2003: 21 of radius 3)."""
+    """Build a triangle of touching disks on a plank (Anitescu and Hart 2003: 21 disks of radius 3)."""
     rows = integer("rows", rows, least=1, most=100)
     friction = number("friction", friction, least=0)
     radius, mass = 3.0, 5.0
@@ -46,7 +46,7 @@ def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
 
 
 def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
-    """A large disk below small ones in a shaken box."""
+    """Build a shaken box with a large disk below small ones."""
     grains = integer("grains", grains, least=1, most=10_000)
     radius, large, width, friction = 0.5, 1.5, 12.0, 0.5
     scene = SceneBuilder(name="brazil_nut")
@@ -73,7 +73,7 @@ def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
 
 
 def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
-    """A large sphere below small ones in a shaken box."""
+    """Build a shaken box with a large sphere below small ones."""
     grains = integer("grains", grains, least=1, most=10_000)
     radius, large, width, friction = 0.05, 0.15, 0.9, 0.5
     scene = SceneBuilder(name="brazil_nut_3d")

@@ -93,8 +93,8 @@ class JointTrajectory:
         return p + (m + (b + c * s) * s) * s, rates, turns
 
     def sampled(self, period: float) -> JointTrajectory:
-        """The trajectory at every period and at its end, with accelerations, for controllers that
-        take one point per period.
+        """Return the trajectory at every period and at its end, with accelerations, for controllers
+        that take one point per period.
 
         Args:
             period: s, positive.
@@ -143,7 +143,7 @@ class JointTrajectory:
     # ---------------------------------------------------------------- as messages and files
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of ``trajectory_msgs/JointTrajectory`` as lists, text and numbers.
+        """Return the fields of ``trajectory_msgs/JointTrajectory`` as lists, text and numbers.
 
         ``rosidl_runtime_py.set_message_fields(message, ...)`` fills a message with it.
         """

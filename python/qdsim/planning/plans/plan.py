@@ -183,7 +183,7 @@ class Plan:
         return sum(segment.steps for segment in self.segments)
 
     def goals(self, model: Model) -> GoalSet:
-        """The poses of the object that count as the goal.
+        """Return the poses of the object that count as the goal.
 
         Args:
             model: the plan's model.
@@ -191,7 +191,7 @@ class Plan:
         return GoalSet(model, ObjectSpace(model, self.object), self.goal, self.goal_region)
 
     def with_forces(self, model: Model | Task) -> Plan:
-        """The plan with the contact forces of every step, recomputed from its configurations.
+        """Return the plan with the contact forces of every step, recomputed from its configurations.
 
         Args:
             model: the model or task of the plan.

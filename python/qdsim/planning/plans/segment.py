@@ -63,7 +63,7 @@ class Segment:
         return len(self.inputs)
 
     def contacts_of(self, step: int) -> NDArray[np.void]:
-        """The contacts with a force of one step, as in ``Step.contacts``.
+        """Return the contacts with a force of one step, as in ``Step.contacts``.
 
         Args:
             step: its index, from 0.
@@ -79,7 +79,7 @@ class Segment:
         return self.contacts[self.contact_start[step] : self.contact_start[step + 1]]
 
     def cut(self, count: int) -> Segment:
-        """The segment's first ``count`` steps.
+        """Return the segment's first ``count`` steps.
 
         Args:
             count: number of steps, 1 to ``steps``.

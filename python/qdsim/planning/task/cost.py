@@ -62,8 +62,8 @@ class TrackingCost:
 
     @classmethod
     def for_task(cls, task: HasObject) -> TrackingCost:
-        """A cost in which a displacement by the object's length and a rotation by one radian have
-        equal weight.
+        """Make a cost in which a displacement by the object's length and a rotation by one radian
+        have equal weight.
 
         Args:
             task: its object and characteristic ``length`` (m) determine the weights.

@@ -94,7 +94,7 @@ class GoalSet:
             self._axis = own @ np.array(region.axis)
 
     def nearest(self, q: Array, goal: Array | None = None) -> Array:
-        """The goal configuration, with the object at the nearest pose that counts as the goal.
+        """Return the goal configuration, with the object at the nearest pose that counts as the goal.
 
         Args:
             q: ``(nq,)`` or ``(nq, N)`` configurations, one per column.

@@ -158,7 +158,7 @@ class ImpcOptions:
         return cls(**(settings | changes))
 
     def replace(self, **changes: Any) -> ImpcOptions:
-        """The same options with some changed.
+        """Return the same options with some changed.
 
         Args:
             **changes: fields and their new values.
@@ -176,7 +176,7 @@ class ImpcOptions:
         return self.kappa if isinstance(self.kappa, tuple) else (self.kappa, self.kappa)
 
     def scheme(self, iteration: int) -> Scheme:
-        """The smoothing of one iteration.
+        """Return the smoothing of one iteration.
 
         Args:
             iteration: its index, from 0.
@@ -199,7 +199,7 @@ class ImpcOptions:
         return scheme
 
     def boxes(self, nu: int) -> list[Array]:
-        """The radii of the trust regions as arrays ``(nu,)``, in the units of the command.
+        """Return the radii of the trust regions as arrays ``(nu,)``, in the units of the command.
 
         Args:
             nu: number of commands.

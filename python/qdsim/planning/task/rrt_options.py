@@ -162,7 +162,7 @@ class RRTOptions:
         return MotionOptions(time_limit=self.motion_seconds)
 
     def replace(self, **changes: Any) -> RRTOptions:
-        """The same options with some changed.
+        """Return the same options with some changed.
 
         Args:
             **changes: fields and their new values.

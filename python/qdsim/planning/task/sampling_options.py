@@ -61,7 +61,7 @@ class SamplingOptions:
         fields(self, numbers, "noise", per="actuator", above=0, or_none=True)
 
     def replace(self, **changes: Any) -> SamplingOptions:
-        """The same options with some changed.
+        """Return the same options with some changed.
 
         Args:
             **changes: fields and their new values.

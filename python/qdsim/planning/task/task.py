@@ -145,7 +145,7 @@ class Task:
             )
 
     def replace(self, **changes: Any) -> Task:
-        """The same task with some fields changed.
+        """Return the same task with some fields changed.
 
         Args:
             **changes: fields and their new values, for example another goal.
@@ -157,7 +157,8 @@ class Task:
         return Task(**(fields | changes))
 
     def without_pace(self) -> Task:
-        """The task before ``paced``, which changes the step's resistance; else this task."""
+        """Return the task as it was before ``paced`` changed epsilon or the mass ratio of its
+        steps; this task itself if it was not paced."""
         before = self.unpaced
         if before is None:
             return self
@@ -166,7 +167,7 @@ class Task:
         return self.replace(options=options, unpaced=None)
 
     def towards(self, goal: Array, **changes: Any) -> Task:
-        """The same task with another goal, and with a box of subgoals that includes it.
+        """Return the same task with another goal, and with a box of subgoals that includes it.
 
         Args:
             goal: ``(nq,)`` configuration with the object at its goal.
@@ -182,7 +183,7 @@ class Task:
         return self.replace(goal=goal, **(room | changes))
 
     def with_object(self, q: ArrayLike, displacement: ArrayLike) -> Array:
-        """A configuration ``(nq,)`` with the object displaced.
+        """Return a configuration ``(nq,)`` with the object displaced.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -221,7 +222,7 @@ class Task:
         return narrowed(self.model, *self.command_bounds)
 
     def hold(self, q: Array) -> Array:
-        """The command ``(nu,)`` that holds the robot in place, clipped to the command bounds.
+        """Compute the command ``(nu,)`` that holds the robot in place, clipped to the command bounds.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -229,7 +230,7 @@ class Task:
         return np.clip(self.model.command_from(q), *self.command_bounds)
 
     def grasp(self, q: Array, rng: np.random.Generator) -> Array | None:
-        """A grasp ``(nq,)`` of the task's sampler that is within reach of its commands, or None.
+        """Compute a grasp ``(nq,)`` of the task's sampler that is within reach of its commands, or None.
 
         Args:
             q: ``(nq,)`` configuration with the object in its pose.
@@ -266,7 +267,7 @@ class Task:
         )
 
     def reached(self, q: Array) -> bool:
-        """Whether the object's pose in ``q`` is within the tolerances of the goal.
+        """Return whether the object's pose in ``q`` is within the tolerances of the goal.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -274,7 +275,8 @@ class Task:
         return self.off(q) <= 1.0
 
     def errors(self, q: Array) -> tuple[float, float]:
-        """Distance (m) and angle (rad) of the object from the goal, or from the nearest pose that counts as the goal.
+        """Compute the distance (m) and angle (rad) of the object from the goal, or from the nearest
+        pose that counts as the goal.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -282,8 +284,7 @@ class Task:
         return self.goals.errors(q)
 
     def off(self, q: Array) -> float:
-        """The errors of ``errors`` divided by the tolerances, the larger of the two; at most 1 at
-        the goal.
+        """Compute the larger of the errors of ``errors``, each divided by its tolerance; at most 1 at the goal.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -291,7 +292,7 @@ class Task:
         return self.in_tolerances(self.errors(q))
 
     def in_tolerances(self, errors: tuple[float, float]) -> float:
-        """The larger of two errors, each divided by its tolerance.
+        """Compute the larger of two errors, each divided by its tolerance.
 
         Args:
             errors: distance, m, and angle, rad.

@@ -73,7 +73,7 @@ class BoxFaceSampler:
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the tip at a face, or None if no attempt succeeded."""
+        """Compute a configuration ``(nq,)`` with the tip at a face, or None if no attempt succeeded."""
         pos, rot = model.body_pose(q, self.object)
         check_joints_lead(model, "BoxFaceSampler")
         begin = np.array(q)

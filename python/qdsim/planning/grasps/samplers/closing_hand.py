@@ -94,7 +94,7 @@ class ClosingSampler:
         return len(self.mean)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded.
+        """Compute a configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded.
 
         After failed attempts, several hands are closed at once, which costs little more than one.
         """
@@ -114,7 +114,7 @@ class ClosingSampler:
         return None
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The grasp ``(nq,)`` with given weights of the motions, or None if too few fingers touch.
+        """Compute the grasp ``(nq,)`` with given weights of the motions, or None if too few fingers touch.
 
         Other random choices of a call (the wrist's place) are drawn with the same seed every time.
 

@@ -40,7 +40,7 @@ class KeptGrasps:
     grasps: Array
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no grasp was found."""
+        """Compute a configuration ``(nq,)`` with the object unmoved, or None if no grasp was found."""
         for _ in range(TRIES):
             if rng.random() < RARELY or len(self.grasps) == 0:
                 break

@@ -29,8 +29,8 @@ class ParametricSampler(Protocol):
     parameters: int
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The grasp (nq,) for the numbers ``x`` (parameters,) and the object at its pose in ``q``
-        (nq,); None if there is none."""
+        """Compute the grasp (nq,) for the numbers ``x`` (parameters,) and the object at its pose in
+        ``q`` (nq,); None if there is none."""
         ...
 
 

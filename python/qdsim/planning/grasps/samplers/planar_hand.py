@@ -70,8 +70,8 @@ class PlanarHandSampler:
     parts of the disc's outline."""
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The pinch ``(nq,)`` with the tips at given places of the object's outline, or None if
-        there is none near them.
+        """Compute the pinch ``(nq,)`` with the tips at given places of the object's outline, or
+        None if there is none near them.
 
         Args:
             model: the model.
@@ -100,9 +100,7 @@ class PlanarHandSampler:
         return self._pinched(model, q, wanted, nearest_first)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp
-        exists.
-        """
+        """Compute a new configuration ``(nq,)`` with the object unmoved, or None if neither grasp exists."""
         if rng.random() < self.pinch_probability:
             grasp = self.pinch(model, q, rng)
             if grasp is not None:
@@ -110,7 +108,8 @@ class PlanarHandSampler:
         return self.envelop(model, q)
 
     def envelop(self, model: Model, q: Array) -> Array | None:
-        """The grasp ``(nq,)`` that envelops the object in its pose, or None; it is deterministic.
+        """Compute the grasp ``(nq,)`` that envelops the object in its pose (deterministic);
+        None if there is none.
 
         Args:
             model: the model.
@@ -133,7 +132,7 @@ class PlanarHandSampler:
         return result if _free(model, result[None])[0] else None
 
     def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A random pinch ``(nq,)`` of the object in its pose, or None.
+        """Compute a random pinch ``(nq,)`` of the object in its pose; None if none was found.
 
         Args:
             model: the model.

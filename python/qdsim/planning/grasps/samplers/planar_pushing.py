@@ -44,15 +44,14 @@ class BoxSideSampler:
     """Number of parameters of ``stroke``: length and slant."""
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the pusher at a side, or None if it would penetrate."""
+        """Compute a configuration ``(nq,)`` with the pusher at a side, or None if it would penetrate."""
         side = int(rng.integers(4))
         along = float(rng.uniform(-1.0, 1.0))
         away = 1.0 if side % 2 == 0 else -1.0
         return self.place(model, q, np.array([along, away] if side < 2 else [away, along]))
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """A configuration ``(nq,)`` with the pusher at the box's outline, or None if it would
-        penetrate.
+        """Compute a configuration ``(nq,)`` with the pusher at the box's outline, or None if it would penetrate.
 
         Args:
             model: the model.

@@ -107,7 +107,7 @@ class SurfaceSampler:
             fields(self, flag, "carry")
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded."""
+        """Compute a configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded."""
         tips, inner = self._tip_geoms(model)
         several = len(np.unique(model.geom_body[tips])) > 1
         carry = self.carry
