@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import mujoco
 import numpy as np
+from mass_matrix import mass_matrix
 
 import qdsim
 from qdsim import planning
@@ -202,8 +203,7 @@ def _in_mujoco(robot, seed, q, u):
 def _damp(twin, data):
     """Critical damping of every actuated joint by its own inertia."""
     mujoco.mj_forward(twin, data)
-    full = np.zeros((twin.nv, twin.nv))
-    mujoco.mj_fullM(twin, data, full)
+    full = mass_matrix(twin, data)
     for i in range(twin.nu):
         dof = twin.jnt_dofadr[twin.actuator_trnid[i, 0]]
         twin.dof_damping[dof] = 2.0 * np.sqrt(twin.actuator_gainprm[i, 0] * full[dof, dof])

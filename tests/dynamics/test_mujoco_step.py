@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 import pytest
+from mass_matrix import mass_matrix
 
 import qdsim
 from qdsim import DynamicOptions, step_dynamic, systems
@@ -91,9 +92,7 @@ def residual(model: mujoco.MjModel, data: mujoco.MjData, acceleration: Vector) -
         J = data.efc_J.reshape(J.shape)
     mujoco.mj_constraintUpdate(model, data, J @ acceleration - data.efc_aref, None, 0)
     force = J.T @ data.efc_force
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, data, M)
-    error = M @ acceleration - data.qfrc_smooth - force
+    error = mass_matrix(model, data) @ acceleration - data.qfrc_smooth - force
     return float(np.abs(error).max() / max(1.0, np.abs(force).max()))
 
 

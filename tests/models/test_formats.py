@@ -12,6 +12,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from mass_matrix import mass_matrix
 
 import qdsim
 from qdsim.description import Actuator, ModelWarning
@@ -301,8 +302,7 @@ class TestJoints:
         model = mujoco.MjModel.from_xml_string(source)
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
-        matrix = np.zeros((6, 6))
-        mujoco.mj_fullM(model, data, matrix)
+        matrix = mass_matrix(model, data)
         com = np.array(body.com)
         about_origin = np.array(body.inertia) + body.mass * (
             com @ com * np.eye(3) - np.outer(com, com)

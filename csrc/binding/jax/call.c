@@ -305,15 +305,23 @@ static void batch_give_back(xla_call *call, qd_batch *batch) {
   qd_batch_destroy(atomic_exchange(&call->handle->batch, batch));
 }
 
-/* 1: XLA wanted to know for which version of its interface this was compiled, and has been told. */
+/* The oldest minor version of XLA's interface in which everything that is used here is as it is now
+ * (jax 0.5). */
+#define OLDEST_MINOR 1
+
+/* If XLA asks for the version of its interface that the handler needs, answers and returns 1. XLA
+ * refuses handlers of a newer version than its own, and in time of much older ones: the answer is
+ * its own version, within those that the handler knows. */
 static int metadata_answer(XLA_FFI_CallFrame *frame) {
   if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata) {
     return 0;
   }
   XLA_FFI_Metadata *metadata =
       ((XLA_FFI_Metadata_Extension *)(void *)frame->extension_start)->metadata;
+  int minor = frame->api ? frame->api->api_version.minor_version : OLDEST_MINOR;
+  minor = minor < XLA_FFI_API_MINOR ? minor : XLA_FFI_API_MINOR;
   metadata->api_version.major_version = XLA_FFI_API_MAJOR;
-  metadata->api_version.minor_version = XLA_FFI_API_MINOR;
+  metadata->api_version.minor_version = minor > OLDEST_MINOR ? minor : OLDEST_MINOR;
   metadata->traits = 0;
   return 1;
 }
