@@ -159,6 +159,28 @@ def test_check_tells_units_limits_and_contacts(
     assert said["contacts"][0]["pair"][0] == "table"
 
 
+def test_check_tells_contacts_of_a_body_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stool whose four legs stand on the floor, the nearest 1 mm above it."""
+    legs = "".join(
+        f"<geom type='capsule' size='.01' fromto='{x} {y} {0.011 + 0.001 * k} {x} {y} .3'/>"
+        for k, (x, y) in enumerate(((-0.1, -0.1), (-0.1, 0.1), (0.1, -0.1), (0.1, 0.1)))
+    )
+    path = tmp_path / "stool.xml"
+    path.write_text(
+        "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/>"
+        f"<body name='stool'><freejoint/>{legs}</body></worldbody></mujoco>"
+    )
+    assert main(["check", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if "floor and" in line]
+    assert line.split() == ["floor", "and", "stool", "(4", "pairs", "of", "geometries)", "1", "mm"]
+    contacts = report(capsys, "check", str(path))["contacts"]
+    assert [row["distance"] for row in contacts] == pytest.approx([0.001, 0.002, 0.003, 0.004])
+    assert all(row["bodies"] == ["floor", "stool"] for row in contacts)
+
+
 @pytest.mark.parametrize(
     "angle, limits, command, guess",
     [

@@ -19,6 +19,7 @@ from qdsim.cli.describing import (
     degrees_meant,
     grouped,
     joint_rows,
+    near_rows,
     object_rows,
 )
 from qdsim.cli.outcome import Outcome, UnusableError, table
@@ -131,15 +132,10 @@ def _describe(path: str, model: Model, q: Array) -> tuple[dict[str, Any], list[s
     if joints:
         lines += _indented("joints", table([("NAME", "TYPE", "RANGE", "ACTUATOR"), *joints]))
     lines += _indented("objects", table([_object_row(item) for item in report["objects"]]))
-    near = [
-        (" and ".join(item["pair"]), f"{1e3 * item['distance'] + 0.0:.3g} mm")
-        for item in report["contacts"][:MOST_TOLD]
-    ]
-    left = len(report["contacts"]) - len(near)
+    near = near_rows(report["contacts"])
+    told, left = table(near[:MOST_TOLD]), len(near) - MOST_TOLD
     title = f"pairs nearer than {_NEAR} m at the start"
-    return report, lines + _indented(
-        title, table(near) + ([f"and {left} more"] if left > 0 else [])
-    )
+    return report, lines + _indented(title, told + ([f"and {left} more"] if left > 0 else []))
 
 
 def _indented(title: str, lines: Sequence[str]) -> list[str]:

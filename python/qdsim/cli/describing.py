@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from qdsim.description import Actuator, Joint
     from qdsim.model import Model
 
-__all__ = ["contact_rows", "degrees_meant", "grouped", "joint_rows", "object_rows"]
+__all__ = [
+    "contact_rows",
+    "degrees_meant",
+    "grouped",
+    "joint_rows",
+    "near_rows",
+    "object_rows",
+]
 
 _NARROW = math.radians(2.0 * math.pi)
 """rad; ranges as narrow as radians are that were read as degrees."""
@@ -120,13 +127,30 @@ def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
 
 
 def contact_rows(model: Model, q: Array, margin: float) -> list[dict[str, Any]]:
-    """Pairs of geometries nearer than a margin (m), nearest first: names and distance (m), the nearest point of each."""
-    nearest: dict[tuple[str, str], float] = {}
+    """Pairs of geometries nearer than a margin (m), nearest first: names, names of their bodies (of the world: of its
+    geometry), and distance (m), the nearest point of each."""
+    nearest: dict[tuple[str, str], dict[str, Any]] = {}
     for contact in model.collide(q, margin):
-        pair = tuple(_geom(model, contact, side) for side in "ab")
-        nearest[pair] = min(nearest.get(pair, math.inf), float(contact["dist"]))  # type: ignore[index,arg-type]
-    rows = sorted(nearest.items(), key=lambda item: item[1])
-    return [{"pair": list(pair), "distance": distance} for pair, distance in rows]
+        names = [_names(model, contact, side) for side in "ab"]
+        pair, distance = (names[0][0], names[1][0]), float(contact["dist"])
+        if pair not in nearest or distance < nearest[pair]["distance"]:
+            bodies = [body for _, body in names]
+            nearest[pair] = {"pair": list(pair), "bodies": bodies, "distance": distance}
+    return sorted(nearest.values(), key=lambda row: row["distance"])
+
+
+def near_rows(contacts: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Rows of ``contact_rows`` as text, one line for each pair of bodies: names and the least distance."""
+    pairs: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for contact in contacts:
+        pairs.setdefault(tuple(contact["bodies"]), []).append(contact)
+    rows = []
+    for bodies, near in pairs.items():
+        alone = len(near) == 1
+        names = " and ".join(near[0]["pair"] if alone else bodies)
+        count = "" if alone else f" ({len(near)} pairs of geometries)"
+        rows.append((names + count, f"{round(1e3 * near[0]['distance'], 4) + 0.0:.3g} mm"))
+    return rows
 
 
 def grouped(texts: Sequence[str]) -> list[str]:
@@ -221,7 +245,10 @@ def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
     return np.asarray(points.max(axis=0) - points.min(axis=0))
 
 
-def _geom(model: Model, contact: Any, side: str) -> str:
+def _names(model: Model, contact: Any, side: str) -> tuple[str, str]:
+    """Of a geometry in contact: its name with that of its body, and the body's, or for the world its own twice."""
     name = model.geom_names[contact[f"geom_{side}"]]
     body = model.body_names[contact[f"body_{side}"]]
-    return name if name == body or body == "world" else f"{body}/{name}"
+    if body == "world":
+        return name, name
+    return name if name == body else f"{body}/{name}", body
