@@ -7,9 +7,10 @@ of five convex programs a step), seeds of the initial places. After each shake t
 centres are below the large one's. CPU times of one thread.
 
     python benchmarks/step/bench_brazil_nut.py [--seeds 10] [--shakes 50] [--figure docs/images/brazil_nut.png]
-                                          [--keep runs.npz] [--laws convex coulomb] [--systems brazil_nut ...]
+                                          [--keep runs.npz [--kept]] [--laws convex coulomb] [--systems brazil_nut ...]
 
-With --keep each run is written to a file when it is done, and runs that the file has are not made again.
+With --keep each run is written to a file when it is done, and runs that the file has are not made again. With --kept
+no run is made: the table has those of the file, the figure the rows with all seeds.
 """
 
 from __future__ import annotations
@@ -61,18 +62,19 @@ def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.nda
 class Runs:
     """Runs that are made once, kept in a file if there is one: shares of each shake, then seconds per step."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, kept: bool) -> None:
+        self._path, self._kept = path, kept
         self._done = dict(np.load(path)) if path is not None and path.exists() else {}
 
-    def get(self, name: str, h: float, law: str, seed: int, shakes: int) -> np.ndarray:
+    def get(self, name: str, h: float, law: str, seed: int, shakes: int) -> np.ndarray | None:
+        """None for a run that only the file may have, and has not."""
         key = f"{name} {h:g} {law} {seed} {shakes}"
-        if key not in self._done:
+        if key not in self._done and not self._kept:
             found, each = ranks(name, h, law, seed, shakes)
             self._done[key] = np.append(found, each)
             if self._path is not None:
                 np.savez(self._path, **self._done)
-        return self._done[key]
+        return self._done.get(key)
 
 
 def draw(path: str, curves: dict[tuple[str, float, str], np.ndarray]) -> None:
@@ -105,10 +107,11 @@ def main() -> None:
     parser.add_argument("--shakes", type=int, default=50)
     parser.add_argument("--figure")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--kept", action="store_true", help="make no run")
     parser.add_argument("--laws", nargs="+", default=["convex", "coulomb"])
     parser.add_argument("--systems", nargs="+", default=list(SHAKING))
     args = parser.parse_args()
-    runs, curves = Runs(args.keep), {}
+    runs, curves = Runs(args.keep, args.kept), {}
     print(
         "Share of the small bodies below the large one: median over seeds (least to most), "
         f"{args.shakes} shakes.\n"
@@ -116,15 +119,19 @@ def main() -> None:
     print("| system | law | h ms | seeds | ms per step | at first | after half | at last |")
     print("| --- | --- | ---: | ---: | ---: | --- | --- | --- |")
     for name, h, law in (r for r in RUNS if r[0] in args.systems and r[2] in args.laws):
-        rows = np.array([runs.get(name, h, law, seed, args.shakes) for seed in range(args.seeds)])
+        each_seed = (runs.get(name, h, law, seed, args.shakes) for seed in range(args.seeds))
+        rows = np.array([run for run in each_seed if run is not None])
+        if not len(rows):
+            continue
         found, each = rows[:, :-1], 1e3 * float(np.median(rows[:, -1]))
-        curves[name, h, law] = found
+        if len(found) == args.seeds:
+            curves[name, h, law] = found
         cells = [
             f"{np.median(found[:, k]):.2f} ({found[:, k].min():.2f} to {found[:, k].max():.2f})"
             for k in (0, args.shakes // 2, args.shakes)
         ]
         print(
-            f"| {name} | {law} | {1e3 * h:g} | {args.seeds} | {each:.1f} | {' | '.join(cells)} |",
+            f"| {name} | {law} | {1e3 * h:g} | {len(found)} | {each:.1f} | {' | '.join(cells)} |",
             flush=True,
         )
         if args.figure:
