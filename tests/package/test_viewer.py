@@ -149,6 +149,29 @@ def test_forces_on_the_object_lie_outside_of_it() -> None:
         assert (away < 0.0).all()
 
 
+def test_many_parallel_forces_are_one_at_their_centre_of_pressure() -> None:
+    """A tray of nine feet, its weight off the middle, and a ball beside it: moments stay."""
+    feet = "".join(
+        f"<geom size='.01' pos='{0.1 * x} {0.1 * y} 0' mass='0'/>"
+        for x in (-1, 0, 1)
+        for y in (-1, 0, 1)
+    )
+    model = qdsim.load(
+        "<mujoco><worldbody><geom type='plane' size='1 1 .1' friction='.6'/>"
+        "<body pos='0 1 .1'><freejoint/><geom size='.1'/></body>"
+        f"<body name='tray' pos='0 0 .01'><freejoint/>{feet}"
+        "<geom size='.001' pos='.03 .02 .1' mass='2' contype='0' conaffinity='0'/></body></worldbody></mujoco>"
+    )
+    step = qdsim.step(model, model.default_q, (), qdsim.Options(kappa=1e3))
+    found = forces_of(step, {1, 2})
+    each = np.einsum("nij,ni->nj", step.contacts["frame"], step.contacts["force"][:, :3])
+    assert len(each) == 10 and len(found) == 2
+    assert found.forces.sum(axis=0) == pytest.approx(each.sum(axis=0))
+    turns = np.cross(found.points, found.forces * [0, 0, 1]).sum(axis=0)
+    wanted = np.cross(step.contacts["pos"], each * [0, 0, 1]).sum(axis=0)
+    assert turns == pytest.approx(wanted)
+
+
 def test_friction_cones_have_the_coefficient_as_their_slope() -> None:
     model = qdsim.load(
         "<mujoco><worldbody><geom type='plane' size='1 1 .1' friction='.7'/>"

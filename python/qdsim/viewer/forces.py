@@ -1,4 +1,7 @@
-"""Contact forces of a step as arrows and friction cones, drawn outside the body on which they act."""
+"""Contact forces of a step as arrows and friction cones, drawn outside the body on which they act.
+
+Where a body stands on many points, as a mug of boxes or a plate of spheres does, their arrows and cones would cover it.
+Parallel forces of two bodies are then one, at their centre of pressure."""
 
 from __future__ import annotations
 
@@ -16,13 +19,18 @@ __all__ = ["Forces", "cone_lines", "forces_of"]
 
 Array = npt.NDArray[np.float64]
 
+_FEW = 4
+"""Parallel contacts of two bodies that are drawn one by one: the corners of a box."""
+_PARALLEL = 0.995
+"""Cosine of the angle up to which normals count as parallel, 6 degrees."""
+
 
 @dataclass(frozen=True, eq=False)
 class Forces:
     """Forces on the objects.
 
     Attributes:
-        points: ``(n, 3)`` contact points, m.
+        points: ``(n, 3)`` contact points, or centres of pressure, m.
         forces: ``(n, 3)`` on the pressed body, N, world axes.
         inwards: ``(n, 3)`` unit normals into the pressed body.
         friction: ``(n,)`` sliding coefficients.
@@ -39,7 +47,7 @@ class Forces:
 
 def forces_of(step: Step, objects: Collection[int]) -> Forces:
     """The forces of a step at its initial configuration, on bodies of ``objects``, or on the second
-    body of other contacts."""
+    body of other contacts; parallel ones of two bodies as one where they are many."""
     contacts = step.contacts
     frames = np.asarray(contacts["frame"], dtype=np.float64).reshape(-1, 3, 3)
     forces = np.einsum("nij,ni->nj", frames, np.asarray(contacts["force"])[:, :3])
@@ -49,11 +57,43 @@ def forces_of(step: Step, objects: Collection[int]) -> Forces:
         contacts["body_b"], list(objects)
     )
     sign = np.where(pressed, -1.0, 1.0)[:, None]
-    return Forces(
+    found = Forces(
         np.asarray(contacts["pos"], dtype=np.float64)[kept],
         (sign * forces)[kept],
         (sign * frames[:, 0])[kept],
         np.asarray(contacts["friction"], dtype=np.float64)[kept, 0],
+    )
+    pairs = np.stack([contacts["body_a"], contacts["body_b"]], axis=1)[kept]
+    return _gathered(found, _patches(pairs, found.inwards))
+
+
+def _patches(pairs: npt.NDArray[np.int_], normals: Array) -> list[list[int]]:
+    """Contacts of the same bodies with parallel normals."""
+    patches: dict[tuple[int, ...], list[list[int]]] = {}
+    for i, pair in enumerate(map(tuple, pairs.tolist())):
+        for patch in (own := patches.setdefault(pair, [])):
+            if normals[patch[0]] @ normals[i] > _PARALLEL:
+                patch.append(i)
+                break
+        else:
+            own.append([i])
+    return [patch for own in patches.values() for patch in own]
+
+
+def _gathered(forces: Forces, patches: list[list[int]]) -> Forces:
+    """One force for each patch of more than a few, the others as they are."""
+    each = np.eye(len(forces))
+    rows = [each[p] if len(p) <= _FEW else each[p].sum(axis=0)[None] for p in patches]
+    shares = np.concatenate([np.zeros((0, len(forces))), *rows])
+    pressing = np.einsum("ni,ni->n", forces.forces, forces.inwards)
+    weights = shares * np.maximum(pressing, np.finfo(np.float64).tiny)
+    weights /= weights.sum(axis=1, keepdims=True)
+    inwards = weights @ forces.inwards
+    return Forces(
+        weights @ forces.points,
+        shares @ forces.forces,
+        inwards / np.linalg.norm(inwards, axis=1, keepdims=True),
+        weights @ forces.friction,
     )
 
 
