@@ -169,8 +169,8 @@ def jvp_batch(
         tangents: Directions by the names of arguments, (..., *shape) in the argument's unit ("q":
             (..., nv), m or rad; ambient: (..., nq)), whose leading dimensions broadcast with the
             others.
-        model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates,
-            derivative, kappa: As in ``vjp_batch``.
+        model, q, u, options, tau, wrench, mocap, threads: As in ``vjp_batch``.
+        errors, parameters, coordinates, derivative, kappa: As in ``vjp_batch``.
 
     Raises:
         TypeError, ValueError, SolverError, MemoryError: As ``step_batch``.
