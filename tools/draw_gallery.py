@@ -15,7 +15,7 @@ from PIL import Image
 import qdsim
 from draw_plans import first_plan
 from qdsim import systems
-from qdsim.planning import pictures
+from qdsim.planning import pictures, rrt
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "gallery"
 FRAMES, RATE, INCHES = 60, 12, 3.2
@@ -25,9 +25,13 @@ MOTIONS = [name for name in systems.DYNAMIC_NAMES if not name.startswith("brazil
 
 
 def film_of_plan(name: str, film: Path) -> None:
-    """The plan of the first seed that reaches the goal, in at most so many frames."""
+    """The plan of the first seed that reaches the goal, in at most so many frames.
+
+    Soft tips sink into what they hold, so that no collision-free motion begins there.
+    """
     system = systems.load(name)
-    _, plan = first_plan(next(iter(system.tasks.values())))
+    task = next(iter(system.tasks.values()))
+    plan = rrt(task, rng=0).plan() if name not in systems.TASK_NAMES else first_plan(task)[1]
     replay = plan.replay(system.model)
     every = -(-(plan.step_count + 14 * len(plan.regrasps)) // FRAMES)
     pictures.write_movie(
@@ -53,11 +57,18 @@ def film_of_motion(name: str, film: Path) -> None:
     pictures.write_motion(system.model, path, [film], frames_per_second=RATE, size=INCHES)
 
 
+def planned() -> list[str]:
+    """Systems whose film is a plan: those of CQDC, and others that have a task and no commands."""
+    others = [name for name in systems.NAMES if name not in systems.TASK_NAMES]
+    loaded = {name: systems.load(name) for name in others}
+    return [*systems.TASK_NAMES, *(n for n, s in loaded.items() if s.tasks and not len(s.commands))]
+
+
 def draw(name: str) -> int:
     """Film and poster; bytes of the film."""
     film = FOLDER / f"{name}.webm"
     make = film_of_motion if name in MOTIONS else film_of_commands
-    (film_of_plan if name in systems.TASK_NAMES else make)(name, film)
+    (film_of_plan if name in planned() else make)(name, film)
     images = imageio.mimread(film, format="FFMPEG", memtest=False)
     Image.fromarray(images[2 * len(images) // 3]).save(film.with_suffix(".jpg"), quality=85)
     size = film.stat().st_size
@@ -68,9 +79,9 @@ def draw(name: str) -> int:
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    others = [n for n in systems.NAMES if n not in systems.TASK_NAMES]
-    commanded = [name for name in others if len(systems.load(name).commands)]
-    for name in sys.argv[1:] or (*systems.TASK_NAMES, *commanded, *MOTIONS):
+    commanded = [name for name in systems.NAMES if len(systems.load(name).commands)]
+    planned_first = dict.fromkeys((*planned(), *commanded, *MOTIONS))
+    for name in sys.argv[1:] or planned_first:
         print(f"{name}: {draw(name)} bytes", flush=True)
 
 

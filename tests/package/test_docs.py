@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from browser import CHROMIUM
@@ -181,6 +181,21 @@ def test_search_of_the_site_finds_what_is_meant(words, tmp_path):
     assert late == sorted(late), found[:10]  # they come after all that is said for users
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not (ROOT / "build/docs/search.html").exists(), reason="make docs comes first")
+def test_what_pages_of_the_site_show_and_link_to_is_there():
+    """Every picture and every file beside the pages."""
+    missing = set()
+    for page in (ROOT / "build/docs").rglob("*.html"):
+        for target in re.findall(r'<[^>]+\s(?:src|href)="([^"]+)"', page.read_text()):
+            place = urlsplit(target)
+            if place.scheme or place.netloc or not place.path:
+                continue
+            if not (page.parent / unquote(place.path)).exists():
+                missing.add(f"{page.name}: {target}")
+    assert not missing
+
+
 def test_lines_of_pages_end_at_120_columns():
     """But for tables, code, formulas, and what cannot be broken."""
     long = []
@@ -200,8 +215,9 @@ def test_gallery_shows_every_film():
     page = (ROOT / "docs/gallery.md").read_text()
     shown = re.findall(r"\]\(images/gallery/(\w+)\.webm\)", page)
     films = {name: ROOT / f"docs/images/gallery/{name}.webm" for name in shown}
-    commanded = {name for name in systems.NAMES if len(systems.load(name).commands)}
-    assert films.keys() == commanded | {*systems.TASK_NAMES, *systems.DYNAMIC_NAMES}
+    loaded = {name: systems.load(name) for name in systems.NAMES}
+    moved = {name for name, system in loaded.items() if system.tasks or len(system.commands)}
+    assert films.keys() == moved | {*systems.DYNAMIC_NAMES}
     assert {p.stem for p in (ROOT / "docs/images/gallery").iterdir()} <= films.keys()
     for film in films.values():
         assert film.stat().st_size <= 500_000
