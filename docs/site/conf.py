@@ -47,7 +47,8 @@ nb_execution_mode = "cache"
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+# Pictures of a width stand in the texts as <img>, which code hosts show, too.
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "html_image"]
 myst_heading_anchors = 4
 
 # Tables that benchmarks write begin below their pages' titles; short names of fields are no links.
@@ -67,6 +68,8 @@ html_theme = "furo"
 html_title = f"qdsim {version}"
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_search_scorer = str(Path(__file__).parent / "scorer.js")
 
 _UNIT = re.compile(r"^(\s+\w+: )([A-Za-z]\.)(?=\s|$)")
