@@ -97,7 +97,7 @@ def _write_plan(app: Any, error: Exception | None) -> None:
     """The plan that plays on the front page."""
     if error is None and app.builder.format == "html":
         system = qdsim.systems.load("planar_hand")
-        plan = qdsim.planning.rrt(system.tasks["half_turn"], rng=1).plan()
+        plan = qdsim.planning.rrt(system.tasks["half_turn"], rng=0).plan()
         qdsim.viewer.save_html(plan, Path(app.outdir) / "_static/half_turn.html", system.model)
 
 

@@ -14,7 +14,7 @@ from qdsim.planning import Plan, connect_segments, rrt
 __all__ = ["run"]
 
 
-def run(output: Path, *, seed: int = 1, system: str = "planar_hand", movie: bool = True) -> bool:
+def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool = True) -> bool:
     """Plan, replay, check, draw.
 
     Args:
