@@ -1,5 +1,5 @@
-/* One block, laid out by the code that counted it: run the layout once with a NULL arena to learn
- * the size, allocate, run it again to hand out pointers. */
+/* An arena hands out parts of one block of memory. Run the code that lays out the block twice: with
+ * a NULL base it counts the size; after the allocation it hands out the pointers. */
 #ifndef QD_BASE_ARENA_H
 #define QD_BASE_ARENA_H
 
@@ -8,7 +8,7 @@
 #define ARENA_ALIGNMENT 64
 
 typedef struct arena {
-  char *base;    /* NULL while counting */
+  char *base;    /* NULL: only count */
   size_t offset; /* bytes handed out so far */
 } arena;
 
@@ -18,16 +18,17 @@ static inline void *arena_take(arena *a, size_t bytes) {
   return a->base ? a->base + start : NULL;
 }
 
-/* (double *) room for count numbers */
+/* Room for `count` doubles; NULL while counting. */
 static inline double *arena_doubles(arena *a, size_t count) {
   return (double *)arena_take(a, count * sizeof(double));
 }
 
-/* Where the arena stands: what is taken from here on can be given back. */
+/* The current position, for arena_release. */
 static inline size_t arena_mark(const arena *a) { return a->offset; }
 
-/* Gives back all that was taken since the mark, and keeps in `*farthest` how far that went: the
- * arena goes on from there once everybody who shares the memory has been laid out. */
+/* Gives back everything taken since the mark, and raises `*farthest` to the largest offset that was
+ * reached. Several users can so share memory: after the last of them, set the offset to
+ * `*farthest`. */
 static inline void arena_release(arena *a, size_t mark, size_t *farthest) {
   *farthest = a->offset > *farthest ? a->offset : *farthest;
   a->offset = mark;
@@ -37,7 +38,7 @@ static inline int *arena_ints(arena *a, size_t count) {
   return (int *)arena_take(a, count * sizeof(int));
 }
 
-/* The same for each of these, which are all `count` numbers long. */
+/* Room for `count` numbers behind each of the listed pointers. */
 static inline void arena_share_doubles(arena *a, size_t count, double **const *each) {
   for (; *each != NULL; ++each) {
     **each = arena_doubles(a, count);

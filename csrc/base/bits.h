@@ -1,4 +1,4 @@
-/* Sets of small numbers as bits of words. */
+/* Sets of small integers, stored as bits of 64-bit words. */
 #ifndef QD_BASE_BITS_H
 #define QD_BASE_BITS_H
 
@@ -37,7 +37,7 @@ LANES_INLINE void set_bit(uint64_t *mask, int i) { mask[i / WORD_BITS] |= bit_of
 
 LANES_INLINE void clear_bit(uint64_t *mask, int i) { mask[i / WORD_BITS] &= ~bit_of(i); }
 
-/* Entry (row, column) of a matrix of bits, `words` of them a row. */
+/* Sets entry (row, column) of a matrix of bits with `words` words per row. */
 LANES_INLINE void note_entry(uint64_t *mask, size_t words, int row, int column) {
   set_bit(mask + (size_t)row * words, column);
 }

@@ -1,5 +1,5 @@
-/* Blocks of the heap that start at a multiple of ARENA_ALIGNMENT. Windows frees such blocks by a
- * function of its own, so what block_allocate gave goes to block_free, never to free. */
+/* Heap blocks aligned to ARENA_ALIGNMENT. Windows frees aligned blocks with a function of its own:
+ * free blocks of block_allocate with block_free, never with free. */
 #ifndef QD_BASE_BLOCK_H
 #define QD_BASE_BLOCK_H
 
@@ -12,7 +12,7 @@
 #include <malloc.h>
 #endif
 
-/* `bytes` as an arena counts them: a multiple of ARENA_ALIGNMENT. NULL if the heap is exhausted. */
+/* `bytes`: a multiple of ARENA_ALIGNMENT, as an arena counts. NULL if memory is exhausted. */
 static inline void *block_allocate(size_t bytes) {
 #ifdef _WIN32
   return _aligned_malloc(bytes, ARENA_ALIGNMENT);
@@ -21,8 +21,9 @@ static inline void *block_allocate(size_t bytes) {
 #endif
 }
 
-/* A struct and the vectors that `lay_out` gives it, in one block; `first` has what it begins as,
- * sizes included. NULL if the heap is exhausted. */
+/* Allocates a struct and its vectors in one block. `first` holds the initial value of the struct,
+ * sizes included; `lay_out` sets the pointers to the vectors. *bytes: the size of the block. NULL
+ * if memory is exhausted. */
 static inline void *block_create(void *first, size_t size, void (*lay_out)(void *of, arena *a),
                                  size_t *bytes) {
   arena counting = {NULL, 0};
@@ -33,7 +34,7 @@ static inline void *block_create(void *first, size_t size, void (*lay_out)(void 
     return NULL;
   }
 #ifndef NDEBUG
-  memset(laying.base, 0xff, counting.offset); /* what is read before it is written shows */
+  memset(laying.base, 0xff, counting.offset); /* NaN: shows uninitialised reads */
 #endif
   void *of = arena_take(&laying, size);
   memcpy(of, first, size);

@@ -1,6 +1,5 @@
-/* Four doubles side by side. Arithmetic on `lanes` is element by element, so every instruction set
- * gives the same bits as long as the compiler does not fuse multiply and add (-ffp-contract=off).
- */
+/* Four doubles in one vector. Arithmetic on `lanes` is element by element, so every instruction set
+ * gives the same bits if the compiler does not fuse multiply and add (-ffp-contract=off). */
 #ifndef QD_BASE_LANES_H
 #define QD_BASE_LANES_H
 
@@ -16,18 +15,18 @@ typedef double lanes_anywhere __attribute__((vector_size(32), aligned(8), may_al
 
 #define LANES_AT(pointer) (*(lanes *)(pointer))
 #define LANES_OF(pointer) (*(const lanes *)(pointer))
-/* The same where the address need not be a multiple of 32. */
+/* The same for addresses that are not multiples of 32. */
 #define LANES_ANYWHERE(pointer) (*(lanes_anywhere *)(pointer))
 #define LANES_FROM(pointer) (*(const lanes_anywhere *)(pointer))
 
-/* Helpers of cloned functions must be part of them, or they run on the oldest instruction set. */
+/* Helpers of cloned functions must be inlined: otherwise they use the oldest instruction set. */
 #if defined(__GNUC__)
 #define LANES_INLINE static inline __attribute__((always_inline))
 #else
 #define LANES_INLINE static inline
 #endif
 
-/* fmax and fmin call the library because of NaN; these do not, and prefer b to a NaN in a. */
+/* fmax and fmin call the library because of NaN; these do not. They return b if a is NaN. */
 LANES_INLINE double larger(double a, double b) { return a > b ? a : b; }
 LANES_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
@@ -48,7 +47,7 @@ LANES_INLINE void lanes_sqrt(lanes *out, const lanes *a) {
   *out = (lanes){sqrt(of[0]), sqrt(of[1]), sqrt(of[2]), sqrt(of[3])};
 }
 
-/* Element by element a > b ? a : b: b where a is NaN. */
+/* Element by element a > b ? a : b, so b where a is NaN. */
 LANES_INLINE void lanes_larger(lanes *out, const lanes *a, const lanes *b) {
   const lane_bits mask = *a > *b;
   lanes_choose(out, &mask, a, b);
@@ -74,7 +73,7 @@ LANES_INLINE int all_finite(const double *a, int count) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0.0;
 }
 
-/* max |a_i|; a NaN does not count */
+/* max |a_i|, without NaNs */
 LANES_INLINE double max_norm(const double *a, int count) {
   const lane_bits sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
   lanes most = {0.0, 0.0, 0.0, 0.0};
@@ -89,16 +88,16 @@ LANES_INLINE double max_norm(const double *a, int count) {
   return larger(larger(most[0], most[1]), larger(most[2], most[3]));
 }
 
-/* The same, infinite where one is NaN: what a certificate may compare. */
+/* max |a_i|, or infinity if an entry is NaN or infinite. For comparisons that accept an answer. */
 LANES_INLINE double max_norm_or_infinity(const double *a, int count) {
   const double most = max_norm(a, count);
   return all_finite(a, count) ? most : __builtin_inf();
 }
 
-/* 0 if squares in a sum have overflowed, or might have vanished that count. */
+/* 0 if squares in the sum have overflowed, or if relevant squares may have underflowed. */
 LANES_INLINE int squares_are_safe(double sum) { return sum > 1e-280 && sum < __builtin_inf(); }
 
-/* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */
+/* The smallest of `count` (a multiple of four) numbers and `ceiling`; NaNs are ignored. */
 LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
   double part[LANE_COUNT] = {ceiling, ceiling, ceiling, ceiling};
   for (int i = 0; i < count; i += LANE_COUNT) {
@@ -109,7 +108,7 @@ LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
   return smaller(smaller(part[0], part[1]), smaller(part[2], part[3]));
 }
 
-/* By address: passing wide vectors by value depends on the instruction set. */
+/* Vectors are passed by address: passing them by value depends on the instruction set. */
 LANES_INLINE double lanes_sum(const lanes *a) { return ((*a)[0] + (*a)[1]) + ((*a)[2] + (*a)[3]); }
 
 #if defined(__has_builtin)
@@ -133,7 +132,7 @@ LANES_INLINE void lanes_sums(lanes *out, const lanes *a0, const lanes *a1, const
 #endif
 }
 
-/* out[k] = entry k of each of the four */
+/* out[k] = (a0[k], a1[k], a2[k], a3[k]) */
 LANES_INLINE void lanes_transpose(lanes *out, const lanes *a0, const lanes *a1, const lanes *a2,
                                   const lanes *a3) {
 #ifdef LANES_HAVE_SHUFFLE
@@ -152,7 +151,7 @@ LANES_INLINE void lanes_transpose(lanes *out, const lanes *a0, const lanes *a1, 
 #endif
 }
 
-/* out = a x b of the first three lanes; the fourth: a[3] b[3] - a[3] b[3]. */
+/* out = a x b of the first three lanes; the fourth lane is a[3] b[3] - a[3] b[3]. */
 LANES_INLINE void lanes_cross(lanes *out, const lanes *a, const lanes *b) {
 #ifdef LANES_HAVE_SHUFFLE
   *out = __builtin_shufflevector(*a, *a, 1, 2, 0, 3) * __builtin_shufflevector(*b, *b, 2, 0, 1, 3) -

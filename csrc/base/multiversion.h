@@ -1,7 +1,7 @@
-/* QD_MULTIVERSION before the definition of a hot function asks the compiler for one copy per
- * instruction set level of x86-64; the loader picks the best one for the machine. The same source
- * is compiled for each, without contraction of a*b+c, so every copy gives the same bits. The build
- * defines QD_HAVE_CLONES where the compiler can do it. */
+/* QD_MULTIVERSION before the definition of a hot function makes the compiler generate one copy per
+ * x86-64 instruction set level; the loader picks the best one for the machine. All copies give the
+ * same bits, since a*b+c is not contracted. The build defines QD_HAVE_CLONES if the compiler
+ * supports this. */
 #ifndef QD_BASE_MULTIVERSION_H
 #define QD_BASE_MULTIVERSION_H
 

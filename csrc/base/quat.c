@@ -2,7 +2,7 @@
 
 #include "base/vec3.h"
 
-/* Below this angle the series is exact to rounding and the closed forms lose digits. */
+/* Below this angle, rad, the series is exact to rounding and the closed forms lose digits. */
 #define SMALL_ANGLE 1e-4
 
 void quat_mul(double q[4], const double a[4], const double b[4]) {
@@ -49,7 +49,7 @@ void quat_exp(double q[4], const double theta[3]) {
 }
 
 void quat_log(double theta[3], const double q[4]) {
-  /* q and -q are one rotation: take the one with angle <= pi */
+  /* q and -q are the same rotation: take the one with angle <= pi */
   const double sign = q[0] < 0.0 ? -1.0 : 1.0;
   const double sine = vec3_norm(q + 1);
   const double cosine = sign * q[0];
@@ -83,15 +83,16 @@ void rotation_left_jacobian(double J[9], const double theta[3]) {
   /* J = I + (1 - cos t)/t^2 [theta] + (t - sin t)/t^3 [theta]^2 */
   const double t2 = vec3_dot(theta, theta);
   const double t = sqrt(t2);
-  const int small = t < 1e-3; /* (t - sin t) / t^3 cancels: 1e-16 / 1e-9 there */
+  const int small = t < 1e-3; /* (t - sin t) / t^3 cancels: error 1e-16 / 1e-9 here */
   const double a = small ? 0.5 - t2 / 24.0 : (1.0 - cos(t)) / t2;
   const double b = small ? (1.0 - t2 / 20.0) / 6.0 : (t - sin(t)) / (t2 * t);
   skew_polynomial(J, theta, a, b);
 }
 
-/* b = (1 - (t/2) cot(t/2)) / t^2 and its derivative by t over t, of t^2 */
+/* b[0] = (1 - (t/2) cot(t/2)) / t^2, b[1] = (d b[0] / dt) / t */
 static void cotangent_terms(double b[2], double t2) {
-  if (t2 < 1e-2) { /* where the second cancels; the next terms are 1e-16 and 1e-13 of these */
+  if (t2 <
+      1e-2) { /* the closed form of b[1] cancels; relative errors of the series: 1e-16 and 1e-13 */
     b[0] = (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0))) / 12.0;
     b[1] = (1.0 + t2 / 21.0 * (1.0 + 3.0 * t2 / 80.0)) / 360.0;
     return;
@@ -110,7 +111,7 @@ void rotation_left_jacobian_change(double dJ[9], const double theta[3], const do
   /* dJ = a [d] + b ([d][theta] + [theta][d]) + (theta . d) (a'/t [theta] + b'/t [theta]^2) */
   const double t2 = vec3_dot(theta, theta), along = vec3_dot(theta, dtheta);
   const double t = sqrt(t2);
-  const int small = t < 3e-2; /* the differences cancel: 1e-16 / t^4 */
+  const int small = t < 3e-2; /* the closed forms cancel: error 1e-16 / t^4 */
   const double a =
       small ? 0.5 - t2 / 24.0 * (1.0 - t2 / 30.0 * (1.0 - t2 / 56.0)) : (1.0 - cos(t)) / t2;
   const double b = small ? (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0))) / 6.0
@@ -144,7 +145,7 @@ void rotation_left_jacobian_inverse(double J[9], const double theta[3]) {
 }
 
 void rotation_left_jacobian_inverse_slope(double D[9], const double theta[3], const double v[3]) {
-  /* of v - theta x v / 2 + b (theta (theta.v) - t^2 v) */
+  /* derivative of v - theta x v / 2 + b (theta (theta.v) - t^2 v) */
   const double t2 = vec3_dot(theta, theta), along = vec3_dot(theta, v);
   double b[2];
   cotangent_terms(b, t2);

@@ -1,5 +1,5 @@
-/* Rows of a qd_trace. A trace that nobody asked for is NULL, and nothing is written then. Floor:
- * base. */
+/* Writes the rows of a qd_trace. The trace is NULL if the caller wants none; then nothing is
+ * written. */
 #ifndef QD_BASE_TRACE_H
 #define QD_BASE_TRACE_H
 
@@ -13,33 +13,33 @@
 #define TRACE_FORMAT
 #endif
 
-/* No rows so far. */
+/* Removes all rows. */
 void trace_clear(qd_trace *trace);
-/* Begins a stage (number > 0: "stage number"; the reason is a format) and returns its row for
- * trace_close. What begins before that is a part of it. A macro, so that steps without a trace do
- * not even gather the arguments. */
+/* Begins a stage and returns its row for trace_close. number > 0: the stage is called "stage
+ * number". `reason` is a printf format. Stages that begin before trace_close are nested in this
+ * one. This is a macro, so that without a trace its arguments are not evaluated. */
 #define trace_open(trace, ...) ((trace) == NULL ? -1 : trace_begin(trace, __VA_ARGS__))
 int trace_begin(qd_trace *trace, const char *stage, int number, const char *reason,
                 ...) TRACE_FORMAT;
-/* What the next two do with a trace. */
+/* Implementations of trace_close and trace_effort for a trace that is not NULL. */
 void trace_end(qd_trace *trace, int row, double residual, const char *verdict);
 void trace_count(qd_trace *trace, int iterations, int factorizations);
 
-/* Ends a stage. The row has the effort that was counted in between. */
+/* Ends a stage. Its row gets the effort counted since trace_open. */
 static inline void trace_close(qd_trace *trace, int row, double residual, const char *verdict) {
   if (trace != NULL) {
     trace_end(trace, row, residual, verdict);
   }
 }
 
-/* Counts effort of the stages that are open. */
+/* Adds effort to all open stages. */
 static inline void trace_effort(qd_trace *trace, int iterations, int factorizations) {
   if (trace != NULL) {
     trace_count(trace, iterations, factorizations);
   }
 }
 
-/* Ends a stage with the largest residual of an answer. */
+/* Ends a stage with the largest residual in `info`. */
 static inline void trace_close_with(qd_trace *trace, int row, const qd_cone_info *info,
                                     qd_status status) {
   if (trace != NULL) {

@@ -1,4 +1,5 @@
-/* 3-vectors and row-major 3 x 3 matrices. Destination first; the comment is the formula. */
+/* 3-vectors and row-major 3 x 3 matrices. The destination comes first; each comment is the formula.
+ */
 #ifndef QD_BASE_VEC3_H
 #define QD_BASE_VEC3_H
 
@@ -7,7 +8,7 @@
 
 #define HALF_TURN 3.141592653589793
 
-/* x, or the nearer end of [-half, half] */
+/* x limited to [-half, half] */
 static inline double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
 
 /* r = (x, y, z) */
@@ -55,7 +56,7 @@ static inline void vec3_cross(double r[3], const double a[3], const double b[3])
 /* |a| */
 static inline double vec3_norm(const double a[3]) { return sqrt(vec3_dot(a, a)); }
 
-/* a /= |a|, returns |a|; a zero vector stays */
+/* a /= |a|; returns the old |a|; a zero vector is unchanged */
 static inline double vec3_normalize(double a[3]) {
   const double norm = vec3_norm(a);
   if (norm > 0.0) {
