@@ -1,4 +1,4 @@
-/* A shape in the frame of another one. Floor: geometry. */
+/* A shape in the frame of another shape. */
 #ifndef QD_GEOMETRY_RELATIVE_H
 #define QD_GEOMETRY_RELATIVE_H
 
@@ -6,7 +6,7 @@
 #include "geometry/collide.h"
 #include "qdsim.h"
 
-/* The shape placed in the frame of another one. */
+/* The shape with its pose relative to `frame`. */
 static inline placed_shape relative_shape(const placed_shape *shape, const placed_shape *frame) {
   placed_shape out = *shape;
   double difference[3];

@@ -1,5 +1,5 @@
-/* The pair functions behind the table in collide.c, each in the order of shapes that makes its
- * formulas short. Floor: geometry. */
+/* The pair functions of the table in collide.c. Each takes its shapes in the order that gives the
+ * shorter formulas. */
 #ifndef QD_GEOMETRY_PAIRS_H
 #define QD_GEOMETRY_PAIRS_H
 
@@ -12,15 +12,14 @@ typedef int pair_collide(const placed_shape *a, const placed_shape *b, double ma
 typedef void pair_derivative(const placed_shape *a, const placed_shape *b,
                              const contact_point *contact, contact_point_derivative *out);
 
-/* What is known of two types of shapes. */
+/* Functions for a pair of shape types. */
 typedef struct shape_pair {
   pair_collide *collide;
   pair_derivative *derivative;
   pair_derivative *size_derivative;
 } shape_pair;
 
-/* sphere_column.c: each type against a sphere, which a cloud's points are, too; of clouds nothing.
- */
+/* sphere_column.c: each type against a sphere or a point of a cloud; no entry for clouds. */
 extern const shape_pair SPHERE_COLUMN[QD_SHAPE_TYPE_COUNT];
 
 /* sphere_pairs.c */
@@ -38,7 +37,7 @@ pair_derivative plane_capsule_size_derivative, plane_box_size_derivative;
 pair_collide capsule_capsule_collide;
 pair_derivative capsule_capsule_derivative, capsule_capsule_size_derivative;
 
-/* block_pairs.c: boxes and capsules, at least one box */
+/* block_pairs.c: two boxes, or a box and a capsule */
 pair_collide block_block_collide;
 
 /* convex_pairs.c: capsules, boxes, cylinders, ellipsoids and meshes */
@@ -51,15 +50,15 @@ pair_collide plane_cylinder_collide, plane_ellipsoid_collide, cylinder_sphere_co
 /* mesh_pairs.c */
 pair_collide plane_mesh_collide, mesh_sphere_collide;
 
-/* closest_and_manifold.c: of closest points with features of surface.h, and of faces over faces */
+/* closest_and_manifold.c: contacts of closest points with features of surface.h, and of faces */
 pair_derivative closest_and_manifold_derivative, closest_and_manifold_size_derivative;
 
 /* height_field_pairs.c: against spheres, capsules, boxes, cylinders, ellipsoids and meshes */
 pair_collide height_field_convex_collide;
 pair_derivative height_field_convex_derivative, height_field_convex_size_derivative;
 
-/* The contact of a feature, in the order of the table; of clouds against convex shapes or height
- * fields, or of two clouds. */
+/* The contact of a feature, in the order of the table. Clouds: against convex shapes, height fields
+ * or clouds. */
 typedef void pair_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
                           contact_point *out);
 pair_contact height_field_contact, cloud_contact;

@@ -1,4 +1,4 @@
-/* Bodies with a pressure field, or rigid surfaces that press into one. */
+/* Bodies with a pressure field, and rigid surfaces that press into them. */
 #ifndef QD_GEOMETRY_FIELDS_FIELD_H
 #define QD_GEOMETRY_FIELDS_FIELD_H
 
@@ -7,33 +7,33 @@
 #include "base/lanes.h"
 #include "qdsim.h"
 
-/* A triangle of a rigid surface, with its outside. */
+/* A triangle of a rigid surface, with its outward normal. */
 typedef struct field_triangle {
   double corner[3][3], normal[3];
 } field_triangle;
 
-/* A box, and the pressures in it. */
+/* A box and the range of pressures in it. */
 typedef struct field_box {
   double centre[3], half[3];
   double least, most; /* Pa */
 } field_box;
 
-/* A tetrahedron that is longer than wide is cut along its pressure, as seen from the search alone:
- * most of the balls' tetrahedra reach from the surface to the centre, where all boxes meet. What
- * has a pressure from <= p < until belongs to this part; the first and the last have no end. */
+/* A part of an element, for the search only. Elongated tetrahedra are cut into layers of pressure:
+ * most tetrahedra of a ball reach from the surface to the centre, where all boxes would overlap.
+ * The part covers the pressures from <= p < until; the first and the last part are unbounded. */
 typedef struct field_part {
   field_box box;
   double from, until;
   int element;
 } field_part;
 
-/* Four boxes side by side, each around some parts. */
+/* Four boxes in lanes, each around some parts. */
 typedef struct field_node {
-  lanes_anywhere centre[3], half[3]; /* an empty lane: half is -infinity */
+  lanes_anywhere centre[3], half[3]; /* half is -infinity in an empty lane */
   lanes_anywhere least, most;
-  int below[LANE_COUNT]; /* index of a node, or ~ that of the only part */
+  int below[LANE_COUNT]; /* index of a child node, or ~ index of a single part */
 } field_node;
-/* A box in the first lane, nothing in the others. */
+/* Puts a box into the first lane and empties the others. */
 void field_node_fill(field_node *node, const field_box *box);
 
 struct qd_field {
@@ -41,12 +41,11 @@ struct qd_field {
   int element_count, part_count, node_count;
   field_cell *cell;         /* of soft bodies (element_count; 1 of a half space) */
   field_triangle *triangle; /* of rigid surfaces (element_count) */
-  field_part *part;         /* (part_count) */
+  field_part *part;         /* (part_count), grouped by element */
   field_box whole;          /* around all parts */
   double radius;            /* of a ball about its centre, m */
-  double reach;             /* largest coordinate of a corner, m; 0 of a half space */
-  field_node *node;         /* (node_count) at most part_count, the root first; none of a half
-                               space */
+  double reach;             /* largest |coordinate| of a corner, m; 0 of a half space */
+  field_node *node; /* (node_count) at most part_count, the root first; none for a half space */
 };
 
 static inline int field_is_soft(const qd_field *field) {
@@ -57,29 +56,29 @@ static inline int field_is_space(const qd_field *field) {
   return field->kind == QD_FIELD_SOFT_SPACE || field->kind == QD_FIELD_RIGID_SPACE;
 }
 
-/* Vertices of an element of such a field, as they are given. */
+/* Number of corners of an element of such a field. */
 static inline int field_corners(qd_field_kind kind) { return kind == QD_FIELD_SOFT ? 4 : 3; }
 
-/* Into how many parts an element is cut, at most FIELD_PARTS. */
+/* Number of parts into which an element is cut, at most FIELD_PARTS. */
 #define FIELD_PARTS 12
 int field_part_number(const qd_field *field, int element);
-/* Fills parts and nodes of a field whose elements are there; order (part_count) is scratch. */
+/* Fills parts and nodes of a field whose elements are set; order (part_count) is scratch. */
 void field_tree_build(qd_field *field, int *order);
 
-/* A body in the world. */
+/* A field with its pose in the world. */
 typedef struct field_placed {
   const qd_field *field;
-  double scale; /* its pressures are this multiple of what it was made with; of a rigid side 1 */
+  double scale; /* factor on the given pressures; 1 for a rigid surface */
   double rot[9], pos[3];
 } field_placed;
 
-/* Two bodies in the order in which the search takes them: a rigid surface is first, a half space is
- * second. */
+/* Two bodies in the order that the search needs: a rigid surface comes first, a half space second.
+ */
 typedef struct field_pair {
   const qd_field *first, *second;
   double R[9], t[3]; /* from the frame of the first to that of the second */
   double scale[2];
-  int is_exchanged; /* first is the caller's b */
+  int is_exchanged; /* 1: `first` is the caller's b */
 } field_pair;
 
 /* QD_BAD_ARGUMENT for pairs that are not supported. */
@@ -95,17 +94,17 @@ typedef struct field_moved {
 void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell);
 void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t);
 
-/* An element of the first body with a part of the second: they may overlap and, if balanced, have
- * the same pressure. All calls for one element come one after the other. */
+/* Called with an element of the first body and a part of the second that may overlap and, if
+ * balanced, have equal pressures. All calls for one element are consecutive. */
 typedef void (*field_visit)(void *context, int first, const field_moved *moved,
                             const field_part *second);
 void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context);
-/* A triangle of the first body, swept along an axis of the second one's frame without end, with a
- * part of the second that it may sweep through. */
+/* As above for the prism that a triangle of the first body sweeps along an axis of the second
+ * body's frame, without end, and the parts of the second body that it may meet. */
 void field_sweeps_visit(const field_pair *pair, const double way[3], field_visit visit,
                         void *context);
-/* What a triangle sweeps lies below four planes. 1: the triangle looks ahead, -1: back, 0: neither.
- */
+/* The four planes that bound the swept prism. Returns 1 if the triangle's normal points along the
+ * axis, -1 if against it, 0 if neither. */
 int field_sweep_planes(field_plane plane[4], const field_moved *moved, const double way[3]);
 
 /* Room for a patch's polygons, and for their corners. */
@@ -115,7 +114,7 @@ typedef struct patch_room {
   int polygons, vertices;
 } patch_room;
 
-/* What is kept of a patch that may have more. */
+/* Number of polygons or vertices of a patch for which there was room. */
 static inline int polygons_kept(const qd_patch *patch, const patch_room *room) {
   return patch->polygon_count < room->polygons ? patch->polygon_count : room->polygons;
 }
@@ -127,14 +126,14 @@ static inline int vertices_kept(const qd_patch *patch, const patch_room *room) {
 qd_status field_patch_placed(const field_placed *a, const field_placed *b,
                              const qd_patch_options *options, qd_patch *patch,
                              const patch_room *room);
-/* To other axes: R x + t. */
+/* Transforms a patch to other axes: R x + t. */
 void field_patch_turn(qd_patch *patch, const patch_room *room, const double R[9],
                       const double t[3]);
-/* The sides, exchanged. */
+/* Exchanges the two sides of a patch. */
 void field_patch_exchange(qd_patch *patch, const patch_room *room);
 
-/* Least depth over which pressure goes from zero to the largest, or (half spaces) to 1 Pa, m;
- * infinite of rigid ones. */
+/* Smallest depth over which the pressure rises from zero to its largest value, or to 1 Pa (half
+ * spaces), m; infinite for rigid bodies. */
 double field_depth(const qd_field *field);
 
 qd_status field_energy_placed(const field_placed *a, const field_placed *b, double *energy);
