@@ -1,4 +1,4 @@
-/* The half extent along a world axis e is the support function of the shape at e. */
+/* The half extent along a world axis e is the support function of the shape along e. */
 #include "geometry/bounds.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "geometry/height_fields/height_field.h"
 #include "qdsim.h"
 
-/* Of a disc of this radius normal to the axis: radius times the sine between axis and e. */
+/* Half extent of a disc perpendicular to the axis: radius times the sine of the angle between axis
+ * and e. */
 static double disc_half_extent(double radius, double axis_component) {
   return radius * sqrt(fmax(1.0 - axis_component * axis_component, 0.0));
 }
@@ -36,7 +37,7 @@ int shape_half_extents(const placed_shape *shape, double half[3]) {
       half[i] = vec3_norm(scaled);
       break;
     }
-    case QD_MESH: /* not the same to both sides of the centroid */
+    case QD_MESH: /* the box is not symmetric about the centroid */
       half[i] = 0.0;
       for (int k = 0; k < 3 && shape->mesh != NULL; ++k) {
         half[i] += fmax(-shape->mesh->lower[k], shape->mesh->upper[k]) * fabs(R[k]);

@@ -1,26 +1,25 @@
-/* Closest points of two convex shapes, differentiated.
+/* Derivatives of the closest points of two convex shapes.
  *
- * n is A's outward normal, -n B's, and x_B = x_A + gap n, gap negative in penetration: there the
- * same conditions say that moving B by -gap n is, locally, the shortest way out. A stands still, B
- * moves by the twist (omega, v) about pos. Tangentially, with nu = dn, m the material motion of B
- * at x_B and w = omega x n that of its normal,
+ * n is the outward normal of A, -n that of B, and x_B = x_A + gap n. In penetration gap is
+ * negative; then the same conditions say that moving B by -gap n is locally the shortest way to
+ * separate the shapes. A is fixed, B moves with the twist (omega, v) about pos. Let nu = dn, m the
+ * material motion of B at x_B, and w = omega x n the material change of B's normal. Tangentially,
  *
- *   dx_A     = M_A a,    nu     = T_A a       A's feature allows these pairs, M move and T turn
- *   dx_B - m = -M_B b,   nu - w = T_B b       B's, seen from B, its normal being -n
+ *   dx_A     = M_A a,    nu     = T_A a       A's feature allows these pairs (M: move, T: turn)
+ *   dx_B - m = -M_B b,   nu - w = T_B b       B's feature, with its own normal -n
  *   dx_B = dx_A + gap nu
  *
- * so   T_A a - T_B b = w,   (M_A + gap T_A) a + M_B b = m:  four equations for a, b.
- * Along n: d gap = n.m = n.v. The same matrix, with residuals on the right, is Newton's on the
- * closest-point conditions. It is singular where faces or lines are parallel: what is not
- * determined there then stays as it is. */
+ * so   T_A a - T_B b = w,   (M_A + gap T_A) a + M_B b = m:  four equations for a, b. Along n: d gap
+ * = n.m = n.v. Newton's method on the closest-point conditions uses the same matrix, with residuals
+ * on the right. The matrix is singular if faces or lines are parallel: undetermined components of a
+ * and b are then zero. */
 #include <math.h>
 
 #include "base/rounding.h"
 #include "base/vec3.h"
 #include "geometry/surface.h"
 
-/* The largest entry beyond PIVOTED among rows and columns that are left; *row -1 without one.
- */
+/* The largest entry above PIVOTED among unused rows and columns; *row is -1 if there is none. */
 static void find_pivot(const double matrix[16], const int row_used[4], const int column_used[4],
                        int *row, int *column) {
   double largest = PIVOTED;
@@ -36,8 +35,8 @@ static void find_pivot(const double matrix[16], const int row_used[4], const int
   }
 }
 
-/* inverse = matrix^-1 by Gauss and Jordan with full pivoting; directions without pivot give zero.
- */
+/* inverse = matrix^-1 by Gauss-Jordan elimination with full pivoting; components without a pivot
+ * are zero. */
 static void invert(double inverse[16], double matrix[16]) {
   int column_of_row[4] = {-1, -1, -1, -1}, row_used[4] = {0}, column_used[4] = {0};
   double right[16] = {0.0};

@@ -1,6 +1,6 @@
-/* The table of shape pairs, and the only place that knows about order. A new pair is one entry here
- * and one file of its own. Order: planes and height fields first, spheres and clouds second, of two
- * others the later type first. */
+/* The table of shape pairs. Only this file knows the order of shapes in a pair; a new pair needs
+ * one entry here and a file of its own. Order: planes and height fields come first, spheres and
+ * clouds second; of two other shapes the later type comes first. */
 #include "geometry/collide.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "geometry/projection.h"
 #include "qdsim.h"
 
-/* Pairs of capsules, boxes, cylinders, ellipsoids and meshes that have no entry of their own. */
+/* Pairs of capsules, boxes, cylinders, ellipsoids and meshes without an entry of their own. */
 static const shape_pair CONVEX_CONVEX = {convex_convex_collide, closest_and_manifold_derivative,
                                          closest_and_manifold_size_derivative};
 static const shape_pair CONVEX_CLOUD = {convex_cloud_collide, convex_cloud_derivative,
@@ -39,8 +39,7 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
                         closest_and_manifold_size_derivative},
 };
 
-/* NULL if there are no such contacts: of planes and height fields among each other, or in the other
- * order. */
+/* NULL for two planes or height fields, which have no contacts, and for the other order. */
 static const shape_pair *pair_of(int type_a, int type_b) {
   if (type_b == QD_CLOUD) {
     return type_a == QD_CLOUD ? &CLOUD_CLOUD : &CONVEX_CLOUD;

@@ -1,8 +1,8 @@
-/* Van den Bergen's expanding polytope, started from any tetrahedron of support points of D = B - A:
- * the origin need not be inside. The facet of least offset (outward normal m, m.w = offset,
- * negative if the origin is outside of it) is pushed out to the support point along m until that
- * gains nothing. The depth is the least h(m) = max m.D over unit m: offsets of the polytope inside
- * D bound it from below, h(m) of any m from above. n = -m. */
+/* Van den Bergen's expanding polytope algorithm, started from any tetrahedron of support points of
+ * D = B - A; the origin need not be inside. The facet of least offset (outward normal m, m.w =
+ * offset, negative if the origin is outside of it) is pushed out to the support point along m until
+ * this gains nothing. The depth is the minimum of h(m) = max m.D over unit m. Offsets of the
+ * polytope inside D are lower bounds of it, and h(m) of any m is an upper bound. n = -m. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -11,11 +11,10 @@
 
 enum { EPA_EDGES = 3 * EPA_VERTICES };
 
-/* Offsets hold this rounding, relative to the shapes; faces see points this far out. */
-/* Facets whose normals are nearer to each other than this lead to the same way out. */
+/* Facets whose normals differ by less than this, rad, give the same separating direction. */
 static const double LEAN = 1e-3;
 
-/* Support point along m; returns h(m). */
+/* Adds the support point along m; returns h(m). */
 static double add_vertex(polytope *p, const convex_pair *pair, const double m[3]) {
   const int i = p->vertex_count++;
   double n[3];
@@ -25,7 +24,7 @@ static double add_vertex(polytope *p, const convex_pair *pair, const double m[3]
   return -gap;
 }
 
-/* Returns 0 if the corners are in line. */
+/* Returns 0 if the corners are collinear. */
 static int add_face(polytope *p, int i, int j, int k) {
   facet *f = p->face + p->face_count;
   double u[3], v[3];
@@ -44,8 +43,8 @@ static int add_face(polytope *p, int i, int j, int k) {
   return 1;
 }
 
-/* The axis of A or B along which D is thinnest is a bad start; any three directions that are not
- * in a plane will do. */
+/* Adds the farther of the support points along m and -m, seen from w. One direction alone may give
+ * a point too close to w, along an axis in which D is thin. */
 static void add_farther(polytope *p, const convex_pair *pair, const double m[3], const double *w) {
   double minus[3], up[3], down[3];
   vec3_scale(minus, m, -1.0);
@@ -95,7 +94,7 @@ static void start(polytope *p, const convex_pair *pair) {
 
 /* ---------------------------------------------------------------- expansion */
 
-/* Faces that a new vertex replaces, and their border. */
+/* Faces that a new vertex replaces ("inside"), and their border. */
 typedef struct horizon {
   unsigned char inside[EPA_FACES];
   int edge[EPA_EDGES][2], edge_count, inside_count;
@@ -115,8 +114,8 @@ static void find_seeing(horizon *h, const polytope *p, int first, double toleran
   }
 }
 
-/* Of these only the ones that hang together with the first one. Others see the vertex by rounding:
- * together they would have several borders. */
+/* Keeps only the faces connected with the first one. Others see the vertex because of rounding; all
+ * together would have several borders. */
 static void find_connected(horizon *h, const polytope *p, int first) {
   int seeing[EPA_FACES], count = 0, found[EPA_FACES], found_count = 0;
   for (int f = 0; f < p->face_count; ++f) {
@@ -141,7 +140,7 @@ static void find_connected(horizon *h, const polytope *p, int first) {
   }
 }
 
-/* The edges between faces inside and outside. Returns 0 where there is no room. */
+/* Finds the edges between faces inside and outside. Returns 0 if there are too many. */
 static int find_border(horizon *h, const polytope *p) {
   h->edge_count = h->inside_count = 0;
   for (int f = 0; f < p->face_count; ++f) {
@@ -178,8 +177,8 @@ static void take_inside(horizon *h, const polytope *p, int from, int to) {
   }
 }
 
-/* An edge in line with the new vertex makes no face: the face beyond it, which the vertex lies in
- * the plane of, comes inside. Returns how many there were. */
+/* An edge collinear with the new vertex gives no face. The face beyond it contains the vertex in
+ * its plane, so this face is moved inside. Returns the number of such edges. */
 static int take_slivers(horizon *h, const polytope *p) {
   const int vertex = p->vertex_count - 1;
   int count = 0;
@@ -196,7 +195,7 @@ static int take_slivers(horizon *h, const polytope *p) {
   return count;
 }
 
-/* 1 if the border is one loop. */
+/* 1 if the border is a single loop. */
 static int is_loop(const horizon *h) {
   int leaving[EPA_VERTICES], length = 0, at = h->edge[0][0];
   for (int e = 0; e < h->edge_count; ++e) {
@@ -209,8 +208,8 @@ static int is_loop(const horizon *h) {
   return at == h->edge[0][0] && length == h->edge_count;
 }
 
-/* A border of several loops has islands: what lies beyond its shorter ones comes inside. Returns
- * how many edges they have. */
+/* If the border has several loops, moves the faces beyond the shorter loops inside. Returns the
+ * number of their edges. */
 static int take_islands(horizon *h, const polytope *p) {
   unsigned char longest[EPA_EDGES] = {0}, walked[EPA_EDGES], seen[EPA_EDGES] = {0};
   int most = 0, count = 0;
@@ -243,19 +242,19 @@ static int take_islands(horizon *h, const polytope *p) {
   return count;
 }
 
-/* Replaces the faces that see the last vertex by a cone from it over their border. Returns 0 if
- * that fails in rounding. */
+/* Replaces the faces that see the last vertex by a cone from the vertex over their border. Returns
+ * 0 if rounding prevents this. */
 static int expand(polytope *p, int first, double tolerance) {
   horizon h;
   int kept = 0, whole = 1, careful = 0, settled = 0, before = 0;
   find_seeing(&h, p, first, tolerance);
   while (!settled) {
-    if (!find_border(&h, p) || h.inside_count <= before) { /* what is to come inside is not there */
+    if (!find_border(&h, p) || h.inside_count <= before) { /* no progress */
       return 0;
     }
     before = h.inside_count;
     settled = take_slivers(&h, p) == 0 && (is_loop(&h) || take_islands(&h, p) == 0);
-    if (!settled && !careful) { /* once more from the start */
+    if (!settled && !careful) { /* start again with connected faces */
       find_seeing(&h, p, first, tolerance);
       find_connected(&h, p, first);
       careful = 1;
@@ -276,7 +275,7 @@ static int expand(polytope *p, int first, double tolerance) {
 
 /* ---------------------------------------------------------------- search */
 
-/* The points of A and B under the origin's projection on the facet. */
+/* The points of A and B behind the origin's projection on the facet. */
 static void facet_points(double x[2][3], const polytope *p, const facet *f) {
   double foot[3], u[3], v[3], c[3], weight[3], sum = 0.0;
   vec3_scale(foot, f->m, f->offset);
@@ -323,14 +322,14 @@ int epa_deepest(polytope *p, const convex_pair *pair, double tolerance, double d
       break;
     }
   }
-  if (best == INFINITY) { /* no volume at all */
+  if (best == INFINITY) { /* D has no volume */
     vec3_set(out->n, 0.0, 0.0, 1.0);
     out->gap = convex_support(pair, out->n, out->x[0], out->x[1]);
   }
   return 1;
 }
 
-/* Whether the facet may hide a depth below this one, off n. */
+/* 1 if directions at the facet, away from n, may have a depth below `depth`. */
 static int may_hide(const facet *f, const double n[3], double depth) {
   return f->offset < depth && 1.0 + vec3_dot(f->m, n) > 0.5 * LEAN * LEAN;
 }

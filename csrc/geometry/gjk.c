@@ -1,6 +1,6 @@
-/* Gilbert, Johnson, Keerthi 1988: the point v of B - A closest to the origin, by simplices of
- * support points. The closest point of a simplex is found by trying all its faces that have the
- * corner that came in: 7 small systems at most. What it lacks in digits Newton adds (refine.c). */
+/* Gilbert, Johnson and Keerthi 1988: the point v of B - A closest to the origin, from simplices of
+ * support points. The closest point of a simplex is found by testing all its faces that contain the
+ * newest corner, at most 7 small systems. Newton's method (refine.c) adds the missing digits. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -12,14 +12,14 @@ enum { GJK_ITERATIONS = 64 };
 typedef struct simplex {
   int count;
   double w[4][3];    /* points of B - A */
-  double x[4][2][3]; /* their points of A and B */
+  double x[4][2][3]; /* the points of A and B behind them */
   double weight[4];
 } simplex;
 
-/* Gram's system of the edges e_i = w_i - w_0 of a simplex's n + 1 corners, E'E t = -E'w_0, by
- * elimination with the diagonal as pivots: weights of the point of their affine hull that is
- * closest to the origin. Returns 0 if the points are dependent. n: a constant where this is
- * expanded. */
+/* Weights of the point of the simplex's affine hull that is closest to the origin. With edges e_i =
+ * w_i - w_0 of the n + 1 corners, solves the Gram system E'E t = -E'w_0 by elimination with pivots
+ * on the diagonal. Returns 0 if the corners are affinely dependent. n is a constant at each call.
+ */
 static inline __attribute__((always_inline)) int affine_weights(double *weight, const double *w[4],
                                                                 int n) {
   double gram[3][4], edge[3][3];
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) int affine_weights(double *weight, 
     if (!(gram[k][k] > 1e-14 * vec3_dot(edge[k], edge[k]))) {
       return 0;
     }
-    for (int i = k + 1; i < n; ++i) { /* above the diagonal is all: the matrix is symmetric */
+    for (int i = k + 1; i < n; ++i) { /* only the upper triangle: the matrix is symmetric */
       const double factor = gram[k][i] / gram[k][k];
       for (int j = i; j <= n; ++j) {
         gram[i][j] -= factor * gram[k][j];
@@ -55,13 +55,13 @@ static inline __attribute__((always_inline)) int affine_weights(double *weight, 
   return 1;
 }
 
-/* The face that holds the closest point found so far. */
+/* The face with the closest point found so far. */
 typedef struct nearest_face {
   double square, weight[4], point[3];
   int corner[4], count;
 } nearest_face;
 
-/* Looks at the face of these corners, n + 1 of them. */
+/* Tests the face with these n + 1 corners. */
 static inline __attribute__((always_inline)) void try_face(nearest_face *best, const simplex *s,
                                                            const int *corner, int n) {
   const double *w[4];
@@ -87,8 +87,8 @@ static inline __attribute__((always_inline)) void try_face(nearest_face *best, c
   }
 }
 
-/* Keeps the face of the simplex that holds its closest point v to the origin. v is that of the
- * corners before the last, which came in now: only faces that have it can be closer. */
+/* Reduces the simplex to the face that contains its closest point v to the origin. In: v of the
+ * simplex without its last, new corner; so only faces with this corner can be closer. */
 static void simplex_reduce(simplex *s, double v[3]) {
   const int last = s->count - 1;
   if (last == 0) {
@@ -109,7 +109,8 @@ static void simplex_reduce(simplex *s, double v[3]) {
   if (last == 3) {
     try_face(&best, s, (const int[4]){0, 1, 2, 3}, 3);
   }
-  for (int i = 0; i < best.count; ++i) { /* corners ascend, so none is written before it is read */
+  for (int i = 0; i < best.count;
+       ++i) { /* corners ascend, so none is overwritten before it is read */
     memcpy(s->w[i], s->w[best.corner[i]], sizeof s->w[0]);
     memcpy(s->x[i], s->x[best.corner[i]], sizeof s->x[0]);
     s->weight[i] = best.weight[i];
@@ -149,7 +150,7 @@ int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_
       return 0;
     }
     if (iteration > 0 && !(vec3_norm(v) < distance)) {
-      break; /* rounding */
+      break; /* no progress: rounding */
     }
   }
   for (int k = 0; k < 2; ++k) {

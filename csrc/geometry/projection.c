@@ -11,9 +11,8 @@
  *   d n    = (I - n n')(dc - dx)/gap = N dc,   N = (I - P - n n')/gap
  *   d pos  = 1/2 (dx + dc + (ra - rb) dn) = 1/2 (I + P + (ra - rb) N) dc
  *
- * On a face N = 0, also for gap <= 0: the branch is smooth through the surface into the solid.
- * Where c lies on a line or point core (gap = 0) the normal is a choice, carried by A, and N := 0.
- */
+ * On a face N = 0, also for gap <= 0: the branch is smooth through the surface into the solid. If c
+ * lies on a line or point core (gap = 0), the normal is arbitrary: it moves with A, and N := 0. */
 #include "geometry/projection.h"
 
 #include "base/vec3.h"
@@ -22,7 +21,8 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
                      const double c[3], const double spare[3], double size) {
   double difference[3];
   vec3_sub(difference, c, o);
-  /* twice: of a point that is almost on the line the first leaves rounding, along the axis too */
+  /* twice: if c is almost on the line, the first subtraction leaves rounding errors along the axis
+   */
   vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   out->freedom = CORE_LINE;
@@ -30,7 +30,7 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
   projection_set_normal(out, difference, spare, size);
 }
 
-/* row = (omega part, v part) of s.dc, with dc = v + omega x lever n: s.(omega x n) = omega.(n x s)
+/* row = (omega part, v part) of s.dc with dc = v + omega x lever n: s.(omega x n) = omega.(n x s)
  */
 static void point_motion_row(double row[6], const double s[3], double lever, const double n[3]) {
   vec3_cross(row, n, s);
@@ -66,10 +66,10 @@ void contact_point_exchange(contact_point *contact) {
   vec3_scale(contact->normal, contact->normal, -1.0);
 }
 
-/* A twist of B alone = the same twist of both, then its opposite of A alone. Moving both about pos
- * changes dist by nothing, pos by v and n by omega x n; moving A by the opposite twist changes them
- * by minus the given derivative, with the given normal being -n: d dist = -d dist',  d pos = v - d
- * pos',  d n = omega x n + d n' */
+/* A twist of B alone equals the same twist of both shapes, followed by the opposite twist of A
+ * alone. The first changes dist by 0, pos by v and n by omega x n. The second changes them by minus
+ * the given derivative, whose normal is -n:
+ *   d dist = -d dist',  d pos = v - d pos',  d n = omega x n + d n' */
 void contact_point_derivative_exchange(contact_point_derivative *derivative,
                                        const double normal[3]) {
   const double *n = normal;

@@ -1,10 +1,10 @@
-/* Newton on the closest-point conditions (closest.c) from a rough start. The features are those of
- * an active set: a step that leaves a face goes on along its edge, a normal that leaves an edge's
- * cone goes on on the face.
+/* Newton's method on the closest-point conditions (closest.c) from an approximate start. The
+ * features form an active set: a step that leaves a face continues on its edge, and a normal that
+ * leaves the normal cone of an edge continues on the face.
  *
- * Certificate. gap = n.(x_B - x_A) with both points on the shapes and x_B - x_A along n; if the
- * shapes' supports along n are as far apart as gap, then for gap >= 0 nothing is closer, and for
- * gap < 0 moving by -gap n parts them. */
+ * Certificate. gap = n.(x_B - x_A), with both points on the shapes and x_B - x_A along n. If the
+ * support points of the shapes along n are as far apart as gap, then for gap >= 0 no points are
+ * closer, and for gap < 0 a motion of B by -gap n separates the shapes. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -14,8 +14,8 @@
 #include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
-/* Less progress than this in a step on the same features is none. The first steps of very unequal
- * shapes may show none. */
+/* A step on the same features that reduces the error by less than this factor counts as no
+ * progress. The first steps for shapes of very different size may make none. */
 static const double STUCK = 0.9;
 static const double TURN_LEAST = 0.1;
 static const double TURN_MOST = 0.5, MOVE_MOST = 1.0;
@@ -23,7 +23,7 @@ static const double TURN_MOST = 0.5, MOVE_MOST = 1.0;
 typedef struct refinement {
   const convex_pair *pair;
   surface_point point[2];
-  double n[3], x[2][3], minus_n_b[3]; /* world, from A's centre */
+  double n[3], x[2][3], minus_n_b[3]; /* world, relative to A's centre */
 } refinement;
 
 static void to_world(refinement *r) {
@@ -36,8 +36,8 @@ static void to_world(refinement *r) {
   vec3_scale(r->minus_n_b, r->minus_n_b, -1.0);
 }
 
-/* The shape's surface point for x, n (world, from A's centre; n outward). Returns how far n had to
- * turn to be a normal there. */
+/* The shape's surface point for x and outward normal n (world, relative to A's centre). Returns the
+ * change of n that made it a normal of the surface there. */
 static double surface_start(surface_point *out, const convex_pair *pair, int k, const double x[3],
                             const double n[3]) {
   const placed_shape *shape = pair->shape[k];
@@ -56,8 +56,8 @@ static double surface_start(surface_point *out, const convex_pair *pair, int k, 
   return vec3_norm(before);
 }
 
-/* A witness that mixes points of several features may lie on one that n is no normal of: then the
- * support point is the better start. */
+/* A witness that combines points of several features may lie on a feature that does not have the
+ * normal n. Then the support point is the better start. */
 static void refine_start(refinement *r, const convex_pair *pair, const convex_witness *start) {
   double support[2][3], n[3];
   convex_support(pair, start->n, support[0], support[1]);
@@ -71,7 +71,8 @@ static void refine_start(refinement *r, const convex_pair *pair, const convex_wi
   to_world(r);
 }
 
-/* Twist between the normals and offset of the points across n, both over the shapes' size. */
+/* Difference of the normals, and offset of the points perpendicular to n, relative to the shapes'
+ * size. */
 static double residual(const refinement *r, double twist[3], double offset[3]) {
   vec3_sub(twist, r->minus_n_b, r->n);
   vec3_sub(offset, r->x[1], r->x[0]);
@@ -86,7 +87,8 @@ static double current_gap(const refinement *r) {
   return vec3_dot(r->n, difference);
 }
 
-/* x += move step axis, n += turn step axis, back in the frame of the shape, onto the feature. */
+/* x += move step axis, n += turn step axis in the frame of the shape, then back onto the feature.
+ */
 static void advance(surface_point *point, const placed_shape *shape, const local_surface *surface,
                     const double step[2], double length) {
   double local[3];
@@ -136,8 +138,9 @@ static void take(const refinement *r, contact_point *contact, int feature[2]) {
   feature[1] = r->point[1].feature;
 }
 
-/* The flat feature of shape k stays, the other shape comes with its support point, which an almost
- * parallel line or face has at an end. Returns 0 if that is not beside the feature. */
+/* Keeps the flat feature of shape k and restarts the other shape at its support point, which is an
+ * end of an almost parallel line or face. Returns 0 if this point does not project into the
+ * feature. */
 static int restart_beside(refinement *r, int k, const double n[3]) {
   const convex_pair *pair = r->pair;
   const double outward = k == 0 ? 1.0 : -1.0;
@@ -153,7 +156,7 @@ static int restart_beside(refinement *r, int k, const double n[3]) {
   surface_retract(pair->shape[k], &kept);
   shrunk = kept;
   vec3_scale(shrunk.x, shrunk.x,
-             1.0 - pair->beside); /* an end that is level with its end is beside */
+             1.0 - pair->beside); /* excludes an end that is level with the end of the feature */
   if (surface_cross(pair->shape[k], &shrunk)) {
     return 0;
   }
@@ -167,9 +170,9 @@ static int restart_beside(refinement *r, int k, const double n[3]) {
   return 1;
 }
 
-/* Newton is stuck where a flat feature meets the wrong one, a face or a line an edge that is not
- * parallel: go on with its end beside the flat feature, else from the support points along the
- * better of the two normals. */
+/* Newton's method is stuck if a flat feature is paired with the wrong feature: a face or a line
+ * with an edge that is not parallel. Continues with an end of the edge against the flat feature; if
+ * that fails, from the support points along the better of the two normals. */
 static void restart(refinement *r) {
   convex_witness witness, other;
   vec3_copy(witness.n, r->n);
@@ -184,7 +187,7 @@ static void restart(refinement *r) {
 
 static int certified(const refinement *r, double tolerance) {
   double x_a[3], x_b[3];
-  if (vec3_dot(r->n, r->minus_n_b) < 0.5) { /* a normal that vanished on a feature it is not of */
+  if (vec3_dot(r->n, r->minus_n_b) < 0.5) { /* Newton's method lost a normal */
     return 0;
   }
   const double bound =
@@ -199,15 +202,15 @@ static int certified(const refinement *r, double tolerance) {
   return fabs(bound - current_gap(r)) <= tolerance * r->pair->size + slack;
 }
 
-/* Where the conditions meet in the border of two features, or sizes are very unequal, the distance
- * is in error by the square. Lines and faces that are hardly not parallel: the pivots of closest.c
- * let them turn no further, and the distance is in error by that tilt over their lengths. */
+/* Accepts points near the border of two features or of very unequal sizes: their error of the
+ * distance is quadratic. For lines and faces that are almost parallel, the pivots of closest.c
+ * allow no further rotation; the error of the distance is this tilt times their lengths. */
 static int enough(const refinement *r, double error) {
   const double tilt = error <= WORKED_OUT ? 2.0 * error : 0.0;
   return error <= HALF_DIGITS && certified(r, tilt + CANCELLED);
 }
 
-/* Both points over to their features' neighbours, where they have left them. */
+/* Moves both points to the neighbouring features if they have left their own. */
 static int cross(refinement *r) {
   const int crossed_a = surface_cross(r->pair->shape[0], &r->point[0]);
   const int crossed_b = surface_cross(r->pair->shape[1], &r->point[1]);
@@ -228,7 +231,7 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
         take(&r, contact, feature);
         return 1;
       }
-      if (!cross(&r)) { /* the start may be on a vertex that n leans off */
+      if (!cross(&r)) { /* the start may be a vertex that does not have the normal n */
         return 0;
       }
       least = INFINITY;
@@ -258,7 +261,7 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
     }
     to_world(&r);
   }
-  if (best_error <= HALF_DIGITS && enough(&best, best_error)) { /* to and fro over a border */
+  if (best_error <= HALF_DIGITS && enough(&best, best_error)) { /* alternates across a border */
     take(&best, contact, feature);
     return 1;
   }

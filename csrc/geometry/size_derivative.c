@@ -1,8 +1,9 @@
-/* Contacts as the sizes of the shapes change, bodies standing still.
+/* Derivatives of contacts with respect to the sizes of the shapes, with bodies at rest.
  *
- * Where a surface's point stays at the same place of its feature and keeps its normal, a change of
- * size moves it by c: a sphere's by n dr, a vertex by its corner. Closest points then obey the
- * system of closest.c with nothing turned (w = 0) and m = c_B - c_A, and
+ * Let c be the motion of a surface point per unit of a size, with the point fixed in its feature
+ * and its normal fixed: n for the radius of a sphere, the motion of the corner for a vertex.
+ * Closest points then satisfy the system of closest.c without rotation (w = 0) and with m = c_B -
+ * c_A, and
  *
  *   d dist = n.m,   d n = T_A a,   d pos = c_A + M_A a + (gap d n + n d dist) / 2. */
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "geometry/surface.h"
 #include "qdsim.h"
 
-/* Sizes of a cylinder: radius and half length. c is zero when it comes. */
+/* Sizes of a cylinder: radius, half length. In: c = 0. */
 static void cylinder_motion(double c[3], const surface_point *point, int k) {
   const int feature = point->feature;
   if (k == 0 && feature == CYLINDER_SIDE) {
@@ -24,7 +25,7 @@ static void cylinder_motion(double c[3], const surface_point *point, int k) {
   }
 }
 
-/* c for size k, in the frame that the point is in. */
+/* c for size k, in the frame of the point: the shape's, or the world's for a sphere. */
 static void size_motion(double c[3], const placed_shape *shape, const surface_point *point, int k) {
   static const int place[3] = {1, 3, 9};
   const double *x = point->x, *n = point->n, *size = shape->size;
@@ -60,7 +61,7 @@ static void size_motion(double c[3], const placed_shape *shape, const surface_po
   }
 }
 
-/* c for the three sizes, world, and the surface around the point. */
+/* c for the three sizes, in the world, and the surface around the point. */
 static void surface_sizes(double c[3][3], local_surface *surface, const placed_shape *shape,
                           const double x[3], const double n[3], int feature, double length) {
   surface_point point;

@@ -1,12 +1,12 @@
-/* A line carries its share of the force: all of it, or what a pulley before it leaves, by which
- * lengths are divided, too. An arc pulls nothing but on its two points: each carries the straight
- * line there, both on the geometry's body.
+/* A line carries its share of the string's force: all of it, or the share after a pulley, which
+ * also multiplies its length. An arc exerts force only at its two end points: each transmits the
+ * force of the straight line there, and both belong to the geometry's body.
  *
- * A taut string is as short as it can be: where it touches slides along the geometry without
- * changing the length to first order, so that only the bodies' motions count for that
- * (strand_change leaves d_slide out). The directions of the lines change with the slide: where a
- * geometry's body moves its points x by R(x), a point t of the arc moves by R(t) + sum_e slope_e
- * (dx_e - R(x_e)), x_e the points before and behind the arc. */
+ * A taut string has stationary length: when its points slide along a geometry, the length does not
+ * change to first order. Only motions of the bodies change it, so strand_change leaves d_slide out.
+ * The directions of the lines do change with the slide: if the geometry's body moves its points x
+ * by R(x), a point t of the arc moves by R(t) + sum_e slope_e (dx_e - R(x_e)), with x_e the points
+ * before and behind the arc. */
 #include "geometry/strand.h"
 
 #include "base/vec3.h"

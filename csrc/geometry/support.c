@@ -6,7 +6,7 @@
 #include "geometry/convex.h"
 #include "qdsim.h"
 
-/* In the frame of the shape. n need not be a unit vector. */
+/* In the frame of the shape; n may have any length. */
 static void core_support(double x[3], const placed_shape *shape, const double n[3]) {
   const double *size = shape->size;
   switch (shape->type) {
@@ -67,5 +67,5 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
   }
   out->size = shape_extent(a) + shape_extent(b);
   out->roughness = shape_roughness(a) + shape_roughness(b);
-  out->beside = SLIGHT; /* where roughly found points stand */
+  out->beside = SLIGHT; /* accuracy of approximate start points */
 }

@@ -1,4 +1,4 @@
-/* Features of the shapes. All in the frame of the shape except where the header says world. */
+/* Features of the shapes, in the frame of the shape unless the header says world. */
 #include "geometry/surface.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 static const int BOX_PLACE[3] = {1, 3, 9};
 
-/* Side of coordinate i in a box feature: -1, 0, 1. */
+/* Position of coordinate i in a box feature: -1, 0, 1. */
 static int box_side(int feature, int i) { return feature / BOX_PLACE[i] % 3 - 1; }
 
 double shape_extent(const placed_shape *shape) {
@@ -39,20 +39,20 @@ static void set_flat(local_surface *out, int k) {
   out->turn[k] = 0.0;
 }
 
-/* radius >= 0, in units of length */
+/* radius of curvature move / turn >= 0, in units of length */
 static void set_curved(local_surface *out, int k, double move, double turn) {
   const double largest = fmax(fabs(move), fabs(turn));
   out->move[k] = largest > 0.0 ? move / largest : 0.0;
   out->turn[k] = largest > 0.0 ? turn / largest : 1.0;
 }
 
-/* Two axes normal to n, the first along axis or, if that vanishes, along any. */
+/* Two axes perpendicular to n, the first along `axis` or, if that is parallel to n, along any. */
 static void set_axes(local_surface *out, const double n[3], const double axis[3]) {
   double *first = out->axis[0];
   vec3_copy(first, axis);
   vec3_axpy(first, -vec3_dot(first, n), n);
   double length = vec3_normalize(first);
-  if (length < 0.5) { /* what cancelled left rounding along n */
+  if (length < 0.5) { /* cancellation left rounding errors along n */
     vec3_axpy(first, -vec3_dot(first, n), n);
     length = vec3_normalize(first);
   }
@@ -106,7 +106,7 @@ static void mesh_surface(local_surface *out, const convex_mesh *mesh, const surf
   }
 }
 
-/* A rim x = r u(angle) turns its normals by n.u per angle, along its tangent z x u. */
+/* Moving along the tangent z x u of a rim x = r u(angle) rotates its normals by n.u per angle. */
 static void cylinder_surface(local_surface *out, const placed_shape *shape,
                              const surface_point *point, double length) {
   const double r = shape->size[0];
@@ -155,12 +155,12 @@ static void ellipsoid_surface(local_surface *out, const placed_shape *shape,
   vec3_copy(out->axis[1], second);
   const double mean = 0.5 * (H[0][0] + H[1][1]);
   const double swing = 0.5 * hypot(H[0][0] - H[1][1], 2.0 * H[0][1]);
-  /* the product of the radii, the determinant, is (a b c)^2 / h^4: no cancellation */
+  /* the product of the radii, the determinant, is (a b c)^2 / h^4; this form does not cancel */
   const double volume = shape->size[0] / h * (shape->size[1] / h) * (shape->size[2] / length) *
                         (shape->size[0] / h * (shape->size[1] / h) * (shape->size[2] / length));
   set_curved(out, 0, fmax(mean + swing, 0.0), 1.0);
   const double larger = mean + swing;
-  /* needles: rounding may leave nothing of either */
+  /* in long thin ellipsoids rounding may cancel both */
   set_curved(out, 1, larger > 0.0 ? fmin(volume / larger, larger) : 0.0, 1.0);
 }
 

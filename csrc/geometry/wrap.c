@@ -1,31 +1,33 @@
 /* A taut string is straight where it is free and a geodesic where it touches.
  *
- * On a sphere it lies in the plane of its ends and the centre, n = r0 x r1 / |r0 x r1| (r0, r1: the
- * ends from the centre). A cylinder's surface unrolls: seen along the axis n the string is one
- * around a circle, and its height goes with the length of that. So both are a plane problem between
- * the ends' projections p0 and p1, at distances l from the centre.
+ * On a sphere it lies in the plane of its ends and the centre, with normal n = r0 x r1 / |r0 x r1|
+ * (r0, r1: the ends relative to the centre). A cylinder's surface unrolls: seen along its axis n
+ * the string wraps around a circle, and its height is proportional to the length of that plane
+ * curve. Both are thus a plane problem between the projected ends p0 and p1, at distances l from
+ * the centre.
  *
- * Outside, it turns about n (turn s = 1 or -1), and the lines of lengths T = sqrt(l^2 - r^2) are
- * tangents: t = (r^2 p +- s r T n x p) / l^2, + at the first end and - at the second one. Without a
- * side the straight line counts unless it meets the circle, and then the shorter turn; with one,
- * the line counts unless it meets the circle or passes on the other side, and of both turns the one
- * whose middle of t0 and t1 is nearer to the side. Turns whose straight parts cross are none.
+ * Outside, the string turns about n (turn s = 1 or -1). Its straight parts of lengths T = sqrt(l^2
+ * - r^2) are tangents: t = (r^2 p +- s r T n x p) / l^2, + at the first end and - at the second.
+ * Without a side, the straight line is used unless it meets the circle; then the shorter turn. With
+ * a side, the line is used unless it meets the circle or passes on the other side; then the turn
+ * whose midpoint of t0 and t1 is nearer to the side. Turns whose straight parts cross are excluded.
  *
- * Inside, it touches at one point t with equal angles a to the normal there (the shortest way that
- * meets the surface). With A = r / l0 and B = r / l1 the triangles of centre, end and t have the
- * angles asin(A sin a) and asin(B sin a) at the ends, and so a - asin(A sin a) and a - asin(B sin
- * a) at the centre. They sum up to the angle G between the ends:
+ * Inside, the string touches at one point t, with equal angles a to the normal there (the shortest
+ * path that meets the surface). With A = r / l0 and B = r / l1, the triangles of centre, end and t
+ * have the angles asin(A sin a) and asin(B sin a) at the ends, hence a - asin(A sin a) and a -
+ * asin(B sin a) at the centre. Their sum is the angle G between the ends:
  *
  *   F(a) = 2 a - asin(A sin a) - asin(B sin a) - G = 0.
  *
- * F is convex and increasing, F(pi / 2) >= 0 unless the straight line meets the circle: Newton's
- * method from pi / 2 falls to the root. MuJoCo solves it by sin a, to 1e-6. */
+ * F is convex and increasing, and F(pi / 2) >= 0 unless the straight line meets the circle:
+ * Newton's method from pi / 2 descends to the root. MuJoCo solves for sin a, to 1e-6. */
 #include "geometry/wrap.h"
 
 #include "base/rounding.h"
 #include "base/vec3.h"
 
-static const double TINY = 1e-15; /* as MuJoCo: lengths and squares of lengths that are none */
+static const double TINY =
+    1e-15; /* lengths and squared lengths below this are zero, as in MuJoCo */
 enum { ITERATIONS = 100 };
 
 /* ---------------------------------------------------------------- in the plane */
@@ -34,8 +36,8 @@ static double dot2(const double a[2], const double b[2]) { return a[0] * b[0] + 
 
 static double cross2(const double a[2], const double b[2]) { return a[0] * b[1] - a[1] * b[0]; }
 
-/* The point of the line from p to q that is nearest to the origin; returns 0 if it is an end, or if
- * there is no line. */
+/* The point of the line from p to q nearest to the origin. Returns 0 if it is an end or if the line
+ * has no length. */
 static int nearest_on_line(double out[2], const double p[2], const double q[2]) {
   const double along[2] = {q[0] - p[0], q[1] - p[1]}, square = dot2(along, along);
   const double at = square > TINY ? -dot2(p, along) / square : 0.0;
@@ -56,14 +58,15 @@ static int lines_cross(const double p[2], const double p_end[2], const double q[
   return on_a >= 0.0 && on_a <= 1.0 && on_b >= 0.0 && on_b <= 1.0;
 }
 
-/* Where the tangent from p touches, which then turns positively (sign 1) or negatively. */
+/* Contact point of the tangent from p to the circle; from there the string turns positively (sign
+ * 1) or negatively (-1). */
 static void tangent_point(double out[2], const double p[2], double radius, double sign) {
   const double square = dot2(p, p), length = sqrt(fmax(0.0, square - radius * radius));
   out[0] = radius * (radius * p[0] - sign * length * p[1]) / square;
   out[1] = radius * (radius * p[1] + sign * length * p[0]) / square;
 }
 
-/* The greater the better; side NULL: the shorter. */
+/* Ranks the two turns; the greater is better. side NULL: prefers the shorter turn. */
 static double merit(double touch[2][2], const double p[2][2], const double *side) {
   const double middle[2] = {touch[0][0] + touch[1][0], touch[0][1] + touch[1][1]};
   if (lines_cross(p[0], touch[0], p[1], touch[1])) {
@@ -76,7 +79,8 @@ static double merit(double touch[2][2], const double p[2][2], const double *side
   return length > TINY ? dot2(middle, side) / length : side[0];
 }
 
-/* Turn and angle about the circle; 0: none. side: a unit vector. */
+/* Returns the turn about the circle and its angle; 0: the string is straight. side: a unit vector.
+ */
 static int turn_around(double touch[2][2], double *angle, const double p[2][2], const double *side,
                        double radius) {
   double nearest[2], other[2][2];
@@ -107,7 +111,7 @@ static int turn_around(double touch[2][2], double *angle, const double p[2][2], 
   return turn;
 }
 
-/* The string touches from inside; returns 0 if it goes straight. */
+/* Contact point of a string that touches from inside; returns 0 if the string is straight. */
 static int touch_inside(double touch[2], const double p[2][2], double radius) {
   const double l[2] = {sqrt(dot2(p[0], p[0])), sqrt(dot2(p[1], p[1]))};
   double nearest[2];
@@ -140,7 +144,7 @@ static int touch_inside(double touch[2], const double p[2][2], double radius) {
 
 /* ---------------------------------------------------------------- in space */
 
-/* A unit vector across r. */
+/* A unit vector perpendicular to r. */
 static void any_across(double out[3], const double r[3]) {
   const double x = fabs(r[0]), y = fabs(r[1]), z = fabs(r[2]);
   vec3_set(out, 1.0, 1.0, 1.0);
@@ -149,7 +153,8 @@ static void any_across(double out[3], const double r[3]) {
   vec3_normalize(out);
 }
 
-/* The ends from the centre, and the plane: its normal and its first axis, towards the first end. */
+/* The ends relative to the centre, and the plane: its normal, its first axis towards the first end,
+ * and its second axis. Returns 0 if there is no plane. */
 static int find_plane(double r[2][3], double normal[3], double axis[2][3], const wrap_shape *shape,
                       const double from[3], const double to[3]) {
   vec3_sub(r[0], from, shape->centre);
@@ -174,7 +179,7 @@ static int find_plane(double r[2][3], double normal[3], double axis[2][3], const
   return 1;
 }
 
-/* The side's direction in the plane; returns 0 if it lies inside. */
+/* The side's direction in the plane. Returns 0 if the side lies inside the surface. */
 static int find_side(double out[2], double axis[2][3], const wrap_shape *shape,
                      const double side[3]) {
   double r[3];
@@ -194,7 +199,8 @@ static int find_side(double out[2], double axis[2][3], const wrap_shape *shape,
   return distance >= shape->radius;
 }
 
-/* Heights of the two points, in proportion to the lengths before them. */
+/* Sets the heights of the two points on a cylinder, proportional to the length of the string before
+ * them. */
 static void add_heights(wrap_course *out, const wrap_shape *shape, double r[2][3], double p[2][2],
                         double touch[2][2]) {
   const double around = shape->radius * out->angle;

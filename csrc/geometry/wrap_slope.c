@@ -1,6 +1,5 @@
-/* Derivatives of a string's course. The string is the shortest way near its own, or at least a
- * stationary one: where it touches does not count for the change of its length, only for that of
- * its directions. */
+/* Derivatives of a string's course. The length of the string is stationary in the points where it
+ * touches. Their motion therefore does not change the length, only the directions. */
 #include "base/vec3.h"
 #include "geometry/wrap.h"
 
@@ -21,11 +20,12 @@ static void add_cross(double M[9], double s, const double n[3]) {
 
 static double inverse(double x) { return x > 0.0 ? 1.0 / x : 0.0; }
 
-/* One end of a string that touches from outside, seen along the normal. */
+/* One end of a string that touches from outside, projected along the normal. */
 typedef struct plane_end {
-  double place[3], across[3];    /* p from the centre, n x p */
-  double square, tangent, pulls; /* |p|^2, the straight part's length, and s of its turn */
-  double line[3];                /* unit, from the end to where it touches */
+  double place[3], across[3]; /* p relative to the centre, n x p */
+  double square, tangent,
+      pulls; /* |p|^2, length T of the straight part, and the sign +-s of t's formula (wrap.c) */
+  double line[3]; /* unit, from the end to the contact point */
   double height;
 } plane_end;
 
@@ -45,7 +45,7 @@ static void find_end(plane_end *out, const wrap_course *course, const wrap_shape
   vec3_normalize(out->line);
 }
 
-/* t = (r^2 p + s r T n x p) / l^2 by p in a plane that stays, and by r. */
+/* t = (r^2 p + s r T n x p) / l^2 differentiated by p within a fixed plane, and by r. */
 static void differentiate_tangent(double M[9], double by_radius[3], const plane_end *end,
                                   const double normal[3], double r) {
   const double l2 = end->square, T = end->tangent, s = end->pulls;
@@ -61,8 +61,8 @@ static void differentiate_tangent(double M[9], double by_radius[3], const plane_
   vec3_axpy(by_radius, s * (T - r * r * inverse(T)) / l2, end->across);
 }
 
-/* The plane of a sphere turns by dn = ((n.dr0) n x r1 - (n.dr1) n x r0) / |r0 x r1|, and each point
- * moves along n with it, and with its own end. */
+/* The plane of a sphere rotates by dn = ((n.dr0) n x r1 - (n.dr1) n x r0) / |r0 x r1|. Each point
+ * moves along n with the plane, and with its own end. */
 static void turn_plane(wrap_slope *out, const plane_end end[2], const double normal[3], double r) {
   double both[3];
   vec3_cross(both, end[0].place, end[1].place);
@@ -75,8 +75,8 @@ static void turn_plane(wrap_slope *out, const plane_end end[2], const double nor
   }
 }
 
-/* Heights on a cylinder: h0 + (h1 - h0) f with f = T0 / S and 1 - T1 / S, S = T0 + r angle + T1,
- * and dS by the directions of the straight parts. */
+/* Heights on a cylinder: h0 + (h1 - h0) f with f = T0 / S and f = 1 - T1 / S, S = T0 + r angle +
+ * T1. The directions of the straight parts give dS. */
 static void move_heights(wrap_slope *out, const plane_end end[2], const wrap_course *course,
                          double r) {
   const double whole = end[0].tangent + r * course->angle + end[1].tangent;
@@ -112,10 +112,10 @@ static void differentiate_around(wrap_slope *out, const wrap_course *course,
   }
 }
 
-/* The point t is where |t - a| + |t - b| is stationary on the surface: with the lines' unit vectors
- * u from the ends and lengths d, g = sum u has no part along the surface's directions e. As the
- * ends move, E' sum (I - u u') / d (dt - dend) + (curvature) = 0, which sums up as H x = E' sum (I
- * - u u') / d dend for dt = E x, and H gets -g.outward / r along each direction that is curved. */
+/* The point t makes |t - a| + |t - b| stationary on the surface: with unit vectors u from the ends
+ * to t and lengths d, g = sum u has no component along the surface's tangents E. If the ends move,
+ * E' sum (I - u u') / d (dt - dend) + (curvature) = 0. With dt = E x this is H x = E' sum (I - u
+ * u') / d dend, where H includes -g.outward / r along each curved direction. */
 static void differentiate_inside(wrap_slope *out, const wrap_course *course,
                                  const wrap_shape *shape, const double *const ends[2]) {
   double outward[3], tangent[2][3], u[2][3], d[2], H[2][2] = {{0.0}}, pull[3] = {0.0},

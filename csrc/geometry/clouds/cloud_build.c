@@ -1,5 +1,5 @@
-/* A balanced tree over the points: halves along the direction in which a set is longest, down to a
- * few points. Discs fit what clouds usually are, samples of surfaces. */
+/* Builds a balanced tree over the points. Each set is halved along its longest direction, down to a
+ * few points. Discs fit well because most clouds are samples of surfaces. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,16 @@
 #include "base/vec3.h"
 #include "geometry/clouds/cloud.h"
 
-/* Points of a node without children. */
+/* Largest number of points in a leaf. */
 #define LEAF_POINTS 8
-/* Directions in which outermost points are looked for, and how many points are spread apart. */
+/* Number of directions whose outermost points come first, and number of points that are spread
+ * apart. */
 #define DIRECTIONS 128
 #define SPREAD_POINTS 256
 
 /* ---------------------------------------------------------------- ranks */
 
-/* The point farthest along a direction, the first of equals. */
+/* The point farthest along a direction; the first of equals. */
 static int outermost(const point_cloud *cloud, const double direction[3]) {
   int best = 0;
   double height = -INFINITY;
@@ -31,9 +32,9 @@ static int outermost(const point_cloud *cloud, const double direction[3]) {
   return best;
 }
 
-/* Gives the next ranks, up to limit, to points without one whose mark is wanted (any mark: -1):
- * each time to the point farthest from all that have a rank. distance (point_count): the square of
- * that, at first from the centre. Returns the next rank. */
+/* Assigns ranks from `rank` up to `limit` to points without a rank whose mark is `wanted` (-1: any
+ * mark). The next rank always goes to the point farthest from all ranked ones. distance
+ * (point_count): square of this distance; at first, from the centre. Returns the next rank. */
 static int spread(point_cloud *cloud, const int *mark, int wanted, int rank, int limit,
                   double *distance) {
   const int count = cloud->point_count;
@@ -59,11 +60,10 @@ static int spread(point_cloud *cloud, const int *mark, int wanted, int rank, int
   return rank;
 }
 
-/* Who comes first among equally near points: outermost ones, far apart from each other. Of a face
- * that lies flat on a plane, all points of which are equally near, the contacts are then its
- * corners and not neighbours in one of them. Then others far apart, then all in their order.
- * Directions: the diagonals of a cube, and a spiral round the sphere. mark and distance
- * (point_count) are scratch. */
+/* Order among equally near points: first outermost points, far apart from each other; then others
+ * far apart; then all in their order. If a flat face lies on a plane, all its points are equally
+ * near, and this order selects its corners rather than neighbours in one corner. Directions: the
+ * diagonals of a cube, and a spiral on the sphere. mark and distance (point_count) are scratch. */
 static void fill_ranks(point_cloud *cloud, int *mark, double *distance) {
   const int count = cloud->point_count;
   for (int i = 0; i < count; ++i) {
@@ -91,8 +91,8 @@ static void fill_ranks(point_cloud *cloud, int *mark, double *distance) {
 
 /* ---------------------------------------------------------------- principal axes */
 
-/* Columns of axes: eigenvectors of the symmetric A, by Jacobi rotations. Any orthonormal axes are
- * right, good ones make small discs: a few sweeps will do. */
+/* Columns of axes: eigenvectors of the symmetric A by Jacobi rotations. Any orthonormal axes are
+ * valid; good ones give small discs, so a few sweeps suffice. */
 static void principal_axes(double A[9], double axes[9]) {
   static const int PLANE[3][2] = {{0, 1}, {0, 2}, {1, 2}};
   memset(axes, 0, 9 * sizeof(double));
@@ -120,7 +120,7 @@ static void principal_axes(double A[9], double axes[9]) {
   }
 }
 
-/* Axes of a set of points, longest first, and the middle of its box along them. */
+/* Axes of a set of points, longest first, and centre and half lengths of its box along them. */
 typedef struct point_set {
   double axis[3][3];
   double center[3];
@@ -170,7 +170,7 @@ typedef struct builder {
   cloud_node *node;
   int node_count;
   int *member;    /* (point_count) points in the order of the tree */
-  double *height; /* (point_count) along the axis of a split, by place */
+  double *height; /* (point_count) coordinate along the axis of a split, in the order of the tree */
 } builder;
 
 static int comes_before(const builder *b, int i, int j) {
@@ -186,7 +186,7 @@ static void exchange(builder *b, int i, int j) {
   b->height[j] = height;
 }
 
-/* Puts what belongs before place middle there (quickselect; the pivot is the middle of three). */
+/* Partitions the members at `middle` (quickselect; the pivot is the median of three). */
 static void split(builder *b, int begin, int middle, int end) {
   while (end - begin > 1) {
     const int last = end - 1, half = begin + (last - begin) / 2;
@@ -239,7 +239,7 @@ static void fill_node(cloud_node *node, const point_set *set, const builder *b, 
   }
 }
 
-/* Recursion is as deep as the tree, which halves. */
+/* The recursion is as deep as the tree, whose sets halve. */
 static int build(builder *b, int begin, int end) {
   const int here = b->node_count++;
   point_set set;
@@ -277,7 +277,7 @@ static point_cloud *lay_out(int point_count, int node_count, arena *a) {
   return cloud;
 }
 
-/* Points relative to the middle of their box, in the given order. */
+/* Points relative to the centre of their box, in the given order. */
 static void copy_points(point_cloud *cloud, const double *points) {
   for (int k = 0; k < 3; ++k) {
     double low = INFINITY, high = -INFINITY;
@@ -295,7 +295,7 @@ static void copy_points(point_cloud *cloud, const double *points) {
   }
 }
 
-/* From the given order to the tree's. copy (point_count, 3), copy_rank: scratch. */
+/* Permutes points and ranks to the order of the tree. copy (point_count, 3), copy_rank: scratch. */
 static void reorder(point_cloud *cloud, double *copy, int *copy_rank) {
   const size_t count = (size_t)cloud->point_count;
   memcpy(copy, cloud->point, 3 * count * sizeof(double));

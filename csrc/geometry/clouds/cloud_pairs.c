@@ -1,18 +1,18 @@
-/* A cloud against a convex shape, and against another cloud: the contacts of the k nearest points
- * (Tracy and Manchester: five), each a ball fixed to the cloud.
+/* A cloud against a convex shape or another cloud: contacts of the k nearest points (Tracy and
+ * Manchester use five), each a ball fixed to the cloud.
  *
- * The signed distance of a convex shape is the largest height over its supporting half spaces,
+ * The signed distance of a convex shape is the largest height above its supporting half spaces,
  * d(x) = max over n of n.x - h(n), outside and inside. So the half space that is tight at the
- * centre c of a node bounds the distance of all its points from below: d(x) >= d(c) + n.(x - c),
- * and over the node's disc n.(x - c) >= -(|n.m| thickness + |n x m| radius).
+ * centre c of a node is a lower bound for all its points: d(x) >= d(c) + n.(x - c), and over the
+ * node's disc n.(x - c) >= -(|n.m| thickness + |n x m| radius).
  *
- * Distances that differ by less than rounding count as equal, and the rank of the points decides:
- * which points are in contact is then the same from step to step while a flat part rests. Choices
- * at normals that are not unique are those of the sphere pairs. Contacts come in the given order of
- * the points. The feature of a contact is its point.
+ * Distances that differ by less than rounding count as equal; then the rank of the points decides.
+ * Thus a flat part at rest touches with the same points in every step. Where normals are not
+ * unique, the sphere pairs choose. Contacts come in the given order of the points. The feature of a
+ * contact is the index of its point.
  *
- * Two clouds touch in the k nearest pairs of points, k the larger of theirs; nodes are balls then.
- */
+ * Two clouds have contacts at the k nearest pairs of points, k the larger of their numbers; nodes
+ * are balls then. */
 #include <math.h>
 #include <string.h>
 
@@ -24,21 +24,21 @@
 #include "geometry/relative.h"
 #include "geometry/surface.h"
 
-enum { DEPTH_MAX = 64 }; /* of the tree, which halves 2^31 points at most */
+enum { DEPTH_MAX = 64 }; /* of the tree: halving 2^31 points needs fewer levels */
 
-/* ---------------------------------------------------------------- the k nearest so far */
+/* ---------------------------------------------------------------- the k nearest points */
 
 typedef struct near_point {
-  double level; /* distance in units of a tie, rounded */
+  double level; /* distance in units of per_tie, rounded */
   int64_t rank;
   int place;
-  int other; /* the other cloud's point */
+  int other; /* the point of the other cloud */
 } near_point;
 
 typedef struct nearest {
   near_point found[CONTACTS_PER_PAIR_MAX]; /* nearest first */
   int count, wanted;
-  double range; /* points farther away do not count */
+  double range; /* points farther away are ignored */
   double per_tie;
   double rounding;
 } nearest;
@@ -56,7 +56,7 @@ static int before(double level_a, int64_t rank_a, double level_b, int64_t rank_b
   return level_a != level_b ? level_a < level_b : rank_a < rank_b;
 }
 
-/* 1 if no point at this distance or farther, of this rank or later, can be among the nearest. */
+/* 1 if no point of this or larger distance, and of this or later rank, can be among the nearest. */
 static int too_far(const nearest *n, double distance, int64_t rank) {
   if (distance > n->range) {
     return 1;
@@ -82,7 +82,7 @@ static void consider(nearest *n, double distance, int64_t rank, int place, int o
 
 /* ---------------------------------------------------------------- a convex shape */
 
-/* The point x as a ball, for the column of spheres. */
+/* The point x as a ball, for the sphere pairs. */
 static void place_ball(placed_shape *ball, const double radius[3], const double x[3]) {
   memset(ball, 0, sizeof *ball);
   ball->type = QD_SPHERE;
@@ -92,13 +92,13 @@ static void place_ball(placed_shape *ball, const double radius[3], const double 
 
 static const double NO_RADIUS[3] = {0.0, 0.0, 0.0};
 
-/* The shape in the cloud's frame, and a point without radius to ask for. */
+/* The shape in the cloud's frame, and a point of radius zero. */
 typedef struct question {
   placed_shape shape, point;
 } question;
 
-/* The nearest of a shape's contacts with a ball, of which height fields may have several, in
- * contact[0]; there is room for all of them. 0: none within the margin. */
+/* Puts the nearest of a shape's contacts with a ball into contact[0]. Height fields may return
+ * several: `contact` has room for all. Returns 0 if there is none within the margin. */
 static int nearest_contact(const placed_shape *shape, const placed_shape *ball, double margin,
                            contact_point *contact) {
   const int count = SPHERE_COLUMN[shape->type].collide(shape, ball, margin, contact);
@@ -113,7 +113,7 @@ static int nearest_contact(const placed_shape *shape, const placed_shape *ball, 
 /* Signed distance of x and its gradient. */
 static double shape_distance(question *ask, const double x[3], double gradient[3]) {
   contact_point contact[CONTACTS_PER_PAIR_MAX];
-  if (ask->shape.type == QD_PLANE) { /* most clouds stand on one */
+  if (ask->shape.type == QD_PLANE) { /* the most common case */
     double difference[3];
     vec3_sub(difference, x, ask->shape.pos);
     mat3_column(gradient, ask->shape.rot, 2);
@@ -125,14 +125,16 @@ static double shape_distance(question *ask, const double x[3], double gradient[3
   return contact->dist;
 }
 
-/* Of all points of a node. */
+/* Lower bound of the distance over all points of a node. */
 static double node_distance(const cloud_node *node, question *ask) {
   double n[3], across[3];
   const double distance = shape_distance(ask, node->center, n);
-  if (ask->shape.type == QD_HFIELD) { /* not convex: has no supporting half spaces */
+  if (ask->shape.type == QD_HFIELD) { /* not convex: no supporting half spaces */
     return distance - hypot(node->thickness, node->radius);
   }
-  vec3_cross(across, n, node->normal); /* its length: 1 - cosine^2 would round away what is small */
+  vec3_cross(
+      across, n,
+      node->normal); /* its length is the sine; 1 - cosine^2 would lose small values to rounding */
   return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
          vec3_norm(across) * node->radius;
 }
@@ -176,13 +178,13 @@ static void search(nearest *n, const point_cloud *cloud, question *ask) {
   }
 }
 
-/* The point at this place of the tree, in the world. */
+/* The point at this place in the tree, in the world. */
 static void world_point(double out[3], const placed_shape *cloud, int place) {
   mat3_mul_vec(out, cloud->rot, cloud->cloud->point + 3 * place);
   vec3_add(out, out, cloud->pos);
 }
 
-/* In the given order of the first cloud's points, then of the second's. */
+/* Sorts by the given order of the first cloud's points, then of the second's. */
 static void sort_by_index(nearest *n, const int *index, const int *other_index) {
   for (int i = 1; i < n->count; ++i) {
     const near_point moved = n->found[i];
@@ -200,7 +202,7 @@ static void sort_by_index(nearest *n, const int *index, const int *other_index) 
   }
 }
 
-/* The point given at this index, against a convex shape. */
+/* Contact of the point of this given index with a convex shape. */
 static void point_contact(const placed_shape *a, const placed_shape *b, contact_feature index,
                           contact_point *out) {
   contact_point found[CONTACTS_PER_PAIR_MAX];
@@ -237,7 +239,7 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
   return count;
 }
 
-/* The point that a contact is of, as a ball, and its contact anew. */
+/* The contact's point as a ball, and its contact computed again. */
 static void find_ball(const placed_shape *a, const placed_shape *b, const contact_point *contact,
                       contact_point *found, placed_shape *ball) {
   double x[3];
@@ -246,7 +248,7 @@ static void find_ball(const placed_shape *a, const placed_shape *b, const contac
   place_ball(ball, b->size, x);
 }
 
-/* The ball's twist about the contact is the cloud's: the derivative is the ball's. */
+/* Ball and cloud have the same twist about the contact, so the ball's derivative is the cloud's. */
 void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
                              const contact_point *contact, contact_point_derivative *out) {
   contact_point found;
@@ -271,7 +273,7 @@ typedef struct node_pair {
   double distance;
 } node_pair;
 
-/* The clouds, B in A's frame. */
+/* Two clouds, B in the frame of A. */
 typedef struct two_clouds {
   const point_cloud *a, *b;
   double pos[3], rot[9];
@@ -306,7 +308,7 @@ static void consider_leaves(nearest *n, const two_clouds *t, const cloud_node *a
   }
 }
 
-/* Halves the larger node of the pair; the nearer half goes on top of the stack. */
+/* Splits the larger node of the pair; the nearer child goes on top of the stack. */
 static int push_halves(const two_clouds *t, node_pair pair, double rounding, node_pair *top) {
   const cloud_node *A = t->a->node + pair.a, *B = t->b->node + pair.b;
   const int halve_a = B->second == 0 || (A->second > 0 && A->radius >= B->radius);
@@ -381,7 +383,7 @@ int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double mar
   return count;
 }
 
-/* Of two balls, from the contact alone: the points' distance and direction are all it takes. */
+/* Two balls: the derivative needs only the distance and direction of the contact. */
 void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
                             const contact_point *contact, contact_point_derivative *out) {
   core_projection projection = {.freedom = CORE_POINT};

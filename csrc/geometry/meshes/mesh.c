@@ -1,6 +1,6 @@
-/* Questions to a convex mesh. A linear function has one hill on a convex polyhedron: from vertex to
- * better neighbour leads to the top. The start is looked up by direction, never remembered, so that
- * equal questions have equal answers. */
+/* Queries of a convex mesh. A linear function has one local maximum on a convex polyhedron: walking
+ * to better neighbours leads to the support vertex. The start depends on the direction only, never
+ * on earlier queries, so that equal queries have equal answers. */
 #include "geometry/meshes/mesh.h"
 #include "base/rounding.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/vec3.h"
 
-/* Up to here all vertices are looked at. */
+/* Meshes with up to this many vertices are scanned completely. */
 enum { SCAN_MOST = 12 };
 
 static int coordinate_cell(double x, double largest, int cells) {
@@ -16,7 +16,7 @@ static int coordinate_cell(double x, double largest, int cells) {
   return cell < 0 ? 0 : cell >= cells ? cells - 1 : cell;
 }
 
-/* The cell of the cube that a direction leaves by; cells > 0. */
+/* The cell of the cube of directions through which a direction leaves; cells > 0. */
 static int direction_cell(const double d[3], int cells) {
   int axis = 0;
   for (int i = 1; i < 3; ++i) {
@@ -65,7 +65,7 @@ int mesh_support(const convex_mesh *mesh, const double direction[3]) {
   return best;
 }
 
-/* n.x / offset is linear on the dual polyhedron, whose vertices are n / offset. */
+/* Maximises n.x / offset, which is linear on the dual polyhedron with vertices n / offset. */
 int mesh_polygon_behind(const convex_mesh *mesh, const double x[3]) {
   int best = mesh->cells > 0 ? mesh->cell_polygon[direction_cell(x, mesh->cells)] : 0, last = -1;
   double height = vec3_dot(mesh->normal + 3 * best, x) / mesh->offset[best];
@@ -84,15 +84,15 @@ int mesh_polygon_behind(const convex_mesh *mesh, const double x[3]) {
   return best;
 }
 
-/* Whether a vertex lies in the polygon's plane, as far as the hull's planes are known. */
+/* 1 if a vertex lies in the polygon's plane, within the accuracy of the planes. */
 static int lies_in(const convex_mesh *mesh, int vertex, int polygon) {
   const double height = vec3_dot(mesh->normal + 3 * polygon, mesh->vertex + 3 * vertex);
   return mesh->offset[polygon] - height <= 2.0 * mesh->roughness + mesh->slack[polygon];
 }
 
-/* Hulls of files have slivers along their edges, and a vertex that stands out of a large face by
- * rounding may have nothing but slivers about it: from there on, over edges, to the polygons whose
- * planes hold the vertex, too. */
+/* Hulls in files have slivers along their edges. A vertex that rounding lifts out of a large face
+ * may touch only slivers: so the search continues over edges to all polygons whose planes contain
+ * the vertex. */
 int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direction[3]) {
   int best = mesh->some_polygon[vertex], moved = 1;
   double cosine = vec3_dot(mesh->normal + 3 * best, direction);

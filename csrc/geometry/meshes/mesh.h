@@ -25,8 +25,7 @@ typedef struct convex_mesh {
   int *neighbor_start; /* (vertex_count + 1) */
   int *neighbor;       /* vertices that a triangle's edge joins to each vertex, ascending */
   int *fan_start;      /* (vertex_count + 1) */
-  int *
-      fan; /* edges that end at each vertex; none for a vertex inside a polygon or inside an edge */
+  int *fan;            /* edges that end at each vertex; none inside a polygon or an edge */
   int *some_polygon;   /* (vertex_count) a polygon that contains the vertex */
   int *edge_vertex;    /* (edge_count, 2) */
   int *edge_polygon;   /* (edge_count, 2) the polygon whose border runs from the first to the second

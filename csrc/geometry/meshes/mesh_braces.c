@@ -1,7 +1,7 @@
-/* The hull of a face that was measured, not drawn, is a heap of triangles that differ by a few
- * degrees. Standing on the one that is lowest, a body would rock to the next one and come through
- * the ground meanwhile. So every polygon knows the vertices farthest out, in eight directions,
- * among the polygons connected with it that face the same way to some six degrees. */
+/* The hull of a scanned flat face consists of many triangles that differ by a few degrees. A body
+ * standing on the lowest triangle would rock to the next one and penetrate the ground meanwhile. So
+ * each polygon stores the outermost vertices, in eight directions, of the connected polygons that
+ * face the same way to about six degrees. */
 #include "geometry/meshes/mesh_braces.h"
 #include "base/rounding.h"
 
@@ -9,12 +9,12 @@
 
 #include "base/vec3.h"
 
-/* As for faces that count as opposite (closest_and_manifold.c). */
+/* Cosine of normals that face the same way, as for opposite faces in closest_and_manifold.c. */
 static const double SAME_WAY = 0.995;
 enum { POLYGONS_MOST = 128, CORNERS_MOST = 512, DIRECTIONS = MESH_BRACES_MAX };
 
-/* Polygons that face the same way as the first one, itself first, from near to far. stamp: marks of
- * polygons that were seen. */
+/* Finds connected polygons that face the same way as the first, nearest first; includes the first.
+ * stamp: marks of visited polygons. */
 static int gather(const convex_mesh *m, int polygon, int *found, int *stamp) {
   int count = 1;
   found[0] = polygon;
@@ -33,7 +33,7 @@ static int gather(const convex_mesh *m, int polygon, int *found, int *stamp) {
   return count;
 }
 
-/* The corners of these polygons, each once. stamp: marks of vertices, none of them mark. */
+/* The corners of these polygons, each once. stamp: marks of vertices; no old mark equals `mark`. */
 static int corners_of(const convex_mesh *m, const int *polygon, int count, int *corner, int *stamp,
                       int mark) {
   int corner_count = 0;

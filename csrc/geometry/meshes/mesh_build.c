@@ -1,10 +1,10 @@
-/* From the triangles of a convex hull to polygons, edges and everything that questions need.
+/* Converts the triangles of a convex hull to polygons, edges and the tables for queries.
  *
- * Files hold coordinates in single precision, so what was drawn as one plane is a set of triangles
- * whose normals differ, and small triangles have planes that vertices far away stand out of. They
- * are put together: from large triangles to small ones, neighbours join
- * that lie in the plane of the first to SLIGHT. What comes out must be a polyhedron again, polygons
- * with three neighbours at least, each met along one edge; sets that are none fall apart into their
+ * Files hold coordinates in single precision: a plane of the design is a set of triangles with
+ * different normals, and distant vertices stand out of the planes of small triangles. So triangles
+ * are merged: from large triangles to small ones, neighbours join that lie in the plane of the
+ * first to SLIGHT. The result must be a polyhedron again: each polygon has at least three
+ * neighbours and meets each of them along one edge. Sets that violate this are split into their
  * triangles. */
 #include <math.h>
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 #include "geometry/meshes/mesh_braces.h"
 #include "geometry/meshes/mesh_topology.h"
 
-/* Relative to the radius: what counts as one plane; how far a vertex may stand out of a face that
- * was said to be of the hull; the least thickness of a solid. */
+/* Relative to the radius: largest height of a vertex above a face of the hull; least thickness of a
+ * solid. */
 static const double CONVEX = 1e-3, THICK = 1e-5;
-/* So many products of vertices and faces are all looked at. */
+/* Up to this product of the numbers of vertices and polygons, all combinations are checked. */
 static const double CHECK_ALL_MOST = 1e6;
 
 typedef struct builder {
   mesh_topology t;
   const char *reason;
-  int at; /* the face that the reason is about */
+  int at; /* the face that `reason` is about */
   double center[3], radius;
   double *normal, *area;        /* of triangles */
   double *region_normal;        /* (region_count, 3) */
@@ -43,7 +43,7 @@ static qd_status fail(builder *b, const char *reason, int at) {
 
 /* ---------------------------------------------------------------- measures */
 
-/* Centroid of the solid from tetrahedra over the first vertex; 6 volume in *six_volume. */
+/* Centroid of the solid from tetrahedra at the first vertex; six times the volume. */
 static void solid_centroid(const mesh_topology *t, double center[3], double *six_volume) {
   double sum[3] = {0.0, 0.0, 0.0};
   const double *o = t->vertex;
@@ -66,7 +66,7 @@ static void solid_centroid(const mesh_topology *t, double center[3], double *six
   }
 }
 
-/* Normals (unit) and areas of the triangles; moves the vertices to the centroid. */
+/* Computes unit normals and areas of the triangles; moves the vertices to the centroid. */
 static qd_status measure(builder *b) {
   mesh_topology *t = &b->t;
   double six_volume, total = 0.0;
@@ -92,7 +92,7 @@ static qd_status measure(builder *b) {
 
 /* ---------------------------------------------------------------- polygons */
 
-/* 1 if the normal of a triangle says nothing: its height is that of single precision. */
+/* 1 if the normal of a triangle is meaningless: its height is rounding in single precision. */
 static int is_sliver(const builder *b, int f) {
   double longest = 0.0;
   for (int k = 0; k < 3; ++k) {
@@ -241,7 +241,7 @@ static void fill_vertices(convex_mesh *m, const builder *b) {
   }
 }
 
-/* A side's twin begins at the twin of its last half-edge. */
+/* The twin of a side begins at the twin of the side's last half-edge. */
 static void fill_polygons(convex_mesh *m, const builder *b, int *edge_of) {
   const mesh_topology *t = &b->t;
   int edges = 0;
@@ -272,7 +272,7 @@ static void fill_fans(convex_mesh *m) {
   for (int i = 0; i < m->vertex_count; ++i) {
     m->fan_start[i + 1] += m->fan_start[i];
   }
-  for (int e = 2 * m->edge_count - 1; e >= 0; --e) { /* moves the starts, see below */
+  for (int e = 2 * m->edge_count - 1; e >= 0; --e) { /* decrements the starts; restored below */
     m->fan[--m->fan_start[m->edge_vertex[e] + 1]] = e / 2;
   }
   for (int i = 0; i < m->vertex_count; ++i) {
@@ -281,7 +281,7 @@ static void fill_fans(convex_mesh *m) {
   m->fan_start[m->vertex_count] = 2 * m->edge_count;
 }
 
-/* Leaves out the corner that costs the least area, again and again, until limit are left. */
+/* Repeatedly removes the corner whose removal costs the least area, until `limit` are left. */
 static int thin_out(int *corner, int count, int limit, const double *vertex) {
   while (count > limit) {
     int least = 0;
@@ -322,7 +322,7 @@ static void fill_corners(convex_mesh *m, int *scratch) {
   m->outline_start[m->polygon_count] = outline;
 }
 
-/* The plane of a polygon is as far out as the farthest of its corners. */
+/* The plane of a polygon goes through its outermost corner. */
 static qd_status fill_planes(convex_mesh *m, builder *b) {
   const int all = (double)m->vertex_count * m->polygon_count <= CHECK_ALL_MOST;
   memcpy(m->normal, b->region_normal, 3 * (size_t)m->polygon_count * sizeof(double));

@@ -1,8 +1,8 @@
-/* Meshes against planes and spheres; everything else is in convex_pairs.c.
+/* Meshes against planes and spheres; all other pairs are in convex_pairs.c.
  *
- * Choices: a mesh on a plane touches it with the corners of the polygon at its lowest vertex that
- * is closest to parallel (of round polygons with eight of them), and with that vertex where it is
- * not among them. A centre inside a mesh leaves by the nearest face, of equals the first. */
+ * Choices: a mesh on a plane touches it with the corners (at most eight) of a polygon at its lowest
+ * vertex, the one closest to parallel, and also with that vertex if it is not among them. A
+ * sphere's centre inside a mesh is pushed out of the nearest face; the first of equals. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -30,7 +30,7 @@ int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double marg
   return closest_and_manifold(a, b, &closest, 0, lowest, margin, out);
 }
 
-/* The centre is inside, or nearer to the surface than directions can tell. */
+/* For a centre that is inside, or so near to the surface that its direction is rounding. */
 static void leave_by_face(contact_point *out, const placed_shape *mesh, const placed_shape *ball,
                           int *feature) {
   double difference[3], c[3], excess;
@@ -46,7 +46,7 @@ static void leave_by_face(contact_point *out, const placed_shape *mesh, const pl
 
 int mesh_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                         contact_point *out) {
-  /* a capsule of no length: closest points know no spheres */
+  /* a capsule of length zero: convex pairs have no spheres */
   const double size[3] = {b->size[0], 0.0, 0.0};
   placed_shape ball = {.type = QD_CAPSULE, .size = size, .rot = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
   convex_pair pair;

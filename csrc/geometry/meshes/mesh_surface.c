@@ -25,7 +25,7 @@ double mesh_feature_slack(const convex_mesh *m, int feature) {
   return slack;
 }
 
-/* The side of a polygon that x is farthest out of; its edge. */
+/* The edge of the polygon's side that x lies farthest outside of. */
 static int farthest_side(const convex_mesh *m, int polygon, const double x[3], double *out_of) {
   int farthest = m->side_start[polygon];
   *out_of = -INFINITY;
@@ -39,7 +39,7 @@ static int farthest_side(const convex_mesh *m, int polygon, const double x[3], d
   return m->side_edge[farthest];
 }
 
-/* Which end of an edge x is beyond, nearer than tolerance to it: 0, 1, or -1 for neither. */
+/* The end (0 or 1) of an edge that x is beyond, or nearer to than tolerance; -1 for neither. */
 static int edge_end(const convex_mesh *m, int edge, const double x[3], double tolerance) {
   double arm[3];
   vec3_sub(arm, x, m->vertex + 3 * m->edge_vertex[2 * edge]);
@@ -80,7 +80,7 @@ void mesh_retract(const convex_mesh *m, int feature, double x[3], double n[3]) {
   }
 }
 
-/* From an edge to the polygon that n leans over, if any. */
+/* The polygon into whose normal cone n has moved from an edge, or -1. */
 static int leave_edge(const convex_mesh *m, int edge, const double n[3]) {
   double inward[3], most = SUM_ROUNDING;
   int polygon = -1;
@@ -97,7 +97,7 @@ static int leave_edge(const convex_mesh *m, int edge, const double n[3]) {
   return polygon;
 }
 
-/* From a vertex to the edge that n leans over most, if any. */
+/* The edge into whose normal cone n has moved farthest from a vertex, or -1. */
 static int leave_vertex(const convex_mesh *m, int vertex, const double n[3]) {
   double most = SUM_ROUNDING;
   int edge = -1;

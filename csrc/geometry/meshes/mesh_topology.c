@@ -39,7 +39,7 @@ static qd_status check_faces(const double *vertex, int vertex_count, const int32
   return QD_OK;
 }
 
-/* Copies the vertices that faces name. scratch: (vertex_count). */
+/* Copies the vertices that a face names. scratch: (vertex_count). */
 static void copy_used(mesh_topology *t, const double *vertex, int vertex_count, const int32_t *face,
                       int *scratch) {
   memset(scratch, 0, (size_t)vertex_count * sizeof(int));
@@ -57,7 +57,7 @@ static void copy_used(mesh_topology *t, const double *vertex, int vertex_count, 
   }
 }
 
-/* Half-edges by vertex, ascending by the vertex that they reach. */
+/* Sorts half-edges by start vertex, then by end vertex. */
 static void sort_half_edges(mesh_topology *t) {
   const int count = 3 * t->face_count;
   for (int h = 0; h < count; ++h) {
@@ -66,7 +66,8 @@ static void sort_half_edges(mesh_topology *t) {
   for (int i = 0; i < t->vertex_count; ++i) {
     t->out_start[i + 1] += t->out_start[i];
   }
-  memset(t->twin, 0, (size_t)count * sizeof(int)); /* how many are in place, by vertex */
+  memset(t->twin, 0,
+         (size_t)count * sizeof(int)); /* number of half-edges already placed, by vertex */
   for (int h = 0; h < count; ++h) {
     const int from = half_edge_from(t, h), begin = t->out_start[from];
     int k = begin + t->twin[from]++;
@@ -101,10 +102,10 @@ static qd_status find_twins(mesh_topology *t, const char **reason, int *at) {
   return QD_OK;
 }
 
-/* Every face can be reached from the first one, and Euler's number is that of a sphere. */
+/* Checks that all faces are connected and that the Euler characteristic is that of a sphere. */
 static qd_status check_whole(mesh_topology *t, const char **reason, int *at) {
   int count = 1, reached = 1;
-  int *stack = t->region; /* not in use yet: (face_count) */
+  int *stack = t->region; /* not used yet: (face_count) */
   char *seen = calloc((size_t)t->face_count, 1);
   if (seen == NULL) {
     return QD_OUT_OF_MEMORY;
@@ -186,9 +187,9 @@ static int region_border_after(const mesh_topology *t, int h) {
   return g;
 }
 
-/* Walks round a region's border from h, where a side begins, and writes the beginnings of its
- * sides. Returns their number, 0 if the region is no polygon. stamp: (region_count) marks, none of
- * them mark. */
+/* Walks around a region's border from h, where a side begins, and writes the first half-edge of
+ * each side. Returns their number, or 0 if the region is not a polygon. stamp: (region_count)
+ * marks; no old mark equals `mark`. */
 static int walk_sides(const mesh_topology *t, int h, int border_count, int *stamp, int mark,
                       int *first) {
   int sides = 0, walked = 0, g = h;
@@ -207,7 +208,7 @@ static int walk_sides(const mesh_topology *t, int h, int border_count, int *stam
   return walked == border_count && sides >= 3 ? sides : 0;
 }
 
-/* Gives every face of a region but one a region of its own. Returns 0 if it is one face only. */
+/* Gives every face of a region but the first its own region. Returns 0 if it has one face only. */
 static int fall_apart(mesh_topology *t, int region) {
   int kept = 0;
   const int before = t->region_count;
@@ -219,7 +220,8 @@ static int fall_apart(mesh_topology *t, int region) {
   return t->region_count > before;
 }
 
-/* Breaks up a region that is no polygon, or where it is one face the larger regions about it. */
+/* Splits a region that is not a polygon; if it is a single face, splits the larger regions around
+ * it. */
 static int repair(mesh_topology *t, int region) {
   int changed = fall_apart(t, region);
   for (int h = 0; h < 3 * t->face_count && !changed; ++h) {
@@ -230,7 +232,7 @@ static int repair(mesh_topology *t, int region) {
   return changed;
 }
 
-/* One attempt: *bad is the first region that is no polygon, or -1. scratch: (3 region_count). */
+/* One attempt: *bad is the first region that is not a polygon, or -1. scratch: (3 region_count). */
 static void find_sides(const mesh_topology *t, int *start, int *first, int *scratch, int *bad) {
   int *border = scratch, *begin = scratch + t->region_count, *stamp = begin + t->region_count;
   for (int r = 0; r < t->region_count; ++r) {
@@ -241,7 +243,7 @@ static void find_sides(const mesh_topology *t, int *start, int *first, int *scra
     const int r = region_of(t, h);
     if (neighbor_of(t, h) != r) {
       ++border[r];
-      /* sides begin at corners only; the first of them in the order of half-edges */
+      /* sides begin at corners; takes the first corner in the order of half-edges */
       if (begin[r] < 0 && neighbor_of(t, region_border_before(t, h)) != neighbor_of(t, h)) {
         begin[r] = h;
       }
@@ -258,7 +260,7 @@ static void find_sides(const mesh_topology *t, int *start, int *first, int *scra
 }
 
 qd_status mesh_topology_sides(mesh_topology *t, int **start, int *first, int *side_count) {
-  /* regions are never more than faces */
+  /* there are at most as many regions as faces */
   int *scratch = malloc(3 * (size_t)t->face_count * sizeof(int)), bad = 0;
   *start = malloc(((size_t)t->face_count + 1) * sizeof(int));
   if (scratch == NULL || *start == NULL) {
