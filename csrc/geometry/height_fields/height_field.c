@@ -54,7 +54,7 @@ double hfield_plane_height(const height_field *field, int column, int row, const
          slope[1] * (y + field->half[1] - row * field->step[1]);
 }
 
-/* The face over or under a point of the footprint. */
+/* The face above or below a point of the footprint. */
 static part_kind face_at(const height_field *field, int column, int row, double x, double y) {
   const double u = (x + field->half[0]) / field->step[0] - column;
   const double v = (y + field->half[1]) / field->step[1] - row;
@@ -135,8 +135,8 @@ int hfield_edge_faces(hfield_face faces[2], const height_field *field, int colum
   return count;
 }
 
-/* Steps (column, row) from where an edge begins to its other end and to the points across from it.
- */
+/* Steps (column, row) from the start of an edge to its other end, and to the opposite points of the
+ * two faces at the edge. */
 typedef struct edge_steps {
   int end[2], across[2][2];
 } edge_steps;
@@ -144,16 +144,16 @@ typedef struct edge_steps {
 static const edge_steps EDGES[3] = {{{1, 0}, {{1, 1}, {0, -1}}}, /* PART_EDGE_X */
                                     {{0, 1}, {{1, 1}, {-1, 0}}}, /* PART_EDGE_Y */
                                     {{1, 1}, {{1, 0}, {0, 1}}}}; /* PART_EDGE_XY */
-/* To the points that a point shares edges with: each beside the one across from it. */
+/* Steps to the points that share an edge with a point; opposite steps are paired. */
 static const int NEIGHBORS[6][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}};
 
-/* -1, 0, 1: the slope falls, stays or grows on the way from before to after. */
+/* -1, 0 or 1: the slope decreases, stays equal or increases from before to after. */
 static int bend(double before, double after) {
   const double same = CALLERS_ROUNDING * (1.0 + fabs(before) + fabs(after));
   return after < before - same ? -1 : after > before + same;
 }
 
-/* Vector to a neighbour of a point. Returns 0 where there is none. */
+/* Vector from a point to a neighbour. Returns 0 if there is none. */
 static int to_neighbor(double out[3], const height_field *field, const double point[3], int column,
                        int row, const int step[2]) {
   double other[3];
@@ -165,7 +165,7 @@ static int to_neighbor(double out[3], const height_field *field, const double po
   return 1;
 }
 
-/* Across the edge, from its second face to the first, one slope stays and the other changes. */
+/* Across the edge, from its second face to the first, only one component of the slope changes. */
 static int edge_stands_out(const height_field *field, int column, int row, part_kind edge) {
   const int *end = EDGES[edge - PART_EDGE_X].end, axis = edge != PART_EDGE_Y;
   hfield_face face[2];
@@ -174,7 +174,7 @@ static int edge_stands_out(const height_field *field, int column, int row, part_
     return 0;
   }
   if (hfield_edge_faces(face, field, column, row, edge) < 2) {
-    return 1; /* the footprint ends here */
+    return 1; /* the edge of the footprint */
   }
   for (int k = 0; k < 2; ++k) {
     hfield_face_slopes(slope[k], field, face[k].column, face[k].row, face[k].kind);
@@ -182,7 +182,7 @@ static int edge_stands_out(const height_field *field, int column, int row, part_
   return bend(slope[1][axis], slope[0][axis]) < 0;
 }
 
-/* Along each of the three lines of the grid through it. */
+/* Tests each of the three grid lines through the point. */
 static int vertex_stands_out(const height_field *field, int column, int row) {
   const double length[3] = {field->step[0], field->step[1], field->diagonal};
   double point[3], side[2][3];
@@ -217,7 +217,7 @@ static void add_direction(hfield_part *out, double x, double y, double z) {
   vec3_set(out->direction[out->direction_count++], x, y, z);
 }
 
-/* Axes of which the last is along z (unit). */
+/* Axes whose third is along z (unit). */
 static void fill_axes(double rot[9], const double z[3]) {
   const int least = fabs(z[0]) < fabs(z[1]) ? (fabs(z[0]) < fabs(z[2]) ? 0 : 2)
                                             : (fabs(z[1]) < fabs(z[2]) ? 1 : 2);
@@ -299,7 +299,7 @@ static void place_side(hfield_part *out, const height_field *field, int side) {
   set_plane(out, normal);
 }
 
-/* Corner k: bit i set on the positive side of axis i. Edge 4 + k goes along axis k / 2. */
+/* Corner k: bit i is set on the positive side of axis i. Edge 4 + k runs along axis k / 2. */
 static void place_on_frame(hfield_part *out, const height_field *field, int index) {
   const int along = index < 4 ? 2 : index < 8 ? (index - 4) / 2 : 3; /* 3: a vertex */
   double sign[3] = {index & 1 ? 1.0 : -1.0, index & 2 ? 1.0 : -1.0, -1.0};
@@ -337,10 +337,10 @@ void hfield_part_place(hfield_part *out, const height_field *field, int part) {
   }
 }
 
-/* ---------------------------------------------------------------- ways */
+/* ---------------------------------------------------------------- segments over the grid */
 
-/* Where a way crosses the next of the parallel lines level = integer, level running from `from` by
- * `change` over the way; infinite where it does not. */
+/* Share of the segment at which it crosses the next line level = integer. The level changes from
+ * `from` by `change` along the segment. Infinite if there is no crossing. */
 static double next_line(double from, double change, double share) {
   if (change == 0.0) {
     return INFINITY;
@@ -351,7 +351,7 @@ static double next_line(double from, double change, double share) {
   return next > share ? next : (line + (change > 0.0 ? 1.0 : -1.0) - from) / change;
 }
 
-/* The shares of the way at which it is over the footprint. Returns 0 if it never is. */
+/* Shares of the segment between which it is over the footprint. Returns 0 if it never is. */
 static int clip_way(const height_field *field, const double from[3], const double way[3],
                     double *begin, double *end) {
   *begin = 0.0;
@@ -370,15 +370,15 @@ static int clip_way(const height_field *field, const double from[3], const doubl
   return *begin < *end;
 }
 
-/* A straight way over the grid, piece by piece: between two crossings of the grid's lines it runs
- * over one face. */
+/* A straight segment over the grid, in pieces: between two crossings of grid lines it is over one
+ * face. */
 typedef struct way_over_grid {
   const height_field *field;
   double from[3], way[3];
   double level[2], change[2]; /* of column and row, in cells */
-  double share, end;          /* of the way: how far it was gone, and where the footprint ends */
-  int face;                   /* of the last piece, */
-  double height[2];           /* over which the way is so high at its ends */
+  double share, end;          /* of the segment: current position, and end of the footprint */
+  int face;                   /* face below the last piece */
+  double height[2];           /* heights of the last piece's ends above this face */
 } way_over_grid;
 
 static void way_begin(way_over_grid *w, const height_field *field, const double from[3],
@@ -395,7 +395,7 @@ static void way_begin(way_over_grid *w, const height_field *field, const double 
   }
 }
 
-/* Returns 0 after the last piece. */
+/* Advances to the next piece; returns 0 after the last. */
 static int way_next(way_over_grid *w) {
   const height_field *field = w->field;
   if (!(w->share < w->end)) {

@@ -1,17 +1,16 @@
-/* A height field against a convex shape. The field's parts near the shape are convex shapes of
- * their own: planes of faces, edges and vertices without radius. The table's row for such a part
- * and the shape gives contacts and derivatives, and a contact counts where its point on the part
- * and its normal are the solid's own:
+/* A height field against a convex shape. The parts of the field near the shape are convex shapes:
+ * planes of faces, and edges and vertices of radius zero. The pair functions of the part and the
+ * shape give contacts and derivatives. A contact is kept if its point on the part and its normal
+ * are those of the solid:
  *
- *   on a face: the point is in the face, or what penetrates is beneath it, without leaving the
- * solid in between; on an edge or a vertex: the normal is between those of the faces around
- * (hfield_part).
+ *   on a face: the point is in the face, or the penetrating point is below the face with only solid
+ *   in between;
+ *   on an edge or a vertex: the normal is between those of the adjacent faces (hfield_part).
  *
- * Along edges where the surface is flat or hollow no normal but the faces' own is left, so that
- * contacts know no inner edges. What penetrates sides and surface belongs to the nearer one.
+ * Along edges where the surface is flat or concave only the faces' normals remain, so no contacts
+ * arise at inner edges. A point that penetrates sides and surface belongs to the nearer one.
  *
- * The feature of a contact is its part and, folded, the feature of the row.
- */
+ * The feature of a contact combines its part with the feature of the pair function modulo FOLDS. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -22,17 +21,17 @@
 #include "geometry/pairs/pairs.h"
 #include "geometry/relative.h"
 
-/* A prime: features of a row differ in what is left of them. */
+/* A prime, so that features of the pair functions differ modulo it. */
 static const contact_feature FOLDS = ((contact_feature)1 << 37) - 25;
 
 enum { NEAREST_KEPT = CONTACTS_PER_PAIR_MAX / 2 };
 
-/* The shape in the field's frame, and what of it was found to touch. */
+/* The shape in the field's frame, and the contacts found so far. */
 typedef struct touching {
   const height_field *field;
   placed_shape shape;
-  double half[3], low[3], high[3]; /* of a box about the shape */
-  double range, same, skin;        /* same: a length that counts as none */
+  double half[3], low[3], high[3]; /* of a box around the shape */
+  double range, same, skin;        /* same: lengths below this count as zero */
   contact_point found[FACE_MANIFOLD_CAPACITY];
   int count;
 } touching;
@@ -41,9 +40,9 @@ static double skin_of(const placed_shape *shape) {
   return shape->type == QD_SPHERE ? shape->size[0] : face_manifold_skin(shape);
 }
 
-/* ---------------------------------------------------------------- what counts */
+/* ---------------------------------------------------------------- which contacts are kept */
 
-/* Whether a point of the plane of a face is over or under the face. */
+/* 1 if a point in the plane of a face is inside the face, seen from above. */
 static int is_over_face(const height_field *field, int part, const double x[2]) {
   const int index = part / PART_KINDS;
   const double u = (x[0] + field->half[0]) / field->step[0] - index % field->column_count;
@@ -54,12 +53,12 @@ static int is_over_face(const height_field *field, int part, const double x[2]) 
          low <= high + CALLERS_ROUNDING;
 }
 
-/* How far a point is inside of the nearest upright side. */
+/* Distance of a point from the nearest vertical side, positive inside. */
 static double depth_from_sides(const height_field *field, const double x[3]) {
   return fmin(field->half[0] - fabs(x[0]), field->half[1] - fabs(x[1]));
 }
 
-/* A point of the shape, without its skin, that a plane's contact is of. */
+/* The point of the shape, without its skin, that touches a plane. */
 static double core_point(double p[3], const touching *t, const contact_point *contact,
                          const double on_part[3]) {
   const double depth = contact->dist + t->skin;
@@ -105,7 +104,7 @@ static int counts_around(const hfield_part *part, const contact_point *contact,
     vec3_sub(arm, on_part, part->from);
     const double share = vec3_dot(arm, along) / vec3_dot(along, along);
     if (share < CALLERS_ROUNDING || share > 1.0 - CALLERS_ROUNDING) {
-      return 0; /* the vertices' own */
+      return 0; /* belongs to the vertices */
     }
   }
   for (int i = 0; i < part->direction_count; ++i) {
@@ -161,7 +160,7 @@ static void keep(touching *t, const contact_point *contact, int part) {
   t->found[t->count++].feature = field_feature(part, contact->feature);
 }
 
-/* every: 1 if all contacts of the row count. */
+/* every: 1 to keep all contacts of the pair function. */
 static void touch(touching *t, const hfield_part *part, int code, int every) {
   contact_point contact[CONTACTS_PER_PAIR_MAX];
   const int count = shapes_collide(&part->shape, &t->shape, t->range, contact);
@@ -172,7 +171,7 @@ static void touch(touching *t, const hfield_part *part, int code, int every) {
   }
 }
 
-/* Whether the shape's box is farther than the range over the plane of a face. */
+/* 1 if the shape's box is farther than the range above the plane of a face. */
 static int is_far_over_face(const touching *t, const hfield_face *face) {
   double slope[2];
   hfield_face_slopes(slope, t->field, face->column, face->row, face->kind);
@@ -184,14 +183,15 @@ static int is_far_over_face(const touching *t, const hfield_face *face) {
          height * height > t->range * t->range * (1.0 + slope[0] * slope[0] + slope[1] * slope[1]);
 }
 
-/* Normals at an edge are sums of those of its faces: what is far over these is far over it. */
+/* Normals at an edge are positive combinations of the normals of its faces: a box that is far above
+ * both faces is also far from the edge. */
 static int is_far_over_edge(const touching *t, int column, int row, part_kind edge) {
   hfield_face face[2];
   return hfield_edge_faces(face, t->field, column, row, edge) == 2 && is_far_over_face(t, face) &&
          is_far_over_face(t, face + 1);
 }
 
-/* Whether the shape's box is farther than the range from that about an edge or a vertex. */
+/* 1 if the shape's box is farther than the range from the box around an edge or a vertex. */
 static int is_far_from(const touching *t, const hfield_part *part) {
   const double *to = part->is_edge ? part->to : part->from;
   for (int k = 0; k < 3; ++k) {
@@ -211,9 +211,9 @@ static void touch_part(touching *t, int code) {
   }
 }
 
-/* ---------------------------------------------------------------- all parts in reach */
+/* ---------------------------------------------------------------- all parts within range */
 
-/* The parts that begin at a point of the grid. */
+/* Tests the parts that begin at a grid point. */
 static void touch_around_point(touching *t, int column, int row) {
   const height_field *field = t->field;
   const int index = row * field->column_count + column;
@@ -232,7 +232,7 @@ static void touch_around_point(touching *t, int column, int row) {
   }
 }
 
-/* The highest point of the surface around a point of the grid, as far as parts begin there. */
+/* Largest height of the parts that begin at a grid point. */
 static double highest_around(const height_field *field, int column, int row) {
   const int right = column < field->column_count - 1, up = row < field->row_count - 1;
   const double *corner = field->height + (size_t)row * (size_t)field->column_count + column;
@@ -240,7 +240,8 @@ static double highest_around(const height_field *field, int column, int row) {
   return fmax(fmax(corner[0], corner[right]), fmax(above[0], above[right]));
 }
 
-/* Points of the grid, (first, last) by axis, at which parts begin that are this near to the box. */
+/* Grid points, first and last along each axis, at which parts begin that are at most `beside` from
+ * the box. */
 static void points_within(int first[2], int last[2], const touching *t, double beside) {
   for (int k = 0; k < 2; ++k) {
     first[k] = height_field_cell(t->field, k, t->low[k] - beside);
@@ -248,8 +249,9 @@ static void points_within(int first[2], int last[2], const touching *t, double b
   }
 }
 
-/* How far beside the shape's box it may touch: normals of the surface lean no more than its faces,
- * and lead from it as far as the range or as the box is below it. At the rim they may lie flat. */
+/* Horizontal distance from the shape's box within which it may touch. Normals of the surface are no
+ * more inclined than its faces. Along a normal, a contact is at most as far away as the range, or
+ * as the box is below the surface. At the rim normals may be horizontal. */
 static double touching_beside(const touching *t) {
   const height_field *field = t->field;
   int first[2], last[2];
@@ -281,7 +283,7 @@ static void touch_surface(touching *t) {
   }
 }
 
-/* Sides that the shape's box stands out of, and what is about them. */
+/* Tests sides beyond which the shape's box extends, with their edges and corners. */
 static void touch_sides(touching *t) {
   const height_field *field = t->field;
   int out = 0;
@@ -301,7 +303,7 @@ static void touch_sides(touching *t) {
   }
 }
 
-/* Whether the shape's middle is inside though none of its points was found to be. */
+/* 1 if the shape's centre is inside although no penetrating contact was found. */
 static int is_inside_unseen(const touching *t) {
   const double *x = t->shape.pos;
   for (int i = 0; i < t->count; ++i) {
@@ -313,7 +315,7 @@ static int is_inside_unseen(const touching *t) {
          x[2] <= height_field_height(t->field, x[0], x[1]);
 }
 
-/* The face over or under the middle of a shape, as far as there is one, whatever counts. */
+/* Keeps all contacts with the face above or below the shape's centre. */
 static void touch_middle_face(touching *t) {
   const height_field *field = t->field;
   const double x[2] = {clamp(t->shape.pos[0], field->half[0]),
@@ -327,7 +329,7 @@ static void touch_middle_face(touching *t) {
   touch(t, &part, code, 1);
 }
 
-/* No shape is farther away than its middle from the solid's point over or under it. */
+/* Upper bound of the shape's distance: from its centre to the solid's point above or below it. */
 static double reach(const height_field *field, const double x[3]) {
   const double foot[2] = {clamp(x[0], field->half[0]), clamp(x[1], field->half[1])};
   const double height = height_field_height(field, foot[0], foot[1]);
@@ -379,7 +381,7 @@ int height_field_convex_collide(const placed_shape *a, const placed_shape *b, do
   return count;
 }
 
-/* ---------------------------------------------------------------- a contact once more */
+/* ---------------------------------------------------------------- one contact by its feature */
 
 static void part_in_world(hfield_part *out, const placed_shape *field, int part) {
   double pos[3], rot[9];
@@ -391,7 +393,7 @@ static void part_in_world(hfield_part *out, const placed_shape *field, int part)
   mat3_mul(out->shape.rot, field->rot, rot);
 }
 
-/* The contact of a feature as the row of its part gives it, and the part in the world. */
+/* The contact of a feature from the pair function of its part, and the part in the world. */
 static void find_again(const placed_shape *a, const placed_shape *b, contact_feature feature,
                        hfield_part *part, contact_point *out) {
   contact_point found[CONTACTS_PER_PAIR_MAX] = {{.dist = INFINITY}};
@@ -423,7 +425,7 @@ void height_field_convex_derivative(const placed_shape *a, const placed_shape *b
   shapes_collide_derivative(&part.shape, b, &found, out);
 }
 
-/* A field has no size that changes. */
+/* Sizes of a height field do not change. */
 void height_field_convex_size_derivative(const placed_shape *a, const placed_shape *b,
                                          const contact_point *contact,
                                          contact_point_derivative *out) {

@@ -1,12 +1,12 @@
-/* Box against box and capsule: a capsule is a box of no width with a round skin.
+/* Box against box or capsule; a capsule is a box of zero width with a round skin.
  *
- * Every direction n gives a bound, the separation of the two cores along n: the largest over the
- * normals of faces and the products of edges is the distance if the cores overlap (then negative),
- * and a lower bound of it if they do not. Then the distance is that of a vertex from the other core
- * unless points on edges or faces that realise the bound exist.
+ * Each direction n gives a lower bound of the distance: the separation of the two cores along n.
+ * The largest bound over face normals and products of edges is the (negative) distance if the cores
+ * overlap. If they do not overlap, it is a lower bound; the distance equals the bound if points on
+ * the edges or faces attain it, otherwise it is the distance of a vertex from the other core.
  *
- * Choices: of equal bounds the faces of A, then of B, then edges; lower indices. Cores that touch
- * in a point where no face's normal is determined: the direction of the largest bound. */
+ * Choices: among equal bounds first faces of A, then of B, then edges; lower indices first. For
+ * cores that touch in a point without a unique face normal: the direction of the largest bound. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -31,7 +31,8 @@ typedef struct block_pair {
   double size;
 } block_pair;
 
-/* Closest points of the cores, from the centre of A. Features as for boxes; n from A into B. */
+/* Closest points of the cores, relative to the centre of A. Features as for boxes; n from A into B.
+ */
 typedef struct core_contact {
   double gap, n[3], x[2][3];
   int feature[2];
@@ -50,7 +51,7 @@ static void block_init(core_block *out, const placed_shape *shape) {
   }
 }
 
-/* The separation along n, which is first turned towards B. */
+/* Flips n towards B and returns the separation along it. */
 static double separation(const block_pair *pair, double n[3]) {
   double sum = vec3_dot(n, pair->d);
   if (sum < 0.0) {
@@ -66,13 +67,13 @@ static double separation(const block_pair *pair, double n[3]) {
   return sum;
 }
 
-/* The bound: face >= 0: 3 * block + axis; else edges i of A, j of B. */
+/* A bound. face >= 0: 3 * block + axis; otherwise of edges i of A and j of B. */
 typedef struct bound {
   double gap, n[3];
   int face, i, j;
 } bound;
 
-/* Of all, and of the faces alone. Returns 0 as soon as one is beyond the range. */
+/* The largest of all bounds, and of the faces alone. Returns 0 as soon as one exceeds the range. */
 static int largest_bound(bound *out, bound *faces, const block_pair *pair, double range) {
   double n[3];
   out->gap = -INFINITY;
@@ -118,8 +119,8 @@ static int largest_bound(bound *out, bound *faces, const block_pair *pair, doubl
   return 1;
 }
 
-/* The point of the core farthest along sign * n, at the middle of an edge along axis
- * edge (3: of none). */
+/* Support point of the core along sign * n, at the midpoint of an edge along axis `edge` (3: no
+ * edge). Returns the feature. */
 static int support(double x[3], const core_block *block, const double n[3], double sign, int edge) {
   int feature = 13;
   vec3_set(x, 0.0, 0.0, 0.0);
@@ -133,7 +134,7 @@ static int support(double x[3], const core_block *block, const double n[3], doub
   return feature;
 }
 
-/* The points where the edges of the bound come closest. Returns 1 if they realise it. */
+/* The closest points of the bound's two edges. Returns 1 if they attain the bound. */
 static int edge_contact(core_contact *out, const block_pair *pair, const bound *best) {
   const double *u = pair->block[0].axis[best->i], *w = pair->block[1].axis[best->j];
   const double half_a = pair->block[0].half[best->i], half_b = pair->block[1].half[best->j];
@@ -144,8 +145,8 @@ static int edge_contact(core_contact *out, const block_pair *pair, const bound *
   out->feature[1] = support(out->x[1], pair->block + 1, best->n, -1.0, best->j);
   vec3_add(out->x[1], out->x[1], pair->d);
   vec3_sub(r, out->x[1], out->x[0]);
-  /* u.(r + t w - s u) = 0 = w.(r + t w - s u); the t of that s, which edges that are almost
-   * parallel hardly know */
+  /* u.(r + t w - s u) = 0 = w.(r + t w - s u). t follows from the clamped s: almost parallel edges
+   * determine it badly */
   double cross[3], rxw[3];
   vec3_cross(cross, u, w);
   vec3_cross(rxw, r, w);
@@ -160,7 +161,7 @@ static int edge_contact(core_contact *out, const block_pair *pair, const bound *
   return vec3_norm(r) <= NEGLIGIBLE * pair->size;
 }
 
-/* Distance of the vertex x (from the centre) of another core from this one. */
+/* Distance of a vertex x of the other core (relative to this centre) from this core. */
 static double vertex_distance(const core_block *block, const double x[3], double n[3],
                               double foot[3], int *feature) {
   double local[3], square = 0.0;
@@ -186,7 +187,7 @@ static double vertex_distance(const core_block *block, const double x[3], double
   return gap;
 }
 
-/* The nearest vertex of block 1 - k to core k. */
+/* The vertex of block 1 - k nearest to core k. */
 static void nearest_vertices(core_contact *out, const block_pair *pair) {
   double center[3], vertex[3], arm[3], n[3], foot[3];
   out->gap = INFINITY;
@@ -218,8 +219,8 @@ static void nearest_vertices(core_contact *out, const block_pair *pair) {
   }
 }
 
-/* The bound is a face's: the other's support, as if over the face. The manifold has the points that
- * are. */
+/* The largest bound is a face's: takes the other core's support point as if it were over the face.
+ * The face's manifold has the true points. */
 static void face_contact(core_contact *out, const block_pair *pair, const bound *best) {
   const int k = best->face / 3, axis = best->face % 3;
   const double towards = k == 0 ? 1.0 : -1.0;
@@ -235,7 +236,7 @@ static void face_contact(core_contact *out, const block_pair *pair, const bound 
   vec3_axpy(out->x[k], -towards * best->gap, best->n);
 }
 
-/* Do the face's bound and its manifold agree: are there points over the face at that distance? */
+/* 1 if the face's manifold has a point at the distance of the face's bound. */
 static int face_realises(const block_pair *pair, const bound *best) {
   contact_point contacts[FACE_MANIFOLD_CAPACITY];
   const int k = best->face / 3, axis = best->face % 3;
@@ -251,7 +252,7 @@ static int face_realises(const block_pair *pair, const bound *best) {
   return 0;
 }
 
-/* range: of the cores; farther apart they need not be found. Returns 0 beyond it. */
+/* range: of the cores; larger distances are not needed. Returns 0 beyond it. */
 static int cores_closest(core_contact *out, const block_pair *pair, double range) {
   bound best, faces;
   if (!largest_bound(&best, &faces, pair, range)) {
@@ -268,7 +269,8 @@ static int cores_closest(core_contact *out, const block_pair *pair, double range
   core_contact at_bound = *out;
   nearest_vertices(out, pair);
   if (out->gap > faces.gap + NEGLIGIBLE * pair->size && face_realises(pair, &faces)) {
-    face_contact(out, pair, &faces); /* an edge may be ahead of it by a tilt next to nothing */
+    face_contact(out, pair,
+                 &faces); /* an edge bound may exceed the face's because of a negligible tilt */
   } else if (out->gap <= core_touch_distance(pair->size)) {
     if (best.face >= 0) {
       face_contact(out, pair, &best);
@@ -279,7 +281,7 @@ static int cores_closest(core_contact *out, const block_pair *pair, double range
   return 1;
 }
 
-/* Box features to the shape's. */
+/* Converts a box feature to a feature of the shape. */
 static int shape_feature(const core_block *block, int feature) {
   return block->is_box ? feature : feature / 9;
 }

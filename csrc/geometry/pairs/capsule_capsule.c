@@ -1,18 +1,16 @@
-/* Capsule against capsule: closest points of two segments, and a manifold where they run side by
- * side.
+/* Capsule against capsule: closest points of two segments, and a manifold if they lie side by side.
  *
- * Segments sA + s u, |s| <= lA and sB + t w, |t| <= lB; d = sB - sA. Each of the two closest points
- * is an end (-1, +1) or interior (0) of its segment: nine features, each one smooth branch.
+ * Segments sA + s u, |s| <= lA and sB + t w, |t| <= lB; d = sB - sA. Each closest point is an end
+ * (-1, +1) or interior (0) to its segment: nine features, each one smooth branch.
  *
  * Side by side (angle below PARALLEL_SINE and overlapping): contacts at both ends of the overlap,
- * each an end of one capsule against the other, so a capsule lying along another is held like a
- * capsule on a plane, at zero angle (where closest points are not unique) and at small ones. The
- * closest points are added where they are closer than both, that is where the axes cross inside the
- * overlap.
+ * each with an end of one capsule. They hold a capsule on another like a capsule on a plane, both
+ * at angle zero (where closest points are not unique) and at small angles. The closest points are
+ * added if they are closer than both, which happens if the axes cross inside the overlap.
  *
- * Choice where axes meet in a point: interior points: u x w, the same as at a small gap; an end:
- * away from the middle of the capsule it meets; if that too vanishes, that capsule's first axis.
- * The normal then turns with the capsule it meets. */
+ * Choices if the axes meet in a point. Both interior: u x w, as at a small gap. An end: away from
+ * the middle of the other capsule; if that is zero, the other capsule's first axis. The normal then
+ * rotates with the other capsule. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -44,7 +42,8 @@ static void segment_pair_init(segment_pair *pair, const placed_shape *a, const p
   pair->size = a->size[0] + a->size[1] + b->size[0] + b->size[1];
 }
 
-/* Of a coordinate clamped to [-half, half]; a segment of no length has its lower end only. */
+/* Feature of a coordinate clamped to [-half, half]; a segment of length zero has only its lower
+ * end. */
 static int segment_region(double x, double half) {
   if (x <= -half) {
     return -1;
@@ -55,8 +54,9 @@ static int segment_region(double x, double half) {
 static int feature_code(int region_a, int region_b) { return region_a + 1 + 3 * (region_b + 1); }
 
 /* Closest points of the segments. Minimises the convex quadratic |d + t w - s u|^2 over the box:
- * the lines' own closest s, clamped (an end of A if they are parallel: all s are as good, and then
- * one of the points is an end); the best t for it; if t had to be clamped, the best s for that. */
+ * clamps the s of the lines' closest points (for parallel lines any s is optimal: takes an end of
+ * A, so that one point is an end), finds the best t for it, and, if t was clamped, the best s for
+ * that t. */
 static void segment_closest(const segment_pair *pair, double *s, double *t) {
   const double half_a = pair->a->size[1], half_b = pair->b->size[1];
   const double du = vec3_dot(pair->d, pair->u), dw = vec3_dot(pair->d, pair->w);
@@ -74,8 +74,8 @@ static void segment_closest(const segment_pair *pair, double *s, double *t) {
   }
 }
 
-/* The normal where an end lies on the owner's core: along d, less its part along axis (if given),
- * or else the owner's first axis. */
+/* The normal if an end lies on the owner's core: along d, without its component along `axis` (if
+ * given); if that is zero, the owner's first axis. */
 static void spare_normal(double spare[3], const segment_pair *pair, const placed_shape *owner,
                          const double *axis) {
   vec3_copy(spare, pair->d);
@@ -93,8 +93,8 @@ static void segment_end(double end[3], const placed_shape *capsule, const double
   vec3_axpy(end, region * capsule->size[1], axis);
 }
 
-/* Projection for a feature with an end: of B's end on A (point or line), or, where B's point is
- * interior, of A's end on B's line: then *exchanged is 1. c is the projected end. */
+/* Projection for a feature with an end: B's end onto A (point or line). If B's point is interior,
+ * A's end onto B's line, and *exchanged is 1. c is the projected end. */
 static void end_project(core_projection *out, const segment_pair *pair, int region_a, int region_b,
                         double c[3], int *exchanged) {
   double spare[3], end[3];
@@ -132,8 +132,8 @@ static void end_contact(contact_point *out, const segment_pair *pair, int region
   }
 }
 
-/* Interior points of both: the normal is along u x w. At very small angles the difference of the
- * points gives it more accurately. */
+/* Both points interior: the normal is along u x w. At very small angles the difference of the
+ * points is more accurate. */
 static void crossing_contact(contact_point *out, const segment_pair *pair, double s, double t) {
   const double radius_a = pair->a->size[0], radius_b = pair->b->size[0];
   double difference[3], c[3];
@@ -186,7 +186,7 @@ int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double
   double s, t;
   int count = 0;
   segment_pair_init(&pair, a, b);
-  const double bound = margin + pair.size; /* centres farther apart than this have no contact */
+  const double bound = margin + pair.size; /* centres farther apart have no contact */
   if (bound >= 0.0 && vec3_dot(pair.d, pair.d) > bound * bound) {
     return 0;
   }
@@ -212,17 +212,19 @@ int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double
   return count;
 }
 
-/* Interior points of both. With r = xB - xA = gap n, m = v + omega x (xB - pos) the material
- * velocity of B at xB = pos + lever n, and dw = omega x w, differentiate u.r = 0 and w.r = 0:
+/* Derivative if both points are interior. With r = xB - xA = gap n, m = v + omega x (xB - pos) the
+ * material velocity of B at xB = pos + lever n, and dw = omega x w, differentiate u.r = 0 and w.r =
+ * 0:
  *
  *   ds - cos dt = u.m,   cos ds - dt = w.m + dw.r = w.m + gap omega.(w x n)
  *   dt = (cos u.m - w.m - gap omega.(w x n)) / sin^2,   ds = u.m + cos dt
  *
- * and n.u = 0, n.w = 0: dn is in the plane of u and w with dn.u = 0, dn.w = -n.dw = -omega.(w x n):
+ * From n.u = 0 and n.w = 0: dn is in the plane of u and w with dn.u = 0, dn.w = -n.dw = -omega.(w x
+ * n):
  *
  *   dn = -omega.(w x n) (w - cos u) / sin^2
  *
- * finite at gap = 0. pos = 1/2 (xA + xB + (ra - rb) n), d dist = n.m = n.v. */
+ * This is finite at gap = 0. pos = 1/2 (xA + xB + (ra - rb) n), d dist = n.m = n.v. */
 static void crossing_derivative(contact_point_derivative *out, const segment_pair *pair,
                                 const contact_point *contact) {
   const double radius_a = pair->a->size[0], radius_b = pair->b->size[0];

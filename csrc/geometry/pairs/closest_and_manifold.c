@@ -1,11 +1,10 @@
-/* Closest points, and beside them the vertices of a face's manifold. Closest points alone would let
- * a standing box fall: they are one point, and jump from vertex to vertex.
+/* Contacts of the closest points and of a face's manifold. Closest points alone would let a
+ * standing box fall: they are a single point, which jumps from vertex to vertex.
  *
- * Where the closest points' normal is a face's own, the manifold has the closest points among its
- * vertices (polytopes), or close to one (a cap's hexagon). Where it is not, but almost (an edge of
- * one box crosses the rim of the other's face), both are contacts; the vertex where these same
- * edges cross is the closest points once more, at dist / cos along the face's normal, and is left
- * out. */
+ * If the closest points' normal is that of a face, the manifold contains the closest points
+ * (polytopes) or a point nearby (the hexagon of a cap). If it only almost is (an edge of one box
+ * crosses the rim of the other's face), both are contacts. The vertex where these edges cross is
+ * then the closest points again, at dist / cos along the face's normal, and is left out. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -16,13 +15,14 @@
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 
-/* Some six degrees: faces further from the normal of the closest points hold nothing. */
+/* Faces inclined by more than this (some six degrees) to the normal of the closest points have no
+ * manifold. */
 static const double MANIFOLD_COSINE = 0.995;
-/* 1 - cosine of normals that count as the face's own, some 1e-5 rad, where dist / cos is dist to
- * 5e-11. Faces this parallel are both the normal's: A owns the manifold then, so that resting
- * shapes stay on one branch. */
+/* 1 - cosine of normals that count as equal to a face's, some 1e-5 rad; dist / cos then differs
+ * from dist by 5e-11. If both shapes have such a face, A owns the manifold, so that resting shapes
+ * stay on one branch. */
 static const double ALIGNED = 5e-11;
-/* The same for caps, whose hexagons are as coarse as that anyway: some 1e-3 rad (CAP_COVERED). */
+/* The same for caps, whose hexagons are no more accurate: some 1e-3 rad (CAP_COVERED). */
 static const double CAP_ALIGNED = 5e-7;
 
 static double known_to(const placed_shape *a, const placed_shape *b) {
@@ -61,8 +61,8 @@ int contacts_reduce(contact_point *contacts, int count, int limit, int nearest) 
   return kept_count;
 }
 
-/* Leaves out what is nearer than the closest points (their crossing, seen along the face's normal)
- * and the one vertex that is their crossing. skin: of the shape that has no face here. */
+/* Removes contacts nearer than the closest points, and the one vertex that equals the closest
+ * points (their crossing, seen along the face's normal). skin: of the shape without a face here. */
 static int drop_crossing(contact_point *contacts, int count, const contact_point *closest,
                          double cosine, double skin, double tolerance) {
   int crossing = -1, kept = 0;
@@ -85,7 +85,7 @@ static int drop_crossing(contact_point *contacts, int count, const contact_point
   return kept;
 }
 
-/* The manifold beside the closest points; *covered: it has them. */
+/* The manifold at the closest points; *covered: 1 if it contains them. */
 static int manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
                     contact_point *out, int *covered) {
   double minus[3], normal[3], cosine[2] = {0.0, 0.0};

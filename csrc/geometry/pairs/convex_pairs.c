@@ -1,13 +1,12 @@
-/* Any two of capsule, box, cylinder, ellipsoid and mesh: closest points, and the manifold of a
- * face.
+/* Pairs of capsule, box, cylinder, ellipsoid and mesh: closest points, and the manifold of a face.
  *
- * Cores that overlap by a ten-thousandth of their length and less (needles) may end without Newton,
- * with the polytope's direction: the distance is then right to some 1e-10 of the lengths, the point
- * to 1e-5.
+ * If cores (of needles) overlap by less than about 1e-4 of their length, Newton's method may fail;
+ * the direction of the polytope is then accurate to some 1e-10 of the lengths in distance, and to
+ * 1e-5 in position.
  *
- * Choices: of several ways out of a penetration that are equally short (to rounding) the one that
- * the polytope meets first. Parallel lines and faces: closest points anywhere in their overlap, and
- * the manifold's vertices at its ends. */
+ * Choices: among equally short separating directions (to rounding) the one that the polytope finds
+ * first. Parallel lines and faces: closest points anywhere in their overlap, and the vertices of
+ * the manifold at its ends. */
 #include <math.h>
 
 #include "base/rounding.h"
@@ -17,25 +16,25 @@
 #include "geometry/pairs/pairs.h"
 #include "qdsim.h"
 
-/* Coarse first: Newton mostly takes over from there. */
+/* Relative tolerances. Coarse first: Newton's method usually continues from there. */
 static const double GJK_TOLERANCE[] = {1e-4, 1e-8, 1e-12};
 static const double EPA_TOLERANCE[] = {1e-6, 1e-9, 1e-12}; /* relative to the shapes */
 enum { STAGES = 3, TRIED_FACES_MOST = 64 };
-/* Cores are parted to this many depths. */
+/* To find a start, cores are moved apart by this multiple of their depth, */
 static const double PARTED = 1.5;
-/* Or, relative to the shapes, to this gap. */
+/* or to this gap, relative to the shapes. */
 static const double WELL_PARTED = 0.1;
-/* Corners of a mesh's polygon lie out of its plane by the roughness, so that its triangles tilt by
- * that over their width. Across the polygon, some times as long, the tilt makes this many times the
- * roughness: a direction that is better by less is the polygon's own, whose contact has a
+/* Corners of a mesh's polygon deviate from its plane by the roughness, which tilts its triangles by
+ * roughness over width. Across a long polygon this tilt amounts to up to this multiple of the
+ * roughness. A direction that is better by less counts as the polygon's, whose contact has a
  * derivative. */
 static const double SLOPE = 8.0;
-/* Of the overlap: points this close to a bound are on it where it is looked at closely. */
+/* Share of the overlap: in the refined classification, points this close to a bound are on it. */
 static const double FINE = 1e-2;
 enum { OTHERS_MOST = 4 };
 
-/* Face i of those that are tried: its normal, from A into B. Returns 0 beyond the last one. Meshes
- * of many faces leave them to the polytope. */
+/* Normal, from A into B, of face i of shape k to be tested. Returns 0 after the last. Faces of
+ * large meshes are left to the polytope. */
 static int tried_face(double n[3], const convex_pair *pair, int k, int i) {
   const placed_shape *shape = pair->shape[k];
   if (shape->type == QD_MESH) {
@@ -58,7 +57,7 @@ static int tried_face(double n[3], const convex_pair *pair, int k, int i) {
   return 1;
 }
 
-/* Whether x, in the plane of a face of shape k, is in the face itself, to a part of its size. */
+/* 1 if x, in the plane of a face of shape k, is inside the face, to `beside` of its size. */
 static int is_in_face(const convex_pair *pair, int k, const double x[3], int feature,
                       double beside) {
   const placed_shape *shape = pair->shape[k];
@@ -74,8 +73,9 @@ static int is_in_face(const convex_pair *pair, int k, const double x[3], int fea
   return !surface_cross(shape, &point);
 }
 
-/* The supports along the witness's normal may be lines and faces, of which the points found need
- * not be opposite each other: closest points of the cores parted along the normal are. */
+/* The supports along the witness's normal may be lines and faces; then the two points found need
+ * not be opposite each other. Replaces them by the closest points of the cores moved apart along
+ * the normal. */
 static void move_opposite(const convex_pair *pair, convex_witness *witness) {
   const double shift = WELL_PARTED * pair->size - witness->gap;
   convex_pair parted = *pair;
@@ -95,9 +95,9 @@ static int is_opposite(const convex_pair *pair, const convex_witness *witness) {
   return vec3_norm(across) <= pair->beside * pair->size;
 }
 
-/* The face of a shape against the other's support along its normal, the one of least overlap: exact
- * as it is where the support is in the face (*in_face). Returns the gap of the cores; -infinity
- * without faces. */
+/* The face with the least overlap, and the other shape's support point along its normal. This is
+ * the exact contact if the point is inside the face (*in_face). Returns the gap of the cores;
+ * -infinity if there are no faces. */
 static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2],
                            int *in_face) {
   convex_witness witness, best;
@@ -132,9 +132,9 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
   return best.gap;
 }
 
-/* A better start for shallow overlaps of unequal shapes, where the polytope has facets of needles:
- * part the cores along the witness's n, find closest points, move back. Returns 0 if they still
- * overlap. */
+/* A better start for shallow overlaps of unequal shapes, for which facets of the polytope are
+ * needles: moves the cores apart along the witness's n, finds closest points, moves back. Returns 0
+ * if they still overlap. */
 static int parted_start(const convex_pair *pair, const convex_witness *from, convex_witness *out) {
   const double shift = PARTED * fmax(-from->gap, NEGLIGIBLE * pair->size);
   double x_a[3], x_b[3];
@@ -161,8 +161,8 @@ static void keep_better(const convex_pair *pair, const double n[3], convex_witne
   }
 }
 
-/* Straight lines on the shape: the axis of a capsule or cylinder, the edges of a box. Returns how
- * many. */
+/* Directions of straight lines on the shape: the axis of a capsule or cylinder, the edges of a box.
+ * Returns their number. */
 static int shape_lines(double lines[3][3], const placed_shape *shape) {
   const int first = shape->type == QD_BOX ? 0 : 2;
   const int count = shape->type == QD_ELLIPSOID || shape->type == QD_MESH ? 0 : 3 - first;
@@ -172,9 +172,10 @@ static int shape_lines(double lines[3][3], const placed_shape *shape) {
   return count;
 }
 
-/* Sides of cylinders and capsules: the polytope needs many facets for them, and where lines are
- * parallel or meet it may end before it has seen the best. The ways out straight from an axis, and
- * along the common normal of two lines. Returns the gap of the cores; -infinity without lines. */
+/* Separating directions for the sides of cylinders and capsules: perpendicular to one axis, and
+ * along the common normal of two lines. The polytope needs many facets for these, and for parallel
+ * or intersecting lines it may stop before the best direction. Returns the gap of the cores;
+ * -infinity if there are no lines. */
 static double side_closest(const convex_pair *pair, convex_witness *best) {
   double lines[2][3][3], n[3];
   int count[2];
@@ -196,8 +197,8 @@ static double side_closest(const convex_pair *pair, convex_witness *best) {
   return best->gap;
 }
 
-/* Newton from a witness, which it may not fall short of. Features that are not farther apart than
- * the cores overlap are different ones, in the end. */
+/* Newton's method from a witness; returns 1 if the distance is at least `least`. The last attempt
+ * resolves features whose distance is smaller than the overlap. */
 static int refine_overlap(const convex_pair *pair, const convex_witness *witness, double least,
                           contact_point *refined, int feature[2]) {
   convex_witness parted;
@@ -210,9 +211,9 @@ static int refine_overlap(const convex_pair *pair, const convex_witness *witness
           refined->dist >= least);
 }
 
-/* The polytope ends with an error within which another way out may be shorter. Of several that are
- * almost equally short the shortest is taken, so that which one it is depends on no rounding.
- * Returns 0 if one is shorter still, to which Newton does not get from here. */
+/* The polytope stops with an error within which another direction may be shorter. Of several almost
+ * equally short ones takes the shortest, so that rounding does not decide. Returns 0 if Newton's
+ * method fails on a shorter one. */
 static int take_shortest(const convex_pair *pair, polytope *p, double rounding,
                          contact_point *refined, int feature[2]) {
   const double skin = pair->skin[0] + pair->skin[1];
@@ -235,7 +236,7 @@ static int take_shortest(const convex_pair *pair, polytope *p, double rounding,
   return missed - skin <= refined->dist + rounding;
 }
 
-/* Closest points of overlapping cores: a face's, a side's, or better ones. */
+/* Closest points of overlapping cores: the best of a face, a side and the polytope. */
 static void overlap_closest(const convex_pair *pair, contact_point *closest, int feature[2]) {
   polytope p;
   convex_witness witness, side;
@@ -260,7 +261,7 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
     found = refine_overlap(pair, &side, side_gap - skin - rounding, &refined, refined_feature);
   }
   if (found) {
-    /* beside a face's edge the distances are the same to the square of what is beside it */
+    /* beside the edge of a face, distances agree to second order */
     const double better = in_face ? 1e-2 * NEGLIGIBLE * pair->size + rough : -rounding;
     if (refined.dist > face_gap - skin + better) {
       *closest = refined;
@@ -274,13 +275,13 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
   }
 }
 
-/* Closest points; range: farther apart they need not be found. Returns 0 beyond it. */
+/* Closest points; distances beyond `range` are not needed: then returns 0. */
 static int convex_closest(const convex_pair *pair, double range, contact_point *closest,
                           int feature[2]) {
   convex_witness witness;
   const double skin = pair->skin[0] + pair->skin[1], rough = SLOPE * pair->roughness;
   int apart = 1;
-  /* polyhedra of many features are better met on the right one */
+  /* polyhedra with many features need a start on the right one */
   const int mesh = pair->shape[0]->type == QD_MESH || pair->shape[1]->type == QD_MESH;
   for (int stage = mesh; stage < STAGES && apart; ++stage) {
     apart = gjk_closest(pair, GJK_TOLERANCE[stage], range + skin, &witness);
@@ -292,7 +293,7 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
       return 1;
     }
   }
-  /* or hardly apart; every gap is a lower bound, so the larger is the better one */
+  /* overlapping or almost touching; each gap is a lower bound, so the larger is better */
   overlap_closest(pair, closest, feature);
   if (apart && witness.gap - skin > closest->dist + rough) {
     closest_take(pair, &witness, closest, feature);

@@ -1,10 +1,10 @@
-/* Closed forms for cylinder and ellipsoid: against a plane and against a sphere.
+/* Closed forms for cylinder and ellipsoid against a plane and a sphere.
  *
- * Choices: a cylinder standing on a plane (axis within some 1e-3 of the normal, CAP_COVERED) has
- * the six fixed points of its cap only: the lowest one runs round the rim there. A centre on a
- * cylinder's axis, nearest to its side: the cylinder's first axis. Within rounding of a rim: the
- * side or cap it is farthest out of. A centre in the middle plane of an ellipsoid, nearest to both
- * sides of its shortest axis: the positive side. */
+ * Choices. A cylinder standing on a plane (axis within some 1e-3 of the normal, CAP_COVERED) has
+ * only the six fixed points of its cap, since its lowest point runs around the rim. A sphere's
+ * centre on a cylinder's axis, nearest to its side: the cylinder's first axis. Within rounding of a
+ * rim: the side or cap that the centre is farthest outside of. A centre in the middle plane of an
+ * ellipsoid, equally near to both sides of its shortest axis: the positive side. */
 #include <math.h>
 
 #include "base/vec3.h"
@@ -31,8 +31,8 @@ int plane_cylinder_collide(const placed_shape *a, const placed_shape *b, double 
   contact_point closest;
   mat3_column(normal, a->rot, 2);
   mat3_tmul_vec(local, b->rot, normal);
-  /* across the axis in the cylinder's frame: what rounding leaves of it on a cylinder that stands
-   * points anywhere, but to the rim */
+  /* perpendicular to the axis, in the cylinder's frame: for a standing cylinder rounding decides
+   * the direction, but the point is always on the rim */
   const double across = hypot(local[0], local[1]);
   const double scale = across > 0.0 ? -b->size[0] / across : 0.0;
   const double end = local[2] > 0.0 ? -1.0 : 1.0;
@@ -62,7 +62,7 @@ int plane_ellipsoid_collide(const placed_shape *a, const placed_shape *b, double
 
 /* ---------------------------------------------------------------- sphere */
 
-/* The ball of B at distance gap from the surface of A, in A's frame: centre c, normal n. */
+/* Contact of a ball B at distance `gap` from the surface of A, with normal n in A's frame. */
 static int ball_contact(contact_point *out, const placed_shape *a, const placed_shape *b,
                         const double n[3], double gap, int feature, double margin) {
   const double radius = b->size[0];
@@ -84,7 +84,7 @@ int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double
   mat3_tmul_vec(y, a->rot, difference);
   const double rho = hypot(y[0], y[1]), end = y[2] < 0.0 ? -1.0 : 1.0;
   const double out_of_side = rho - a->size[0], out_of_end = fabs(y[2]) - a->size[1];
-  const int beside = rho > core_touch_distance(shape_extent(a)); /* the axis */
+  const int beside = rho > core_touch_distance(shape_extent(a)); /* not on the axis */
   const double u[2] = {beside ? y[0] / rho : 1.0, beside ? y[1] / rho : 0.0};
   const double corner = hypot(fmax(out_of_side, 0.0), fmax(out_of_end, 0.0));
   if (out_of_side > 0.0 && out_of_end > 0.0 && corner > core_touch_distance(shape_extent(a))) {
@@ -102,13 +102,14 @@ int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double
                       margin);
 }
 
-/* The closest point x of the surface to y has y = x + t D^-2 x, x_i = a_i^2 y_i / (a_i^2 + t), with
- * t > -(shortest a)^2 the root of F = sum (a_i y_i / (a_i^2 + t))^2 - 1, which is convex and falls.
- * In s = t + shortest^2 the denominators are sums of positive numbers. Each term of F is at most
- * one at s_0 = max (a_i |y_i| - a_i^2 + shortest^2), one of them is one: Newton from there rises to
- * the root without passing it. Without a root (y in the middle, the term of the shortest axis being
- * 0/0) the point is the one straight above or below. (Compare Eberly, "Distance from a point to an
- * ellipse, an ellipsoid, or a hyperellipsoid".) */
+/* The closest point x of the surface to y satisfies y = x + t D^-2 x, so x_i = a_i^2 y_i / (a_i^2 +
+ * t). Here t > -(shortest a)^2 is the root of F = sum (a_i y_i / (a_i^2 + t))^2 - 1, which is
+ * convex and decreasing. In s = t + shortest^2 the denominators are sums of positive numbers. At
+ * s_0 = max (a_i |y_i| - a_i^2 + shortest^2) each term of F is at most one and one of them is one,
+ * so Newton's method from s_0 increases to the root without passing it. If there is no root (y in
+ * the middle plane, where the term of the shortest axis is 0/0), the point is straight above or
+ * below. (Compare Eberly, "Distance from a point to an ellipse, an ellipsoid, or a
+ * hyperellipsoid".) */
 static void ellipsoid_project(const double size[3], const double y[3], double n[3], double x[3]) {
   const int shortest =
       size[0] <= size[1] ? (size[0] <= size[2] ? 0 : 2) : (size[1] <= size[2] ? 1 : 2);

@@ -1,5 +1,6 @@
-/* A vertex of the clipped part is where two lines meet: sides of the face (labels 0 to 7, planes
- * that stand still with it) and edges of the other's part (labels from 8, which move with it).
+/* A vertex of the clipped part is where two lines meet: sides of the face (labels below LABEL_EDGE;
+ * planes fixed to the face) or edges of the other's part (labels from LABEL_EDGE on; they move with
+ * the other shape).
  *
  * Its motion dx, with m the material motion of the other shape at x, N the face's normal, s_k the
  * normals of its sides, d the direction of an edge and N' the normal of the other's face:
@@ -8,11 +9,11 @@
  *   an edge crosses side k:        dx = m - d (s_k.m) / (s_k.d)      slides along the edge
  *   two sides meet (face's vertex): dx = N (N'.m) / (N'.N)           slides along N
  *
- * and dist = N.(x - o) - skin, pos = x - (skin + dist/2) N with N standing still. The lowest line
- * of a cylinder also turns about the axis a: x = c + r p, p = -y/|y|, y = N - (N.a) a.
+ * and dist = N.(x - o) - skin, pos = x - (skin + dist/2) N, with N fixed. The lowest line of a
+ * cylinder also rotates about the axis a: x = c + r p, p = -y/|y|, y = N - (N.a) a.
  *
- * A round cap takes part as its inscribed hexagon, fixed to the cylinder: a standing cylinder is
- * then held by the same six points from step to step. */
+ * A round cap is replaced by its inscribed hexagon, fixed to the cylinder: a standing cylinder is
+ * then held by the same six points in every step. */
 #include "geometry/pairs/face_manifold.h"
 
 #include <math.h>
@@ -24,12 +25,13 @@
 
 enum { CAP_SIDES = 6, LABEL_EDGE = MESH_SIDES_MAX };
 enum { LABEL_LOWER_END = LABEL_EDGE + 1, LABEL_UPPER_END = LABEL_EDGE + 2 };
-enum { LABEL_BRACE = LABEL_EDGE + MESH_OUTLINE_MAX }; /* vertices about the part (mesh.h) */
+enum { LABEL_BRACE = LABEL_EDGE + MESH_OUTLINE_MAX }; /* vertices around the part (mesh.h) */
 /* Bits of a feature: two labels, the part, the face. */
 enum { LABEL_BITS = 6, PART_AT = 2 * LABEL_BITS, INDEX_BITS = 23, FACE_AT = PART_AT + INDEX_BITS };
-enum { CYLINDER_LOWEST_LINE = 2 }; /* of the other; 0 and 1 are the caps, as for owners */
+enum { CYLINDER_LOWEST_LINE = 2 }; /* part of `other`; 0 and 1 are the caps, as for owners */
 
-/* A cylinder closer to standing than to lying on a face shows it a cap. */
+/* A cylinder whose axis is closer to the face's normal than this cosine touches with a cap,
+ * otherwise with its lowest line. */
 static const double CAP_COSINE = 0.70710678118654752;
 
 typedef struct polygon_vertex {
@@ -86,10 +88,10 @@ static void face_center(double center[3], const placed_shape *shape, int face) {
   }
 }
 
-/* A mesh's polygon has more corners where it clips than where it is clipped. */
+/* A polygon of a mesh keeps more corners if it clips than if it is clipped. */
 typedef enum face_role { CLIPS, IS_CLIPPED } face_role;
 
-/* The corners of a mesh's polygon in a role. */
+/* The corners of a mesh's polygon in this role. */
 static const int *mesh_corners(const convex_mesh *mesh, int face, face_role role, int *count) {
   const int *start = (role == CLIPS ? mesh->clip_start : mesh->outline_start) + face;
   *count = start[1] - start[0];
@@ -105,8 +107,8 @@ static int face_side_count(const placed_shape *shape, int face, face_role role) 
   return shape->type == QD_PLANE ? 0 : shape->type == QD_BOX ? 4 : CAP_SIDES;
 }
 
-/* Whether a face takes part in this role as a polygon that lacks some of it: a cap, and a mesh's
- * polygon of more corners than it may have. */
+/* 1 if the polygon used for a face in this role lacks some of the face: a cap, or a mesh's polygon
+ * with too many corners. */
 static int face_is_coarse(const placed_shape *shape, int face, face_role role) {
   if (shape->type != QD_MESH) {
     return shape->type == QD_CYLINDER;
@@ -116,7 +118,7 @@ static int face_is_coarse(const placed_shape *shape, int face, face_role role) {
   return count < shape->mesh->side_start[face + 1] - shape->mesh->side_start[face];
 }
 
-/* How large a face is, or the part of the other that looks against it: of a line, the shape. */
+/* Size of a face or of the other's part; for a line, the size of the shape. */
 static double face_extent(const placed_shape *shape, int face) {
   if (shape->type == QD_CYLINDER) {
     return face < 2 ? shape->size[0] : shape_extent(shape);
@@ -143,8 +145,8 @@ static double mesh_face_side(double normal[3], double vertex[3], const placed_sh
   return vec3_dot(side, from);
 }
 
-/* Unit normal of side k in the world, its vertex k (which sides k-1 and k share) from the centre,
- * and the side's distance from the centre. */
+/* Unit normal of side k in the world, its vertex k (shared by sides k-1 and k) relative to the
+ * centre, and the side's distance from the centre. */
 static double face_side(double normal[3], double vertex[3], const placed_shape *shape, int face,
                         face_role role, int k) {
   double u[3], v[3];
@@ -159,7 +161,7 @@ static double face_side(double normal[3], double vertex[3], const placed_shape *
     const int c = COSINE[k], s = COSINE[(k + 3) % 4]; /* side normals +u +v -u -v */
     vec3_scale(normal, u, c);
     vec3_axpy(normal, s, v);
-    const int cu = c != 0 ? c : s, cv = c != 0 ? -c : s; /* vertices +- -+... around */
+    const int cu = c != 0 ? c : s, cv = c != 0 ? -c : s; /* vertices +- -+ ... in order */
     vec3_scale(vertex, u, cu * shape->size[i]);
     vec3_axpy(vertex, cv * shape->size[j], v);
     return shape->size[c != 0 ? i : j];
@@ -174,9 +176,9 @@ static double face_side(double normal[3], double vertex[3], const placed_shape *
   return r * cos(middle);
 }
 
-/* ---------------------------------------------------------------- the other's part */
+/* ---------------------------------------------------------------- the part of the other shape */
 
-/* p of the lowest line of a cylinder with this axis; returns |y| */
+/* p of the lowest line of a cylinder with this axis; returns |y|. */
 static double lowest_direction(double p[3], const double axis[3], const double normal[3]) {
   vec3_copy(p, normal);
   vec3_axpy(p, -vec3_dot(normal, axis), axis);
@@ -184,7 +186,7 @@ static double lowest_direction(double p[3], const double axis[3], const double n
   return vec3_normalize(p);
 }
 
-/* The face of the other that looks against normal; a capsule has only its axis (0). */
+/* The face of `other` opposite the normal; a capsule has only its axis (0). */
 static int opposing_face(const placed_shape *other, const double normal[3]) {
   double minus[3], axis[3];
   vec3_scale(minus, normal, -1.0);
@@ -238,7 +240,7 @@ static void between(double x[3], const double from[3], const double to[3], doubl
   }
 }
 
-/* What of a polygon is on the inner side; excess[i] > 0 where vertex i is outside of side k. */
+/* Clips a polygon to the inner side of side k; vertex i is outside if excess[i] > 0. */
 static int clip_polygon(polygon_vertex *vertices, int count, const double *excess, int k) {
   polygon_vertex kept[FACE_MANIFOLD_CAPACITY];
   int kept_count = 0;
@@ -379,8 +381,8 @@ int face_manifold(const placed_shape *owner, int face, const placed_shape *other
   return kept;
 }
 
-/* How the vertex moves with the other's feature: the edge's direction d, the opposing face's normal
- * (unused for lines) and, for a lowest line, r and p. */
+/* Data for the motion of a vertex with the other's feature: the edge's direction d, the normal of
+ * the opposing face (unused for lines), and r and p of a lowest line. */
 typedef struct vertex_motion {
   int line, low, high;
   double direction[3], opposing[3], axis[3], p[3];
@@ -425,7 +427,7 @@ static void add_line_turn(double m[3], const vertex_motion *motion, const double
   vec3_axpy(m, -motion->radius, turned);
 }
 
-/* dx from m */
+/* dx of the formulas above, from m */
 static void slide(double dx[3], const vertex_motion *motion, const placed_shape *owner, int face,
                   const double normal[3], const double m[3]) {
   vec3_copy(dx, m);
@@ -472,8 +474,8 @@ void face_manifold_derivative(const placed_shape *owner, const placed_shape *oth
 
 /* ---------------------------------------------------------------- sizes */
 
-/* Corners, sides and centres are linear in the sizes: those of a shape of unit size in the middle
- * of the world say how they move. A mesh has no size. */
+/* Corners, sides and centres are linear in the sizes: their derivatives with respect to size k are
+ * those of a shape at the origin with size k = 1 and the others 0. A mesh has no size. */
 typedef struct size_change {
   placed_shape unit;
   double size[3], center[3];
@@ -486,12 +488,12 @@ static void size_change_init(size_change *out, const placed_shape *shape, int k)
   vec3_set(out->size, k == 0, k == 1, k == 2);
 }
 
-/* The corner of `count` that two sides share. */
+/* The corner, of `count`, that two sides share. */
 static int corner_between(int low, int high, int count) {
   return high - low == 1 ? high : (low == 0 && high == count - 1 ? 0 : high);
 }
 
-/* How the point of the other's part moves that the vertex is on. */
+/* Motion m, due to the size, of the point of the other's part at the vertex. */
 static void part_motion(double m[3], const placed_shape *unit, int part, const double normal[3],
                         const vertex_motion *motion) {
   polygon_vertex moves[FACE_MANIFOLD_CAPACITY];

@@ -1,8 +1,7 @@
-/* As for two capsules (capsule_capsule.c), for everything that has a straight line: at zero angle
- * the closest points are anywhere in the overlap, at small ones at one of its ends. Each end of the
- * overlap is a pair of features (end, line) whose closest-point conditions Newton solves; beyond
- * the end of the other line, so to say, for the conditions do not ask whether n is in the end's
- * cone. */
+/* Like capsule_capsule.c, for all shapes with a straight line. At angle zero the closest points are
+ * anywhere in the overlap, at small angles at one of its ends. Each end of the overlap is a pair of
+ * features (end, line) whose closest-point conditions Newton's method solves. These conditions do
+ * not require that n is in the normal cone of the end. */
 #include "geometry/pairs/line_manifold.h"
 
 #include <math.h>
@@ -14,12 +13,13 @@
 #include "qdsim.h"
 
 typedef struct line {
-  double axis[3], center[3], half; /* world, from A's centre */
-  double radius;                   /* of the skin about it */
+  double axis[3], center[3], half; /* world, relative to A's centre */
+  double radius;                   /* of the skin around it */
   int side, end[2];                /* features */
 } line;
 
-/* The edge of a box farthest along n that is almost normal to n, if it is one and no face is. */
+/* The edge of a box farthest along n and almost perpendicular to n. Returns 0 if there is none, or
+ * if a face is as far. */
 static int box_line(line *out, const placed_shape *box, const double n[3]) {
   static const int PLACE[3] = {1, 3, 9};
   double y[3];
@@ -56,7 +56,8 @@ static int box_line(line *out, const placed_shape *box, const double n[3]) {
   return 1;
 }
 
-/* The edge of a mesh at its support along n that is almost normal to n, if it is the only one. */
+/* The edge at a mesh's support vertex along n that is almost perpendicular to n. Returns 0 if there
+ * is not exactly one. */
 static int mesh_line(line *out, const placed_shape *shape, const double n[3]) {
   const convex_mesh *m = shape->mesh;
   double y[3], middle[3];
@@ -109,7 +110,7 @@ static int shape_line(line *out, const placed_shape *shape, const double n[3]) {
   return out->half > 0.0 && fabs(vec3_dot(out->axis, n)) < PARALLEL_SINE;
 }
 
-/* The surface's point at the coordinate of the line, n outward. */
+/* The surface point at a coordinate of the line; n outward. */
 static void line_point(double x[3], const line *l, double coordinate, const double n[3],
                        double sign) {
   vec3_copy(x, l->center);

@@ -1,6 +1,6 @@
-/* Plane (A) against capsule and box: contacts at points fixed to B (ends, vertices), each a ball of
- * the skin's radius on a face that stands still. Both ends of a capsule within the margin count; of
- * a box the four lowest vertices. */
+/* Plane (A) against capsule and box. Contacts are at points fixed to B (ends, vertices), each a
+ * ball of the skin's radius on a fixed face. Both ends of a capsule within the margin have
+ * contacts; of a box the four lowest vertices. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 
-/* Ball of this radius about c, a point of B. The feature names the point. */
+/* Ball of this radius about c, a point of B; the feature identifies the point. */
 static int plane_point_contact(contact_point *out, const double normal[3], double height,
                                const double c[3], double radius, double margin, int feature) {
   if (!(height - radius <= margin)) {
@@ -31,7 +31,7 @@ static void plane_point_derivative(const placed_shape *plane, const contact_poin
 
 /* ---------------------------------------------------------------- capsule */
 
-/* Features 0 and 1: lower and upper end. A capsule of no length has one contact. */
+/* Features 0 and 1: lower and upper end. A capsule of length zero has one contact. */
 int plane_capsule_collide(const placed_shape *a, const placed_shape *b, double margin,
                           contact_point *out) {
   const double half = b->size[1];
@@ -61,8 +61,8 @@ void plane_capsule_size_derivative(const placed_shape *a, const placed_shape *b,
 
 /* ---------------------------------------------------------------- box */
 
-/* Marks the four lowest of eight heights. Heights that differ by less than tie count as equal and
- * the lower index wins, so that rounding does not change the set from step to step. */
+/* Marks the four lowest of eight heights. Heights that differ by less than `tie` count as equal,
+ * and the lower index wins, so that rounding does not change the set from step to step. */
 static void mark_four_lowest(bool marked[8], const double height[8], double tie) {
   for (int i = 0; i < 8; ++i) {
     marked[i] = false;
@@ -78,7 +78,7 @@ static void mark_four_lowest(bool marked[8], const double height[8], double tie)
   }
 }
 
-/* Feature: the vertex, bit i set on the positive side of axis i. Contacts come in this order. */
+/* Feature: the vertex; bit i is set on the positive side of axis i. Contacts come in this order. */
 int plane_box_collide(const placed_shape *a, const placed_shape *b, double margin,
                       contact_point *out) {
   double normal[3], difference[3], edge[3][3], rise[3], height[8], reach = 0.0;

@@ -1,11 +1,11 @@
 /* Sphere against plane, sphere, capsule and box. The sphere is B: its centre c is projected on A's
  * core. One contact each.
  *
- * Choices where the normal is not determined: centres of spheres equal: world z (spheres have no
+ * Choices if the normal is not determined. Equal centres of spheres: world z (spheres have no
  * axes). Centre on a capsule's axis: the capsule's first axis. Centre inside a box: the face of
- * least depth, of equal ones the axis of lowest index, the positive side for a centre in the
- * middle. Centre within rounding of a box edge or vertex: the face it is farthest out of. Distances
- * stay continuous. */
+ * least depth, among equal ones the axis of lowest index, and the positive side for a centre in the
+ * middle. Centre within rounding of a box edge or vertex: the face that it is farthest outside of.
+ * Distances are continuous. */
 #include <math.h>
 
 #include "base/vec3.h"
@@ -70,8 +70,8 @@ void sphere_sphere_derivative(const placed_shape *a, const placed_shape *b,
 
 /* ---------------------------------------------------------------- capsule */
 
-/* Returns the feature: 0 lower end, 1 between the ends, 2 upper end. A capsule of no length has a
- * lower end only. */
+/* Returns the feature: 0 lower end, 1 between the ends, 2 upper end. A capsule of length zero has
+ * only a lower end. */
 static int capsule_project(core_projection *out, const placed_shape *capsule, const double c[3],
                            double radius) {
   const double half = capsule->size[1];
@@ -115,8 +115,7 @@ void capsule_sphere_derivative(const placed_shape *a, const placed_shape *b,
 
 static const int AXIS_PLACE[3] = {1, 3, 9};
 
-/* The closest face, from outside or inside: distance is the excess of the farthest-out coordinate.
- */
+/* The closest face, from outside or inside. `excess` is the signed distance of c from it. */
 static int box_project_face(core_projection *out, const placed_shape *box, int axis, double sign,
                             double excess) {
   mat3_column(out->normal, box->rot, axis);

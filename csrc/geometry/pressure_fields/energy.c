@@ -1,17 +1,18 @@
-/* The energy of two bodies that press on each other: the lesser of their pressures, integrated over
- * where they overlap (docs/formulation.md). Pieces are tetrahedra cut by planes into tetrahedra. */
+/* The energy of two bodies in pressure contact: the smaller of their two pressures, integrated over
+ * their overlap (docs/formulation.md). The overlap is cut into tetrahedra. */
 #include "geometry/pressure_fields/field.h"
 
 #include "base/vec3.h"
 
-/* Faces of a cell or of a swept triangle, and the two ends of a part. */
+/* Faces of a cell or of a swept prism, and the two bounds of a part. */
 #define PLANES_MOST 6
 
 typedef struct linear {
   double gradient[3], offset;
 } linear;
 
-/* A tetrahedron is cut by all planes; then the lesser of one or two functions is integrated. */
+/* A tetrahedron is cut by all planes; then the smaller of one or two linear functions is
+ * integrated. */
 typedef struct piece {
   field_plane plane[PLANES_MOST];
   int plane_count;
@@ -39,7 +40,7 @@ static void corners_set(tetrahedron *t, const double *a, const double *b, const 
   vec3_copy(t->corner[3], d);
 }
 
-/* What of a tetrahedron lies where the heights are not positive: 0 to 3 tetrahedra. */
+/* Cuts a tetrahedron into the 0 to 3 tetrahedra with heights that are not positive. */
 static int cut(const tetrahedron *whole, const double height[4], tetrahedron out[3]) {
   int kept[4], gone[4], k = 0, g = 0;
   for (int i = 0; i < 4; ++i) {
@@ -56,7 +57,7 @@ static int cut(const tetrahedron *whole, const double height[4], tetrahedron out
     return k > 0;
   }
   const double (*v)[3] = whole->corner;
-  double x[3][3][3]; /* where the edge from the i-th kept to the j-th cut corner is cut */
+  double x[3][3][3]; /* where the edge from the i-th kept to the j-th removed corner is cut */
   for (int i = 0; i < k; ++i) {
     for (int j = 0; j < g; ++j) {
       crossing(x[i][j], v[kept[i]], v[gone[j]], height[kept[i]], height[gone[j]]);
@@ -82,7 +83,7 @@ static double value(const linear *f, const double x[3]) {
   return vec3_dot(f->gradient, x) + f->offset;
 }
 
-/* Integral of a linear function. */
+/* Integral of a linear function over a tetrahedron. */
 static double integral(const linear *f, const tetrahedron *t) {
   double a[3], b[3], c[3], sum = 0.0;
   vec3_sub(a, t->corner[1], t->corner[0]);
@@ -115,7 +116,8 @@ static double least_integral(const piece *p, const tetrahedron *t) {
   return sum;
 }
 
-/* From the given plane on. Goes as deep as there are planes. */
+/* Cuts by the planes from index `plane` on, then integrates. The recursion depth is the number of
+ * planes. */
 static double piece_integral(const piece *p, const tetrahedron *t, int plane) {
   if (plane == p->plane_count) {
     return least_integral(p, t);
@@ -138,7 +140,7 @@ static void piece_bound(piece *p, const double normal[3], double offset) {
   plane->offset = offset;
 }
 
-/* What has the pressures of a part. */
+/* Bounds the piece by the pressures of a part. */
 static void piece_bound_part(piece *p, const field_cell *cell, const field_part *part) {
   double down[3];
   vec3_scale(down, cell->gradient, -1.0);
@@ -160,7 +162,7 @@ static void piece_add(piece *p, const double gradient[3], double offset, double 
 
 typedef struct summing {
   const field_pair *pair;
-  double way[3]; /* along which triangles are swept */
+  double way[3]; /* axis along which triangles are swept */
   double energy;
 } summing;
 
@@ -181,8 +183,8 @@ static void soft_meets(void *context, int first, const field_moved *moved,
   s->energy += piece_integral(&p, &whole, 0);
 }
 
-/* A closed surface encloses what is swept by its triangles that look back, less what is swept by
- * those that look ahead. */
+/* The volume inside a closed surface is the volume swept by its triangles that face backwards,
+ * minus the volume swept by those that face forwards. */
 static void sweep_meets(void *context, int first, const field_moved *moved,
                         const field_part *second) {
   (void)first;
@@ -197,7 +199,7 @@ static void sweep_meets(void *context, int first, const field_moved *moved,
   s->energy -= ahead * piece_integral(&p, &whole, 0);
 }
 
-/* A half space: what lies above a triangle has a closed form. */
+/* Half space: the volume above a triangle has a closed form. */
 static void triangle_in_space(void *context, int first, const field_moved *moved,
                               const field_part *second) {
   (void)first;
@@ -216,7 +218,8 @@ static void triangle_in_space(void *context, int first, const field_moved *moved
   }
 }
 
-/* From the soft body toward the rigid one, so that few triangles are swept through the soft one. */
+/* The sweep leads from the soft body towards the rigid one, so that few triangles sweep through the
+ * soft body. */
 static void way_out(const field_pair *pair, double way[3]) {
   double from[3];
   int axis = 0;

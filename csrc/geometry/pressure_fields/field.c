@@ -1,4 +1,4 @@
-/* Fields out of vertices, tetrahedra and pressures; rigid surfaces out of triangles. */
+/* Creates fields from vertices, tetrahedra and pressures, and rigid surfaces from triangles. */
 #include "geometry/pressure_fields/field.h"
 
 #include "base/rounding.h"
@@ -48,7 +48,7 @@ static qd_status check_arrays(const qd_field_spec *spec, const complaint *to) {
   return QD_OK;
 }
 
-/* Face i lies across from corner i; its winding is anticlockwise from outside. */
+/* Face i is opposite corner i; its corners run anticlockwise seen from outside. */
 static const int FACE[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
 
 static double face_plane(field_plane *plane, double corner[4][3], int face) {
@@ -62,7 +62,7 @@ static double face_plane(field_plane *plane, double corner[4][3], int face) {
   return twice;
 }
 
-/* Faces where the pressure is not zero first, then the others; the gradient besides. */
+/* Fills the faces, those of nonzero pressure first, and the gradient. */
 static void cell_faces(field_cell *cell, const double pressure[4], double six_volumes) {
   cell->plane_count = 0;
   vec3_set(cell->gradient, 0.0, 0.0, 0.0);
@@ -144,7 +144,7 @@ static qd_status soft_fill(qd_field *field, const qd_field_spec *spec, const com
     if (status != QD_OK) {
       return status;
     }
-    field->element_count += cell->most > 0.0; /* one without pressure pushes nobody */
+    field->element_count += cell->most > 0.0; /* cells without pressure exert no force */
   }
   return field->element_count > 0 ? QD_OK
                                   : complain(to, "pressure: no vertex inside has any pressure");
@@ -168,7 +168,7 @@ static qd_status rigid_fill(qd_field *field, const qd_field_spec *spec, const co
   return QD_OK;
 }
 
-/* z <= 0 of its own frame; pressure slope times depth. */
+/* z <= 0 in its own frame; the pressure is slope times depth. */
 static qd_status space_fill(qd_field *field, const qd_field_spec *spec, const complaint *to) {
   field_cell *cell = field->cell;
   *cell = (field_cell){.plane_count = 1, .inner_planes = 0, .most = INFINITY};
@@ -209,7 +209,7 @@ static qd_field *field_allocate(const qd_field_spec *spec) {
   return field;
 }
 
-/* Parts and tree, whose sizes the elements' shapes decide. */
+/* Creates parts and tree; their sizes depend on the shapes of the elements. */
 static qd_status tree_make(qd_field *field) {
   size_t parts = 0;
   for (int i = 0; i < field->element_count; ++i) {

@@ -1,5 +1,5 @@
-/* The parts of a field's elements and the tree of their boxes: split at the middle of the longest
- * axis of their centres. */
+/* The parts of a field's elements and the tree of their boxes, split at the median along the
+ * longest axis of their centres. */
 #include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
@@ -44,12 +44,12 @@ int field_part_number(const qd_field *field, int element) {
   vec3_cross(base, edge[0], edge[1]);
   const double volume = fabs(vec3_dot(base, edge[2])) / 6.0;
   const double length = (cell->most - cell->least) / cell->steepness;
-  const double width = sqrt(6.0 * volume / length); /* of the triangle across from the tip */
+  const double width = sqrt(6.0 * volume / length); /* of the triangle opposite the tip */
   const double parts = floor(length / width + 0.5);
   return parts >= FIELD_PARTS ? FIELD_PARTS : parts < 1.0 || !(parts > 0.0) ? 1 : (int)parts;
 }
 
-/* The extent of what of a cell has a pressure between two. */
+/* Extent of the part of a cell with pressures between `least` and `most`. */
 static void slab_extent(const field_cell *cell, double least, double most, extent *e) {
   double p[4];
   for (int i = 0; i < 4; ++i) {
@@ -83,7 +83,7 @@ static void cell_parts(qd_field *field, int element, int count, double room) {
     const double least = cell->least + i * step, most = cell->least + (i + 1) * step;
     part->from = i > 0 ? least : -INFINITY;
     part->until = i + 1 < count ? most : INFINITY;
-    /* Neither gaps between parts nor corners out of the first and the last by rounding. */
+    /* the margins avoid gaps between parts, and corners lost to rounding */
     part->box.least = least - 1e-8 * step;
     part->box.most = most + 1e-8 * step;
     if (count > 1) {
@@ -109,7 +109,7 @@ static void triangle_part(qd_field *field, int element, double room) {
   box_around(&part->box, &e, room);
 }
 
-/* The i-th corner of all elements. */
+/* Corner i when the corners of all elements are numbered in sequence. */
 static const double *corner_at(const qd_field *field, int i) {
   return field->cell ? field->cell[i / 4].corner[i % 4] : field->triangle[i / 3].corner[i % 3];
 }
@@ -123,7 +123,7 @@ static double largest_coordinate(const qd_field *field) {
   return largest;
 }
 
-/* Of a ball about a point that holds all corners. */
+/* Radius of the ball about `centre` that contains all corners. */
 static double ball_radius(const qd_field *field, const double centre[3]) {
   double radius = 0.0;
   for (int i = 0; i < field->element_count * field_corners(field->kind); ++i) {
@@ -174,7 +174,7 @@ static void box_around_parts(const qd_field *field, const int *order, int count,
   box_around(box, &all, 0.0);
 }
 
-/* Puts the part of rank k of the count into its place, smaller ones before it (Hoare). */
+/* Partitions the parts so that the one of rank k is in its place (Hoare's selection). */
 static void select_rank(const qd_field *field, int *order, int count, int k, int axis) {
   int first = 0, last = count - 1;
   while (first < last) {
@@ -208,7 +208,7 @@ static int longest_axis(const field_box *box) {
   return box->half[2] > box->half[axis] ? 2 : axis;
 }
 
-/* Halves of some parts at the middle of their longest axis. */
+/* Splits some parts into halves at the median along their longest axis. */
 static int split(const qd_field *field, int *order, int count) {
   field_box box;
   box_around_parts(field, order, count, &box);
@@ -234,7 +234,7 @@ void field_node_fill(field_node *node, const field_box *box) {
   }
 }
 
-/* Bounds of four groups of parts in their order; empty ones at the end where there are few. */
+/* Bounds of four groups of parts, in their order; the last groups may be empty. */
 static void groups(const qd_field *field, int *order, int count, int end[LANE_COUNT + 1]) {
   const int half = count > 1 ? split(field, order, count) : 1;
   const int first = half > 1 ? split(field, order, half) : half;
@@ -243,7 +243,7 @@ static void groups(const qd_field *field, int *order, int count, int end[LANE_CO
   memcpy(end, ends, sizeof ends);
 }
 
-/* The nodes of some parts, from the next free one on, and its index. */
+/* Builds the node of some parts and its descendants; returns the index of the node. */
 static int build(qd_field *field, int *order, int count) {
   const int index = field->node_count++;
   int end[LANE_COUNT + 1];

@@ -1,16 +1,16 @@
-/* Which elements of two bodies may meet: those of the first that may meet the second at all, each
- * against the second one's tree. */
+/* Finds elements of two bodies that may meet: elements of the first body that may meet the second
+ * one at all are tested against the tree of the second. */
 #include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
 #include "base/vec3.h"
 
-/* A tree of n parts is log4(n) deep; a descent keeps three nodes of each level. */
+/* A tree of n parts has depth log4(n); a descent keeps three nodes of each level. */
 #define STACK 64
-/* Of a tetrahedron 4; of a triangle its own, that of its other side, and one for each edge. */
+/* A tetrahedron has 4; a triangle has its own plane, the reverse, and one for each edge. */
 #define PLANES 5
 
-/* 1: as given; -1: exchanged; 0: no surface between such bodies. */
+/* 1: the order is right; -1: exchange; 0: such bodies have no contact surface. */
 static int sides(qd_field_kind a, qd_field_kind b) {
   const int a_first = a == QD_FIELD_RIGID ? b == QD_FIELD_SOFT || b == QD_FIELD_SOFT_SPACE
                                           : a == QD_FIELD_SOFT && b != QD_FIELD_RIGID;
@@ -60,8 +60,8 @@ void field_cell_move(field_moved *out, const field_pair *pair, const field_cell 
   out->offset = pair->scale[0] * cell->offset - vec3_dot(out->gradient, pair->t);
 }
 
-/* An element of the first body in the frame of the second: the box around it, planes below which
- * it lies, its pressures. */
+/* An element of the first body in the frame of the second: its bounding box, planes below which it
+ * lies, and its pressures. */
 typedef struct region {
   double low[3], high[3];
   double normal[PLANES][3], size[PLANES][3], offset[PLANES]; /* size: |normal| */
@@ -71,7 +71,7 @@ typedef struct region {
 
 typedef struct search {
   const field_pair *pair;
-  double reach[9]; /* |R| */
+  double reach[9]; /* |R|, element by element */
   int balanced;
   field_visit visit;
   void *context;
@@ -79,8 +79,8 @@ typedef struct search {
 
 /* ---------------------------------------------------------------- boxes of the first body */
 
-/* Which boxes of the first body are apart from that around the second, by the axes of both and by
- * their pressures. */
+/* Finds boxes of the first body that are separated from the box around the second body, by the axes
+ * of both boxes or by their pressures. */
 QD_MULTIVERSION static void boxes_apart(const search *s, const field_node *node, lane_bits *apart) {
   const double *R = s->pair->R, *t = s->pair->t, *reach = s->reach, *scale = s->pair->scale;
   const field_box *body = &s->pair->second->whole;
@@ -107,8 +107,8 @@ QD_MULTIVERSION static void boxes_apart(const search *s, const field_node *node,
   *apart = out;
 }
 
-/* Which boxes lie above the half space z <= 0, or have other pressures than that there; beside the
- * surface of a rigid one also which lie below. */
+/* Finds boxes above the half space z <= 0, or with pressures that do not occur there. If it is
+ * rigid, only its surface counts: then also boxes below. */
 QD_MULTIVERSION static void boxes_above(const search *s, const field_node *node, lane_bits *apart) {
   const field_pair *pair = s->pair;
   const double *r = pair->R + 6, *m = s->reach + 6;
@@ -176,7 +176,7 @@ static void region_of_cell(region *r, const search *s, int element, field_moved 
   r->most += room;
 }
 
-/* Both sides of the triangle, and what lies beyond its edges. */
+/* Both sides of the triangle's plane, and planes through its edges. */
 static void region_of_triangle(region *r, const search *s, int element, field_moved *moved) {
   const field_pair *pair = s->pair;
   const field_triangle *t = pair->first->triangle + element;
@@ -197,8 +197,8 @@ static void region_of_triangle(region *r, const search *s, int element, field_mo
   }
 }
 
-/* Which boxes of the second body hold nothing of the region, or no place where their pressures can
- * be the same. */
+/* Finds boxes of the second body that do not meet the region, or in which the pressures of both
+ * bodies cannot be equal. */
 QD_MULTIVERSION static void boxes_outside(const region *r, const field_node *node, int by_pressure,
                                           double scale, lane_bits *apart) {
   const lanes x = node->centre[0], y = node->centre[1], z = node->centre[2];
@@ -239,7 +239,7 @@ int field_sweep_planes(field_plane plane[4], const field_moved *moved, const dou
   return (int)ahead;
 }
 
-/* What a triangle sweeps; 0 if it is seen edge on. */
+/* The region that a triangle sweeps; returns 0 if the triangle is parallel to the sweep. */
 static int region_of_sweep(region *r, const search *s, int element, const double way[3],
                            field_moved *moved) {
   field_plane plane[4];
@@ -299,7 +299,8 @@ static void are_apart(const search *s, const field_node *node, lane_bits *apart)
   }
 }
 
-/* An element is taken once, at the first of its parts that may meet the second body. */
+/* 1 if an earlier part of the same element may meet the second body: each element is visited once.
+ */
 static int was_taken(const search *s, const field_part *part) {
   for (const field_part *p = part; p->from > -INFINITY;) {
     --p;
@@ -331,7 +332,7 @@ static void part_meets(const search *s, const field_part *part) {
   s->visit(s->context, part->element, &moved, s->pair->second->part);
 }
 
-/* Whether balls around two bodies do not meet. */
+/* 1 if the bounding balls of two bodies do not meet. */
 static int far_apart(const field_pair *pair) {
   const qd_field *first = pair->first, *second = pair->second;
   double way[3];

@@ -1,9 +1,9 @@
-/* The surface on which two bodies press: a polygon for every pair of their cells, its force and how
- * that changes (Elandt et al. 2019; docs/formulation.md).
+/* The contact surface of two bodies: one polygon for each pair of cells, with its force and
+ * stiffness (Elandt et al. 2019; docs/formulation.md).
  *
- * Elements of the first body are moved into the frame of the second. What is computed there is
- * turned round at the end if the bodies were exchanged. Cells are cut into parts for the search;
- * a polygon counts where the parts are met that have the pressure of its middle. */
+ * Elements of the first body are moved into the frame of the second. If the bodies were exchanged,
+ * the result is exchanged at the end. Cells are cut into parts for the search; a polygon is kept
+ * for the pair of parts that has the pressure at its centre. */
 #include "base/rounding.h"
 #include "geometry/pressure_fields/field.h"
 
@@ -16,9 +16,9 @@
 typedef struct query {
   field_pair pair;
   double filter; /* cosine of the largest angle between normal and gradient; -3: none */
-  double near;   /* what lies so near is in one place, m */
+  double near;   /* points closer than this coincide, m */
   int with_tangent;
-  int ties; /* pairs whose fields are equal all over */
+  int ties; /* number of pairs whose fields are equal everywhere */
   qd_patch *patch;
   const patch_room *kept;
 } query;
@@ -26,21 +26,21 @@ typedef struct query {
 /* ---------------------------------------------------------------- one polygon */
 
 typedef struct pressing {
-  double normal[3];           /* into the second body */
-  double first[3], second[3]; /* pressure gradients; of a rigid side its normal */
+  double normal[3];           /* of the polygon, into the second body */
+  double first[3], second[3]; /* pressure gradients; for a rigid body its normal */
   double gradient[3], offset; /* of the pressure on the polygon */
   double steepness;           /* |gradient| */
   double stiffness;           /* |difference of the gradients|; 1 if one is a normal */
-  double from, until;         /* pressures that belong to the parts */
+  double from, until;         /* range of pressures of the parts */
   int first_element, second_element;
 } pressing;
 
-/* The same of a first row that points along z, as a half space's does. */
+/* tangent_add if `a` points along z, as for a half space. */
 static void tangent_add_upright(double K[36], const polygon_moments *m, double a,
                                 const double b[3]) {
   const double *s = m->second, *x = m->first;
   const double along[3] = {s[1], s[3], s[4]}, across[3] = {s[0], s[1], s[2]};
-  double xb[3], yb[3], turn[3]; /* integrals of x, y (x cross b) and of x cross b */
+  double xb[3], yb[3], turn[3]; /* integrals of x (x cross b), y (x cross b) and x cross b */
   vec3_cross(xb, across, b);
   vec3_cross(yb, along, b);
   vec3_cross(turn, x, b);
@@ -54,7 +54,7 @@ static void tangent_add_upright(double K[36], const polygon_moments *m, double a
   }
 }
 
-/* The row [g; x cross g] integrated against another: four blocks of the tangent. */
+/* K += integral of scale [a; x cross a] [b; x cross b]', in four blocks. */
 static void tangent_add(double K[36], const polygon_moments *m, const double a[3],
                         const double b[3], double scale) {
   const double *s = m->second;
@@ -106,11 +106,11 @@ static void polygon_store(query *q, const pressing *by, const field_polygon *pol
   }
 }
 
-/* Whether cells are not cut into parts. */
+/* 1 if the cells are not cut into parts. */
 static int is_whole(const pressing *by) { return by->from == -INFINITY && by->until == INFINITY; }
 
-/* Whether the pressure in the middle of a polygon is one of these parts; as a polygon is always
- * made of the same numbers, exactly one pair of parts has it. */
+/* 1 if the pressure at the centre of a polygon is in the range of these parts. The polygon of two
+ * cells has the same numbers for all their parts, so exactly one pair of parts keeps it. */
 static int belongs(const pressing *by, const field_polygon *polygon) {
   double middle[3] = {0.0, 0.0, 0.0};
   if (is_whole(by)) {
@@ -132,9 +132,9 @@ static void polygon_press(query *q, const pressing *by, const field_polygon *pol
   const double here = vec3_dot(g, origin) + by->offset;
   const double force = vec3_dot(g, m.first) + here * m.area;
   if (!(m.area > 0.0 && force > m.area * by->steepness * q->near)) {
-    return; /* without area, or without pressure but for rounding */
+    return; /* no area, or a pressure that is only rounding */
   }
-  double weighted[3], centre[3], moment[3]; /* integral of p x, about the first corner */
+  double weighted[3], centre[3], moment[3]; /* integral of p x about the first corner */
   vec3_set(weighted, s[0] * g[0] + s[1] * g[1] + s[2] * g[2],
            s[1] * g[0] + s[3] * g[1] + s[4] * g[2], s[2] * g[0] + s[4] * g[1] + s[5] * g[2]);
   vec3_axpy(weighted, here, m.first);
@@ -160,7 +160,7 @@ static int is_wrong_way(const query *q, const double normal[3], const double gra
   return q->filter > -2.0 && vec3_dot(normal, gradient) < q->filter * vec3_norm(gradient);
 }
 
-/* A cell by its inner planes, but for the one that lies in the polygon's plane. */
+/* Clips by a cell's inner planes, except the one in the plane of the polygon. */
 static void clip_by_cell(field_polygon *polygon, const field_cell *cell, int in_plane) {
   for (int i = 0; i < cell->inner_planes && polygon->count >= 3; ++i) {
     if (cell->across[i] != in_plane) {
@@ -169,8 +169,8 @@ static void clip_by_cell(field_polygon *polygon, const field_cell *cell, int in_
   }
 }
 
-/* Heights of the corners of a cell above a plane, zero where they are less than `room`; whether the
- * plane passes by them. A plane in which a face lies belongs to the cell above it. */
+/* Heights of the corners of a cell above a plane, rounded to zero below `room`. Returns 1 if the
+ * plane does not cut the cell. A plane that contains a face belongs to the cell above it. */
 static int passes_by(const double corner[4][3], const double normal[3], double offset, double room,
                      double height[4]) {
   int above = 0;
@@ -182,7 +182,7 @@ static int passes_by(const double corner[4][3], const double normal[3], double o
   return above == 0 || above == 4;
 }
 
-/* The only corner that is not in the plane, -1 if there is no such. */
+/* The only corner outside the plane; -1 if more or fewer are. */
 static int corner_above(const double height[4]) {
   int corner = -1, zeros = 0;
   for (int i = 0; i < 4; ++i) {
@@ -192,7 +192,7 @@ static int corner_above(const double height[4]) {
   return zeros == 3 ? corner : -1;
 }
 
-/* Whether all corners of a polygon have pressures of other parts. */
+/* 1 if the pressures at all corners of a polygon are outside the range of the parts. */
 static int is_of_others(const pressing *by, const field_polygon *polygon) {
   int below = 0, above = 0;
   for (int i = 0; i < polygon->count && !is_whole(by); ++i) {
@@ -216,8 +216,8 @@ static void slice_and_press(query *q, const field_moved *moved, const double hei
   }
 }
 
-/* Pressure on the polygon, by the body that is less steep: it is less sensitive to where the
- * polygon is. */
+/* Takes the pressure of the polygon from the body with the smaller gradient, which is less
+ * sensitive to the polygon's position. */
 static void pressure_set(pressing *by, const field_moved *moved, double steepness,
                          const field_cell *second, double scale) {
   const int by_second = scale * second->steepness < steepness;
@@ -226,7 +226,7 @@ static void pressure_set(pressing *by, const field_moved *moved, double steepnes
   by->steepness = by_second ? scale * second->steepness : steepness;
 }
 
-/* The plane on which two cells balance, and what of it lies in both. */
+/* The plane in which two cells have equal pressure, clipped to both cells. */
 static void soft_meets_soft(query *q, const field_cell *first, const field_moved *moved,
                             const field_cell *second, pressing *by) {
   const double *scale = q->pair.scale;
@@ -259,7 +259,7 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_moved
   slice_and_press(q, moved, height, second, corner_above(heights), by);
 }
 
-/* The plane z = 0 in the first body, the second one below. */
+/* The plane z = 0 clipped to a cell of the first body; the second body is below it. */
 static void soft_meets_rigid_space(query *q, const field_cell *first, const field_moved *moved,
                                    pressing *by) {
   double height[4];
@@ -276,8 +276,8 @@ static void soft_meets_rigid_space(query *q, const field_cell *first, const fiel
   slice_and_press(q, moved, height, q->pair.second->cell, -1, by);
 }
 
-/* 1 if the triangle lies in a face of the cell, *owner whether this cell is the one that has it:
- * the neighbour across sees the same face from the other side. */
+/* 1 if the triangle lies in a face of the cell. *owner: 1 if the triangle belongs to this cell; the
+ * neighbouring cell sees the same face from the other side. */
 static int lies_in_face(const field_moved *t, const field_plane *face, double room, int *owner) {
   for (int i = 0; i < 3; ++i) {
     if (fabs(vec3_dot(face->normal, t->corner[i]) - face->offset) > room) {
@@ -344,9 +344,9 @@ static void elements_meet(void *context, int first, const field_moved *moved,
   }
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the whole patch */
 
-/* The first component that is as large as any, with its sign. */
+/* The first component of largest magnitude, with its sign. */
 static double leading(const double *x, int count) {
   double largest = 0.0;
   for (int i = 0; i < count; ++i) {
@@ -360,8 +360,8 @@ static double leading(const double *x, int count) {
   return 0.0;
 }
 
-/* Which of two bodies counts as stiffer where they are equal: 0 or 1. That the other one is chosen
- * if they are exchanged makes action and reaction the same. */
+/* Index of the body that counts as stiffer if the fields are equal. If the bodies are exchanged,
+ * the choice is exchanged too, so action equals reaction. */
 static int stiffer(const field_pair *pair, double room) {
   const double *R = pair->R;
   double between[3];
@@ -398,7 +398,7 @@ qd_status field_patch_placed(const field_placed *a, const field_placed *b,
   q.near = CANCELLED * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
   run(&q);
   if (q.ties > 0) {
-    /* where equal fields lie on each other, the surface would have thickness */
+    /* equal fields that overlap would give a surface with thickness */
     q.pair.scale[stiffer(&q.pair, CALLERS_ROUNDING * q.pair.first->reach)] *=
         1.0 + CALLERS_ROUNDING;
     run(&q);

@@ -2,8 +2,8 @@
 
 #include "base/vec3.h"
 
-/* Edges that a plane cuts when exactly the corners of the mask lie outside, in their order around
- * its normal; -1 behind the last. */
+/* For each set (bit mask) of corners outside a plane: the edges that the plane cuts, in order
+ * around its normal; -1 after the last. */
 static const signed char CUT[16][5] = {
     {-1, -1, -1, -1, -1}, {0, 3, 2, -1, -1}, {0, 1, 4, -1, -1}, {4, 3, 2, 1, -1},
     {1, 2, 5, -1, -1},    {0, 3, 5, 1, -1},  {0, 2, 5, 4, -1},  {3, 5, 4, -1, -1},
@@ -11,7 +11,7 @@ static const signed char CUT[16][5] = {
     {1, 2, 3, 4, -1},     {0, 4, 1, -1, -1}, {0, 2, 3, -1, -1}, {-1, -1, -1, -1, -1}};
 static const signed char EDGE[6][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}};
 
-/* Where the line from a to b, at heights s and t of different sign, has height 0. */
+/* The point of height 0 on the line from a to b, with heights s and t of different sign. */
 static inline void crossing(double x[3], const double a[3], const double b[3], double s, double t) {
   const double share = s / (s - t);
   for (int k = 0; k < 3; ++k) {

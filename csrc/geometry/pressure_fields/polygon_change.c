@@ -1,16 +1,17 @@
-/* A polygon lies in the surface on which the fields balance, or in a triangle of a rigid side, and
- * ends at faces of both bodies' cells, each of which moves with its body. With u the velocity of
- * the surface along its normal n, and s that of its edges in it, a field f that stands still has
+/* A polygon lies in the surface of equal pressure, or in a triangle of a rigid body. It ends at
+ * faces of the cells of both bodies, and each face moves with its body. Let u be the velocity of
+ * the surface along its normal n, and s the velocity of its edges within the surface. For a fixed
+ * field f,
  *   d integral f dA = integral u df/dn dA + integral over the edges of f s.
- * All is linear on the polygon, so that the rules below are exact. */
+ * All functions are linear on the polygon, so the rules below are exact. */
 #include "geometry/pressure_fields/polygon_change.h"
 
 #include "base/rounding.h"
 #include "base/vec3.h"
 
-/* Relative motions of the first body, and what its modulus does. */
+/* Six relative motions of the first body, and the change of its modulus. */
 #define MOTIONS 7
-/* Beside a polygon's size: edges that are shorter hardly count. */
+/* Relative to a polygon's size: shorter edges are negligible. */
 #define SHORT_EDGE 1e-4
 
 typedef struct face {
@@ -22,9 +23,9 @@ typedef struct state {
   const qd_patch_polygon *polygon;
   const double *vertex, *about;
   int soft[2];
-  double middle[3]; /* of the corners */
-  double slope[3];  /* of the pressure that is integrated */
-  double pressure;  /* in the middle */
+  double middle[3]; /* centroid */
+  double slope[3];  /* gradient of the pressure that is integrated */
+  double pressure;  /* at `middle` */
   double stiffness; /* |difference of the gradients| */
   double size, most;
   face face[8];
@@ -38,7 +39,7 @@ static double pressure_at(const state *s, const double x[3]) {
   return s->pressure + vec3_dot(s->slope, arm);
 }
 
-/* Velocity of the first body's material at x. */
+/* Velocity of the first body's material at x in motion k. */
 static void velocity_at(double v[3], const state *s, int k, const double x[3]) {
   double axis[3] = {0.0, 0.0, 0.0}, arm[3];
   axis[k % 3] = k < 6 ? 1.0 : 0.0;
@@ -50,12 +51,12 @@ static void velocity_at(double v[3], const state *s, int k, const double x[3]) {
   vec3_cross(v, axis, arm);
 }
 
-/* Of the first body's pressure at a place that stands still. */
+/* Rate of the first body's pressure at a fixed point. */
 static double pressure_rate(const state *s, int k, const double v[3], double pressure) {
   return k == 6 ? pressure : -vec3_dot(s->polygon->gradient_a, v);
 }
 
-/* Of the surface along its normal. */
+/* Velocity of the surface along its normal. */
 static double surface_speed(const state *s, int k, const double v[3], double pressure) {
   if (!s->soft[0]) {
     return vec3_dot(v, s->polygon->normal);
@@ -63,7 +64,7 @@ static double surface_speed(const state *s, int k, const double v[3], double pre
   return s->soft[1] ? pressure_rate(s, k, v, pressure) / s->stiffness : 0.0;
 }
 
-/* ---------------------------------------------------------------- faces that end it */
+/* ---------------------------------------------------------------- faces at its edges */
 
 static void add_face(state *s, const field_side *side, int index, const field_plane *plane) {
   face *out = s->face + s->faces++;
@@ -107,7 +108,7 @@ static double distance_of(const face *f, const double *a, const double *b) {
   return fmax(fabs(vec3_dot(f->normal, a) - f->offset), fabs(vec3_dot(f->normal, b) - f->offset));
 }
 
-/* The face that an edge lies on; *both: 1 if faces of both sides hold it. */
+/* The face that contains an edge; *both: 1 if faces of both bodies contain it. */
 static const face *face_of(const state *s, const double *a, const double *b, int *both) {
   const face *found = NULL;
   double least = INFINITY, other = INFINITY;
@@ -146,7 +147,7 @@ static void add_point(state *s, const double x[3], double weight) {
   }
 }
 
-/* A rule of degree two on the triangles of the fan. */
+/* Integral over the area by a rule of degree two on the triangles of the fan. */
 static void add_inside(state *s) {
   const double *n = s->polygon->normal, *origin = s->vertex;
   for (int i = 2; i < s->polygon->vertex_count; ++i) {
@@ -165,7 +166,8 @@ static void add_inside(state *s) {
   }
 }
 
-/* Simpson's rule along an edge; nu: out of the polygon in its plane. */
+/* Integral over an edge by Simpson's rule; nu: outward normal of the edge in the polygon's plane.
+ */
 static void add_edge_on(state *s, const face *on, const double *a, const double *b,
                         const double nu[3], double length) {
   static const double WEIGHT[3] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
@@ -207,7 +209,7 @@ static int add_edge(state *s, const double *a, const double *b, double turn) {
   return !(both && counts);
 }
 
-/* Which way its corners run: the sides may have been exchanged. */
+/* 1 or -1: orientation of the corners, which may be reversed if the bodies were exchanged. */
 static double turn_of(const state *s) {
   double sum[3] = {0.0, 0.0, 0.0};
   for (int i = 2; i < s->polygon->vertex_count; ++i) {
@@ -222,7 +224,7 @@ static double turn_of(const state *s) {
 
 /* ---------------------------------------------------------------- the whole */
 
-/* The middle of the area, where the pressure is the mean. */
+/* Centroid of the polygon, where the pressure equals its mean. */
 static void find_middle(state *s) {
   const int count = s->polygon->vertex_count;
   double area = 0.0, weighted[3] = {0.0, 0.0, 0.0};
@@ -297,7 +299,8 @@ int field_polygon_change(double by[POLYGON_NUMBERS * POLYGON_BY], const qd_patch
       by[POLYGON_BY * i + k] = k < 6 || s.soft[0] ? numbers[i] : 0.0;
     }
   }
-  for (int i = 0; i < POLYGON_NUMBERS && s.soft[1]; ++i) { /* both moduli together scale it */
+  for (int i = 0; i < POLYGON_NUMBERS && s.soft[1];
+       ++i) { /* scaling both moduli scales the force */
     by[POLYGON_BY * i + 7] = (i == 6 ? force : 0.0) - by[POLYGON_BY * i + 6];
   }
   return regular;

@@ -1,9 +1,9 @@
-/* Patches in other axes, and seen from the other side. */
+/* Transforms patches to other axes, and exchanges their sides. */
 #include "geometry/pressure_fields/field.h"
 
 #include "base/vec3.h"
 
-/* Coordinates of wrenches change by [R 0; [t]R R], tangents by that on both sides. */
+/* Wrenches transform by T = [R 0; [t]R R], tangents by T on both sides. */
 static void tangent_turn(double K[36], const double R[9], const double t[3]) {
   double T[36] = {0}, TK[36];
   for (int j = 0; j < 3; ++j) {
@@ -72,7 +72,7 @@ static void polygon_turn_round(qd_patch_polygon *p) {
   p->element_b = old.element_a;
 }
 
-/* Anticlockwise about the normal again, after that was reversed. */
+/* Reverses the corners, so that they run anticlockwise about the reversed normal. */
 static void corners_turn_round(double *corner, int count) {
   for (int i = 0, j = count - 1; i < j; ++i, --j) {
     double kept[3];
