@@ -91,8 +91,7 @@ void rotation_left_jacobian(double J[9], const double theta[3]) {
 
 /* b[0] = (1 - (t/2) cot(t/2)) / t^2, b[1] = (d b[0] / dt) / t */
 static void cotangent_terms(double b[2], double t2) {
-  if (t2 <
-      1e-2) { /* the closed form of b[1] cancels; relative errors of the series: 1e-16 and 1e-13 */
+  if (t2 < 1e-2) { /* the closed form of b[1] cancels; relative errors: 1e-16, 1e-13 */
     b[0] = (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0))) / 12.0;
     b[1] = (1.0 + t2 / 21.0 * (1.0 + 3.0 * t2 / 80.0)) / 360.0;
     return;

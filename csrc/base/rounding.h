@@ -10,8 +10,8 @@
 #define LAST_DIGITS 1e-15
 
 /* Rounding error of a sum, relative to its terms or to a natural size. Larger: small slacks and
- * forces beside large ones are lost. Smaller: iterations follow rounding errors up to their limit.
- */
+ * forces beside large ones are lost. Smaller: iterations follow rounding errors up to their
+ * limit. */
 #define SUM_ROUNDING 1e-14
 
 /* Rounding error after cancellation: of the difference of two numbers, or of squares of a length.

@@ -1,5 +1,5 @@
-/* 3-vectors and row-major 3 x 3 matrices. The destination comes first; each comment is the formula.
- */
+/* 3-vectors and row-major 3 x 3 matrices. The destination comes first; each comment is the
+ * formula. */
 #ifndef QD_BASE_VEC3_H
 #define QD_BASE_VEC3_H
 

@@ -18,8 +18,8 @@ typedef struct simplex {
 
 /* Weights of the point of the simplex's affine hull that is closest to the origin. With edges e_i =
  * w_i - w_0 of the n + 1 corners, solves the Gram system E'E t = -E'w_0 by elimination with pivots
- * on the diagonal. Returns 0 if the corners are affinely dependent. n is a constant at each call.
- */
+ * on the diagonal. Returns 0 if the corners are affinely dependent. n is a constant at each
+ * call. */
 static inline __attribute__((always_inline)) int affine_weights(double *weight, const double *w[4],
                                                                 int n) {
   double gram[3][4], edge[3][3];

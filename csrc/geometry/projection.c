@@ -21,8 +21,8 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
                      const double c[3], const double spare[3], double size) {
   double difference[3];
   vec3_sub(difference, c, o);
-  /* twice: if c is almost on the line, the first subtraction leaves rounding errors along the axis
-   */
+  /* twice: if c is almost on the line, the first subtraction leaves rounding errors along the
+   * axis */
   vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   out->freedom = CORE_LINE;
@@ -30,8 +30,8 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
   projection_set_normal(out, difference, spare, size);
 }
 
-/* row = (omega part, v part) of s.dc with dc = v + omega x lever n: s.(omega x n) = omega.(n x s)
- */
+/* row = (omega part, v part) of s.dc with dc = v + omega x lever n: s.(omega x n) = omega.(n x
+ * s) */
 static void point_motion_row(double row[6], const double s[3], double lever, const double n[3]) {
   vec3_cross(row, n, s);
   vec3_scale(row, row, lever);

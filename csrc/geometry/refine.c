@@ -87,8 +87,8 @@ static double current_gap(const refinement *r) {
   return vec3_dot(r->n, difference);
 }
 
-/* x += move step axis, n += turn step axis in the frame of the shape, then back onto the feature.
- */
+/* x += move step axis, n += turn step axis in the frame of the shape, then back onto the
+ * feature. */
 static void advance(surface_point *point, const placed_shape *shape, const local_surface *surface,
                     const double step[2], double length) {
   double local[3];

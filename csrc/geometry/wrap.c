@@ -26,8 +26,7 @@
 #include "base/rounding.h"
 #include "base/vec3.h"
 
-static const double TINY =
-    1e-15; /* lengths and squared lengths below this are zero, as in MuJoCo */
+static const double TINY = 1e-15; /* smaller (squared) lengths are zero, as in MuJoCo */
 enum { ITERATIONS = 100 };
 
 /* ---------------------------------------------------------------- in the plane */
@@ -79,8 +78,8 @@ static double merit(double touch[2][2], const double p[2][2], const double *side
   return length > TINY ? dot2(middle, side) / length : side[0];
 }
 
-/* Returns the turn about the circle and its angle; 0: the string is straight. side: a unit vector.
- */
+/* Returns the turn about the circle and its angle; 0: the string is straight. side: a unit
+ * vector. */
 static int turn_around(double touch[2][2], double *angle, const double p[2][2], const double *side,
                        double radius) {
   double nearest[2], other[2][2];

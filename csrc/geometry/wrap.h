@@ -30,8 +30,8 @@ typedef struct wrap_slope {
 
 /* The course of a string between two ends; returns 0 for a straight line. side: a point on the side
  * of the surface where the string passes, or NULL for the shorter way. If this point is nearer to
- * the centre than the radius (also for a cylinder, as in MuJoCo), the string touches from inside.
- */
+ * the centre than the radius (also for a cylinder, as in MuJoCo), the string touches from
+ * inside. */
 int wrap_compute(wrap_course *out, const wrap_shape *shape, const double from[3],
                  const double to[3], const double *side);
 void wrap_differentiate(wrap_slope *out, const wrap_course *course, const wrap_shape *shape,

@@ -1,4 +1,4 @@
-/* Many steps of one model, each from its own sample, and their contacts. */
+/* Batches: one step from each of many samples of a model, and their contacts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ typedef struct batch_job {
   const qd_batch_output *output;
 } batch_job;
 
-/* Of qd_batch_contacts. */
+/* Arguments of qd_batch_contacts. */
 typedef struct gather_job {
   const int64_t *contact_start;
   qd_contact *contacts;
@@ -101,7 +101,7 @@ static void step_one(const run *r, int k, int64_t i) {
   }
   if (out->contact_start != NULL) {
     r->batch->places[i] = (contact_place){.first = first, .participant = k};
-    out->contact_start[i + 1] = p->contact_count - first; /* summed up at the end */
+    out->contact_start[i + 1] = p->contact_count - first; /* a count; summed up at the end */
   }
   if (out->derivative_exact != NULL) {
     out->derivative_exact[i] = (uint8_t)(result.derivative_exact != 0);

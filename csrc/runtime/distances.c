@@ -5,7 +5,7 @@
 #include "runtime/sample.h"
 
 typedef struct distance_job {
-  const double *q; /* (nq) a sample */
+  const double *q; /* (nq) of each sample */
   ptrdiff_t q_stride;
   double margin;
   double *distance; /* (sample_count, pair_count) */

@@ -47,7 +47,7 @@ void feedback_react(const rollout_job *job, participant *p, int64_t i, int64_t t
   memcpy(u, p->u, (size_t)nu * sizeof(double));
 }
 
-/* A command at a bound stays there: its change counts as zero. */
+/* Sets derivatives of clipped commands to zero. */
 static void drop_clipped(const qd_feedback *f, double *by_u, int64_t at, int nu) {
   for (int j = 0; j < nu; ++j) {
     const int64_t k = at * nu + j;

@@ -1,4 +1,4 @@
-/* How far many configurations go along straight lines until pairs of geometries meet. */
+/* How far many configurations can move along straight lines before pairs of geometries meet. */
 #include <math.h>
 
 #include "runtime/run.h"
@@ -8,14 +8,14 @@ enum { MOST_STRIDES = 10000 };
 
 typedef struct meeting_job {
   const double *q, *rate; /* (sample_count, nq) */
-  const double *way;      /* (sample_count, 3) a stride, the end, a tolerance */
-  const double *gap;      /* (sample_count, pair_count) */
+  const double *way;      /* (sample_count, 3): stride, largest travel, tolerance */
+  const double *gap;      /* (sample_count, pair_count) distance at which a pair counts as met */
   double *travel;         /* (sample_count) */
   double *distance;       /* (sample_count, pair_count) */
   int32_t *status;
 } meeting_job;
 
-/* One sample, and what was found at the latest look. */
+/* One sample, and the results of its latest test. */
 typedef struct line {
   const qd_model *model;
   participant *p;
@@ -25,8 +25,7 @@ typedef struct line {
   qd_status status;
 } line;
 
-/* Whether pairs are nearer than their gaps at q + s rate; with a status that is not QD_OK they are.
- */
+/* 1 if a pair is nearer than its gap at q + s rate, or if the test failed (status is not QD_OK). */
 static int meets(line *l, double s) {
   double *q = l->p->q;
   for (int i = 0; i < l->model->nq; ++i) {
@@ -40,13 +39,13 @@ static int meets(line *l, double s) {
   return near;
 }
 
-/* Halves between a free s and one in contact; ends with the distances there. */
+/* Bisects between a free s and one in contact; ends with the distances at the latter. */
 static double halved(line *l, double clear, double met, double tolerance) {
   int there = 1;
   while (l->status == QD_OK && met - clear > tolerance) {
     const double middle = clear + 0.5 * (met - clear);
     if (middle <= clear || middle >= met) {
-      break; /* no number lies between */
+      break; /* no number in between */
     }
     there = meets(l, middle);
     *(there ? &met : &clear) = middle;

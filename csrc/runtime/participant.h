@@ -9,31 +9,32 @@
 /* Data of one thread, in its own allocation. */
 typedef struct participant {
   qd_workspace *workspace;
-  model_variant *variant; /* the model with a sample's own parameters; NULL until wanted */
-  int variant_is_set;     /* 1: parameters that all samples share are in it */
-  qd_contact *contacts;   /* of the samples this one did, in the order it did them */
+  model_variant *variant; /* the model with a sample's parameters; NULL until first needed */
+  int variant_is_set;     /* 1: it has the parameters that all samples share */
+  qd_contact *contacts;   /* of the samples that this thread computed, in that order */
   int64_t contact_count, contact_room;
-  qd_batch_failure failure;                       /* the smallest index among its samples */
-  double *q, *v, *u, *tau, *wrench, *mocap;       /* copies that the caller cannot change */
+  qd_batch_failure failure; /* the failure with the smallest index among its samples */
+  double *q, *v, *u, *tau, *wrench, *mocap; /* copies of inputs, safe from changes by the caller */
   double *delta, *limit_force, *constraint_force; /* for results that the caller does not want */
   double *tendon_force;                           /* likewise */
-  double *bristle;                                /* copy, as q */
-  qd_step_start start;                            /* the step before, see participant_keep */
-  double *kept;                                   /* its numbers */
-  tape *tape; /* of rollouts that are differentiated; NULL until wanted */
+  double *bristle;                                /* copy of the stretches of bristles */
+  qd_step_start start; /* copies of the step before, see participant_keep */
+  double *kept;        /* memory of `start` */
+  tape *tape;          /* for differentiated rollouts; NULL until first needed */
   double numbers[];
 } participant;
 
-/* NULL: no memory. */
+/* NULL if memory is exhausted. */
 participant *participant_create(const qd_model *model);
 void participant_destroy(participant *p);
-/* A fresh variant for this call, without the parameters of the last one. 0: no memory. */
+/* Gives the variant the model's own parameters, without those of the last call. Returns 0 if memory
+ * is exhausted. */
 int participant_reserve_variant(participant *p, const qd_model *model);
-/* Its tape, made when first wanted. NULL: no memory. */
+/* The participant's tape, created at the first call. NULL if memory is exhausted. */
 tape *participant_tape(participant *p, const qd_model *model);
-/* The result's contacts behind those that are there. */
+/* Appends the contacts of a result. */
 qd_status participant_append(participant *p, const qd_step_result *result);
-/* p->start = copies of a result, whose contacts replace the present ones. */
+/* Copies a result to p->start; its contacts replace the participant's. */
 qd_status participant_keep(participant *p, const qd_model *model, const qd_step_result *result);
 
 #endif

@@ -5,9 +5,9 @@
 #include "runtime/sample.h"
 
 typedef struct pose_job {
-  const double *q; /* (nq) a sample */
+  const double *q; /* (nq) of each sample */
   ptrdiff_t q_stride;
-  double *pos, *rot; /* (sample_count, body_count, 3 and 9) */
+  double *pos, *rot; /* (sample_count, body_count, 3) and (sample_count, body_count, 9) */
   int32_t *status;
 } pose_job;
 

@@ -4,7 +4,7 @@
 
 #ifdef _WIN32
 
-typedef int process_id; /* nothing forks */
+typedef int process_id; /* Windows has no fork */
 typedef int signal_mask;
 
 static inline process_id process_self(void) { return 0; }
@@ -22,8 +22,8 @@ typedef sigset_t signal_mask;
 
 static inline process_id process_self(void) { return getpid(); }
 
-/* Threads created between the two calls receive no signals: these are for the program's own
- * threads. */
+/* Threads created between the two calls receive no signals, so the program's own threads handle
+ * them. */
 static inline void signals_block(signal_mask *before) {
   sigset_t all;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-/* Many steps in a row from each sample. */
+/* Rollouts: successive steps from each sample. */
 #include <math.h>
 #include <string.h>
 
@@ -10,14 +10,14 @@ double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t) {
   return path != NULL ? path + (i * (job->step_count + 1) + t) * job->steps.model->nv : NULL;
 }
 
-/* Likewise of bristles. */
+/* Stretches of the bristles of sample i before step t; NULL if not wanted. */
 static double *rollout_bristles(const rollout_job *job, int64_t i, int64_t t) {
   double *path = job->steps.input->bristle_path;
   const int64_t size = QD_BRISTLES * (int64_t)job->steps.model->soft_pair_count;
   return path != NULL ? path + (i * (job->step_count + 1) + t) * size : NULL;
 }
 
-/* Step t of sample i from its row of the path to the next one. */
+/* Step t of sample i, from row t of the path to the next row. */
 static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i, int64_t t,
                               const qd_model *stepped, const qd_step_start *start, double *path,
                               qd_step_result *result) {

@@ -1,4 +1,4 @@
-/* A rollout of one sample, the last of its steps on its participant's tape. */
+/* A rollout of one sample; its last steps are recorded on the participant's tape. */
 #ifndef QD_RUNTIME_ROLLOUT_H
 #define QD_RUNTIME_ROLLOUT_H
 
@@ -11,13 +11,14 @@ typedef struct rollout_job {
   double *q; /* (sample_count, step_count + 1, nq) */
   int32_t *status;
   int64_t *steps_done;
-  int64_t taped_count; /* steps from the last back that go onto the tape, which has room */
+  int64_t taped_count; /* number of last steps to record on the tape, which has room for them */
 } rollout_job;
 
-/* Velocity t of sample i's rollout; NULL: of a quasi-dynamic one. */
+/* Velocity of sample i before step t; NULL in quasi-dynamic rollouts. */
 double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t);
 
-/* Steps sample i with this model from its q, normalised, and fills its rows. */
+/* Steps sample i with the model `stepped` from its normalised q, and fills its rows of the
+ * output. */
 qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
                          const qd_model *stepped);
 

@@ -1,5 +1,5 @@
-/* Rollouts with products of their derivatives: cotangents back to what went in, tangents forwards.
- * Steps whose factors are on the tape are not taken again. */
+/* Products of a rollout's derivatives with vectors: pullback of cotangents to the arguments, and
+ * pushforward of tangents. Steps whose factors are on the tape are not computed again. */
 #include <math.h>
 #include <string.h>
 
@@ -11,25 +11,25 @@
 typedef struct derivative_job {
   rollout_job rollout;
   const qd_rollout_way *way;
-  const qd_step_options *options; /* of the derivatives */
-  const double *cotangent;        /* of a pullback */
+  const qd_step_options *options; /* for the derivatives */
+  const double *cotangent;        /* input of a pullback */
   double *const *gradient;
-  const double *const *tangent; /* of a pushforward */
+  const double *const *tangent; /* input of a pushforward */
   double *out;
 } derivative_job;
 
-/* One sample on its way. */
+/* One sample of a derivative job. */
 typedef struct passage {
   const derivative_job *job;
   const run *r;
   participant *p;
-  const qd_model *model; /* the sample's own */
+  const qd_model *model; /* with the sample's parameters */
   int64_t sample, failed_step;
   const double *path; /* (step_count + 1, nq) */
   int is_exact;
 } passage;
 
-/* Where argument i of step t is in an array of all samples' ones. */
+/* Index of argument i of step t in an array for all samples. */
 static int64_t place(const passage *w, int argument, int64_t t) {
   const int size = qd_argument_size(w->model, argument);
   if (argument == QD_BY_V) {
@@ -42,7 +42,7 @@ static int64_t place(const passage *w, int argument, int64_t t) {
                                     : w->sample * size;
 }
 
-/* Numbers that an argument has in all steps of a sample. */
+/* Number of values that an argument has in all steps of a sample. */
 static int64_t numbers_of(const passage *w, int argument) {
   if (argument == QD_BY_Q) {
     return w->job->way->ambient ? w->model->nq : w->model->nv;
@@ -54,7 +54,7 @@ static int64_t numbers_of(const passage *w, int argument) {
 
 static int reacts(const passage *w) { return w->job->rollout.steps.input->feedback != NULL; }
 
-/* Step t with its factor; taken now if it is not on the tape. NULL: *status says why. */
+/* Step t with its factor: from the tape, or computed now. NULL on failure; *status says why. */
 static taped_step *factored_step(passage *w, int64_t t, qd_status *status) {
   const derivative_job *job = w->job;
   const rollout_job *rollout = &job->rollout;
@@ -81,7 +81,7 @@ static taped_step *factored_step(passage *w, int64_t t, qd_status *status) {
   return s;
 }
 
-/* ---------------------------------------------------------------- back */
+/* ---------------------------------------------------------------- pullback */
 
 /* y (nv) = cotangent of configuration t */
 static void cotangent_take(const passage *w, double *y, int64_t t) {
@@ -112,7 +112,7 @@ static void add_to(double *sum, const double *part, int64_t count) {
   }
 }
 
-/* The gradient by the command of step t goes on to the state and to what was given for u. */
+/* Passes the gradient with respect to the command of step t on to the state and to the input u. */
 static void react_back(const passage *w, int64_t t, const taped_step *s) {
   tape *on = w->p->tape;
   double *by_u = w->job->gradient[QD_BY_U];
@@ -122,7 +122,7 @@ static void react_back(const passage *w, int64_t t, const taped_step *s) {
   }
 }
 
-/* The tape's cotangent, of configuration t + 1, goes back through step t. */
+/* Pulls the tape's cotangent, of configuration t + 1, back through step t. */
 static qd_status pull_step(passage *w, int64_t t) {
   double *const *gradient = w->job->gradient;
   tape *on = w->p->tape;
@@ -201,9 +201,9 @@ static qd_status pull_back(passage *w) {
   return status == QD_OK && !gradients_are_finite(w) ? QD_NUMERICAL_TROUBLE : status;
 }
 
-/* ---------------------------------------------------------------- forwards */
+/* ---------------------------------------------------------------- pushforward */
 
-/* The tape's cotangent, here a tangent, is that of configuration t. */
+/* Writes the tangent of configuration t, which is in the tape's cotangent, to the output. */
 static void tangent_put(const passage *w, int64_t t) {
   const derivative_job *job = w->job;
   const double *v = w->p->tape->cotangent;
@@ -216,7 +216,7 @@ static void tangent_put(const passage *w, int64_t t) {
   }
 }
 
-/* Likewise of velocity t. */
+/* Writes the tangent of velocity t to the output. */
 static void v_tangent_put(const passage *w, int64_t t) {
   const derivative_job *job = w->job;
   const int64_t row = w->sample * (job->rollout.step_count + 1) + t, nv = w->model->nv;
@@ -225,7 +225,8 @@ static void v_tangent_put(const passage *w, int64_t t) {
   }
 }
 
-/* The change of the command of step t: that of what was given for u, and what the state's makes. */
+/* Change of the command of step t: the change of the input u, plus the feedback to the changes of
+ * the state. */
 static const double *react_along(const passage *w, int64_t t, const taped_step *s,
                                  const double *given) {
   tape *on = w->p->tape;
@@ -294,7 +295,7 @@ static qd_status push_forward(passage *w) {
 
 static void leave_failed(const passage *w) {
   const derivative_job *job = w->job;
-  if (reacts(w) && job->way->path_known) { /* else the rollout has said how far it came */
+  if (reacts(w) && job->way->path_known) { /* otherwise the rollout has filled these */
     const int64_t size = job->rollout.step_count * w->model->nu;
     numbers_fill(job->rollout.steps.input->feedback->u + w->sample * size, size, NAN);
   }
@@ -310,7 +311,7 @@ static void leave_failed(const passage *w) {
   }
 }
 
-/* Room on the tape for what is kept, and for one step that is taken again. */
+/* Makes room on the tape for the kept steps, and for one step that is computed again. */
 static qd_status tape_prepare(const rollout_job *rollout, participant *p, const qd_model *model) {
   tape *t = participant_tape(p, model);
   const int again = rollout->taped_count < rollout->step_count;
@@ -336,7 +337,8 @@ static void differentiate_one(const run *r, int k, int64_t i) {
   if (status == QD_OK && !run_is_stopped(r, k)) {
     status = job->out != NULL ? push_forward(&w) : pull_back(&w);
     rollout->status[i] = (int32_t)status;
-    if (status != QD_OK && p->failure.sample != i) { /* a product, of a step that was solved */
+    if (status != QD_OK &&
+        p->failure.sample != i) { /* a product failed although its step was solved */
       sample_note_failure(p, i, 0, status, &(qd_step_result){.contact_count = 0});
     }
   }
@@ -348,7 +350,7 @@ static void differentiate_one(const run *r, int k, int64_t i) {
   }
 }
 
-/* Steps that are kept: none where the tape would hold another step than the one wanted. */
+/* Number of steps to keep: none if the steps to differentiate differ from those of the rollout. */
 static qd_status kept_count(const derivative_job *job, qd_batch *batch, int64_t *kept) {
   const qd_rollout_way *way = job->way;
   const int64_t steps = job->rollout.step_count;

@@ -5,12 +5,12 @@
 
 #include "runtime/thread_pool.h"
 
-/* Blocks per thread: enough to even out what the samples cost, few enough to leave the counter in
- * peace. */
+/* Blocks per thread: enough to balance samples of different cost, few enough to keep contention on
+ * the counter low. */
 #define BLOCKS_PER_THREAD 16
 #define BLOCK_MAX 64
 
-/* In the calling thread: asks, and tells the others. */
+/* Called by the calling thread: asks the caller's callback, and tells the other threads. */
 static void ask_whether_to_stop(const run *r) {
   const qd_batch *batch = r->batch;
   if (!r->only_copies && batch->stop != NULL && batch->stop(batch->stop_context)) {
@@ -66,7 +66,7 @@ qd_status run_prepare(const run *r, int thread_count) {
   if (status != QD_OK || !r->with_parameters) {
     return status;
   }
-  /* the caller's own variant, without which nobody might do the work */
+  /* without the caller's own variant, possibly no thread could do the work */
   return participant_reserve_variant(r->batch->participants[0], r->batch->model) ? QD_OK
                                                                                  : QD_OUT_OF_MEMORY;
 }
@@ -76,7 +76,7 @@ static void take_part(void *context, int k) {
   participant **mine = &r->batch->participants[k];
   if (*mine == NULL && !r->only_copies) {
     if ((*mine = participant_create(r->batch->model)) == NULL) {
-      return; /* no memory: the others do its blocks */
+      return; /* out of memory: the other threads do the work */
     }
     (*mine)->failure.sample = -1;
   }

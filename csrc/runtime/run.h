@@ -1,4 +1,4 @@
-/* Samples in blocks, claimed from an atomic counter by the participants. */
+/* Distributes samples to threads: participants claim blocks of samples from an atomic counter. */
 #ifndef QD_RUNTIME_RUN_H
 #define QD_RUNTIME_RUN_H
 
@@ -14,7 +14,7 @@ typedef struct contact_place {
 
 struct qd_batch {
   const qd_model *model;
-  participant **participants; /* (participant_capacity), NULL until one takes part */
+  participant **participants; /* (participant_capacity), NULL for unused threads */
   int participant_capacity;
   contact_place *places; /* (place_capacity) of the latest call */
   int64_t place_capacity;
@@ -22,26 +22,26 @@ struct qd_batch {
   void *stop_context;
 };
 
-/* One call, as all of its participants see it. The first five are the caller's to fill. */
+/* One call, shared by all of its participants. The caller sets the first six fields. */
 typedef struct run {
   qd_batch *batch;
   int64_t sample_count;
   const void *job; /* argument of `sample` */
   void (*sample)(const struct run *r, int k, int64_t i);
-  int with_parameters; /* 1: every participant has a model of its own for the samples' parameters */
-  int only_copies;     /* 1: takes no steps, so needs no scratch, and ends soon */
+  int with_parameters; /* 1: each participant needs its own model for the samples' parameters */
+  int only_copies;     /* 1: only copies data: needs no workspace, and cannot be stopped */
   int64_t block;
   _Atomic int64_t next;
   _Atomic int *stopped;
 } run;
 
-/* Room for the participants, with the caller's made; the others make theirs. */
+/* Makes room for the participants and creates the caller's; the other threads create their own. */
 qd_status run_prepare(const run *r, int thread_count);
-/* QD_STOPPED: perhaps not all samples have been done. */
+/* QD_STOPPED: some samples may be missing. */
 qd_status run_all(run *r, qd_thread_pool *pool, int thread_count);
-/* Called by participant k between steps: 1 if no further step may begin. */
+/* Called by participant k between steps; 1 if no further step may begin. */
 int run_is_stopped(const run *r, int k);
-/* Of all participants. */
+/* The failure with the smallest index, of all participants. */
 void run_first_failure(const run *r, qd_batch_failure *failure);
 
 #endif

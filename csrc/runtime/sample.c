@@ -54,7 +54,7 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
   if (status != QD_OK) {
     memmove(p->q, q, (size_t)model->nq * sizeof(double));
   }
-  return status; /* the step looks at the rest */
+  return status; /* qd_step checks the other inputs */
 }
 
 void sample_read_bristles(participant *p, const qd_model *model, const double *bristle) {
@@ -134,7 +134,8 @@ const qd_model *sample_model(const step_job *job, participant *p, int64_t i) {
   return model_variant_model(p->variant);
 }
 
-/* One attempt, as the single calls make it: A and B with the step where no more is wanted. */
+/* One attempt, with the same calls as single steps: with the step's own A and B if no other
+ * derivative is wanted. */
 static qd_status step_try(const step_job *job, participant *p, const qd_model *model,
                           const qd_step_input *input, qd_step_result *result,
                           double *const *derivative) {
@@ -148,7 +149,7 @@ static qd_status step_try(const step_job *job, participant *p, const qd_model *m
                       derivative[QD_BY_U]);
 }
 
-/* Pullbacks of the step that qd_differentiate has left in the workspace. */
+/* Pullbacks of the step that qd_differentiate left in the workspace. */
 static qd_status pull_back(const step_job *job, participant *p, const qd_model *model,
                            const qd_step_input *input, const qd_step_result *result,
                            double *const *derivative) {
@@ -216,7 +217,7 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
     status = qd_differentiate(model, s->workspace, options, &s->input, &s->result);
   } while (status == QD_OUT_OF_CAPACITY &&
            (status = qd_workspace_reserve(model, s->workspace, s->result.contact_count)) == QD_OK);
-  s->input.start = NULL; /* whose arrays may change before the products */
+  s->input.start = NULL; /* its arrays may change before the products */
   return status == QD_OK && !result_is_finite(model, &s->result) ? QD_NUMERICAL_TROUBLE : status;
 }
 

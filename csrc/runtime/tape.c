@@ -6,8 +6,9 @@
 #include "mechanics/kinematics.h"
 #include "mechanics/model.h"
 
-/* Workspaces that a thread keeps, by their sizes; a step touches a small part of its own. Ten times
- * less, and rollouts of 50 steps with a hand are stepped twice. */
+/* Memory, by size of the workspaces, that a thread's tape may take by default; a step touches only
+ * a small part of its workspace. Ten times less: rollouts of 50 steps with a hand are stepped
+ * twice. */
 #define TAPE_BYTES ((size_t)128 << 20)
 
 tape *tape_create(const qd_model *model) {

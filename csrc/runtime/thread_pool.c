@@ -7,33 +7,33 @@
 
 #include "runtime/process.h"
 
-#define WAIT_NANOSECONDS 20000000 /* between two calls of the caller's wait */
+#define WAIT_NANOSECONDS 20000000 /* between two calls of the caller's `wait` */
 
-/* What one caller wants done; lies on the caller's stack. */
+/* The work of one caller, on the caller's stack. */
 typedef struct job {
   struct job *next;
   thread_pool_work work;
   void *context;
-  int helpers_wanted; /* that may still join */
+  int helpers_wanted; /* number of helpers that may still join */
   int joined;
   int working;
-  pthread_cond_t done; /* working fell to 0 */
+  pthread_cond_t done; /* signalled when `working` falls to 0 */
 } job;
 
-/* The threads of one process. All fields below the mutex are read and written under it. */
+/* The threads of one process. The mutex protects all fields below it. */
 typedef struct crew {
   process_id pid;
   pthread_mutex_t mutex;
-  pthread_cond_t wake; /* a job came, or stop */
+  pthread_cond_t wake; /* signalled for a new job, and for `stop` */
   job *jobs;
-  int caller_count; /* inside thread_pool_run */
+  int caller_count; /* callers inside thread_pool_run */
   int thread_count;
   int stop;
   pthread_t threads[QD_THREADS_MAX];
 } crew;
 
-/* A child of fork has the memory but not the threads, and perhaps a mutex that a thread of its
- * parent held: it leaves that crew as it is and starts its own. */
+/* A child of fork has a copy of the memory but not the threads, and a thread of its parent may have
+ * held the mutex. So the child abandons the old crew and starts its own. */
 struct qd_thread_pool {
   _Atomic(crew *) crew;
 };
@@ -86,14 +86,14 @@ static void *helper_main(void *argument) {
     j->work(j->context, participant);
     pthread_mutex_lock(&c->mutex);
     if (--j->working == 0) {
-      pthread_cond_signal(&j->done); /* under the mutex: the caller cannot have left with its job */
+      pthread_cond_signal(&j->done); /* the mutex keeps the caller's job alive */
     }
   }
   pthread_mutex_unlock(&c->mutex);
   return NULL;
 }
 
-/* Helpers take no signals. Too few threads are no error. */
+/* Starts threads up to the wanted number, with signals blocked. Fewer threads are no error. */
 static void crew_grow(crew *c, int wanted) {
   if (c->thread_count >= wanted) {
     return;
@@ -114,7 +114,7 @@ static crew *crew_of(qd_thread_pool *pool) {
   }
   crew *fresh = crew_create();
   if (fresh != NULL && !atomic_compare_exchange_strong(&pool->crew, &found, fresh)) {
-    crew_free(fresh); /* another thread was faster */
+    crew_free(fresh); /* another thread was first */
     fresh = found;
   }
   return fresh;
@@ -139,7 +139,7 @@ static void job_publish(crew *c, job *j) {
   pthread_mutex_unlock(&c->mutex);
 }
 
-/* Under the mutex: until a helper has ended, or for a while. */
+/* Waits, with the mutex held, until all helpers have ended or for WAIT_NANOSECONDS. */
 static void wait_a_while(crew *c, job *j) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -200,7 +200,7 @@ void qd_thread_pool_destroy(qd_thread_pool *pool) {
   crew *c = atomic_load(&pool->crew);
   if (c != NULL && c->pid == process_self()) {
     pthread_mutex_lock(&c->mutex);
-    const int busy = c->caller_count > 0; /* one that never came back: what it uses stays */
+    const int busy = c->caller_count > 0; /* a caller never returned: its data stay */
     c->stop = !busy;
     pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->mutex);

@@ -1,4 +1,4 @@
-/* What policies are told at many configurations. */
+/* Observations and measures for policies at many configurations. */
 #include <math.h>
 
 #include "dynamics/view.h"

@@ -7,8 +7,8 @@
 #include "qdsim.h"
 
 /* A disc. Its points x satisfy |normal.(x - center)| <= thickness and lie within `radius` of the
- * axis through center along normal. Nodes precede their children; the first child is the next node.
- */
+ * axis through center along normal. Nodes precede their children; the first child is the next
+ * node. */
 typedef struct cloud_node {
   double center[3], normal[3];
   double radius, thickness;

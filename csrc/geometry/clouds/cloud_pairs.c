@@ -132,9 +132,7 @@ static double node_distance(const cloud_node *node, question *ask) {
   if (ask->shape.type == QD_HFIELD) { /* not convex: no supporting half spaces */
     return distance - hypot(node->thickness, node->radius);
   }
-  vec3_cross(
-      across, n,
-      node->normal); /* its length is the sine; 1 - cosine^2 would lose small values to rounding */
+  vec3_cross(across, n, node->normal); /* the sine: 1 - cosine^2 would lose small values */
   return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
          vec3_norm(across) * node->radius;
 }

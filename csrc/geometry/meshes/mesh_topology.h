@@ -32,8 +32,8 @@ int region_border_before(const mesh_topology *t, int h);
 /* Finds the sides of the regions. A side is a maximal run of a region's border along one neighbour.
  * *start (region_count + 1) is allocated; first (3 face_count): the first half-edge of each side. A
  * region that is not a polygon with at least three sides, each along a different neighbour, is
- * split into its faces; this changes region and region_count. QD_BAD_ARGUMENT if even this fails.
- */
+ * split into its faces; this changes region and region_count. QD_BAD_ARGUMENT if even this
+ * fails. */
 qd_status mesh_topology_sides(mesh_topology *t, int **start, int *first, int *side_count);
 
 #endif

@@ -31,8 +31,8 @@ typedef struct block_pair {
   double size;
 } block_pair;
 
-/* Closest points of the cores, relative to the centre of A. Features as for boxes; n from A into B.
- */
+/* Closest points of the cores, relative to the centre of A. Features as for boxes; n from A into
+ * B. */
 typedef struct core_contact {
   double gap, n[3], x[2][3];
   int feature[2];

@@ -72,8 +72,8 @@ typedef struct field_placed {
   double rot[9], pos[3];
 } field_placed;
 
-/* Two bodies in the order that the search needs: a rigid surface comes first, a half space second.
- */
+/* Two bodies in the order that the search needs: a rigid surface comes first, a half space
+ * second. */
 typedef struct field_pair {
   const qd_field *first, *second;
   double R[9], t[3]; /* from the frame of the first to that of the second */

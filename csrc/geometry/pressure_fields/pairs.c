@@ -299,8 +299,8 @@ static void are_apart(const search *s, const field_node *node, lane_bits *apart)
   }
 }
 
-/* 1 if an earlier part of the same element may meet the second body: each element is visited once.
- */
+/* 1 if an earlier part of the same element may meet the second body: each element is visited
+ * once. */
 static int was_taken(const search *s, const field_part *part) {
   for (const field_part *p = part; p->from > -INFINITY;) {
     --p;

@@ -166,8 +166,8 @@ static void add_inside(state *s) {
   }
 }
 
-/* Integral over an edge by Simpson's rule; nu: outward normal of the edge in the polygon's plane.
- */
+/* Integral over an edge by Simpson's rule; nu: outward normal of the edge in the polygon's
+ * plane. */
 static void add_edge_on(state *s, const face *on, const double *a, const double *b,
                         const double nu[3], double length) {
   static const double WEIGHT[3] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
