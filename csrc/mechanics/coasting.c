@@ -5,7 +5,7 @@
 #include "base/quat.h"
 #include "base/rounding.h"
 
-/* Newton's method takes 3 to 5 of them up to a turn of half a radian a step. */
+/* Newton's method takes 3 to 5 iterations for rotations of up to half a radian per step. */
 #define ITERATIONS_MOST 40
 #define HALVINGS_MOST 20
 
@@ -42,7 +42,7 @@ static void slope_of(double M[9], const double T[9], const double m[3], double s
   add_cross(M, 0.5 * s, Tm);
 }
 
-/* 0 if there is none. */
+/* Returns 0 if M is singular. */
 static int invert(double out[9], const double M[9]) {
   double column[3][3], cofactor[3][3];
   for (int i = 0; i < 3; ++i) {
@@ -72,7 +72,8 @@ static double residual(double G[3], double m[3], const coasting *c, const double
   return vec3_dot(G, G);
 }
 
-/* 1 if x is the next spin to rounding; else a step towards it, halved until the residual falls. */
+/* One step towards the next spin, halved until the residual falls. Returns 1 if x is the next spin
+ * to rounding. */
 static int advance(coasting *c, double x[3], double h, int *stuck) {
   double G[3], m[3], slope[9], inverse[9], step[3], trial[3], next[3];
   const double before = residual(G, m, c, x, h);
@@ -109,7 +110,7 @@ static void find_next(coasting *c, double h) {
   vec3_copy(c->next, c->settled ? x : c->spin);
 }
 
-/* The tensor of a lump about a point, in axes of its own. */
+/* Inertia tensor of a rigid body about a point, in the given axes. */
 static void tensor_about(double out[9], const spatial_inertia *I, const double at[3],
                          const double axes[9]) {
   double about[9], part[9], turned[9], shifted[3];
@@ -138,7 +139,8 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
   for (int i = 0; i < 3; ++i) {
     const screw *S = k->dof_screw + turn + i;
     vec3_copy(c->axes + 3 * i, S->w);
-    vec3_cross(part, S->w, S->v); /* v = centre x w of each: the sum is twice the centre */
+    vec3_cross(part, S->w,
+               S->v); /* v = centre x w for each axis: the sum of w x v is twice the centre */
     vec3_axpy(pivot, 0.5, part);
   }
   c->mass = lump->mass;
@@ -146,7 +148,7 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
   vec3_set(c->arm, 0.0, 0.0, 0.0);
   if (c->count == 6 && c->mass > 0.0) {
     vec3_scale(c->centre, lump->moment, 1.0 / c->mass);
-    vec3_sub(c->arm, c->centre, pivot); /* axes are those of the world */
+    vec3_sub(c->arm, c->centre, pivot); /* translations are along the world axes */
   }
   tensor_about(c->tensor, lump, c->centre, c->axes);
   vec3_copy(c->spin, v + turn);
@@ -165,7 +167,7 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
   }
 }
 
-/* Of the next spin. */
+/* Derivatives of the next angular velocity. */
 static void differentiate_spin(coasting_derivative *d, const coasting *c, double h) {
   double G[3], m[3], slope[9], before[9], by_spin[9], Tm[3], turned[3], part[3];
   const int at = c->count - 3;
@@ -182,7 +184,8 @@ static void differentiate_spin(coasting_derivative *d, const coasting *c, double
   mat3_mul_vec(Tm, c->tensor, m);
   vec3_cross(turned, Tm, m);
   mat3_mul_vec(d->by_h + at, d->inverse, turned);
-  for (int j = 0; j < 3; ++j) { /* a turn s takes all with it: s x next, of the spin s x spin */
+  for (int j = 0; j < 3; ++j) { /* a rotation s of the body rotates everything: next by s x next,
+                                   and the spin by s x spin */
     double s[3] = {j == 0, j == 1, j == 2}, moved[3];
     vec3_cross(moved, s, c->next);
     vec3_cross(part, s, c->spin);

@@ -8,30 +8,31 @@
 #include "mechanics/inertia.h"
 
 typedef struct coasting {
-  int dof, count; /* of the tree; the last three are rotations */
-  int body;       /* that they move */
-  double axes[9]; /* of the rotations, world, row by row; the quantities below are in these axes */
-  double centre[3]; /* centre of rotation: of mass, or of the ball joint, world axes */
-  double tensor[9]; /* inertia about it */
-  double arm[3];    /* from the body's origin to it; 0 for a ball joint */
+  int dof, count; /* DOFs of the tree: first, number; the last three are rotations */
+  int body;       /* the body that they move */
+  double axes[9]; /* of the rotations, world, one per row; `tensor`, `spin` and `next` are in these
+                     axes */
+  double centre[3]; /* centre of rotation (centre of mass, or the ball joint), world */
+  double tensor[9]; /* inertia about the centre */
+  double arm[3];    /* from the body's origin to the centre; 0 for a ball joint */
   double mass;
   double spin[3], next[3];
-  int settled; /* 0: Newton's method failed, and the angular velocity is kept */
+  int settled; /* 0: Newton's method failed, and `next` equals `spin` */
 } coasting;
 
-/* 1 if a tree is one free or ball joint. */
+/* 1 if the only joint of a tree is a free or ball joint. */
 int tree_coasts(const qd_model *model, int tree);
-/* next (nv): entries of the tree's DOFs are its velocity after h. */
+/* Sets the entries of next (nv) of the tree's DOFs to its velocity after time h. */
 void coasting_compute(coasting *c, double *next, const qd_model *model, const kinematics *k,
                       const inertia *I, int tree, const double *v, double h);
 
-/* The change of that velocity; rows are the tree's DOFs. */
+/* Derivatives of that velocity; rows are the tree's DOFs. */
 typedef struct coasting_derivative {
   double by_v[6][6];
-  double by_turn[6][3]; /* of the body at fixed v */
+  double by_turn[6][3]; /* by rotation of the body at fixed v */
   double by_h[6];
-  double by_next[3][3]; /* translation: by the next angular velocity, ... */
-  double by_arm[3][3];  /* ... by the arm at a fixed angular velocity */
+  double by_next[3][3]; /* translation: by the next angular velocity, */
+  double by_arm[3][3];  /* and by the arm at a fixed angular velocity */
   double inverse[9]; /* derivative of the next angular velocity with respect to minus the residual
                         of the midpoint rule */
 } coasting_derivative;

@@ -9,7 +9,7 @@ int constraint_row_count(int constraint_type) {
   return counts[constraint_type];
 }
 
-/* y1 - r1 = sum a_i (y2 - r2)^i, y[1] and r[1] unused without a second one */
+/* y1 - r1 = sum a_i (y2 - r2)^i; y[1] and r[1] are unused if there is no second one */
 static void compute_coupling(constraint_state *s, const double y[2], const double r[2],
                              int has_second, const double *a) {
   const double x = has_second ? y[1] - r[1] : 0.0;
@@ -50,7 +50,7 @@ static void weld_turn(double quat[4], const kinematics *k, const int *body,
   quat_normalize(quat);
 }
 
-/* The nearest body that carries both: parents come before children. */
+/* The nearest common ancestor: parents have smaller indices than children. */
 static int carrier_of(const qd_model *model, int a, int b) {
   while (a != b) {
     if (a > b) {
@@ -99,7 +99,7 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
   }
 }
 
-/* Numbers of a part of the violation: 3, or 1 of a coupling. */
+/* Number of entries of a part of the violation: 3, or 1 for a coupling. */
 static int part_size(const constraint_state *s) { return s->rows == 1 ? 1 : 3; }
 
 int constraint_cap(constraint_state *s, double most) {
@@ -135,7 +135,7 @@ void constraint_cap_change(const constraint_state *s, int part, double *change) 
   }
 }
 
-/* ---------------------------------------------------------------- by the quaternion */
+/* ---------------------------------------------------------------- MuJoCo's quaternion rows */
 
 static void apply_half(double out[3], double scale, const double half[4], const double x[3],
                        double side) {
@@ -191,7 +191,7 @@ typedef struct moving_body {
   screw T, A;
 } moving_body;
 
-/* Acceleration of a point that the body carries. */
+/* Acceleration of a point fixed to the body. */
 static void point_drift(double out[3], const moving_body *b, const double x[3]) {
   double velocity[3], part[3];
   screw_point_velocity(out, &b->A, x);
@@ -200,7 +200,7 @@ static void point_drift(double out[3], const moving_body *b, const double x[3]) 
   vec3_axpy(out, 1.0, part);
 }
 
-/* Its change for changes d of the motions, and dx of the point. */
+/* Change of the point's acceleration for changes d of the motions, and dx of the point. */
 static void point_drift_change(double out[3], const moving_body *b, const moving_body *d,
                                const double x[3], const double dx[3]) {
   double velocity[3], part[3];
@@ -217,7 +217,7 @@ static void point_drift_change(double out[3], const moving_body *b, const moving
   vec3_axpy(out, 1.0, part);
 }
 
-/* out += W_half x, in which W_half is linear in the half. */
+/* out += W(half) x; W is linear in the half. */
 static void add_turn_rows(double out[3], const constraint_state *s, const double half[4],
                           const double x[3]) {
   double part[3];
@@ -225,7 +225,7 @@ static void add_turn_rows(double out[3], const constraint_state *s, const double
   vec3_axpy(out, 1.0, part);
 }
 
-/* d/dt (W (w2 - w1)) as body 2 sees it: W (a2 - a1) + W' (w2 - w1) - w2 x W (w2 - w1). */
+/* d/dt (W (w2 - w1)) in the frame of body 2: W (a2 - a1) + W' (w2 - w1) - w2 x W (w2 - w1). */
 static void turn_drift(double out[3], const constraint_state *s, const moving_body b[2]) {
   double apart[3], half[4], part[3], seen[3] = {0.0, 0.0, 0.0};
   constraint_half_change(half, s, b[0].T.w, b[1].T.w);
@@ -239,10 +239,10 @@ static void turn_drift(double out[3], const constraint_state *s, const moving_bo
   vec3_axpy(out, -1.0, part);
 }
 
-/* Its change for changes d_half of the half, and d of the bodies' motions. */
+/* Change of turn_drift for changes d_half of the half, and d of the bodies' motions. */
 static void turn_drift_change(double out[3], const constraint_state *s, const moving_body b[2],
                               const moving_body d[2], const double d_half[4]) {
-  constraint_state moved = *s; /* change of the half */
+  constraint_state moved = *s; /* `half` holds the change */
   double apart[3], d_apart[3], rate[4], d_rate[4], part[3], seen[3] = {0.0}, d_seen[3] = {0.0};
   memcpy(moved.half, d_half, sizeof moved.half);
   constraint_half_change(rate, s, b[0].T.w, b[1].T.w);
@@ -289,9 +289,9 @@ void constraint_drift(double *out, const constraint_state *s, const body_motion 
   }
 }
 
-/* With T_j and A_j the parts of T and A that j does not move: with respect to q_j, dT = S_j x (T -
- * T_j) and dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j); with respect to v_j, dT = S_j and dA =
- * before_j x S_j + S_j x (T - T_j). */
+/* Changes of T and A. With T_j and A_j the parts that DOF j does not move: with respect to q_j, dT
+ * = S_j x (T - T_j) and dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j); with respect to v_j, dT =
+ * S_j and dA = before_j x S_j + S_j x (T - T_j). */
 static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body *b,
                          const kinematics *k, const body_motion *m, int j) {
   const screw *S = k->dof_screw + j;
@@ -367,7 +367,7 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
     return;
   }
   if (body_is_behind(model, s->body[2], dof)) {
-    return; /* a DOF that moves both bodies does not move them relative to each other */
+    return; /* a DOF that moves both bodies causes no relative motion */
   }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
@@ -385,7 +385,7 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
   }
 }
 
-/* d turn = J_l^-1(turn) (w2 - exp(turn) w1) when the bodies turn with w1 and w2 */
+/* d turn = J_l^-1(turn) (w2 - exp(turn) w1) if the bodies rotate with w1 and w2 */
 static void add_turn_derivative(double out[3], const constraint_state *s, const double w[3],
                                 int side) {
   double J[9], R[9], moved[3], part[3];
@@ -397,14 +397,14 @@ static void add_turn_derivative(double out[3], const constraint_state *s, const 
   vec3_axpy(out, side == 0 ? -1.0 : 1.0, part);
 }
 
-/* Change of the twist of a body by a DOF j that moves it: j rotates everything that it moves. */
+/* Change of the twist of a body for DOF j, which rotates all parts of the twist that it moves. */
 static void change_twist(screw *out, const kinematics *k, const constraint_motion *m, int body,
                          int j) {
   screw_sub(out, m->body_twist + body, m->unmoved_twist + j);
   screw_bracket(out, k->dof_screw + j, out);
 }
 
-/* What DOF j does to a weld's rows, and to its violation, by its quaternion. */
+/* Changes, for DOF j, of a weld's rows and violation in quaternion form. */
 static void change_turn_rows(double row[3], double violation[3], const constraint_state *s,
                              const qd_model *model, const screw *S, const constraint_motion *m,
                              int j) {
@@ -493,7 +493,7 @@ void constraint_wrenches(wrench W[CONSTRAINT_BODIES], const constraint_state *s,
   }
 }
 
-/* Due to the motion of a weld's rows: the moments of these multipliers. */
+/* The part of the derivative due to the motion of a weld's rotation rows. */
 static void subtract_turning(const dof_matrix *D, const constraint_state *s, const qd_model *model,
                              const kinematics *k, const double turning[3]) {
   static const double none[3] = {0.0, 0.0, 0.0};

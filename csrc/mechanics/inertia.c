@@ -39,13 +39,13 @@ static void body_inertia(spatial_inertia *out, const qd_model *model, const kine
   add_point_mass(out->tensor, out->mass, com);
 }
 
-/* 1 if the inertia of a body has a part in a step. */
+/* 1 if the step needs the inertia of a body. */
 static int inertia_counts(const qd_model *model, int all, int body) {
   const int tree = model->body_tree[body];
   return all || (tree >= 0 && !model->tree_is_driven[tree]);
 }
 
-/* What gravity pulls on of each subtree. */
+/* Mass and moment of each subtree that gravity acts on. */
 static void compute_falls(const qd_model *model, inertia *I) {
   for (int b = 0; b < model->body_count; ++b) {
     I->own[b] = I->body[b];
@@ -155,7 +155,7 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
   }
 }
 
-/* P = twist of the DOFs on j's path that j does not move, including j and its block */
+/* P = twist of the DOFs on the path of j that j does not move, including j and its block */
 static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k,
                           const mass_motion *motion, int j) {
   const int body = model->dof_body[j];
@@ -167,11 +167,11 @@ static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k,
   }
 }
 
-/* With H_j the momentum and I_j the inertia of the bodies that DOF j moves, T the twists, P_j as
- * above: these bodies move with S_j, so dh_b = S_j x* h_b - I_b (S_j x T_b) + I_b (S_j x (T_b -
- * P_j)), which sums to d(M delta)_i / dq_j = -S_i . I_i (S_j x P_j) if j moves i, = S_i . (S_j x*
- * H_j - I_j (S_j x P_j)) for other DOFs of one path (in the first case the motion of S_i itself
- * cancels S_j x* H_i). */
+/* Let H_j be the momentum and I_j the inertia of the bodies that DOF j moves, T the twists, and P_j
+ * as above. These bodies move with S_j, so dh_b = S_j x* h_b - I_b (S_j x T_b) + I_b (S_j x (T_b -
+ * P_j)). The sum is d(M delta)_i / dq_j = -S_i . I_i (S_j x P_j) if j moves i (then the motion of
+ * S_i itself cancels S_j x* H_i), and S_i . (S_j x* H_j - I_j (S_j x P_j)) for other DOFs on the
+ * path. */
 void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const inertia *I, const double *row_scale,
                                  const mass_motion *motion) {
@@ -180,7 +180,7 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
   for (int d = 0; d < D->count; ++d) {
     const int j = D->dofs[d], body = model->dof_body[j];
     if (model->tree_is_driven[model->dof_tree[j]]) {
-      continue; /* no row of its tree is differentiated */
+      continue; /* no row of its tree is wanted */
     }
     screw P;
     unmoved_twist(&P, model, k, motion, j);
@@ -204,7 +204,8 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
   }
 }
 
-/* dW if the body moves with s: the force stays, the moment rotates with the centre of mass. */
+/* dW if the body moves with s: the force is constant, the moment changes with the centre of
+ * mass. */
 static void gravity_wrench_derivative(wrench *dW, const qd_model *model, const spatial_inertia *I,
                                       const screw *s) {
   double d_moment[3];
@@ -239,7 +240,7 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
       if (dof_moves(model, j, i)) {
         screw_bracket(&turned, k->dof_screw + j, k->dof_screw + i);
         *dof_matrix_at(D, i, j) -= falls[i] * screw_dot(&turned, &W);
-        /* conversely, j's axis stays while i moves the bodies of the subtree */
+        /* conversely, the axis of j is fixed while i moves the bodies of the subtree */
         gravity_wrench_derivative(&dW, model, I->falls + body, k->dof_screw + i);
         *dof_matrix_at(D, j, i) -= falls[j] * screw_dot(k->dof_screw + j, &dW);
       }

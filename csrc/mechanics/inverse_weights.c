@@ -1,6 +1,6 @@
-/* The mean of J M^-1 J' over the three directions of a force at a body's centre of mass, with the
- * mass matrix M of its kinematic tree, armature included (MuJoCo's body_invweight0, the inertia in
- * its contact law). */
+/* The mean of J M^-1 J' over the three directions of a force at a body's centre of mass. M is the
+ * mass matrix of the body's kinematic tree, including armature (MuJoCo's body_invweight0, the
+ * inertia in its contact law). */
 #include "mechanics/inverse_weights.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "mechanics/tendon.h"
 
 typedef struct tree_factor {
-  int *place;  /* (nv) of a DOF in its tree */
+  int *place;  /* (nv) index of a DOF in its tree */
   double *L;   /* (largest tree, squared) Cholesky factor of its mass matrix */
   double *row; /* (largest tree) */
 } tree_factor;
@@ -26,7 +26,7 @@ static int largest_tree(const qd_model *m) {
   return largest;
 }
 
-/* The lower half of the tree's mass matrix. */
+/* The lower triangle of the tree's mass matrix. */
 static void fill_mass(tree_factor *f, const qd_model *m, const kinematics *k, const inertia *I,
                       const int *dofs, int n) {
   memset(f->L, 0, (size_t)(n * n) * sizeof(double));
@@ -44,7 +44,7 @@ static void fill_mass(tree_factor *f, const qd_model *m, const kinematics *k, co
   }
 }
 
-/* Cholesky's factor in place; DOFs without mass move nothing. */
+/* Cholesky factor in place; DOFs without mass get no response. */
 static void factor(double *L, int n) {
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) {
@@ -70,7 +70,8 @@ static double squared_response(tree_factor *f, int n) {
   return squared;
 }
 
-/* That of a body's motion along one axis, or about it: of a point, NULL. */
+/* Squared response of a body's velocity along an axis at the point `centre`, or of its angular
+ * velocity if centre is NULL. */
 static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
                        const double *centre, int axis) {
   int count;
@@ -105,13 +106,13 @@ static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k
   return sum / 3.0;
 }
 
-/* -1: not given, to be computed. */
+/* -1: not given, compute it. */
 static double given_weight(const double *weights, int i) {
   return weights != NULL && weights[i] >= 0.0 ? weights[i] : -1.0;
 }
 
-/* Diagonal of M^-1; for a ball joint the mean of its rotations, for a free joint the means of
- * translations and of rotations. */
+/* Diagonal of M^-1, averaged over the rotations of a ball joint, and over the translations and over
+ * the rotations of a free joint. */
 static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *dofs, int n,
                              tree_factor *f) {
   for (int i = 0; i < n; ++i) {
@@ -161,10 +162,10 @@ static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
   }
 }
 
-/* A force at the centre of mass does not move a body that only rotates about it, nor does a torque
- * move one that only translates. Such rows would be practically rigid (MuJoCo bounds their R by
- * 1e-15), and might contradict others. A weight is therefore at least this share of the other one
- * at the radius of gyration. */
+/* A force at the centre of mass does not move a body that only rotates about it, and a torque does
+ * not move a body that only translates. Rows with such zero weights would be practically rigid
+ * (MuJoCo bounds their R by 1e-15) and might contradict others. So a weight is at least this share
+ * of the other one at the radius of gyration. */
 #define LEAST_WEIGHT_SHARE 1e-7
 
 static void fill_least_weights(qd_model *m, int body) {
@@ -181,7 +182,7 @@ double model_weight_between(const qd_model *m, int a, int b, int turns) {
   return fmax(of[a] + of[b], least[2 * a] + least[2 * b]);
 }
 
-/* Bodies of one tree are mostly consecutive, so that each tree is factorised once. */
+/* Bodies of a tree are mostly consecutive, so each tree is usually factorised once. */
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
                          const inertia *I, const tendons *t, tree_factor *f) {
   int factored = -1, n = 0;

@@ -10,7 +10,7 @@ void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a) {
   k->dof_screw = arena_take(a, (size_t)model->nv * sizeof(screw));
 }
 
-/* Rotation at unit rate about an axis through an anchor: v = -w x anchor = anchor x w */
+/* Unit rotation about an axis through an anchor: v = -w x anchor = anchor x w */
 static void set_rotation(screw *s, const double axis[3], const double anchor[3]) {
   vec3_copy(s->w, axis);
   vec3_cross(s->v, anchor, axis);
@@ -21,7 +21,7 @@ static void set_translation(screw *s, const double axis[3]) {
   vec3_copy(s->v, axis);
 }
 
-/* A pose under construction: the body's joints move it one after the other. */
+/* A pose under construction: the joints of the body move it one after the other. */
 typedef struct moving_pose {
   double pos[3];
   double quat[4];
@@ -30,7 +30,8 @@ typedef struct moving_pose {
 
 static int is_zero(const double a[3]) { return a[0] == 0.0 && a[1] == 0.0 && a[2] == 0.0; }
 
-/* Turns the pose by quat (in the pose's own frame), keeping the anchor (body frame) in place. */
+/* Rotates the pose by the quaternion `turn` (in its own frame) about the anchor, which is given in
+ * body and world frame. */
 static void pose_turn(moving_pose *X, const double turn[4], const double anchor_B[3],
                       const double anchor_W[3]) {
   double offset[3];
@@ -109,7 +110,7 @@ static void pose_attach(moving_pose *X, const qd_model *model, const kinematics 
   }
 }
 
-/* The pose that a mocap body is given: position, quaternion. */
+/* Sets the given pose of a mocap body: position, quaternion. */
 static void pose_take(moving_pose *X, const double *pose) {
   vec3_copy(X->pos, pose);
   memcpy(X->quat, pose + 3, sizeof X->quat);

@@ -1,7 +1,7 @@
-/* Poses and joint axes of a configuration. Every DOF is a screw in the world: when it moves at unit
- * rate, a point x of the bodies that it moves has the velocity s.v + s.w x x. Twists of bodies are
- * sums of screws along their chain, and the derivative of a screw S_k with respect to a DOF j that
- * moves it is the bracket S_j x S_k. */
+/* Poses and joint axes at a configuration. Each DOF is a screw s in the world: at unit rate, it
+ * moves a point x of its bodies with velocity s.v + s.w x x. The twist of a body is a sum of screws
+ * along its path from the root. The derivative of a screw S_k with respect to a DOF j that moves it
+ * is the bracket S_j x S_k. */
 #ifndef QD_MECHANICS_KINEMATICS_H
 #define QD_MECHANICS_KINEMATICS_H
 
@@ -9,7 +9,7 @@
 #include "base/vec3.h"
 #include "mechanics/model.h"
 
-/* Angular velocity and the velocity of the point at the world origin. */
+/* Angular velocity, and velocity of the point at the world origin. */
 typedef struct screw {
   double w[3];
   double v[3];
@@ -23,10 +23,10 @@ typedef struct kinematics {
 } kinematics;
 
 void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a);
-/* mocap (mocap_count, 7): poses of the mocap bodies; NULL: those of the model */
+/* mocap (mocap_count, 7): poses of the mocap bodies; NULL: the model's own */
 void kinematics_compute(const qd_model *model, const double *q, const double *mocap, kinematics *k);
 
-/* r = a x b, the derivative of b if everything moves with a */
+/* r = a x b, the derivative of b if b moves with a */
 static inline void screw_bracket(screw *r, const screw *a, const screw *b) {
   screw out;
   double t[3];
@@ -55,7 +55,7 @@ static inline void screw_point_velocity(double velocity[3], const screw *s, cons
   vec3_axpy(velocity, 1.0, s->v);
 }
 
-/* A force and its moment about the world origin; power with a screw is w.m + v.f. */
+/* A force and its moment about the world origin. Its power with a screw is w.m + v.f. */
 typedef struct wrench {
   double m[3];
   double f[3];
@@ -72,8 +72,8 @@ static inline void wrench_axpy(wrench *r, double s, const wrench *a) {
   vec3_axpy(r->f, s, a->f);
 }
 
-/* r = s x* W, the derivative of W if everything moves with s: dual to the bracket, (s x b) . W = -b
- * . (s x* W) */
+/* r = s x* W, the derivative of W if W moves with s. It is dual to the bracket: (s x b) . W = -b .
+ * (s x* W) */
 static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W) {
   wrench out;
   double t[3];
@@ -84,7 +84,7 @@ static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W
   *r = out;
 }
 
-/* Twist of a body under the displacement delta (nv). */
+/* Twist of a body for the displacement delta (nv). */
 void body_twist(screw *twist, const qd_model *model, const kinematics *k, int body,
                 const double *delta);
 

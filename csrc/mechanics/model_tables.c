@@ -61,7 +61,7 @@ static void fill_chains(qd_model *m) {
   }
 }
 
-/* A tree is all DOFs whose paths start with the same joint. */
+/* A tree has all DOFs whose paths start with the same joint. */
 static void fill_trees(qd_model *m) {
   for (int dof = 0; dof < m->nv; ++dof) {
     int count;
@@ -80,16 +80,18 @@ static void fill_trees(qd_model *m) {
   for (int tree = 0; tree < m->tree_count; ++tree) {
     m->tree_dof_start[tree + 1] += m->tree_dof_start[tree];
   }
-  for (int dof = m->nv - 1; dof >= 0; --dof) { /* fills each tree from its end ... */
+  for (int dof = m->nv - 1; dof >= 0; --dof) { /* fills each tree from its end, */
     m->tree_dofs[--m->tree_dof_start[m->dof_tree[dof] + 1]] = dof;
   }
-  for (int tree = 0; tree < m->tree_count; ++tree) { /* ... which moves the starts down by one */
+  for (int tree = 0; tree < m->tree_count;
+       ++tree) { /* which moved each start to the place of the one before */
     m->tree_dof_start[tree] = m->tree_dof_start[tree + 1];
   }
   m->tree_dof_start[m->tree_count] = m->nv;
 }
 
-/* Variables of a tree keep the order of DOFs, so those of ascending DOFs lie no farther apart. */
+/* Upper bound of the number of tiles that contain these DOFs. Variables of a tree keep the order of
+ * its DOFs, so they span no more columns than the DOFs. */
 static int tile_bound(const int *dofs, int count) {
   const int by_span = count > 0 ? (dofs[count - 1] - dofs[0] + 7) / 4 : 0;
   return count < by_span ? count : by_span;
@@ -146,7 +148,7 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   model_bounds_fill(m);
 }
 
-/* DOFs whose springs all have force limits. */
+/* Driven DOFs whose springs all have force limits. */
 static void fill_limited(qd_model *m) {
   memcpy(m->dof_is_limited, m->dof_is_driven, (size_t)m->nv * sizeof(int));
   for (int i = 0; i < m->nu; ++i) {
@@ -193,7 +195,7 @@ void model_compliance_fill(qd_model *m) {
   }
 }
 
-/* The bounding sphere about a geometry's centre. */
+/* Radius of the bounding sphere about a geometry's centre. */
 static double bounding_radius(const qd_model *m, int geom) {
   const double *size = m->parameters.geom_size + 3 * geom;
   switch (m->geom_type[geom]) {
@@ -229,13 +231,13 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
     quat_normalize(quat);
     quat_to_mat3(m->geom_rot + 9 * i, quat);
     const convex_mesh *mesh = m->geom_mesh[i] >= 0 ? m->mesh[m->geom_mesh[i]] : NULL;
-    if (mesh != NULL) { /* the mesh has moved its frame to its centroid */
+    if (mesh != NULL) { /* the mesh's frame is at its centroid */
       double center[3];
       mat3_mul_vec(center, m->geom_rot + 9 * i, mesh->center);
       vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
     }
     const point_cloud *cloud = m->geom_cloud[i] >= 0 ? m->cloud[m->geom_cloud[i]] : NULL;
-    if (cloud != NULL) { /* so has the cloud, to the middle of its box */
+    if (cloud != NULL) { /* the cloud's frame is at the centre of its box */
       double center[3];
       mat3_mul_vec(center, m->geom_rot + 9 * i, cloud->center);
       vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
@@ -267,8 +269,8 @@ void model_radii_fill(qd_model *m) {
   }
 }
 
-/* Position of the first or last joint that rotates a body, in the body's frame; without one its
- * origin. */
+/* Position, in the body's frame, of the first or last joint that rotates a body; without such a
+ * joint, its origin. */
 static void turning_point(double point[3], const qd_model *m, int body, int last) {
   const int start = m->body_joint_start[body], end = m->body_joint_start[body + 1];
   vec3_set(point, 0.0, 0.0, 0.0);
@@ -295,7 +297,7 @@ static double max_of(const double *values, int count) {
   return largest;
 }
 
-/* Lengths that are constant under motions of hinges and balls. */
+/* Lengths that motions of hinges and ball joints do not change. */
 static void fill_arms(qd_model *m) {
   double first[3], last[3], in_parent[3], rot[9];
   for (int b = 1; b < m->body_count; ++b) {
@@ -338,7 +340,7 @@ static int usual_contacts(const qd_model *m, int geom) {
   }
 }
 
-/* Room for every contact of a small model, and a first guess for a large one. */
+/* Initial capacity: all contacts of a small model, a first guess for a large one. */
 static void fill_capacity(qd_model *m) {
   int capacity = 0;
   for (int i = 0; i < m->pair_count && capacity < 64; ++i) {
@@ -356,13 +358,13 @@ static void count_probed_pairs(qd_model *m) {
   }
 }
 
-/* The body of a tendon's point or geometry, -1: its row has none. */
+/* The body of a tendon's point or geometry; -1 for other rows. */
 static int tendon_row_body(const qd_model *m, int i) {
   const int object = m->tendon_object[i], part = m->tendon_part[i];
   return part == QD_TENDON_POINT ? object : (part == QD_TENDON_WRAP ? m->geom_body[object] : -1);
 }
 
-/* Of how many of a tendon's joints or points a DOF is the cause of motion; *all: whether of all. */
+/* Number of a tendon's joints or points that a DOF moves; *all: 1 if it moves all of them. */
 static int points_moved(const qd_model *m, int tendon, int dof, int *all) {
   int moved = 0;
   *all = 1;
@@ -427,7 +429,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
 
 /* ------------------------------------------------------------ the plane of planar models */
 
-/* A normal to which every hinge axis is parallel, or to which all slides are orthogonal. */
+/* A normal that is parallel to all hinge axes, or perpendicular to all slides. */
 static int find_normal(const qd_model *m, const kinematics *k, double normal[3]) {
   const double *first_slide = NULL;
   for (int dof = 0; dof < m->nv; ++dof) {
@@ -450,7 +452,7 @@ static int find_normal(const qd_model *m, const kinematics *k, double normal[3])
   if (first_slide == NULL) {
     return 0;
   }
-  /* motion along one line: any plane through it will do */
+  /* all motion is along one line: any plane through it is valid */
   int least = 0;
   for (int i = 1; i < 3; ++i) {
     least = fabs(first_slide[i]) < fabs(first_slide[least]) ? i : least;
@@ -485,7 +487,7 @@ static void fill_planar(qd_model *m, const kinematics *k) {
   m->planar = 1;
 }
 
-/* Springs that share the inertia of a limited DOF. */
+/* Number of springs that share the inertia of a limited DOF. */
 static int inertia_shares(const qd_model *m, int dof) {
   int count, shares = 0;
   const int *actuator = dof_actuators(m, dof, &count);

@@ -1,4 +1,4 @@
-/* Index tables of a model's topology, computed once. */
+/* Tables of a model that are computed once, mostly of its topology. */
 #ifndef QD_MECHANICS_MODEL_TABLES_H
 #define QD_MECHANICS_MODEL_TABLES_H
 
@@ -6,13 +6,13 @@
 #include "mechanics/kinematics.h"
 #include "mechanics/model.h"
 
-/* Chains, DOF tables, actuated DOFs, geometry bounds, the plane of planar models. */
+/* Paths, DOF tables, actuated DOFs, geometry bounds, and the plane of planar models. */
 void model_tables_fill(qd_model *model, const qd_model_spec *spec);
-/* default_q, and quantities at it: the plane, the largest mass diagonal per tree. 0 if memory is
- * exhausted. */
+/* default_q and quantities at it: the plane, and the largest mass diagonal of each tree. Returns 0
+ * if memory is exhausted. */
 int model_inertia_tables_fill(qd_model *model, const double *q);
 
-/* Quantities that depend on parameters, for a model with a complete topology. */
+/* Recompute quantities that depend on parameters; the model's topology must be complete. */
 void model_bounds_fill(qd_model *model);
 void model_stiffness_fill(qd_model *model);
 void model_compliance_fill(qd_model *model);

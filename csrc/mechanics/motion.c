@@ -18,7 +18,7 @@ static void body_dofs(const qd_model *model, int body, int *first, int *end) {
   *end = joint <= last ? model->joint_v[last] + joint_v_count(model->joint_type[last]) : 0;
 }
 
-/* After the last DOF of a block: the block does not move the DOFs so far. */
+/* At the last DOF of a block: sets the twist that the block's DOFs do not move. */
 static void close_block(twist_field *out, const qd_model *model, int j, const screw *now) {
   for (int i = model->dof_block_start[j]; j == model->dof_block_last[j] && i <= j; ++i) {
     out->unmoved[i] = *now;

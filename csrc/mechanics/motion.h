@@ -4,8 +4,8 @@
 
 #include "mechanics/inertia.h"
 
-/* Twists of all bodies for a vector over DOFs, and for DOF j the part that it does not move: that
- * of itself, its block and the DOFs before it. */
+/* Twists of all bodies for a vector over DOFs, and for each DOF j the part of the twists that j
+ * does not move: the contributions of j, its block and the DOFs before it. */
 typedef struct twist_field {
   screw *body;    /* (nb) */
   screw *unmoved; /* (nv) */
@@ -16,8 +16,8 @@ void twist_field_compute(twist_field *out, const qd_model *model, const kinemati
                          const double *vector);
 
 /* A motion in time. The axis of a DOF moves with the twist of the DOFs before its block. For
- * velocities v with rates of change a, a body's twist changes by the sum of a_j S_j + v_j (before_j
- * x S_j) over its path. */
+ * velocities v with rates of change a, the twist of a body changes by the sum of a_j S_j + v_j
+ * (before_j x S_j) over its path. */
 typedef struct body_motion {
   twist_field velocity;
   screw *before; /* (nv) */
@@ -32,11 +32,11 @@ void body_motion_compute(body_motion *m, const qd_model *model, const kinematics
 /* F = d/dt (I T), the inertial wrench of a body with twist T and acceleration A: I A + T x* I T */
 void inertial_wrench(wrench *F, const spatial_inertia *I, const screw *T, const screw *A);
 
-/* Sums over each body and its descendants, in place. */
+/* Replaces each wrench by the sum over the body and its descendants. */
 void wrench_sum_subtrees(wrench *w, const qd_model *model);
 
-/* force (nv) = generalised force of the motion, M a + c(q, v); with a = 0 these are the Coriolis,
- * centrifugal and gyroscopic forces. scratch (nb). */
+/* force (nv) = generalised force M a + c(q, v) of the motion; with a = 0 this is the bias force
+ * (Coriolis, centrifugal and gyroscopic). scratch (nb). */
 void inertial_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                     const inertia *I, const body_motion *m);
 

@@ -1,11 +1,14 @@
-/* With S_j the screw of DOF j, T and A a body's twist and acceleration, T_j and A_j the parts that
- * j does not move, all that is behind j changes with q_j by dT = S_j x (T - T_j),   dA = S_j x (A -
- * A_j) - (S_j x T_j) x (T - T_j), and the wrench F = I A + T x* I T by S_j x* F - I (Y - X x T_j) -
- * C X, where X = S_j x T_j, Y = S_j x A_j and C X is what F changes by under dT = X, dA = X x T.
- * That adds 2 X.w x u to the acceleration of a point whose velocity is u, so C X has the moment 2
- * sum m x x (X.w x u) and the force 2 sum m X.w x u. By v_j: dT = S_j, dA = before_j x S_j + S_j x
- * (T - T_j), which changes F by I (before_j x S_j - S_j x T_j) + C S_j. I and C of a subtree are
- * sums, so a pair of DOFs costs a few products of screws. */
+/* Let S_j be the screw of DOF j, T and A a body's twist and acceleration, and T_j and A_j the parts
+ * of them that j does not move. With q_j, all bodies that j moves change by
+ *
+ *   dT = S_j x (T - T_j),   dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j),
+ *
+ * and the wrench F = I A + T x* I T changes by S_j x* F - I (Y - X x T_j) - C X, where X = S_j x
+ * T_j and Y = S_j x A_j. C X is the change of F for dT = X, dA = X x T. This adds 2 X.w x u to the
+ * acceleration of a point with velocity u, so C X has the moment 2 sum m x x (X.w x u) and the
+ * force 2 sum m X.w x u. With v_j, dT = S_j and dA = before_j x S_j + S_j x (T - T_j), which
+ * changes F by I (before_j x S_j - S_j x T_j) + C S_j. I and C of a subtree are sums over its
+ * bodies, so each pair of DOFs needs only a few products of screws. */
 #include "mechanics/motion_derivative.h"
 
 void motion_derivative_lay_out(motion_derivative *d, const qd_model *model, arena *a) {
@@ -16,7 +19,7 @@ void motion_derivative_lay_out(motion_derivative *d, const qd_model *model, aren
   d->by_v = arena_take(a, nv * sizeof(screw));
 }
 
-/* -2 sum m [x][u] of a rigid lump: u = v + w x x, and sum m [x][w x x] = [w] sum m x x'. */
+/* -2 sum m [x][u] of a rigid body: u = v + w x x, and sum m [x][w x x] = [w] sum m x x'. */
 static void turning_of(turning *out, const spatial_inertia *I, const screw *T) {
   const double trace = I->tensor[0] + I->tensor[4] + I->tensor[8];
   for (int column = 0; column < 3; ++column) {
@@ -60,7 +63,7 @@ static void add_turned(wrench *W, double sign, const turning *c, const screw *X)
   vec3_axpy(W->f, 2.0 * sign, part);
 }
 
-/* g with S . C X = g . X.w */
+/* g such that S . C X = g . X.w */
 static void pull_turned(double g[3], const turning *c, const screw *S) {
   double part[3];
   mat3_tmul_vec(g, c->moment, S->w);
@@ -68,7 +71,7 @@ static void pull_turned(double g[3], const turning *c, const screw *S) {
   vec3_axpy(g, 2.0, part);
 }
 
-/* Rotation of the subtree by the motion of j: by_q = Y - X x T_j, turned = X, by_v. */
+/* Screws of DOF j: by_q = Y - X x T_j, turned = X, and by_v. */
 static void turn_dof(motion_derivative *d, const kinematics *k, const body_motion *m, int j,
                      double h) {
   const screw *S = k->dof_screw + j;
@@ -82,7 +85,7 @@ static void turn_dof(motion_derivative *d, const kinematics *k, const body_motio
   screw_axpy(d->by_v + j, -1.0 / h, S);
 }
 
-/* Rows of the DOFs that carry j or move with it, along j. */
+/* Entries of column j for the DOFs on the path of j, including the whole block of j. */
 static void add_above(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I,
                       const wrench *forces, int j) {
@@ -105,7 +108,7 @@ static void add_above(const motion_derivative *d, const dof_matrix *by_q, const 
   }
 }
 
-/* The row of i along the DOFs that move its axis: its own motion cancels S_j x* F. */
+/* Entries of row i for the DOFs that move its axis: the motion of the axis cancels S_j x* F. */
 static void add_below(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I, int i) {
   const int body = model->dof_body[i];
@@ -131,7 +134,8 @@ void motion_derivative_add(motion_derivative *d, const dof_matrix *by_q, const d
                            const qd_model *model, const kinematics *k, const inertia *I,
                            const body_motion *m, const wrench *forces, double h) {
   sum_turning(d->subtree, model, I, &m->velocity);
-  for (int c = 0; c < by_q->count; ++c) { /* a path's DOFs ascend, so those above are known */
+  for (int c = 0; c < by_q->count;
+       ++c) { /* the DOFs of a path ascend, so the earlier ones are known */
     turn_dof(d, k, m, by_q->dofs[c], h);
     add_above(d, by_q, by_v, model, k, I, forces, by_q->dofs[c]);
     add_below(d, by_q, by_v, model, k, I, by_q->dofs[c]);

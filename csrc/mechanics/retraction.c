@@ -8,7 +8,7 @@
 
 #define UNIT_TOLERANCE 1e-3
 
-/* Where the quaternion of a ball or free joint starts in q, and its rotation in v. */
+/* Index in q of the quaternion of a ball or free joint, and index in v of its rotation. */
 static int quat_index(const qd_model *m, int j) {
   return m->joint_q[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
 }
@@ -17,7 +17,7 @@ static int rotation_index(const qd_model *m, int j) {
   return m->joint_v[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
 }
 
-/* 0 if the quaternion is not near unit length. */
+/* Normalises; returns 0 if the length is not near one. */
 static int make_unit(double *quat) {
   double unit[4] = {quat[0], quat[1], quat[2], quat[3]};
   const double norm = quat_normalize(unit);
@@ -213,10 +213,12 @@ void retraction_difference_pull(double *by_q, const qd_model *m, const double *v
   }
 }
 
-/* ---------------------------------------------------------------- the numbers of q themselves
- * exp(w) p has the derivative dp = (-w.v, p0 w + w x v) / 2 by w at zero, p = (p0, v). */
+/* ---------------------------------------------------------------- the numbers of q
+ *
+ * exp(w) p with p = (p0, v) has the derivative dp = (-w.v, p0 w + w x v) / 2 with respect to w at
+ * zero. */
 
-/* out (4) = scale times that at w */
+/* out (4) = scale times this derivative for w */
 static void turn_quat(double *out, const double *p, const double *w, double scale) {
   vec3_cross(out + 1, w, p + 1);
   vec3_axpy(out + 1, p[0], w);
@@ -224,7 +226,7 @@ static void turn_quat(double *out, const double *p, const double *w, double scal
   out[0] = -0.5 * scale * vec3_dot(w, p + 1);
 }
 
-/* out (3) = scale times the transposed map at y */
+/* out (3) = scale times the transposed derivative for y */
 static void turn_quat_pull(double *out, const double *p, const double *y, double scale) {
   vec3_cross(out, p + 1, y + 1);
   vec3_axpy(out, p[0], y + 1);
@@ -232,7 +234,8 @@ static void turn_quat_pull(double *out, const double *p, const double *y, double
   vec3_scale(out, out, 0.5 * scale);
 }
 
-/* 4 / |p|^2: from the map above to its inverse on unit quaternions, of the direction of p */
+/* 4 / |p|^2: factor from the transposed derivative to its inverse, for functions of the direction
+ * of p */
 static double inverse_scale(const double *p) {
   return 4.0 / (p[0] * p[0] + vec3_dot(p + 1, p + 1));
 }

@@ -24,8 +24,8 @@ static double fixed_length(const qd_model *model, const double *q, int tendon) {
   return length;
 }
 
-/* The point of a thrust, its force (`along` of the first) and its moment about the point (of the
- * second), in the world. */
+/* Sets, in the world, the point of a thrust, its force (`along` of the first point) and its moment
+ * about the point (`along` of the second). */
 static void place_thrust(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
   const int first = model->tendon_start[tendon], body = model->tendon_object[first];
   const double *R = k->body_rot + 9 * body, *data = model->tendon_data + 3 * first;
@@ -47,10 +47,10 @@ int tendon_reach_turns(const qd_model *model, int tendon) {
   return model->tendon_start[tendon + 1] - model->tendon_start[tendon] == TURNING_POINTS;
 }
 
-/* By how much the first body of a reach is turned against the second one, theta = log(R_b' R_a C),
- * along an axis of the second. That axis in the world (`along` of the fourth point) is the couple
- * of a unit force, as MuJoCo has it; the length grows with the relative rotation along R_b
- * J(theta)^-T axis (`along` of the last point), J the left Jacobian of exp. */
+/* Rotation of the first body of a reach relative to the second, theta = log(R_b' R_a C), projected
+ * on an axis of the second. This axis in the world (`along` of the fourth point) is the couple of a
+ * unit force, as in MuJoCo. The length increases with the relative rotation along R_b J(theta)^-T
+ * axis (`along` of the last point), with J the left Jacobian of exp. */
 static double place_turn(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
   const int first = model->tendon_start[tendon];
   const int a = model->tendon_object[first], b = model->tendon_object[first + 1];
@@ -70,8 +70,8 @@ static double place_turn(const tendons *t, const qd_model *model, const kinemati
   return vec3_dot(axis, theta);
 }
 
-/* The length of a reach: its two points, its direction in the world (`along` of the first), fixed
- * to the second point's body, and the rotation of a rotational one. */
+/* Sets the two points of a reach and its direction in the world (`along` of the first), fixed to
+ * the second point's body. Returns its length, including the rotation of a rotational reach. */
 static double place_reach(const tendons *t, const qd_model *model, const kinematics *k,
                           int tendon) {
   const int first = model->tendon_start[tendon];
@@ -89,7 +89,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
   return vec3_dot(point->along, way) + turned;
 }
 
-/* Its force, and a couple of a rotational reach. */
+/* The force of a reach, plus a couple if it is rotational. */
 static void reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          int couple) {
   const strand_point *point = t->point + model->tendon_start[tendon];
@@ -115,7 +115,7 @@ void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, in
   vec3_axpy(W->m, 1.0, point[1].along);
 }
 
-/* 1 if a DOF moves the first point of a reach alone, -1 the second alone, else 0. */
+/* 1 if a DOF moves only the first point of a reach, -1 only the second, else 0. */
 static double reach_share(const qd_model *model, int tendon, int dof) {
   const int *body = model->tendon_object + model->tendon_start[tendon];
   return body_is_behind(model, body[0], dof) - body_is_behind(model, body[1], dof);
@@ -141,7 +141,7 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
   return rate;
 }
 
-/* The same for the length, if it differs. */
+/* Derivative of the length; it differs from the rate for rotational reaches only. */
 static double slope_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                        int dof, double rate) {
   if (!is_reach(model, tendon) || !tendon_reach_turns(model, tendon)) {
@@ -215,8 +215,8 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
 
 /* ---------------------------------------------------------------- derivatives */
 
-/* The wrench moves with its body: with DOF j as S_j x* W; its power with the twist of the subtree
- * changes by -W.(S_j x P_j), P_j the part that j does not move. */
+/* The wrench W moves with its body: for DOF j by S_j x* W. Its power with the twist of the body
+ * changes by -W.(S_j x P_j), with P_j the part of the twist that j does not move. */
 static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_model *model,
                              const kinematics *k, const tendon_twists *twists, int tendon,
                              double force) {
@@ -237,7 +237,7 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
   }
 }
 
-/* dW as the point of a reach moves with one screw, and its direction and axis with another one. */
+/* dW if the point of a reach moves with one screw, and its direction and axis with another one. */
 static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int tendon,
                        const screw *with_point, const screw *with_direction) {
   const strand_point *point = t->point + model->tendon_start[tendon];
@@ -253,7 +253,7 @@ static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int 
   }
 }
 
-/* The subtree of DOF j moves with it, and so do point and direction. */
+/* The bodies behind DOF j move with it, and with them the point and the direction on them. */
 static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_model *model,
                             const kinematics *k, const tendon_twists *twists, int tendon,
                             double force) {

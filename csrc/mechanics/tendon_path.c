@@ -1,8 +1,8 @@
-/* Spatial tendons as strings (geometry/strand.h): positions of their points, and motions by DOFs
- * and along directions. */
+/* Spatial tendons as strings (geometry/strand.h): positions of their points, and motions of these
+ * for DOFs and along directions. */
 #include "mechanics/tendon_path.h"
 
-/* ---------------------------------------------------------------- where it lies */
+/* ---------------------------------------------------------------- path */
 
 static void place_on(double pos[3], const kinematics *k, int body, const double at[3]) {
   mat3_mul_vec(pos, k->body_rot + 9 * body, at);
@@ -22,8 +22,8 @@ static void place_shape(wrap_shape *shape, const qd_model *model, const kinemati
   shape->is_cylinder = model->geom_type[geom] == QD_CYLINDER;
 }
 
-/* The arc around the geometry of row i, the side in row i + 1, to the point of row i + 2; 1 if
- * there is one. */
+/* Adds the arc around the geometry of row i, with its side point in row i + 1, on the way to the
+ * point of row i + 2. Returns 1 if the string touches the geometry. */
 static int place_arc(strand *s, int index, double share, const qd_model *model, const kinematics *k,
                      int i) {
   const int *object = model->tendon_object + i;
@@ -61,7 +61,7 @@ double path_place(const tendons *t, const qd_model *model, const kinematics *k, 
   return strand_close(&s);
 }
 
-/* 1 if the ascending list from *at on contains x; advances *at to x. */
+/* 1 if the ascending list contains x at or after *at; advances *at to the first entry >= x. */
 static int comes_to(const int *list, int count, int *at, int x) {
   while (*at < count && list[*at] < x) {
     ++*at;
@@ -69,7 +69,7 @@ static int comes_to(const int *list, int count, int *at, int x) {
   return *at < count && list[*at] == x;
 }
 
-/* Adds a line's contribution, exactly zero for DOFs that move the line as a whole or not at all. */
+/* Adds the contribution of a line. It is exactly zero for DOFs that move both ends or none. */
 static void add_line_rates(double *rate, const qd_model *model, const kinematics *k, int tendon,
                            const strand_point *here) {
   const strand_point *next = here + 1;
@@ -110,7 +110,7 @@ void strand_wrench(wrench *W, const strand *s, int i, double force) {
   vec3_cross(W->m, s->point[i].pos, W->f);
 }
 
-/* ---------------------------------------------------------------- how it changes */
+/* ---------------------------------------------------------------- derivatives */
 
 void tendons_differentiate(const tendons *t, const qd_model *model) {
   for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
@@ -121,7 +121,7 @@ void tendons_differentiate(const tendons *t, const qd_model *model) {
   }
 }
 
-/* Motion of a point by a motion of its body, and by a change of that body's twist under delta. */
+/* Motion of a point for a motion of its body and a change d_delta of the body's twist delta. */
 static void carry_point(strand_motion *m, const double pos[3], const screw *delta,
                         const screw *motion, const screw *d_delta) {
   double part[3];
@@ -133,7 +133,7 @@ static void carry_point(strand_motion *m, const double pos[3], const screw *delt
   vec3_set(m->d_slide, 0.0, 0.0, 0.0);
 }
 
-/* dW of the wrench of a force on the body of point i */
+/* Change of the wrench of a force on the body of point i */
 static void changed_wrench(wrench *dW, const strand *s, int i, double force) {
   double pull[3], part[3];
   strand_pull(pull, s, i);
@@ -205,9 +205,10 @@ void path_push(double out[2], wrench *W, const strand *s, double force,
   }
 }
 
-/* ---------------------------------------------------------------- the same backwards */
+/* ---------------------------------------------------------------- pullbacks */
 
-/* out += sign cotangent of the end of the line behind point i, by the line's direction */
+/* out += sign * derivative of L (tendon_dual) with respect to the end of the line behind point i,
+ * through the line's direction and length */
 static void pull_line(double out[3], double sign, const strand *s, int i, const tendon_dual *of) {
   const strand_point *here = s->point + i, *next = here + 1;
   double va[3], vb[3], way[3], turned[3];

@@ -1,17 +1,17 @@
-/* Paths of spatial tendons and their derivatives (tendon.h): the part of tendon.c that uses
- * strings. */
+/* Paths of spatial tendons and their derivatives: the part of tendon.c that uses strings. */
 #ifndef QD_MECHANICS_TENDON_PATH_H
 #define QD_MECHANICS_TENDON_PATH_H
 
 #include "mechanics/tendon.h"
 
-/* Fills a tendon's points and arcs, beginning with the arc *wraps; returns its length. */
+/* Fills the points and arcs of a tendon; arcs are stored from index *wraps on. Returns the
+ * length. */
 double path_place(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                   int *wraps);
-/* t->rate and t->slope of all of its DOFs */
+/* Fills t->rate and t->slope for all DOFs of the tendon. */
 void path_rates(const tendons *t, const qd_model *model, const kinematics *k, int tendon);
 
-/* Motions of the points for a motion of DOF j and of everything that it moves */
+/* Motions of the points for a unit motion of DOF j */
 void path_move_along(const strand *s, const qd_model *model, const kinematics *k,
                      const tendon_twists *twists, int j);
 /* Column j of D -= the resulting change of the generalised forces */

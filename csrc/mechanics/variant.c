@@ -13,11 +13,11 @@
 
 struct model_variant {
   qd_model model;
-  kinematics at_default; /* of default_q, whatever the parameters */
+  kinematics at_default; /* at default_q, which does not depend on parameters */
   inertia inertia;
 };
 
-/* ---------------------------------------------------------------- parameters by number */
+/* ---------------------------------------------------------------- parameters by index */
 
 static const char *const names[QD_PARAMETER_COUNT] = {
     "body_mass",
@@ -45,7 +45,7 @@ const char *qd_parameter_name(qd_parameter parameter) {
   return parameter >= 0 && parameter < QD_PARAMETER_COUNT ? names[parameter] : "unknown";
 }
 
-/* Elements of the parameter, and numbers of each. */
+/* Returns the number of elements of a parameter; *width: numbers per element. */
 static int shape(const qd_model *m, qd_parameter parameter, int *width) {
   static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1, 1,
                                                  1, 1, 2, 3, 1, 5, 1, 1, 3};
@@ -109,7 +109,7 @@ const double *qd_parameter_values(const qd_model *model, qd_parameter parameter)
 
 /* ---------------------------------------------------------------- checks */
 
-/* A pressure field keeps the shape of its geometry at creation. */
+/* A pressure field has the shape of its geometry at creation. */
 static const char *field_size_fault(const qd_model *m, int geom, const double *size) {
   const double *made = m->parameters.geom_size + 3 * geom;
   const int same = size[0] == made[0] && size[1] == made[1] && size[2] == made[2];
@@ -124,7 +124,7 @@ static const char *spring_fault(const qd_model *m, int actuator, double stiffnes
   return stiffness > 0.0 ? NULL : "must be positive";
 }
 
-/* 1 if a parameter's numbers only have to be nonnegative. */
+/* 1 if a parameter's numbers only need to be nonnegative. */
 static int only_sign_counts(qd_parameter parameter) {
   switch (parameter) {
   case QD_PARAMETER_BODY_MASS:
@@ -141,7 +141,7 @@ static int only_sign_counts(qd_parameter parameter) {
   }
 }
 
-/* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
+/* The fault of an element by the rules of model_spec_check; NULL if there is none. */
 static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
                                  const double *value) {
   if (only_sign_counts(parameter)) {
@@ -228,7 +228,7 @@ model_variant *model_variant_create(const qd_model *base) {
 
 void model_variant_destroy(model_variant *variant) { block_free(variant); }
 
-/* 1 if one of these is given. */
+/* 1 if at least one of these parameters is given. */
 static int has(const double *const values[QD_PARAMETER_COUNT], const qd_parameter *which,
                int count) {
   int any = 0;

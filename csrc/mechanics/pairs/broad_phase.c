@@ -1,6 +1,6 @@
-/* Models with many pairs use sweep and prune: boxes are sorted by their lower ends along one axis;
- * boxes that overlap another one begin before it ends. Every call sorts from scratch, since a step
- * has no memory. */
+/* Models with many pairs use sweep and prune. Boxes are sorted by their lower ends along one axis;
+ * a box overlaps only boxes that begin before it ends. Each call sorts from scratch, since steps
+ * keep no state. */
 #include "mechanics/pairs/broad_phase.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 #include "base/vec3.h"
 #include "geometry/bounds.h"
 
-/* Comparisons of boxes per pair of the model after which testing each pair is as fast. */
+/* Testing each pair is as fast after this many box comparisons per pair of the model. */
 #define WORK_PER_PAIR 1
 
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
@@ -31,8 +31,8 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
 
 /* ---------------------------------------------------------------- sorting */
 
-/* Bits of a float in sorting order. Conversion rounds, which keeps the order of doubles but may
- * make them equal. */
+/* Bits of a float in sorting order. Rounding to float preserves the order of doubles, except that
+ * different ones may become equal. */
 static uint32_t sort_key(double value) {
   const float rounded = (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
   uint32_t bits;
@@ -40,11 +40,11 @@ static uint32_t sort_key(double value) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* Number of boxes up to which insertion sort is used: four radix passes over 256 counts take as
- * long for some 50 boxes. */
+/* Insertion sort is used up to this number of boxes: for some 50 boxes it takes as long as four
+ * radix passes over 256 counts. */
 #define FEW_BOXES 48
 
-/* Sorts key (count) and carried; stable. */
+/* Sorts `key` (count) and permutes `carried` alike; stable. */
 static void insertion_sort(uint32_t *key, uint32_t *carried, int count) {
   for (int i = 1; i < count; ++i) {
     const uint32_t own_key = key[i], own = carried[i];
@@ -58,7 +58,7 @@ static void insertion_sort(uint32_t *key, uint32_t *carried, int count) {
   }
 }
 
-/* The same, by bytes from the lowest. */
+/* The same by radix sort, lowest byte first. */
 static void radix_sort(uint32_t *key, uint32_t *carried, uint32_t *key_spare,
                        uint32_t *carried_spare, int count) {
   uint32_t *from_key = key, *from = carried, *to_key = key_spare, *to = carried_spare;
@@ -87,7 +87,7 @@ static void radix_sort(uint32_t *key, uint32_t *carried, uint32_t *key_spare,
 
 /* ---------------------------------------------------------------- sweeping */
 
-/* The axis of largest spread of the boxes' centres; -1 if numbers are not finite. */
+/* The axis along which the boxes' centres spread most; -1 if numbers are not finite. */
 static int sweep_axis(const world_box *box, int count) {
   double sum[3] = {0.0, 0.0, 0.0}, square[3] = {0.0, 0.0, 0.0};
   for (int i = 0; i < count; ++i) {
@@ -172,7 +172,7 @@ static void place_spheres(double *sphere, double *mirrored, const qd_model *mode
   }
 }
 
-/* B's centre from A's and the sum of radii, of four pairs side by side. */
+/* For four pairs in lanes: B's centre relative to A's, and the sum of the radii. */
 LANES_INLINE void find_between(const double *sphere, const double *mirrored, const int *pair_geom,
                                lanes *out) {
   lanes between[4];
@@ -183,7 +183,7 @@ LANES_INLINE void find_between(const double *sphere, const double *mirrored, con
   lanes_transpose(out, &between[0], &between[1], &between[2], &between[3]);
 }
 
-/* Bits of four pairs (2 numbers each) whose spheres are no farther apart than the range. */
+/* Bit mask of four pairs (2 indices each) whose spheres are at most `range` apart. */
 LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, const lanes *range) {
   const lane_bits place = {1, 2, 4, 8};
   lanes apart[4];
@@ -198,7 +198,8 @@ LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, cons
   return (uint64_t)((bits[0] | bits[1]) | (bits[2] | bits[3]));
 }
 
-/* Marks the pairs whose spheres are within max(margin, own margin of the pair); own NULL: none. */
+/* Marks the pairs whose spheres are within max(margin, own margin of the pair); own NULL: no own
+ * margins. */
 QD_MULTIVERSION
 static void mark_near(broad_phase *b, const qd_model *model, const double *own, double margin) {
   const int count = model->pair_count;
@@ -237,8 +238,8 @@ void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_sh
   mark_near(b, model, NULL, 0.0);
 }
 
-/* Bits of four pairs whose spheres touch, up to rounding, while B's centre moves straight from one
- * position relative to A's to the other. */
+/* Bit mask of four pairs whose spheres touch, up to rounding, while B's centre relative to A's
+ * moves in a straight line between two positions. */
 LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
   const lane_bits place = {1, 2, 4, 8};
   const lanes zero = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};
@@ -252,7 +253,7 @@ LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
   lanes_larger(&share, &back, &zero);
   back = one - share;
   lanes_larger(&back, &back, &zero);
-  share = one - back; /* within 0 and 1 */
+  share = one - back; /* between 0 and 1 */
   const lanes a = from[0] + share * x, b = from[1] + share * y, c = from[2] + share * z;
   const lanes reach = from[3] * from[3];
   const lane_bits far = ((a * a + b * b) + c * c) > reach + CALLERS_ROUNDING * (reach + size);

@@ -33,7 +33,7 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
   }
 }
 
-/* The other shape lies above a plane, farther than the margin. */
+/* 1 if the other shape is farther than the margin above a plane. */
 static int above_plane(const placed_shape *plane, const placed_shape *other, double radius,
                        double margin) {
   double up[3], d[3];
@@ -77,7 +77,7 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
   axis[least] = 1.0;
 }
 
-/* The side whose shape determines the axis of MuJoCo's tangents: a capsule on a plane. */
+/* The body whose shape determines MuJoCo's tangent axis: a capsule on a plane. */
 static int side_with_axis(const qd_model *model, const qd_contact *contact) {
   const int a = model->geom_type[contact->geom_a], b = model->geom_type[contact->geom_b];
   if (a == QD_PLANE && b == QD_CAPSULE) {
@@ -104,7 +104,7 @@ void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *
   vec3_set(out->axis, 0.0, y_is_far, !y_is_far);
 }
 
-/* Whether tangents are MuJoCo's: those along the same lines stay. */
+/* 1 if the contact uses MuJoCo's tangents. They are not used if they lie along our own. */
 static int has_mujoco_tangents(tangent_axis *out, const collision *c, const qd_model *model,
                                const qd_contact *contact) {
   double own[3], t1[3];
@@ -135,7 +135,7 @@ static void use_mujoco_tangents(const collision *c, const qd_model *model, qd_co
   }
 }
 
-/* Tangent 1, as contact_tangent_axis says: of a world axis the product has two numbers. */
+/* Tangent 1 by contact_tangent_axis; the product with a world axis has only two nonzero entries. */
 static void fill_tangents(double frame[9], const qd_model *model) {
   const double x = frame[0], y = frame[1], z = frame[2];
   const double ax = fabs(x), ay = fabs(y), az = fabs(z);
@@ -260,8 +260,8 @@ static void mul_3x6(double r[3], const double *D, const double x[6]) {
   }
 }
 
-/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2 = n x
- * t1. w: angular velocity of the body that carries the axis, NULL: none. */
+/* Derivative of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2
+ * = n x t1. w: angular velocity of the body that carries the axis, or NULL if none does. */
 static void frame_motion(double d_frame[9], const double axis[3], const double *frame,
                          const double *w) {
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
@@ -287,7 +287,8 @@ void contact_motion_compute(contact_motion *out, const collision *c, const qd_mo
                             const screw *a, const screw *b) {
   tangent_axis from;
   contact_frame_axis(&from, c, model, contact);
-  /* both move with a: the contact moves rigidly; then B relative to A: the pair's derivative */
+  /* first both bodies move with a, which moves the contact rigidly; then B moves relative to A, by
+   * the pair's derivative */
   double relative[6], va[3], vb[3], part[3];
   screw_point_velocity(va, a, contact->pos);
   screw_point_velocity(vb, b, contact->pos);
@@ -306,8 +307,8 @@ void contact_motion_compute(contact_motion *out, const collision *c, const qd_mo
                from.side < 0 ? NULL : (from.side == 0 ? a->w : b->w));
 }
 
-/* The pullback of frame_motion: cotangents of the three axes -> that of the normal, and the moment
- * on the body that carries the axis. */
+/* The transpose of frame_motion: from cotangents of the three axes to the cotangent of the normal,
+ * and the moment on the body that carries the axis. */
 static void frame_pull(double normal[3], double moment[3], const double axis[3],
                        const double *frame, const double *cotangent) {
   const double *n = frame, *t1 = frame + 3;
@@ -356,7 +357,7 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const coll
   vec3_copy(on_b->f, relative + 3);
   vec3_cross(on_b->m, contact->pos, on_b->f);
   vec3_axpy(on_b->m, 1.0, relative);
-  /* A carries the contact rigidly, minus the effect of B's relative motion */
+  /* the rigid motion with A, minus the effect of B's relative motion */
   vec3_copy(on_a->f, cotangent->pos);
   vec3_cross(on_a->m, contact->pos, on_a->f);
   vec3_cross(part, contact->frame, normal);

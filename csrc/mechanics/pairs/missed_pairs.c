@@ -6,7 +6,7 @@
 #include "geometry/height_fields/height_field.h"
 #include "geometry/relative.h"
 
-/* Squared smallest distance of B's centre from A's while both move in a straight line. */
+/* Squared smallest distance between the centres of A and B while both move in straight lines. */
 static double closest_approach(const placed_shape *a0, const placed_shape *b0,
                                const placed_shape *a1, const placed_shape *b1) {
   double from[3], to[3], way[3];
@@ -20,8 +20,8 @@ static double closest_approach(const placed_shape *a0, const placed_shape *b0,
   return along >= length ? vec3_dot(to, to) : vec3_dot(from, from) - along * along / length;
 }
 
-/* Bounds that never touch exclude a pair. A plane's bounds are its half space: a contact needs B's
- * centre below it. */
+/* 0 if the bounds of the shapes never touch. A plane's bound is its half space, which must meet the
+ * other shape's bounding sphere at the end. */
 static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
   const int plane = model->geom_type[a] == QD_PLANE ? a : b, other = plane == a ? b : a;
   if (model->geom_type[plane] == QD_PLANE) {
@@ -50,7 +50,7 @@ static int face_entered(const collision *c, int a, int b) {
   return height_field_entered(c->shape[field].heights, from.pos, to.pos);
 }
 
-/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point. */
+/* 1 if the normal of a contact has reversed since q; for a cloud, of the same point's contact. */
 static int turned_round(const collision *c, int a, int b, const contact_point *after) {
   contact_point before[CONTACTS_PER_PAIR_MAX], moved;
   const int count = shapes_collide(c->shape + a, c->shape + b, INFINITY, before);
@@ -66,8 +66,8 @@ static int turned_round(const collision *c, int a, int b, const contact_point *a
   return 0;
 }
 
-/* Penetration at the end, or a reversed normal: one shape came out on the other side. Normals of
- * height fields do not reverse: these were entered. */
+/* 1 if the shapes penetrate at the end, or if a normal has reversed because one shape passed
+ * through. For height fields, whose normals do not reverse, 1 if the centre entered the solid. */
 static int passed(const qd_model *model, const collision *c, int pair) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
@@ -84,9 +84,10 @@ static int passed(const qd_model *model, const collision *c, int pair) {
   return is_field ? face_entered(c, a, b) >= 0 : count > 0 && turned_round(c, a, b, after);
 }
 
-/* Depth of a part beyond which it counts as missed, relative to the smaller shape, */
+/* An unlisted part counts as missed beyond this depth relative to the smaller shape, */
 #define PART_DEPTH 1e-4
-/* and relative to the depth of listed parts, which sink by the curvature of the motion. */
+/* and beyond this multiple of the depth of listed parts, which penetrate because the motion is
+ * curved. */
 #define PART_DEEPER 2.0
 
 static int is_listed(const collision *c, int pair, contact_feature feature) {
@@ -98,9 +99,9 @@ static int is_listed(const collision *c, int pair, contact_feature feature) {
   return 0;
 }
 
-/* Adds the contact of a feature at q. Returns 0 if it cannot become a contact of the step: it is in
- * the list already, or penetrates by more than allowed (as do planes of faces that a shape has
- * passed). */
+/* Adds the contact of a feature at q. Returns 0 if it cannot be a contact of the step: it is
+ * already listed, or it penetrates by more than `allowed`, like the plane of a face that a shape
+ * has passed. */
 static int add_part(collision *c, const qd_model *model, int pair, contact_feature feature,
                     double allowed, int add) {
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
@@ -115,8 +116,8 @@ static int add_part(collision *c, const qd_model *model, int pair, contact_featu
   return 1;
 }
 
-/* Parts of a cloud or a height field that were not in the list at q and that the step penetrates,
- * although the pair is: 1 if there are any. Every round adds a part, so the rounds end. */
+/* Parts of a cloud or a height field that were not listed at q and that the step penetrates, in a
+ * pair that is listed. Returns 1 if there are any. Each round adds a part, so the rounds end. */
 static int find_parts(collision *c, const qd_model *model, int pair, int add) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   int missed[CONTACTS_PER_PAIR_MAX], found = 0;
@@ -149,15 +150,15 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
       collision_add_pair(c, model, pair, INFINITY);
     }
     c->left_out -= !c->counts[pair];
-    c->counts[pair] = 1; /* also a pair without contact: it is not tested again */
+    c->counts[pair] = 1; /* also without a contact, so that it is not tested again */
   }
   return found;
 }
 
-/* ---------------------------------------------------------------- who can be missed at all */
+/* ---------------------------------------------------------------- which pairs can be missed */
 
-/* Largest distance from its joint's anchor of any point that the joint carries (for a sphere, of
- * its centre), on the way from q along delta: arms and slides, one after the other. A free joint
+/* Largest distance, on the way from q along delta, of any point that a joint carries from the
+ * joint's anchor (of a sphere: of its centre). Sums arms and slides along the path. A free joint
  * rotates its body about the origin. */
 static void find_reach(collision *c, const qd_model *model, const double *q, const double *delta) {
   memset(c->reach, 0, (size_t)model->body_count * sizeof(double));
@@ -195,8 +196,8 @@ static double joint_travel(const collision *c, const qd_model *model, int joint,
   return straight + (turn > 0.0 ? turn * c->joint_reach[joint] : 0.0);
 }
 
-/* No shape of a body moves farther than the body's travel: joints move one after the other, and
- * each carries a point on a chord no longer than its angle times the point's distance. */
+/* Upper bounds of the distance that shapes of each body move. Joints move one after the other, and
+ * each carries a point along a chord no longer than its angle times the point's distance. */
 static void find_travel(collision *c, const qd_model *model, const double *delta) {
   c->travel[0] = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
@@ -208,9 +209,8 @@ static void find_travel(collision *c, const qd_model *model, const double *delta
   }
 }
 
-/* A pair outside the list was farther apart than its range, or than its bounds. If both shapes
- * together travel less than that, the plane that separated them still does: they neither touched
- * nor changed sides. */
+/* An unlisted pair was farther apart than its range, or than its bounds. If the two shapes together
+ * travel less than this, a plane still separates them: they neither touched nor changed sides. */
 static int can_be_missed(const collision *c, const qd_model *model, int pair, double margin) {
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   const double own = model->pair_margin[pair], range = margin > own ? margin : own;
@@ -219,7 +219,7 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
 }
 
 /* The first pair that can be missed, by a quick test; pair_count if there is none. In models
- * without a table of pairs, the marked pairs then include all that can. */
+ * without a pair table, the marked pairs then include all that can. */
 static int first_to_ask(collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
@@ -229,7 +229,7 @@ static int first_to_ask(collision *c, const qd_model *model, double margin) {
     return model->pair_count;
   }
   int pair = 0;
-  if (!model->pair_table.in_use) { /* else too many to ask each */
+  if (!model->pair_table.in_use) { /* otherwise there are too many to test each */
     broad_phase_in_reach(&c->broad, model, c->shape, c->travel);
     while ((pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count &&
            !can_be_missed(c, model, pair, margin)) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Below this many pairs, or of them per geometry, testing each pair is as fast. */
+/* With fewer pairs, in total or per geometry, testing each pair is as fast. */
 #define PAIRS_MIN 300
 #define PAIRS_PER_GEOM_MIN 8
 
@@ -29,8 +29,9 @@ static int pair_end(const qd_model_spec *spec, int pair, int high) {
   return (a > b) == high ? a : b;
 }
 
-/* Sorts pairs by an end: stable, so sorting by the higher one first sorts rows. counts
- * (geom_count + 1) ends as the rows' starts. from NULL: pairs in their order. */
+/* Sorts pairs by one of their geometries. The sort is stable, so sorting by the higher one first
+ * sorts the rows. counts (geom_count + 1): on return, the starts of the rows. from NULL: pairs in
+ * their order. */
 static void sort_by_end(const qd_model_spec *spec, int high, const int *from, int *to,
                         int *counts) {
   memset(counts, 0, ((size_t)spec->geom_count + 1) * sizeof(int));
@@ -83,7 +84,7 @@ void pair_table_fill(pair_table *table, const qd_model_spec *spec, const double 
 int pair_table_find(const pair_table *table, int low, int high) {
   int begin = table->row_start[low], end = table->row_start[low + 1];
   if (begin < end) {
-    /* a row without gaps: the place is known */
+    /* in a row without gaps the index is known */
     const int guess = begin + high - table->other[begin];
     if (guess >= begin && guess < end && table->other[guess] == high &&
         (guess == begin || table->other[guess - 1] < high)) {

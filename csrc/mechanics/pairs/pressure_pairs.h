@@ -1,4 +1,4 @@
-/* Pairs that press by pressure fields: their patches in the world. */
+/* Pairs in pressure contact: their contact patches in the world. */
 #ifndef QD_MECHANICS_PRESSURE_PAIRS_H
 #define QD_MECHANICS_PRESSURE_PAIRS_H
 
@@ -17,15 +17,14 @@ static inline body_frame body_frame_of(const kinematics *k, int body) {
   return frame;
 }
 
-/* Contact surface of the geometries of a soft pair (index of the candidate pair) for given frames
- * of their bodies, in world axes, moments about the world's origin. QD_OUT_OF_CAPACITY as in
- * qd_field_patch. */
+/* Contact patch of a soft pair (index of the candidate pair) for given frames of the two bodies, in
+ * world axes, with moments about the world's origin. QD_OUT_OF_CAPACITY as in qd_field_patch. */
 qd_status pressure_pair_patch(const qd_model *model, int pair, const body_frame *a,
                               const body_frame *b, qd_patch *patch, const patch_room *room);
-/* The frame of a geometry's field in the world, with its body there. */
+/* The frame of a geometry's field in the world, for this frame of its body. */
 void pressure_field_frame(body_frame *out, const qd_model *model, const body_frame *body, int geom);
-/* Depth below the surface of the deepest place of the softer field, m: over it the pressure grows
- * from zero to the modulus. */
+/* Depth, m, over which the pressure of the softer field rises from zero to its modulus: the depth
+ * of its deepest point below the surface. */
 double pressure_pair_depth(const qd_model *model, int pair);
 
 #endif

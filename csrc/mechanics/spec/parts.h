@@ -1,5 +1,4 @@
-/* The checks of a spec, a part of the model each. A later part may rely on what an earlier found.
- */
+/* Checks of a model spec, one function for each part. Later checks may rely on earlier ones. */
 #ifndef QD_MECHANICS_SPEC_PARTS_H
 #define QD_MECHANICS_SPEC_PARTS_H
 

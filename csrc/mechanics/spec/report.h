@@ -11,19 +11,19 @@ typedef struct report {
   size_t size;
 } report;
 
-/* QD_BAD_ARGUMENT, and the message written. */
+/* Writes the message; returns QD_BAD_ARGUMENT. */
 qd_status spec_fail(const report *r, const char *array, int index, const char *reason);
 
-/* Each element of an array; an array that is NULL is not given and has no fault. */
+/* Check each element of an array. An array that is NULL is not given and has no fault. */
 qd_status spec_finite(const report *r, const char *array, const double *values, int rows,
                       int columns);
 qd_status spec_quats(const report *r, const char *array, const double *quats, int count);
 qd_status spec_not_negative(const report *r, const char *array, const double *values, int count);
-/* Rows of `width` numbers, the first K, B and a sum of qd_reference_kind. */
+/* Checks rows of `width` numbers; the first three are K, B and a sum of qd_reference_kind. */
 qd_status spec_row_solver(const report *r, const char *array, const double *values, int count,
                           int width);
 
-/* Values of optional arrays with one value per element; -1 and 0 for arrays that are not given. */
+/* Element i of an optional array; -1 or 0 if the array is not given. */
 int spec_index(const int32_t *values, int i);
 double spec_value(const double *values, int i);
 

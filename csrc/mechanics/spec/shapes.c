@@ -68,7 +68,7 @@ static qd_status check_meshes(const qd_model_spec *s, const report *r) {
   return spec_finite(r, "mesh_vertex", s->mesh_vertex, s->mesh_vertex_total, 3);
 }
 
-/* Beyond this squares of lengths overflow. */
+/* Squares of larger lengths overflow. */
 #define POINT_MAX 1e100
 
 static qd_status check_clouds(const qd_model_spec *s, const report *r) {

@@ -45,7 +45,7 @@ static qd_status check_bodies(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
-/* Of its own pose alone a mocap body is the child: no joints, no other parent. */
+/* A mocap body has no joints, and its parent is the world. */
 static qd_status check_mocap(const qd_model_spec *s, const report *r) {
   for (int i = 0; i < s->mocap_count; ++i) {
     const int body = s->mocap_body[i];
