@@ -15,8 +15,7 @@ typedef struct convex_pair {
   double size;      /* sum of the shapes' extents */
   double roughness; /* distance that the features of the shapes leave unresolved (shape_roughness),
                        summed */
-  double
-      beside; /* relative to the shapes: a start point this close to a bound is put on the bound */
+  double beside;    /* relative: a start point this close to a bound is put on it */
 } convex_pair;
 
 /* Points x[0] of A and x[1] of B (without skin) and a unit normal n from A into B. gap is the

@@ -109,8 +109,7 @@ static void simplex_reduce(simplex *s, double v[3]) {
   if (last == 3) {
     try_face(&best, s, (const int[4]){0, 1, 2, 3}, 3);
   }
-  for (int i = 0; i < best.count;
-       ++i) { /* corners ascend, so none is overwritten before it is read */
+  for (int i = 0; i < best.count; ++i) { /* corners ascend: none is overwritten unread */
     memcpy(s->w[i], s->w[best.corner[i]], sizeof s->w[0]);
     memcpy(s->x[i], s->x[best.corner[i]], sizeof s->x[0]);
     s->weight[i] = best.weight[i];

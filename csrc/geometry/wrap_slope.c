@@ -22,10 +22,9 @@ static double inverse(double x) { return x > 0.0 ? 1.0 / x : 0.0; }
 
 /* One end of a string that touches from outside, projected along the normal. */
 typedef struct plane_end {
-  double place[3], across[3]; /* p relative to the centre, n x p */
-  double square, tangent,
-      pulls; /* |p|^2, length T of the straight part, and the sign +-s of t's formula (wrap.c) */
-  double line[3]; /* unit, from the end to the contact point */
+  double place[3], across[3];    /* p relative to the centre, n x p */
+  double square, tangent, pulls; /* |p|^2, length T of the straight part, sign +-s (wrap.c) */
+  double line[3];                /* unit, from the end to the contact point */
   double height;
 } plane_end;
 

@@ -139,8 +139,7 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
   for (int i = 0; i < 3; ++i) {
     const screw *S = k->dof_screw + turn + i;
     vec3_copy(c->axes + 3 * i, S->w);
-    vec3_cross(part, S->w,
-               S->v); /* v = centre x w for each axis: the sum of w x v is twice the centre */
+    vec3_cross(part, S->w, S->v); /* v = centre x w: the sum of w x v is twice the centre */
     vec3_axpy(pivot, 0.5, part);
   }
   c->mass = lump->mass;

@@ -22,7 +22,7 @@ typedef struct coasting {
 
 /* 1 if the only joint of a tree is a free or ball joint. */
 int tree_coasts(const qd_model *model, int tree);
-/* Sets the entries of next (nv) of the tree's DOFs to its velocity after time h. */
+/* Sets the entries of next (nv) for the tree's DOFs: their velocity after time h. */
 void coasting_compute(coasting *c, double *next, const qd_model *model, const kinematics *k,
                       const inertia *I, int tree, const double *v, double h);
 

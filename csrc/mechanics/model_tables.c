@@ -83,8 +83,7 @@ static void fill_trees(qd_model *m) {
   for (int dof = m->nv - 1; dof >= 0; --dof) { /* fills each tree from its end, */
     m->tree_dofs[--m->tree_dof_start[m->dof_tree[dof] + 1]] = dof;
   }
-  for (int tree = 0; tree < m->tree_count;
-       ++tree) { /* which moved each start to the place of the one before */
+  for (int tree = 0; tree < m->tree_count; ++tree) { /* which has moved the starts down by one */
     m->tree_dof_start[tree] = m->tree_dof_start[tree + 1];
   }
   m->tree_dof_start[m->tree_count] = m->nv;

@@ -134,8 +134,7 @@ void motion_derivative_add(motion_derivative *d, const dof_matrix *by_q, const d
                            const qd_model *model, const kinematics *k, const inertia *I,
                            const body_motion *m, const wrench *forces, double h) {
   sum_turning(d->subtree, model, I, &m->velocity);
-  for (int c = 0; c < by_q->count;
-       ++c) { /* the DOFs of a path ascend, so the earlier ones are known */
+  for (int c = 0; c < by_q->count; ++c) { /* DOFs ascend, so those above on a path are known */
     turn_dof(d, k, m, by_q->dofs[c], h);
     add_above(d, by_q, by_v, model, k, I, forces, by_q->dofs[c]);
     add_below(d, by_q, by_v, model, k, I, by_q->dofs[c]);

@@ -337,8 +337,7 @@ static void differentiate_one(const run *r, int k, int64_t i) {
   if (status == QD_OK && !run_is_stopped(r, k)) {
     status = job->out != NULL ? push_forward(&w) : pull_back(&w);
     rollout->status[i] = (int32_t)status;
-    if (status != QD_OK &&
-        p->failure.sample != i) { /* a product failed although its step was solved */
+    if (status != QD_OK && p->failure.sample != i) { /* a product failed, not a step */
       sample_note_failure(p, i, 0, status, &(qd_step_result){.contact_count = 0});
     }
   }

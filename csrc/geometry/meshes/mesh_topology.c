@@ -66,8 +66,7 @@ static void sort_half_edges(mesh_topology *t) {
   for (int i = 0; i < t->vertex_count; ++i) {
     t->out_start[i + 1] += t->out_start[i];
   }
-  memset(t->twin, 0,
-         (size_t)count * sizeof(int)); /* number of half-edges already placed, by vertex */
+  memset(t->twin, 0, (size_t)count * sizeof(int)); /* half-edges placed so far, by vertex */
   for (int h = 0; h < count; ++h) {
     const int from = half_edge_from(t, h), begin = t->out_start[from];
     int k = begin + t->twin[from]++;

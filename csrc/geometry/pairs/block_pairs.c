@@ -145,8 +145,8 @@ static int edge_contact(core_contact *out, const block_pair *pair, const bound *
   out->feature[1] = support(out->x[1], pair->block + 1, best->n, -1.0, best->j);
   vec3_add(out->x[1], out->x[1], pair->d);
   vec3_sub(r, out->x[1], out->x[0]);
-  /* u.(r + t w - s u) = 0 = w.(r + t w - s u). t follows from the clamped s: almost parallel edges
-   * determine it badly */
+  /* u.(r + t w - s u) = 0 = w.(r + t w - s u). t follows from the clamped s, which almost parallel
+   * edges determine badly */
   double cross[3], rxw[3];
   vec3_cross(cross, u, w);
   vec3_cross(rxw, r, w);
@@ -269,8 +269,7 @@ static int cores_closest(core_contact *out, const block_pair *pair, double range
   core_contact at_bound = *out;
   nearest_vertices(out, pair);
   if (out->gap > faces.gap + NEGLIGIBLE * pair->size && face_realises(pair, &faces)) {
-    face_contact(out, pair,
-                 &faces); /* an edge bound may exceed the face's because of a negligible tilt */
+    face_contact(out, pair, &faces); /* an edge may exceed it because of a negligible tilt */
   } else if (out->gap <= core_touch_distance(pair->size)) {
     if (best.face >= 0) {
       face_contact(out, pair, &best);

@@ -213,14 +213,12 @@ int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double
 }
 
 /* Derivative if both points are interior. With r = xB - xA = gap n, m = v + omega x (xB - pos) the
- * material velocity of B at xB = pos + lever n, and dw = omega x w, differentiate u.r = 0 and w.r =
- * 0:
+ * material velocity of B at xB = pos + lever n, and dw = omega x w, differentiate u.r = w.r = 0:
  *
  *   ds - cos dt = u.m,   cos ds - dt = w.m + dw.r = w.m + gap omega.(w x n)
  *   dt = (cos u.m - w.m - gap omega.(w x n)) / sin^2,   ds = u.m + cos dt
  *
- * From n.u = 0 and n.w = 0: dn is in the plane of u and w with dn.u = 0, dn.w = -n.dw = -omega.(w x
- * n):
+ * From n.u = n.w = 0, dn is in the plane of u and w, dn.u = 0 and dn.w = -n.dw = -omega.(w x n):
  *
  *   dn = -omega.(w x n) (w - cos u) / sin^2
  *

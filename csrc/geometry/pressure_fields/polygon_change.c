@@ -299,8 +299,7 @@ int field_polygon_change(double by[POLYGON_NUMBERS * POLYGON_BY], const qd_patch
       by[POLYGON_BY * i + k] = k < 6 || s.soft[0] ? numbers[i] : 0.0;
     }
   }
-  for (int i = 0; i < POLYGON_NUMBERS && s.soft[1];
-       ++i) { /* scaling both moduli scales the force */
+  for (int i = 0; i < POLYGON_NUMBERS && s.soft[1]; ++i) { /* both moduli scale the force */
     by[POLYGON_BY * i + 7] = (i == 6 ? force : 0.0) - by[POLYGON_BY * i + 6];
   }
   return regular;
