@@ -9,10 +9,12 @@
  *   dx_B - m = -M_B b,   nu - w = T_B b       B's feature, with its own normal -n
  *   dx_B = dx_A + gap nu
  *
- * so   T_A a - T_B b = w,   (M_A + gap T_A) a + M_B b = m:  four equations for a, b. Along n: d gap
- * = n.m = n.v. Newton's method on the closest-point conditions uses the same matrix, with residuals
- * on the right. The matrix is singular if faces or lines are parallel: undetermined components of a
- * and b are then zero. */
+ *   so   T_A a - T_B b = w,   (M_A + gap T_A) a + M_B b = m:  four equations for a, b.
+ *   Along n: d gap = n.m = n.v.
+ *
+ * Newton's method on the closest-point conditions uses the same matrix, with residuals on the
+ * right. The matrix is singular if faces or lines are parallel: undetermined components of a and b
+ * are then zero. */
 #include <math.h>
 
 #include "base/rounding.h"

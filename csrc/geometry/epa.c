@@ -43,8 +43,9 @@ static int add_face(polytope *p, int i, int j, int k) {
   return 1;
 }
 
-/* Adds the farther of the support points along m and -m, seen from w. One direction alone may give
- * a point too close to w, along an axis in which D is thin. */
+/* Adds the support point along m or -m that is farther from w along m. Any three directions that
+ * are not in a plane give a start; the axis of A or B along which D is thinnest would be a bad
+ * one. */
 static void add_farther(polytope *p, const convex_pair *pair, const double m[3], const double *w) {
   double minus[3], up[3], down[3];
   vec3_scale(minus, m, -1.0);

@@ -156,7 +156,7 @@ static int restart_beside(refinement *r, int k, const double n[3]) {
   surface_retract(pair->shape[k], &kept);
   shrunk = kept;
   vec3_scale(shrunk.x, shrunk.x,
-             1.0 - pair->beside); /* excludes an end that is level with the end of the feature */
+             1.0 - pair->beside); /* accepts an end that is level with the feature's end */
   if (surface_cross(pair->shape[k], &shrunk)) {
     return 0;
   }

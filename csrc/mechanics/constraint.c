@@ -289,9 +289,9 @@ void constraint_drift(double *out, const constraint_state *s, const body_motion 
   }
 }
 
-/* Changes of T and A. With T_j and A_j the parts that DOF j does not move: with respect to q_j, dT
- * = S_j x (T - T_j) and dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j); with respect to v_j, dT =
- * S_j and dA = before_j x S_j + S_j x (T - T_j). */
+/* Changes of T and A; T_j and A_j are the parts of them that DOF j does not move:
+ *   by q_j: dT = S_j x (T - T_j), dA = S_j x (A - A_j) - (S_j x T_j) x (T - T_j);
+ *   by v_j: dT = S_j, dA = before_j x S_j + S_j x (T - T_j). */
 static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body *b,
                          const kinematics *k, const body_motion *m, int j) {
   const screw *S = k->dof_screw + j;

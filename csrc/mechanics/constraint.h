@@ -98,7 +98,7 @@ typedef struct constraint_motion {
   const screw *unmoved_twist;
 } constraint_motion;
 
-/* For connect and weld: column (rows) = d (C delta) / dq_j at fixed delta, and violation = d c /
+/* For connect and weld: column (rows) = d (C delta) / dq_j at fixed delta, violation (rows) = d c /
  * dq_j. */
 void constraint_motion_derivative(double *column, double *violation, const constraint_state *s,
                                   const qd_model *model, const kinematics *k,

@@ -33,8 +33,8 @@ void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s);
 
 /* M (nv, nv) = joint-space mass matrix */
 void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, const inertia *I);
-/* row (also returned) = entries of M between a DOF and the DOFs on its body's path from the root,
- * up to the DOF itself. */
+/* row[0 .. return value) = entries of M between a DOF and the DOFs on its body's path from the
+ * root, up to the DOF itself. */
 int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, const inertia *I,
                      int dof);
 /* M_dd for d = dof */

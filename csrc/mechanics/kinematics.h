@@ -72,8 +72,8 @@ static inline void wrench_axpy(wrench *r, double s, const wrench *a) {
   vec3_axpy(r->f, s, a->f);
 }
 
-/* r = s x* W, the derivative of W if W moves with s. It is dual to the bracket: (s x b) . W = -b .
- * (s x* W) */
+/* r = s x* W, the derivative of W if W moves with s. It is dual to the bracket:
+ *   (s x b) . W = -b . (s x* W) */
 static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W) {
   wrench out;
   double t[3];

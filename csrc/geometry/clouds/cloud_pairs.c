@@ -29,7 +29,7 @@ enum { DEPTH_MAX = 64 }; /* of the tree: halving 2^31 points needs fewer levels 
 /* ---------------------------------------------------------------- the k nearest points */
 
 typedef struct near_point {
-  double level; /* distance in units of per_tie, rounded */
+  double level; /* distance in units of 1 / per_tie, rounded */
   int64_t rank;
   int place;
   int other; /* the point of the other cloud */

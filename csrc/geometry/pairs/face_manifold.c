@@ -30,8 +30,8 @@ enum { LABEL_BRACE = LABEL_EDGE + MESH_OUTLINE_MAX }; /* vertices around the par
 enum { LABEL_BITS = 6, PART_AT = 2 * LABEL_BITS, INDEX_BITS = 23, FACE_AT = PART_AT + INDEX_BITS };
 enum { CYLINDER_LOWEST_LINE = 2 }; /* part of `other`; 0 and 1 are the caps, as for owners */
 
-/* A cylinder whose axis is closer to the face's normal than this cosine touches with a cap,
- * otherwise with its lowest line. */
+/* If the cosine of the angle between a cylinder's axis and the face's normal exceeds this, the
+ * cylinder touches with a cap, otherwise with its lowest line. */
 static const double CAP_COSINE = 0.70710678118654752;
 
 typedef struct polygon_vertex {

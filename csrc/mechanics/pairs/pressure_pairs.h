@@ -23,8 +23,8 @@ qd_status pressure_pair_patch(const qd_model *model, int pair, const body_frame 
                               const body_frame *b, qd_patch *patch, const patch_room *room);
 /* The frame of a geometry's field in the world, for this frame of its body. */
 void pressure_field_frame(body_frame *out, const qd_model *model, const body_frame *body, int geom);
-/* Depth, m, over which the pressure of the softer field rises from zero to its modulus: the depth
- * of its deepest point below the surface. */
+/* The smaller of the two fields' depths, m, over which the pressure rises from zero to its largest
+ * value (field_depth). */
 double pressure_pair_depth(const qd_model *model, int pair);
 
 #endif
