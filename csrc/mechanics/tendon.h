@@ -15,8 +15,8 @@ enum { TURNING_POINTS = 5 }; /* number of points of a rotational reach; other re
 typedef struct tendons {
   double *length; /* (tendon_count) */
   double *slope;  /* (DOFs of all tendons) derivative of the length */
-  double *rate;   /* (the same) generalised force of a unit force along it. Equals the slope, except
-                     for a rotational reach, whose couple is about a fixed axis of its second body */
+  double *rate;   /* (the same) generalised force of a unit force along it: the slope, except for a
+                     rotational reach, whose couple is about a fixed axis of its second body */
   strand_point *point;   /* (points of all tendons); for spatial ones the active points, in order */
   int *path_count;       /* (tendon_count) number of active points of a spatial tendon */
   strand_wrap *wrap;     /* (geometries that tendons may wrap around) the touched ones */
