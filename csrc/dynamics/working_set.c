@@ -192,8 +192,8 @@ static int pulls_within(const qd_model *model, const qd_step_options *o, const q
 static void choose_forces(working_set *s, const qd_model *model, const qd_step_options *o,
                           const qd_step_input *input) {
   const double *guess = input->start != NULL ? input->start->delta : NULL;
-  if (!o->force_limits || model->bounded_forces == 0) {
-    return;
+  if (!o->force_limits || model->bounded_forces == 0 || contacts_yield_in_time(o)) {
+    return; /* none, or clamped without rows (force_rows.c) */
   }
   for (int i = 0; i < model->nu; ++i) {
     const int dof = model->actuator_dof[i];

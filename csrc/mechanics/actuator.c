@@ -43,6 +43,65 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_
   return slopes;
 }
 
+void actuator_slopes_subtract(actuator_slopes *a, const actuator_slopes *b) {
+  a->l -= b->l;
+  a->speed -= b->speed;
+  a->u -= b->u;
+  a->stiffness -= b->stiffness;
+  a->gain -= b->gain;
+  a->bias -= b->bias;
+  a->damping -= b->damping;
+  a->h -= b->h;
+}
+
+/* ---------------------------------------------------------------- limits at the beginning */
+
+static int side_of(const double *range, double force) {
+  return force <= range[0] ? -1 : (force >= range[1] ? 1 : 0);
+}
+
+/* Ns/m: what the force loses by speed */
+static double drag_of(const qd_model *model, int i, const actuator_point *at) {
+  return model->parameters.actuator_damping[i] - model->actuator_gain_slope[2 * i + 1] * at->u;
+}
+
+clamped_force actuator_force_clamped(const qd_model *model, int i, const actuator_point *at,
+                                     double speed) {
+  const double *range = model->parameters.actuator_force_range + 2 * i;
+  const double *own = model->actuator_own_range + 2 * i;
+  clamped_force c = {.force = actuator_force_at(model, i, at)};
+  const double lost = drag_of(model, i, at) * speed, begins = c.force.at_rest - lost;
+  c.side = side_of(range, begins);
+  if (c.side != 0) {
+    c.by_joint = own[0] <= own[1] && side_of(own, begins) == 0;
+    c.force.at_rest = actuator_clamp(model, i, begins);
+    if (c.by_joint && c.force.stiffness > 0.0) {
+      c.force.at_rest += lost;
+    } else {
+      c.force.stiffness = 0.0;
+    }
+  }
+  return c;
+}
+
+actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actuator_point *at,
+                                        double speed, double d) {
+  const clamped_force c = actuator_force_clamped(model, i, at, speed);
+  if (c.side == 0) {
+    return actuator_slopes_at(model, i, at, d);
+  }
+  if (!(c.force.stiffness > 0.0)) {
+    return (actuator_slopes){0.0};
+  }
+  actuator_slopes slopes = actuator_slopes_at(model, i, at, d);
+  const actuator_slopes at_rest = actuator_slopes_at(model, i, at, 0.0);
+  actuator_slopes_subtract(&slopes, &at_rest);
+  slopes.u -= model->actuator_gain_slope[2 * i + 1] * speed;
+  slopes.damping += speed;
+  slopes.speed = drag_of(model, i, at);
+  return slopes;
+}
+
 /* ---------------------------------------------------------------- springs of joints */
 
 /* The first of the three rotational DOFs of a ball or free joint, -1 if `dof` is none of them. */

@@ -39,14 +39,16 @@ static inline actuator_force actuator_force_at(const qd_model *model, int actuat
   return force;
 }
 
-/* Derivatives of that force with respect to the coordinate, the command, the actuator's parameters
- * and the time step, with d fixed. */
+/* Derivatives of that force with respect to the coordinate and its speed, the command, the
+ * actuator's parameters and the time step, with d fixed. */
 typedef struct actuator_slopes {
-  double l, u, stiffness, gain, bias, damping, h;
+  double l, speed, u, stiffness, gain, bias, damping, h;
 } actuator_slopes;
 
 actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const actuator_point *at,
                                    double d);
+/* a -= b */
+void actuator_slopes_subtract(actuator_slopes *a, const actuator_slopes *b);
 
 /* 1 if its force has a limit. */
 static inline int actuator_is_bounded(const qd_model *model, int actuator) {
@@ -65,6 +67,21 @@ static inline double actuator_clamp(const qd_model *model, int actuator, double 
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
   return force < range[0] ? range[0] : (force > range[1] ? range[1] : force);
 }
+
+/* MuJoCo clamps forces at the beginning of a step, where the coordinate moves at `speed`. What is
+ * at the actuator's own limit keeps that force. What only its joint holds back loses the rest, and
+ * stiffness and damping act from there on (as long as they are positive together). */
+typedef struct clamped_force {
+  actuator_force force;
+  int side;     /* -1, 1: it is at its lower or upper limit; 0: at none */
+  int by_joint; /* 1: of its joint alone */
+} clamped_force;
+
+clamped_force actuator_force_clamped(const qd_model *model, int actuator, const actuator_point *at,
+                                     double speed);
+/* With d fixed; 0 where it keeps its force. */
+actuator_slopes actuator_slopes_clamped(const qd_model *model, int actuator,
+                                        const actuator_point *at, double speed, double d);
 
 /* The actuators of a DOF, ascending. */
 static inline const int *dof_actuators(const qd_model *model, int dof, int *count) {

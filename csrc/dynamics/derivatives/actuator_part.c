@@ -1,16 +1,5 @@
 #include "dynamics/derivatives/step_point.h"
 
-/* a -= b */
-static void subtract_slopes(actuator_slopes *a, const actuator_slopes *b) {
-  a->l -= b->l;
-  a->u -= b->u;
-  a->stiffness -= b->stiffness;
-  a->gain -= b->gain;
-  a->bias -= b->bias;
-  a->damping -= b->damping;
-  a->h -= b->h;
-}
-
 /* Of an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; where
  * it is not, K - m acts on what is left of d. The cost has m d; m is a part of K, or an inertia
  * over h squared. */
@@ -27,7 +16,7 @@ static actuator_part part_of_row(const problem *p, const qd_model *model, const 
       .by_lower = p->by_lower[row->row],
       .by_upper = p->by_upper[row->row],
   };
-  subtract_slopes(&part.resistance, &at_rest);
+  actuator_slopes_subtract(&part.resistance, &at_rest);
   if (share == 0.0) {
     part.slope.h = -2.0 * row->resistance / h * left;
     part.resistance.h = 2.0 * row->resistance / h * d;
@@ -67,15 +56,32 @@ static actuator_part part_of_force(const qd_model *model, const qd_step_options 
   return part;
 }
 
+/* Of one whose force MuJoCo's law clamps at the beginning of the step. */
+static actuator_part part_of_clamped(const problem *p, const qd_model *model,
+                                     const qd_step_options *options, const qd_step_input *input,
+                                     double d, int actuator) {
+  const int side = problem_clamped_force(p, model, options, input, actuator).side;
+  return (actuator_part){
+      .slope = problem_clamped_slopes(p, model, options, input, actuator, d),
+      .row = -1,
+      .by_lower = side < 0,
+      .by_upper = side > 0,
+  };
+}
+
 actuator_part actuator_part_of(const problem *p, const qd_model *model,
                                const qd_step_options *options, const qd_step_input *input,
                                const double *delta, int actuator) {
   const actuator_point at = actuator_point_at(p, model, options, input, actuator);
   const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
+  if (dof < 0 && p->tendon_row[row].kind == TENDON_ACTUATOR) {
+    return part_of_tendon(p, model, &at, delta, actuator);
+  }
+  if (problem_clamps_force(model, options, actuator)) {
+    return part_of_clamped(p, model, options, input, dof < 0 ? 0.0 : delta[dof], actuator);
+  }
   if (dof < 0) {
-    return p->tendon_row[row].kind == TENDON_ACTUATOR
-               ? part_of_tendon(p, model, &at, delta, actuator)
-               : part_of_force(model, options, &at, 0.0, actuator);
+    return part_of_force(model, options, &at, 0.0, actuator);
   }
   return row >= 0 ? part_of_row(p, model, &at, options->h, delta[dof], actuator)
                   : part_of_force(model, options, &at, delta[dof], actuator);

@@ -63,6 +63,9 @@ static void add_spring_derivative(const qd_model *model, qd_workspace *w,
       d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
     } else {
       *dof_matrix_at(&s->D, dof, dof) -= part.slope.l;
+      if (part.slope.speed != 0.0) {
+        *dof_matrix_at(&s->V, dof, dof) -= part.slope.speed;
+      }
     }
   }
 }

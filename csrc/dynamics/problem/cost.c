@@ -97,7 +97,8 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
   const int *actuator = dof_actuators(model, dof, &count);
   for (int k = 0; k < count; ++k) {
     const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
-    const actuator_force force = actuator_force_at(model, actuator[k], &at);
+    const actuator_force force = clamps ? problem_actuator_force(p, model, o, input, actuator[k])
+                                        : actuator_force_at(model, actuator[k], &at);
     if (actuator_has_row(p, model, o, actuator[k], &force)) {
       continue;
     }

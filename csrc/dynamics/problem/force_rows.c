@@ -7,6 +7,34 @@
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
+/* ---------------------------------------------------------------- forces that are clamped */
+
+int problem_clamps_force(const qd_model *model, const qd_step_options *o, int actuator) {
+  return o->force_limits && contacts_yield_in_time(o) && actuator_is_bounded(model, actuator);
+}
+
+static double speed_of(const problem *p, const qd_model *model, int actuator) {
+  const int tendon = model->actuator_tendon[actuator];
+  return tendon >= 0 ? tendon_displacement(p, model, tendon, p->v)
+                     : p->v[model->actuator_dof[actuator]];
+}
+
+clamped_force problem_clamped_force(const problem *p, const qd_model *model,
+                                    const qd_step_options *o, const qd_step_input *input,
+                                    int actuator) {
+  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
+  return actuator_force_clamped(model, actuator, &at, speed_of(p, model, actuator));
+}
+
+actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
+                                       const qd_step_options *o, const qd_step_input *input,
+                                       int actuator, double d) {
+  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
+  return actuator_slopes_clamped(model, actuator, &at, speed_of(p, model, actuator), d);
+}
+
+/* ---------------------------------------------------------------- rows */
+
 /* What a joint at its limit resists with is its inertia, as long as that is such a part of the
  * actuator's stiffness. With a tenth of the smaller, what nothing else holds flies ten times as far
  * in one step; nearer to 1 than the larger, the row that has the rest of the stiffness loses
@@ -88,8 +116,7 @@ static void add_actuators(problem *p, const qd_model *model, const qd_step_optio
   const int *actuator = dof_actuators(model, dof, &count);
   for (int k = 0; k < count; ++k) {
     const double *range = model->parameters.actuator_force_range + 2 * actuator[k];
-    const actuator_point at = actuator_point_at(p, model, o, input, actuator[k]);
-    const actuator_force force = actuator_force_at(model, actuator[k], &at);
+    const actuator_force force = problem_actuator_force(p, model, o, input, actuator[k]);
     if (actuator_has_row(p, model, o, actuator[k], &force)) {
       const force_row row = {.dof = dof, .actuator = actuator[k], .stiffness = force.stiffness};
       add_force_row(p, one, &row, -force.at_rest / force.stiffness, range[0], range[1]);
@@ -160,8 +187,12 @@ static int is_at(double force, double limit) {
 }
 
 /* Of actuators without a row. */
-static void clamp_forces(const qd_model *model, double *force, double *at_limit) {
+static void clamp_forces(const qd_model *model, const qd_step_options *o, double *force,
+                         double *at_limit) {
   for (int i = 0; i < model->nu; ++i) {
+    if (problem_clamps_force(model, o, i)) {
+      continue;
+    }
     const double *range = model->parameters.actuator_force_range + 2 * i;
     at_limit[i] = force[i] <= range[0] || force[i] >= range[1];
     force[i] = actuator_clamp(model, i, force[i]);
@@ -195,15 +226,15 @@ void problem_actuator_forces(const problem *p, const qd_model *model, const qd_s
   double *at_limit = force + model->nu;
   for (int i = 0; i < model->nu; ++i) {
     const int tendon = model->actuator_tendon[i];
-    const actuator_point at = actuator_point_at(p, model, o, input, i);
-    const actuator_force found = actuator_force_at(model, i, &at);
+    const actuator_force found = problem_actuator_force(p, model, o, input, i);
     const double moved =
         tendon >= 0 ? tendon_displacement(p, model, tendon, delta) : delta[model->actuator_dof[i]];
     force[i] = found.at_rest - found.stiffness * moved;
-    at_limit[i] = 0.0;
+    at_limit[i] =
+        problem_clamps_force(model, o, i) && problem_clamped_force(p, model, o, input, i).side != 0;
   }
   if (o->force_limits && model->bounded_forces > 0) {
-    clamp_forces(model, force, at_limit);
+    clamp_forces(model, o, force, at_limit);
   }
   row_forces(p, force, at_limit);
 }

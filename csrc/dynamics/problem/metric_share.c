@@ -10,8 +10,7 @@
 
 static double stiffness_of(const problem *p, const qd_model *model, const qd_step_options *o,
                            const qd_step_input *input, int actuator) {
-  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_force_at(model, actuator, &at).stiffness;
+  return problem_actuator_force(p, model, o, input, actuator).stiffness;
 }
 
 static void add_tendon(problem *p, const qd_model *model, const qd_step_options *o,

@@ -66,13 +66,25 @@ void equality_yield(problem *p, const qd_model *model, const qd_step_options *op
 void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
                           island *one);
 
+/* The force of an actuator as the program begins with it. */
+static inline actuator_force problem_actuator_force(const problem *p, const qd_model *model,
+                                                    const qd_step_options *o,
+                                                    const qd_step_input *input, int actuator) {
+  if (problem_clamps_force(model, o, actuator)) {
+    return problem_clamped_force(p, model, o, input, actuator).force;
+  }
+  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
+  return actuator_force_at(model, actuator, &at);
+}
+
 /* 1 if an actuator's force has its own row in place of its spring in Q, because its limits are in
  * the program. A force without stiffness is a number, and is clamped. */
 static inline int actuator_has_row(const problem *p, const qd_model *model,
                                    const qd_step_options *o, int actuator,
                                    const actuator_force *force) {
   return model->bounded_forces > 0 && o->force_limits && force->stiffness > 0.0 &&
-         p->bounded[actuator] && actuator_is_bounded(model, actuator);
+         p->bounded[actuator] && actuator_is_bounded(model, actuator) &&
+         !problem_clamps_force(model, o, actuator);
 }
 
 /* Column of a DOF in the matrices of its island. */

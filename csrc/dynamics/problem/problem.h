@@ -301,6 +301,16 @@ static inline double tendon_displacement(const problem *p, const qd_model *model
   return sum;
 }
 
+/* force_rows.c: 1 if MuJoCo's law clamps the actuator's force at the beginning of the step, so that
+ * its limits have no row; with that force, and what it changes by. */
+int problem_clamps_force(const qd_model *model, const qd_step_options *o, int actuator);
+clamped_force problem_clamped_force(const problem *p, const qd_model *model,
+                                    const qd_step_options *o, const qd_step_input *input,
+                                    int actuator);
+actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
+                                       const qd_step_options *o, const qd_step_input *input,
+                                       int actuator, double d);
+
 /* limit_rows.c, force_rows.c: how a limit's row, or that of dry friction, changes by q, by v and by
  * h under its force. */
 void problem_limit_change(double change[3], const problem *p, const qd_model *model,

@@ -187,15 +187,15 @@ static void add_actuators(problem *p, const qd_model *model, const qd_step_optio
   for (int k = 0; k < count; ++k) {
     const int i = actuator[k];
     const double *range = model->parameters.actuator_force_range + 2 * i;
-    const actuator_point at = actuator_point_at(p, model, o, input, i);
-    const actuator_force force = actuator_force_at(model, i, &at);
+    const actuator_force force = problem_actuator_force(p, model, o, input, i);
     const int gives = force.stiffness > 0.0;
+    const int limits = o->force_limits && !problem_clamps_force(model, o, i);
     const double alone = o->force_limits ? actuator_clamp(model, i, force.at_rest) : force.at_rest;
     const row_law law = {
         gives ? -force.at_rest / force.stiffness : 0.0,
         force.stiffness,
-        !gives ? alone : (o->force_limits ? range[0] : -INFINITY),
-        !gives ? alone : (o->force_limits ? range[1] : (double)INFINITY),
+        !gives ? alone : (limits ? range[0] : -INFINITY),
+        !gives ? alone : (limits ? range[1] : (double)INFINITY),
     };
     const tendon_row row = {.tendon = tendon,
                             .kind = gives ? TENDON_ACTUATOR : TENDON_FORCE,

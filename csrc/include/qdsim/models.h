@@ -141,6 +141,10 @@ typedef struct qd_model_spec {
   const double *actuator_damping;     /* (nu) >= 0, Ns/m or Nms/rad, used with the option damping */
   const double *actuator_force_range; /* (nu, 2) N or Nm on the joint, lower <= upper, infinite if
                                          unlimited; NULL: none is limited */
+  const double *actuator_own_range;   /* (nu, 2) where the joint limits the force, too: the
+                                         actuator's own limits, beyond which its stiffness does not
+                                         act in MuJoCo's law; lower > upper: actuator_force_range;
+                                         NULL: all */
 
   int geom_count;
   const int32_t *geom_type; /* (geom_count) a qd_shape_type */

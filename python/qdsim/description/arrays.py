@@ -36,6 +36,7 @@ def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
 
 
 UNLIMITED = (-np.inf, np.inf)
+_AS_FORCE = (np.inf, -np.inf)  # of actuator_own_range
 _POINT, _WRAP, _SIDE, _PULLEY = range(4)  # of qd_tendon_part
 
 
@@ -96,6 +97,7 @@ def _actuator_arrays(
         "actuator_joint": _ints([_place(joint_index, item.joint) for item in items]),
         "actuator_tendon": _ints([_place(tendon_index, item.tendon) for item in items]),
         "actuator_force_range": _floats([item.force_range or UNLIMITED for item in items], 2),
+        "actuator_own_range": _floats([item.own_force_range or _AS_FORCE for item in items], 2),
     }
 
 

@@ -189,7 +189,34 @@ class Body:
 @dataclass(frozen=True)
 class Actuator:
     """An actuator of a hinge, slide or tendon: a spring whose rest position is the command, a
-    motor, a damper, or a combination of them."""
+    motor, a damper, or a combination of them.
+
+    It acts on its joint, with position q and velocity v, by the force
+
+        ``stiffness (u / gear - q) + (gain + gain_slope[0] q + gain_slope[1] v) u + bias - damping v``
+
+    in N or Nm. A position actuator has ``stiffness`` and ``gear`` only: it pulls its joint to ``u /
+    gear``. A motor has ``gain`` only. A joint without actuator stiffness keeps its mass in a step
+    and moves by forces, as objects do. Several actuators may share a joint. For an actuator of a
+    tendon, q is the tendon's length, m (or rad, for sums over hinges); joints that the tendon moves
+    keep their mass.
+
+    Attributes:
+        name: unique among actuators.
+        joint, tendon: name of the joint or of the tendon; the other is None.
+        stiffness: >= 0, N/m or Nm/rad of the joint.
+        gear: not zero; infinite if the command does not move the spring.
+        range: (lower, upper) of u, or None.
+        gain: N or Nm per unit of u.
+        gain_slope: change of the gain with q and v.
+        bias: N or Nm.
+        damping: Ns/m or Nms/rad; used with ``Options.damping``, as is ``gain_slope[1]``.
+        force_range: (lower, upper) of its force on the joint, N or Nm, used with
+            ``Options.force_limits``; None: no limit.
+        own_force_range: If the joint limits the force, too (MuJoCo's ``actuatorfrcrange``): the
+            actuator's own limits, N or Nm, infinite if it has none. In MuJoCo's step the stiffness
+            of an actuator acts within these. None: those of ``force_range``.
+    """
 
     name: str
     joint: str | None
@@ -202,6 +229,7 @@ class Actuator:
     gain_slope: Vector = (0.0, 0.0)
     force_range: tuple[float, float] | None = None
     tendon: str | None = None
+    own_force_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         owner = f"actuator {checks.text('actuator', 'name', self.name)!r}"
@@ -223,6 +251,7 @@ class Actuator:
             damping=checks.non_negative(owner, "damping", self.damping),
             gain_slope=checks.vector(owner, "gain_slope", self.gain_slope, 2),
             force_range=checks.force_range(owner, "force_range", self.force_range),
+            own_force_range=checks.force_range(owner, "own_force_range", self.own_force_range),
         )
 
     @property

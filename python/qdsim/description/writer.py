@@ -383,11 +383,16 @@ def _write_actuators(root: Element, description: Elements) -> None:
         if actuator.range is not None:
             element.set("ctrllimited", "true")
             element.set("ctrlrange", _text(np.clip(actuator.range, -1e10, 1e10)))
-        if actuator.force_range is not None:
+        own = actuator.own_force_range or actuator.force_range
+        if own is not None and np.any(np.isfinite(own)):
             gear = float(element.get("gear", "1"))
-            force = np.sort(np.clip(actuator.force_range, -1e10, 1e10) / gear)
+            force = np.sort(np.clip(own, -1e10, 1e10) / gear)
             element.set("forcelimited", "true")
             element.set("forcerange", _text(force))
+        if actuator.own_force_range is not None and actuator.force_range is not None:
+            joint = next(one for one in root.iter("joint") if one.get("name") == actuator.joint)
+            joint.set("actuatorfrclimited", "true")
+            joint.set("actuatorfrcrange", _text(np.clip(actuator.force_range, -1e10, 1e10)))
         if actuator.tendon in at_sites:
             _write_at_site(root, element, at_sites[actuator.tendon])
 

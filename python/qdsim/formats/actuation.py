@@ -239,7 +239,7 @@ def _limit_joints(plan: Plan, ranges: Mapping[str, tuple[float, float]]) -> None
             item = plan.actuators[own[0]]
             ends = item.force_range or (-math.inf, math.inf)
             both = min(max(ends[0], low), high), min(max(ends[1], low), high)
-            plan.actuators[own[0]] = replace(item, force_range=both)
+            plan.actuators[own[0]] = replace(item, force_range=both, own_force_range=ends)
 
 
 def _one_a_joint(file: Sequence[FileActuator]) -> dict[str, FileActuator]:

@@ -124,6 +124,7 @@ static void pull_actuators(const pullback *p, int j) {
     linear_form of_slope = weighed(p, own), of_rest = weighed(p, z);
     form_actuator(&of_slope, &part.slope, i);
     add_gradient(p, QD_BY_Q, j, own * part.slope.l);
+    add_gradient(p, QD_BY_V, j, own * part.slope.speed);
     if (part.row >= 0) {
       form_actuator(&of_rest, &part.resistance, i);
     }

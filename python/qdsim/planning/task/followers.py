@@ -167,6 +167,7 @@ def _on_joint(model: Model, item: Actuator) -> Actuator:
         bias=item.bias * s,
         damping=item.damping * s * s,
         gain_slope=(s * s * item.gain_slope[0], s * s * item.gain_slope[1]),
+        own_force_range=None,
         force_range=None
         if force is None
         else (min(s * x for x in force), max(s * x for x in force)),
