@@ -2,25 +2,36 @@
 #include "base/lanes.h"
 #include "mujoco/parts.h"
 
+/* row -= s other */
+LANES_INLINE void subtract(double *row, const double *other, double s, int count) {
+  int p = 0;
+  for (; p + LANE_COUNT <= count; p += LANE_COUNT) {
+    LANES_ANYWHERE(row + p) -= s * LANES_FROM(other + p);
+  }
+  for (; p < count; ++p) {
+    row[p] -= s * other[p];
+  }
+}
+
+/* k = L'L from the last row up: leaves of trees first, so that branches that nothing couples stay
+ * zero (Featherstone 2008, chapter 6). */
+QD_MULTIVERSION
 int mj_cholesky(double *k, int n) {
-  for (int j = 0; j < n; ++j) {
-    double *row = k + (size_t)j * (size_t)n;
-    for (int i = 0; i < j; ++i) {
-      const double *other = k + (size_t)i * (size_t)n;
-      double sum = row[i];
-      for (int p = 0; p < i; ++p) {
-        sum -= row[p] * other[p];
-      }
-      row[i] = sum / other[i];
-    }
-    double pivot = row[j];
-    for (int p = 0; p < j; ++p) {
-      pivot -= row[p] * row[p];
-    }
-    if (!(pivot > 0.0)) {
+  for (int c = n - 1; c >= 0; --c) {
+    double *row = k + (size_t)c * (size_t)n;
+    if (!(row[c] > 0.0)) {
       return 0;
     }
-    row[j] = sqrt(pivot);
+    row[c] = sqrt(row[c]);
+    const double inverse = 1.0 / row[c];
+    for (int i = 0; i < c; ++i) {
+      row[i] *= inverse;
+    }
+    for (int i = 0; i < c; ++i) {
+      if (row[i] != 0.0) {
+        subtract(k + (size_t)i * (size_t)n, row, row[i], i + 1);
+      }
+    }
   }
   return 1;
 }
@@ -32,6 +43,22 @@ enum { PANEL = 4 };
 /* The first `width` lanes of columns of rows (n, columns) */
 LANES_INLINE void panel_solve(const double *k, int n, double *rows, size_t columns, int width) {
   lanes sum[PANEL];
+  for (int i = n - 1; i >= 0; --i) {
+    double *row = rows + (size_t)i * columns;
+    for (int p = 0; p < width; ++p) {
+      sum[p] = LANES_FROM(row + p * LANE_COUNT);
+    }
+    for (int j = n - 1; j > i; --j) {
+      const double s = k[(size_t)j * (size_t)n + (size_t)i];
+      const double *other = rows + (size_t)j * columns;
+      for (int p = 0; s != 0.0 && p < width; ++p) {
+        sum[p] -= s * LANES_FROM(other + p * LANE_COUNT);
+      }
+    }
+    for (int p = 0; p < width; ++p) {
+      LANES_ANYWHERE(row + p * LANE_COUNT) = sum[p] * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
+    }
+  }
   for (int i = 0; i < n; ++i) {
     const double *factor = k + (size_t)i * (size_t)n;
     double *row = rows + (size_t)i * columns;
@@ -49,25 +76,16 @@ LANES_INLINE void panel_solve(const double *k, int n, double *rows, size_t colum
       LANES_ANYWHERE(row + p * LANE_COUNT) = sum[p] * (1.0 / factor[i]);
     }
   }
-  for (int i = n - 1; i >= 0; --i) {
-    double *row = rows + (size_t)i * columns;
-    for (int p = 0; p < width; ++p) {
-      sum[p] = LANES_FROM(row + p * LANE_COUNT);
-    }
-    for (int j = n - 1; j > i; --j) {
-      const double s = k[(size_t)j * (size_t)n + (size_t)i];
-      const double *other = rows + (size_t)j * columns;
-      for (int p = 0; s != 0.0 && p < width; ++p) {
-        sum[p] -= s * LANES_FROM(other + p * LANE_COUNT);
-      }
-    }
-    for (int p = 0; p < width; ++p) {
-      LANES_ANYWHERE(row + p * LANE_COUNT) = sum[p] * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
-    }
-  }
 }
 
 LANES_INLINE void column_solve(const double *k, int n, double *rows, size_t columns) {
+  for (int i = n - 1; i >= 0; --i) {
+    double sum = rows[(size_t)i * columns];
+    for (int j = n - 1; j > i; --j) {
+      sum -= k[(size_t)j * (size_t)n + (size_t)i] * rows[(size_t)j * columns];
+    }
+    rows[(size_t)i * columns] = sum * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
+  }
   for (int i = 0; i < n; ++i) {
     const double *factor = k + (size_t)i * (size_t)n;
     double sum = rows[(size_t)i * columns];
@@ -75,13 +93,6 @@ LANES_INLINE void column_solve(const double *k, int n, double *rows, size_t colu
       sum -= factor[j] * rows[(size_t)j * columns];
     }
     rows[(size_t)i * columns] = sum * (1.0 / factor[i]);
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    double sum = rows[(size_t)i * columns];
-    for (int j = n - 1; j > i; --j) {
-      sum -= k[(size_t)j * (size_t)n + (size_t)i] * rows[(size_t)j * columns];
-    }
-    rows[(size_t)i * columns] = sum * (1.0 / k[(size_t)i * (size_t)(n + 1)]);
   }
 }
 

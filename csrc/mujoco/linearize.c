@@ -6,7 +6,6 @@
 #include "base/multiversion.h"
 #include "base/quat.h"
 #include "mujoco/parts.h"
-#include "numerics/dense_lu.h"
 
 /* ---------------------------------------------------------------- meshes */
 
@@ -67,8 +66,8 @@ static void lay_out(const qd_mj *mj, qd_mj_workspace *w, arena *a) {
   ARENA_DOUBLES(a, nv, &w->x, &w->y, &w->a, &w->scratch);
   ARENA_DOUBLES(a, nv * nv, &w->M, &w->P, &w->k, &w->by_q);
   ARENA_DOUBLES(a, nv * columns, &w->rhs, &w->dx);
-  ARENA_DOUBLES(a, 6 * nv, &w->spin, &w->compact, &w->wide, &w->change);
-  ARENA_INTS(a, nv, &w->pivot, &w->column, &w->moves);
+  ARENA_DOUBLES(a, 6 * nv, &w->spin, &w->spin_inverse, &w->compact, &w->wide, &w->change);
+  ARENA_INTS(a, nv, &w->column, &w->moves);
   w->implicit = arena_doubles(a, nv * (size_t)(mj->na + mj->nu));
   ARENA_DOUBLES(a, rows, &w->f, &w->h, &w->r);
   w->cone = arena_doubles(a, 6 * rows + 36);
@@ -148,29 +147,16 @@ static void read_implicit(const qd_mj *mj, qd_mj_workspace *w) {
 }
 
 static int factor_implicit(const qd_mj *mj, qd_mj_workspace *w) {
-  const int nv = (int)mj->nv;
-  w->spins = 0;
-  for (int i = 3; i < nv; ++i) {
-    w->spins |= mj_spins_alone(mj, w, i);
-  }
-  return w->spins ? dense_lu_factor(w->P, nv, w->pivot) : mj_cholesky(w->P, nv);
+  return mj_spins_split(mj, w) && mj_cholesky(w->P, (int)mj->nv);
 }
 
-/* rows (nv, columns) = P^-1 rows */
-static void solve_implicit(qd_mj_workspace *w, int nv, double *rows, int columns) {
-  if (!w->spins) {
-    mj_cholesky_solve(w->P, nv, rows, columns);
-    return;
+/* rows (nv, columns) = P^-1 rows; dx is scratch. */
+static void solve_implicit(const qd_mj *mj, qd_mj_workspace *w, double *rows, int columns) {
+  if (w->spins) {
+    memcpy(w->dx, rows, (size_t)mj->nv * (size_t)columns * sizeof *rows);
   }
-  for (int c = 0; c < columns; ++c) {
-    for (int i = 0; i < nv; ++i) {
-      w->scratch[i] = rows[(size_t)i * (size_t)columns + (size_t)c];
-    }
-    dense_lu_solve(w->P, nv, w->pivot, 1, w->scratch);
-    for (int i = 0; i < nv; ++i) {
-      rows[(size_t)i * (size_t)columns + (size_t)c] = w->scratch[i];
-    }
-  }
+  mj_cholesky_solve(w->P, (int)mj->nv, rows, columns);
+  mj_spins_solve(mj, w, rows, w->dx, columns);
 }
 
 /* a = P^-1 M x and y = x - a; P becomes its factor. */
@@ -192,7 +178,7 @@ static int integrate_velocity(const qd_mj *mj, qd_mj_workspace *w) {
   if (!factor_implicit(mj, w)) {
     return 0;
   }
-  solve_implicit(w, nv, w->a, 1);
+  solve_implicit(mj, w, w->a, 1);
   for (int i = 0; i < nv; ++i) {
     w->y[i] = w->x[i] - w->a[i];
   }
@@ -238,7 +224,7 @@ static void finish_velocity(const qd_mj *mj, qd_mj_workspace *w) {
       }
     }
     add_spins(mj, w);
-    solve_implicit(w, (int)nv, w->rhs, (int)columns);
+    solve_implicit(mj, w, w->rhs, (int)columns);
   }
   for (size_t i = 0; i < nv * columns; ++i) {
     w->rhs[i] *= h;

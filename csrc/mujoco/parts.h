@@ -72,7 +72,7 @@ struct qd_mj_workspace {
   double *by_q;    /* (nv, nv) d(M y) by q */
   double *spin; /* (nv, 6) for single bodies on a free joint: derivative of their gyroscopic forces
                    in P a with respect to rotations and angular velocities */
-  int *pivot;   /* (nv) of P's factor, if it is unsymmetric */
+  double *spin_inverse; /* (nv, 6) of their blocks of P */
   double *implicit;    /* (nv, na + nu) derivative of the gains' part of P a with respect to act and
                           ctrl */
   double *dx;          /* (nv, columns) copy of rhs, for implicit integrators */
@@ -89,8 +89,8 @@ struct qd_mj_workspace {
   strand_motion *motion;
   strand_wrap *arc;
   int columns;
-  int spins;  /* whether there are single bodies on free joints with implicitfast: P is then not
-                 symmetric */
+  int spins;  /* whether there are single bodies on free joints with implicitfast: their blocks of P
+                 are not symmetric */
   int damped; /* whether P differs from M */
   double origin[3];
 };
@@ -131,6 +131,11 @@ void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
 /* spins.c: implicitfast's additional terms for single bodies on a free joint; fills w->spin from
  * w->a */
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
+/* Inverts their blocks of P, which nothing couples to others, and leaves M there; 0: singular */
+int mj_spins_split(const qd_mj *mj, qd_mj_workspace *w);
+/* Their rows (nv, columns) of P^-1 from */
+void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, const double *from,
+                    int columns);
 /* 1: dof is the first of the turns of such a body */
 int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
 /* derivative of an actuator's force with respect to its velocity, if it depends on it */
@@ -156,7 +161,7 @@ double mj_follower_slope(const qd_mj *mj, int eq);
 int mj_dofs_of_two(qd_mj_workspace *w, int body_a, int body_b);
 
 /* cholesky.c */
-/* The lower factor in place, row-major; 0: not positive definite */
+/* The lower factor L of k = L'L in place, row-major; 0: not positive definite */
 int mj_cholesky(double *k, int n);
 /* rows (n, columns) = k^-1 rows */
 void mj_cholesky_solve(const double *k, int n, double *rows, int columns);

@@ -72,6 +72,79 @@ static void add_body(const qd_mj *mj, qd_mj_workspace *w, int dof) {
   }
 }
 
+/* Gauss and Jordan's elimination with row pivots; 0: singular. */
+static int invert(double A[FREE_DOFS * FREE_DOFS], double *inverse) {
+  enum { N = FREE_DOFS };
+  memset(inverse, 0, (size_t)(N * N) * sizeof *inverse);
+  for (int i = 0; i < N; ++i) {
+    inverse[(N + 1) * i] = 1.0;
+  }
+  for (int c = 0; c < N; ++c) {
+    int pivot = c;
+    for (int i = c + 1; i < N; ++i) {
+      pivot = fabs(A[N * i + c]) > fabs(A[N * pivot + c]) ? i : pivot;
+    }
+    if (!(fabs(A[N * pivot + c]) > 0.0)) {
+      return 0;
+    }
+    const double scale = 1.0 / A[N * pivot + c];
+    for (int j = 0; j < N; ++j) {
+      const double a = A[N * pivot + j], b = inverse[N * pivot + j];
+      A[N * pivot + j] = A[N * c + j];
+      inverse[N * pivot + j] = inverse[N * c + j];
+      A[N * c + j] = a * scale;
+      inverse[N * c + j] = b * scale;
+    }
+    for (int i = 0; i < N; ++i) {
+      const double s = i == c ? 0.0 : A[N * i + c];
+      for (int j = 0; s != 0.0 && j < N; ++j) {
+        A[N * i + j] -= s * A[N * c + j];
+        inverse[N * i + j] -= s * inverse[N * c + j];
+      }
+    }
+  }
+  return 1;
+}
+
+int mj_spins_split(const qd_mj *mj, qd_mj_workspace *w) {
+  const size_t nv = (size_t)mj->nv;
+  w->spins = 0;
+  for (int i = 3; i < mj->nv; ++i) {
+    double block[FREE_DOFS * FREE_DOFS];
+    const size_t first = (size_t)i - 3;
+    if (!mj_spins_alone(mj, w, i)) {
+      continue;
+    }
+    for (size_t a = 0; a < FREE_DOFS; ++a) {
+      const size_t at = (first + a) * nv + first;
+      memcpy(block + FREE_DOFS * a, w->P + at, FREE_DOFS * sizeof *block);
+      memcpy(w->P + at, w->M + at, FREE_DOFS * sizeof *block);
+    }
+    if (!invert(block, w->spin_inverse + FREE_DOFS * first)) {
+      return 0;
+    }
+    w->spins = 1;
+  }
+  return 1;
+}
+
+void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, const double *from,
+                    int columns) {
+  const size_t width = (size_t)columns;
+  for (int i = 3; w->spins && i < mj->nv; ++i) {
+    const size_t first = (size_t)i - 3;
+    for (size_t a = first; mj_spins_alone(mj, w, i) && a < first + FREE_DOFS; ++a) {
+      memset(rows + a * width, 0, width * sizeof *rows);
+      for (size_t b = 0; b < FREE_DOFS; ++b) {
+        const double s = w->spin_inverse[FREE_DOFS * a + b];
+        for (size_t c = 0; s != 0.0 && c < width; ++c) {
+          rows[a * width + c] += s * from[(first + b) * width + c];
+        }
+      }
+    }
+  }
+}
+
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w) {
   memset(w->spin, 0, 6 * (size_t)mj->nv * sizeof *w->spin);
   for (int i = 3; i < mj->nv; ++i) {

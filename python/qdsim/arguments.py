@@ -163,13 +163,14 @@ def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     """One of some words."""
+    allowed = tuple(allowed)
+    if isinstance(value, str) and value in allowed:
+        return value
     *first, last = map(repr, allowed)
     wanted = f"{', '.join(first)} or {last}" if first else last
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
-    if value not in allowed:
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
-    return value
+    raise ValueError(f"{name}: expected {wanted}, got {value!r}")
 
 
 def low_high(

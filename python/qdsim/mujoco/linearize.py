@@ -21,9 +21,18 @@ from qdsim.arguments import one_of
 from qdsim.array_type import Array
 from qdsim.description.hulls import hull_of_compiled
 from qdsim.mujoco.differences import contact_change
-from qdsim.mujoco.refusals import options_refused, what_is_refused
+from qdsim.mujoco.refusals import has_spatial, options_refused, what_is_refused
 
-_plans: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
+class Plan(NamedTuple):
+    """What is kept of a model."""
+
+    core: object
+    """Addresses of its arrays, which live as long as it does, and its meshes."""
+    spatial: bool
+    """Whether it has spatial tendons."""
+
+
+_plans: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
 _views: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -112,18 +121,18 @@ def linearize(
     return transition(plan, model, data, contacts)
 
 
-def transition(plan: object, model: Any, data: Any, contacts: str) -> Transition:
+def transition(plan: Plan, model: Any, data: Any, contacts: str) -> Transition:
     """``linearize`` of checked arguments."""
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
     view = _view_of(data)
-    found = _core._mujoco_linearize(plan, view, model, data, sparse, None)
+    found = _core._mujoco_linearize(plan.core, view, model, data, sparse, None)
     changes: dict[int, Array] = {}
     while not isinstance(found, tuple):
         if contacts == "exact" or found[0] in changes:
             raise ValueError(_unknown_contacts(model, data, found, found[0] in changes))
         changes.update({i: contact_change(model, data, i) for i in found})
-        found = _core._mujoco_linearize(plan, view, model, data, sparse, changes)
+        found = _core._mujoco_linearize(plan.core, view, model, data, sparse, changes)
     return Transition(*found, differenced=len(changes))
 
 
@@ -132,16 +141,18 @@ def _check(name: str, value: object, kind: type) -> None:
         raise TypeError(f"{name}: expected a mujoco.{kind.__name__}, got {type(value).__name__}")
 
 
-def plan_of(model: Any) -> object:
-    """What is kept of a model: addresses of its arrays, which live as long as it does, and its meshes."""
+def plan_of(model: Any) -> Plan:
+    """The plan of a model, made at the first call."""
     _check("model", model, mujoco.MjModel)
     plan = _plans.get(model)
-    refused = what_is_refused(model) if plan is None or options_refused(model) else []
-    if refused:
-        raise ValueError("model: no derivatives of " + "; ".join(refused))
+    if plan is None or options_refused(model, plan.spatial):
+        refused = what_is_refused(model)
+        if refused:
+            raise ValueError("model: no derivatives of " + "; ".join(refused))
     if plan is None:
         with _lock:
-            plan = _plans[model] = _core._mujoco_plan(model, *_hulls(model))
+            plan = Plan(_core._mujoco_plan(model, *_hulls(model)), has_spatial(model))
+            _plans[model] = plan
     return plan
 
 

@@ -17,6 +17,7 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE = (
 )
 FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 ENABLED = {16: "sleep", 32: "diagexact", 64: "ipc"}
+_ENABLED = sum(ENABLED)
 EQUALITIES = {4: "flex", 5: "flexvert", 6: "flexstrain", 7: "distance"}
 WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
@@ -30,16 +31,25 @@ def what_is_refused(m: Any) -> list[str]:
     return found
 
 
-def options_refused(m: Any) -> bool:
-    """Whether ``what_is_refused`` would name one of the options, which may change from call to call."""
+def has_spatial(m: Any) -> bool:
+    """Whether any tendon of the model is spatial."""
+    return m.ntendon > 0 and bool(_spatial(m).any())
+
+
+def options_refused(m: Any, spatial: bool) -> bool:
+    """Whether ``what_is_refused`` would name one of the options, which may change from call to call.
+
+    ``spatial``: from ``has_spatial``.
+    """
     options = m.opt
+    integrator = options.integrator
     return bool(
-        options.integrator not in (0, 3)
-        or (options.integrator == 3 and m.ntendon and _spatial(m).any() and any(_of_tendons(m)))
+        integrator not in (0, 3)
         or options.noslip_iterations > 0
         or options.density > 0
         or options.viscosity > 0
-        or options.enableflags & sum(ENABLED)
+        or options.enableflags & _ENABLED
+        or (integrator == 3 and spatial and any(_of_tendons(m)))
     )
 
 
