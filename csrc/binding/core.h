@@ -53,6 +53,7 @@ typedef struct core_state {
   PyObject *text_native;                       /* interned attribute names */
   PyObject *text_joint_names;
   PyObject *text_body_names;
+  PyObject *text_unlike_mujoco;
   PyObject *text_threading;
 } core_state;
 

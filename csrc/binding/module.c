@@ -53,6 +53,7 @@ static int texts_make(core_state *state) {
   } all[] = {{&state->text_native, "_native"},
              {&state->text_joint_names, "joint_names"},
              {&state->text_body_names, "body_names"},
+             {&state->text_unlike_mujoco, "unlike_mujoco"},
              {&state->text_threading, "threading"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!(*all[i].place = PyUnicode_InternFromString(all[i].text))) {
@@ -161,6 +162,7 @@ static int module_clear(PyObject *module) {
   Py_CLEAR(state->default_dynamic_options);
   Py_CLEAR(state->contact_descr);
   Py_CLEAR(state->text_native);
+  Py_CLEAR(state->text_unlike_mujoco);
   Py_CLEAR(state->text_joint_names);
   Py_CLEAR(state->text_body_names);
   Py_CLEAR(state->text_threading);

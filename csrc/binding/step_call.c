@@ -101,6 +101,28 @@ int step_call_bristles(step_call *call, PyObject *bristles) {
   return 0;
 }
 
+/* MuJoCo's own step, of a model whose file has what it is without: -1 with a ValueError. */
+static int likeness_check(const step_call *call) {
+  if (!call->settings.dynamic || call->settings.contacts != QD_CONTACTS_MUJOCO) {
+    return 0;
+  }
+  PyObject *unlike = PyObject_GetAttr((PyObject *)call->model, call->state->text_unlike_mujoco);
+  if (!unlike) {
+    const int is_plain = PyErr_ExceptionMatches(PyExc_AttributeError);
+    if (is_plain) {
+      PyErr_Clear(); /* a model from arrays */
+    }
+    return is_plain ? 0 : -1;
+  }
+  const Py_ssize_t count = PyTuple_Check(unlike) ? PyTuple_GET_SIZE(unlike) : 0;
+  if (count > 0) {
+    PyErr_Format(PyExc_ValueError, "contacts: steps by MuJoCo's law are without %S%s", PyTuple_GET_ITEM(unlike, 0),
+                 count > 1 ? "; model.unlike_mujoco lists more" : "");
+  }
+  Py_DECREF(unlike);
+  return count > 0 ? -1 : 0;
+}
+
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
                         PyObject *options, int dynamic) {
   memset(call, 0, sizeof *call);
@@ -115,7 +137,7 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
     return -1;
   }
   call->settings = call->options->settings;
-  if (settings_check(call) < 0 ||
+  if (settings_check(call) < 0 || likeness_check(call) < 0 ||
       options_held_mask(state, call->options, call->model, &call->held) < 0) {
     step_call_end(call);
     return -1;

@@ -59,7 +59,8 @@ class DynamicOptions(CommonOptions):
             them. Requires exact steps (kappa=None) without restitution. For files with MuJoCo's
             integrator "discrete", springs and dampers of solref are those of the end of the step;
             if springs of joints then change the weight of an active row, derivatives neglect this
-            (``info.derivative_exact`` is False).
+            (``info.derivative_exact`` is False). A file that asks for more (``model.unlike_mujoco``:
+            fluids, noslip, RK4, time constants of actuators) raises a ValueError.
         h: Time step in s, > 0; by default a tenth of that of ``Options``.
         gravity_on_actuated: Whether gravity acts on actuated joints, too (True); with False it
             counts as compensated.

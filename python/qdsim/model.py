@@ -74,6 +74,9 @@ class Model(_core.Model):
         description: the ``Description``.
         ignored: elements of the file that a quasi-dynamic step does not use, as strings.
         ignored_by_dynamics: those of them that a second-order step does not use either.
+        unlike_mujoco: elements of the file with which MuJoCo's step differs from
+            ``DynamicOptions(contacts="mujoco")``, which raises an error that names them; each with
+            the argument of ``load`` that leaves it out.
     """
 
     description: Description
@@ -83,6 +86,7 @@ class Model(_core.Model):
     actuator_names: tuple[str, ...]
     ignored: tuple[str, ...]
     ignored_by_dynamics: tuple[str, ...]
+    unlike_mujoco: tuple[str, ...]
     default_q: Array
     keyframes: Mapping[str, KeyframeState]
     joint_range: Array
@@ -120,6 +124,7 @@ class Model(_core.Model):
         set_now("ignored", description.ignored)
         known = frozenset(description.dynamic_only)
         set_now("ignored_by_dynamics", tuple(x for x in description.ignored if x not in known))
+        set_now("unlike_mujoco", description.unlike_mujoco)
         self._set_names(set_now)
         set_now("default_q", frozen(arrays["default_q"]))
         set_now("joint_range", frozen(arrays["joint_range"]))

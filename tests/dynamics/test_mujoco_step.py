@@ -468,3 +468,56 @@ def test_files_carry_the_law_along() -> None:
     q = np.array((0.29, -0.02, 0.1))
     steps = [step_dynamic(each, q, v, [0.1], options).v_next for each in (model, again)]
     np.testing.assert_allclose(steps[0], steps[1], rtol=1e-12)
+
+
+ASKING = """<mujoco><option timestep="0.005" {option}>{flag}</option><worldbody><geom type="plane" size="1 1 1"/>
+<body pos="0 0 0.099"><joint name="j" type="slide" axis="0 0 1"/><geom size="0.1" mass="1"/></body></worldbody>
+<actuator>{actuator}</actuator></mujoco>"""
+FILTER = '<general name="slow" joint="j" dyntype="filterexact" dynprm="0.1" gainprm="40"/>'
+
+
+@pytest.mark.parametrize(
+    ("option", "flag", "actuator", "words", "kind"),
+    [
+        ('density="1.2"', "", "", "option density, viscosity", "fluids"),
+        ('viscosity="0.1"', "", "", "option density, viscosity", "fluids"),
+        ('noslip_iterations="3"', "", "", "option noslip_iterations", "solver"),
+        ('integrator="RK4"', "", "", "integrator 'RK4'", "solver"),
+        ("", '<flag diagexact="enable"/>', "", "flag diagexact", "solver"),
+        ("", "", FILTER, "actuator 'slow': time constant 0.1", "activations"),
+    ],
+)
+def test_what_a_file_asks_for_beyond_the_law_is_named(
+    option: str, flag: str, actuator: str, words: str, kind: str
+) -> None:
+    """In every kind of call; the file loads, other steps are as ever, and loaded without it all are."""
+    source = ASKING.format(option=option, flag=flag, actuator=actuator)
+    if "diagexact" in flag and not hasattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT"):
+        pytest.skip("a MuJoCo without diagexact")
+    model = qdsim.load(source)
+    at = (model, model.default_q, [0.0], np.zeros(model.nu))
+    options = DynamicOptions(h=0.005, contacts="mujoco")
+    message = rf"contacts: .* without {words} \(load\(..., leave_out='{kind}'\)"
+    for call in (step_dynamic, qdsim.linearize_dynamic, qdsim.step_dynamic_batch):
+        with pytest.raises(ValueError, match=message):
+            call(*at, options)
+    with pytest.raises(ValueError, match=message):
+        qdsim.rollout_dynamic(*at[:3], np.zeros((3, model.nu)), options)
+    step_dynamic(*at, DynamicOptions(h=0.005))
+    with pytest.warns(qdsim.ModelWarning, match=words):
+        without = qdsim.load(source, leave_out=kind)  # type: ignore[arg-type]
+    assert without.unlike_mujoco == () and len(model.unlike_mujoco) == 1
+    step_dynamic(without, *at[1:], options)
+
+
+def test_commands_are_activations_where_those_are_left_out() -> None:
+    mj = compiled(ASKING.format(option="", flag="", actuator=FILTER), EULER)
+    with pytest.warns(qdsim.ModelWarning, match="time constant"):
+        model = qdsim.load(mj, leave_out="activations")
+    data = mujoco.MjData(mj)
+    data.act[0], data.ctrl[0] = 0.8, -0.5
+    step = step_dynamic(
+        model, data.qpos, data.qvel, data.act, DynamicOptions(h=0.005, contacts="mujoco")
+    )
+    mujoco.mj_step(mj, data)
+    np.testing.assert_allclose(step.v_next, data.qvel, atol=1e-10)

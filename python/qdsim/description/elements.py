@@ -377,6 +377,7 @@ class Elements:
     contact_solver: ContactSolver = DEFAULT_SOLVER
     ignored: tuple[str, ...] = field(default=(), compare=False)
     dynamic_only: tuple[str, ...] = field(default=(), compare=False)
+    unlike_mujoco: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         owner = "description"
@@ -397,6 +398,7 @@ class Elements:
             name=checks.text(owner, "name", self.name),
             ignored=tuple(str(item) for item in self.ignored),
             dynamic_only=tuple(str(item) for item in self.dynamic_only),
+            unlike_mujoco=tuple(str(item) for item in self.unlike_mujoco),
         )
         solver: object = self.contact_solver
         if not isinstance(solver, ContactSolver):

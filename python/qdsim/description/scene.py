@@ -28,6 +28,8 @@ class Description(Elements):
         contact_solver: a ``ContactSolver``, MuJoCo's options of contacts.
         ignored: elements of the source that a quasi-dynamic step does not use, as text.
         dynamic_only: those of them that the second-order step uses.
+        unlike_mujoco: those with which MuJoCo's step differs from the one here, and how to load
+            the source without.
     """
 
     def __post_init__(self) -> None:

@@ -49,7 +49,9 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     if unknown is not None:
         return replace(where, problem=unknown, force_range=force)
     if int(m.actuator_dyntype[i]) in (2, 3):
-        r.ignored.append(f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}")
+        text = f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}"
+        r.ignored.append(text)
+        r.refusals.differ("activations", text)
     for what in ("armature", "delay"):
         value = np.ravel(r.field(f"actuator_{what}", np.zeros(i + 1))[i])
         if np.any(value):

@@ -24,6 +24,7 @@ from qdsim.description import (
     PointCloud,
 )
 from qdsim.description.arrays import rotation_matrix
+from qdsim.description.contact_solver import INTEGRATORS
 from qdsim.description.elements import HOME
 from qdsim.description.references import unknown_name
 from qdsim.description.tendons import Tendon
@@ -35,6 +36,8 @@ from qdsim.formats.reading import JOINT_NAMES, Origin, Reading, scalar
 from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.sensors import read_sensors
 from qdsim.formats.tendons import read_tendons
+
+_DIAGEXACT = 32  # of mjtEnableBit
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ def describe(
                 contact_solver=reader.contact_solver(),
                 ignored=tuple(dict.fromkeys(reader.ignored + reader.refusals.left_out)),
                 dynamic_only=tuple(reader.dynamic_only),
+                unlike_mujoco=tuple(reader.refusals.unlike_mujoco),
             )
     except ValueError as error:
         if not reader.refusals.errors:
@@ -134,10 +138,23 @@ class _Reader(Reading):
             self.refusals.error("option wind: forces of a moving fluid are not supported")
         elif fluid:
             self.ignored.append("option density, viscosity: a fluid at rest resists motion only")
+            self.refusals.differ("fluids", "option density, viscosity")
         if m.opt.noslip_iterations > 0:
             self.ignored.append('option noslip_iterations: contacts="mujoco" creeps as without')
+        self._check_solver()
         if self.disabled("contact"):
             self.ignored.append("contacts: switched off by the file")
+
+    def _check_solver(self) -> None:
+        """Settings of MuJoCo's solver that steps by its law are without."""
+        option = self.m.opt
+        for is_on, text in (
+            (option.noslip_iterations > 0, "option noslip_iterations"),
+            (INTEGRATORS[option.integrator] == "RK4", "integrator 'RK4'"),
+            (option.enableflags & _DIAGEXACT, "flag diagexact"),
+        ):
+            if is_on:
+                self.refusals.differ("solver", text)
 
     def check_equalities(self) -> None:
         if not self.disabled("equality"):

@@ -7,9 +7,10 @@ from typing import Literal, get_args
 
 from qdsim.arguments import MOST_TOLD
 
-Kind = Literal["force_limits", "tendons", "actuators"]
+Kind = Literal["force_limits", "tendons", "actuators", "fluids", "solver", "activations"]
 """Kinds that may be left out: force limits of actuators; tendons with their actuators and
-equalities; actuators that are not springs of one joint."""
+equalities; actuators that are not springs of one joint; and what the file changes MuJoCo's step by
+and no step here has (``Refusals.differ``)."""
 
 
 class Refusals:
@@ -20,6 +21,15 @@ class Refusals:
         self.errors: list[str] = []
         self._ways: list[tuple[Kind, ...]] = []  # of each error
         self.left_out: list[str] = []
+        self.unlike_mujoco: list[str] = []
+
+    def differ(self, kind: Kind, text: str) -> None:
+        """Record what makes MuJoCo's step of the file another one: an error of steps that claim to
+        be that one, unless the caller left it out."""
+        if kind in self.leave_out:
+            self.left_out.append(text)
+        else:
+            self.unlike_mujoco.append(f"{text} (load(..., leave_out={kind!r}) leaves it out)")
 
     def error(self, text: str) -> None:
         self.errors.append(text)

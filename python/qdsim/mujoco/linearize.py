@@ -23,6 +23,7 @@ from qdsim.description.hulls import hull_of_compiled
 from qdsim.mujoco.differences import contact_change
 from qdsim.mujoco.refusals import has_spatial, options_refused, what_is_refused
 
+
 class Plan(NamedTuple):
     """What is kept of a model."""
 
