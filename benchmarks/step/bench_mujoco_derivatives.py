@@ -1,7 +1,7 @@
 """Derivatives of MuJoCo's step: `qdsim.mujoco.linearize` beside centred `mjd_transitionFD`, on the same states.
 
 Accuracy: the largest error of A and B, beside the largest entry (or 1), against central differences of `mj_step` with the
-Newton solver at 1e-14, the best of four steps; its median and its largest value over states. States at which no two
+Newton solver at 1e-14, the best of six steps; its median and its largest value over states. States at which no two
 successive steps agree to 1e-6 lie at a kink: they are counted and left out. States are those along a rollout under random
 commands, every 40 steps; mechanisms (springs, dampers, limits, dry friction, tendons, activations; with each kind of
 equality; spatial tendons around geometries) are at random states. `mjd_transitionFD` runs with its usual step of 1e-6, centred, at the same tight tolerance and at MuJoCo's
@@ -27,7 +27,7 @@ import numpy as np
 import qdsim.mujoco
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS = (1e-5, 1e-6, 1e-7, 1e-8)
+STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 BOXES = """<mujoco><option timestep="0.002" cone="{cone}" impratio="{impratio}"/><default><geom condim="{dim}"
 friction="0.8 0.01 0.002"/></default><worldbody><geom type="plane" size="3 3 1"/>{bodies}</worldbody></mujoco>"""
 BODY = '<body pos="{x} {y} {z}"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>'

@@ -3,12 +3,16 @@ detection."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
 from qdsim.array_type import Array
+
+IntArray = npt.NDArray[np.int32]
 
 
 def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> Array:
@@ -32,12 +36,25 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
     Raises:
         ValueError: MuJoCo's contact jumps: neither motion of some direction leaves it nearby.
     """
+    return contact_changes(model, data, [contact], step)[contact]
+
+
+def contact_changes(
+    model: Any, data: Any, contacts: Iterable[int], step: float = 1e-6
+) -> dict[int, Array]:
+    """``contact_change`` of several contacts, by their numbers."""
     twin = mujoco.MjData(model)
     mujoco.mj_copyData(twin, model, data)
+    return {i: _change(model, data, twin, i, step) for i in contacts}
+
+
+def _change(model: Any, data: Any, twin: Any, contact: int, step: float) -> Array:
+    """``twin``: a copy of data, whose contacts change."""
     one = data.contact[contact]
-    geoms, place, normal = tuple(one.geom), np.array(one.pos), np.array(one.frame[:3])
-    pos = np.array(data.geom_xpos[geoms[1]])
-    rot = np.array(data.geom_xmat[geoms[1]]).reshape(3, 3)
+    geoms, place, normal = np.array(one.geom), np.array(one.pos), np.array(one.frame[:3])
+    moved = int(geoms[1])
+    pos = np.array(data.geom_xpos[moved])
+    rot = np.array(data.geom_xmat[moved]).reshape(3, 3)
     at = np.concatenate([[one.dist], place, normal])
     out = np.zeros((7, 6))
     for column in range(6):
@@ -48,8 +65,8 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
                 turn = _turn(column, sign * step)
             else:
                 shift[column - 3] = sign * step
-            twin.geom_xpos[geoms[1]] = place + turn @ (pos - place) + shift
-            twin.geom_xmat[geoms[1]] = (turn @ rot).ravel()
+            twin.geom_xpos[moved] = place + turn @ (pos - place) + shift
+            twin.geom_xmat[moved] = (turn @ rot).ravel()
             mujoco.mj_collision(model, twin)
             found = _nearest(twin, geoms, at, step)
             if found is not None:
@@ -61,6 +78,7 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
                 f"contacts: no differences of the contact of geometries {names}, MuJoCo's contact points jump"
             )
         out[:, column] = (ends[last] - ends[first]) / ((last - first) * step)
+    twin.geom_xpos[moved], twin.geom_xmat[moved] = pos, rot.ravel()
     return out
 
 
@@ -72,13 +90,15 @@ def _turn(axis: int, angle: float) -> Array:
     return out
 
 
-def _nearest(data: Any, geoms: tuple[int, ...], at: Array, step: float) -> Array | None:
+def _nearest(data: Any, geoms: IntArray, at: Array, step: float) -> Array | None:
     """Gap, place and normal of the contact of two geometries that is nearest to where one was, if any is near."""
-    best, nearest = None, 1e3 * step
-    for one in data.contact:
-        if tuple(one.geom) == geoms:
-            here = np.concatenate([[one.dist], one.pos, one.frame[:3]])
-            off = float(np.abs(here - at).max())
-            if off < nearest:
-                best, nearest = here, off
-    return best
+    contacts = data.contact
+    same = np.flatnonzero((contacts.geom == geoms).all(axis=1))
+    if len(same) == 0:
+        return None
+    here = np.column_stack(
+        (contacts.dist[same], contacts.pos[same], contacts.frame.reshape(-1, 9)[same, :3])
+    )
+    off = np.abs(here - at).max(axis=1)
+    nearest = int(off.argmin())
+    return here[nearest] if off[nearest] < 1e3 * step else None

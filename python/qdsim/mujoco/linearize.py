@@ -20,7 +20,7 @@ from qdsim import _core
 from qdsim.arguments import one_of
 from qdsim.array_type import Array
 from qdsim.description.hulls import hull_of_compiled
-from qdsim.mujoco.differences import contact_change
+from qdsim.mujoco.differences import contact_changes
 from qdsim.mujoco.refusals import has_spatial, options_refused, what_is_refused
 
 
@@ -132,7 +132,7 @@ def transition(plan: Plan, model: Any, data: Any, contacts: str) -> Transition:
     while not isinstance(found, tuple):
         if contacts == "exact" or found[0] in changes:
             raise ValueError(_unknown_contacts(model, data, found, found[0] in changes))
-        changes.update({i: contact_change(model, data, i) for i in found})
+        changes.update(contact_changes(model, data, found))
         found = _core._mujoco_linearize(plan.core, view, model, data, sparse, changes)
     return Transition(*found, differenced=len(changes))
 
