@@ -62,6 +62,36 @@ def test_force_and_torque_beside_loops_and_pushes() -> None:
         compare(scene, values)
 
 
+def test_cutoffs() -> None:
+    """Of each sign, and of a touch; in files that are written, too; and those that say nothing."""
+    xml = TWO_LOOPS.replace("<force ", '<force cutoff="0.8" ').replace(
+        "<torque ", '<torque cutoff="0.3" '
+    )
+    scene, rng = Beside(xml), np.random.default_rng(4)
+    scene.data.qvel[:] = rng.normal(size=scene.theirs.nv)
+    reached = set()
+    for _ in range(20):
+        values, same = scene.step(np.zeros((scene.model.body_count, 6)))
+        assert same
+        compare(scene, values)
+        reached |= {x for value in values.values() for x in np.ravel(value).tolist()}
+    assert {0.8, -0.8, 0.3, -0.3} <= reached
+    again = qdsim.load(scene.model.description.to_mjcf()).description.sensors
+    assert [getattr(item, "cutoff", None) for item in again] == [
+        getattr(item, "cutoff", None) for item in scene.model.description.sensors
+    ]
+    ball = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 0.1"><freejoint/>
+    <geom size="0.1" mass="2"/><site name="s" size="0.11"/></body></worldbody>
+    <sensor><touch name="t" site="s" cutoff="3"/></sensor></mujoco>"""
+    model = qdsim.load(ball)
+    assert (
+        qdsim.read_sensors(model, model.default_q, qdsim.step(model, model.default_q, []))["t"]
+        == 3.0
+    )
+    with pytest.raises(ValueError, match="sensor 't': cutoff must be positive"):
+        qdsim.sensors.TouchSensor("t", qdsim.sensors.Site("b"), cutoff=-1.0)
+
+
 @pytest.mark.parametrize(
     ("shape", "size"),
     [
@@ -111,12 +141,11 @@ def test_export_keeps_sensors() -> None:
 
 
 def test_sensors_that_are_not_read_are_told() -> None:
-    """By their kinds; and a cutoff."""
+    """By their kinds."""
     xml = """<mujoco><worldbody>
     <body name="b"><freejoint/><geom name="g" size=".1"/><site name="s"/></body></worldbody>
-    <sensor><gyro name="turn" site="s"/><velocimeter site="s"/><gyro site="s"/><touch name="t" site="s" cutoff="3"/>
+    <sensor><gyro name="turn" site="s"/><velocimeter site="s"/><gyro site="s"/><touch name="t" site="s"/>
     </sensor></mujoco>"""
     model = qdsim.load(xml)
     assert [sensor.name for sensor in model.description.sensors] == ["t"]
-    assert "sensor 't': cutoff 3" in model.ignored
     assert "sensors that are not read: 2 gyro, 1 velocimeter" in model.ignored

@@ -61,14 +61,21 @@ class Site:
 
 @dataclass(frozen=True)
 class _AtSite:
-    """A sensor with a ``name`` of its own at a ``site``."""
+    """A sensor with a ``name`` of its own at a ``site``; values beyond ``cutoff`` (N or Nm, > 0; None:
+    no limit) read as the cutoff, with their sign."""
 
     name: str
     site: Site
+    cutoff: float | None = None
 
     def __post_init__(self) -> None:
         owner = f"sensor {checks.text('sensor', 'name', self.name)!r}"
         _check_site(owner, self.site)
+        if self.cutoff is not None:
+            cutoff = checks.number(owner, "cutoff", self.cutoff)
+            if cutoff <= 0.0:
+                raise ValueError(f"{owner}: cutoff must be positive or None, got {cutoff}")
+            checks.assign(self, cutoff=cutoff)
 
 
 @dataclass(frozen=True)

@@ -414,6 +414,8 @@ def _write_sensors(root: Element, description: Elements) -> None:
             for name in ("pos", "quat", "size"):
                 site.set(name, _text(getattr(item.site, name)))
             element.set("site", item.name)
+        if not isinstance(item, ContactSensor) and item.cutoff is not None:
+            element.set("cutoff", repr(item.cutoff))
         if isinstance(item, ContactSensor):
             for number, side in (("1", item.first), ("2", item.second)):
                 if side is not None:

@@ -43,8 +43,6 @@ def read_sensors(r: Reading, geoms: Collection[str]) -> tuple[Sensor, ...]:
             r.ignored.append(f"sensor '{name}': geom '{left[0]}' is left out")
             continue
         result.append(sensor)
-        if r.m.sensor_cutoff[i] > 0.0:
-            r.ignored.append(f"sensor '{name}': cutoff {r.m.sensor_cutoff[i]:g}")
     if others:
         kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
         r.ignored.append(f"sensors that are not read: {kinds}")
@@ -53,7 +51,10 @@ def read_sensors(r: Reading, geoms: Collection[str]) -> tuple[Sensor, ...]:
 
 def _sensor(r: Reading, i: int, name: str, kind: str) -> Sensor | None:
     if kind in _AT_SITES:
-        return _AT_SITES[kind](name, _site(r, int(r.m.sensor_objid[i])))
+        cutoff = float(r.m.sensor_cutoff[i])
+        return _AT_SITES[kind](
+            name, _site(r, int(r.m.sensor_objid[i])), cutoff if cutoff > 0.0 else None
+        )
     return _contact(r, i, name) if kind == "contact" else None
 
 

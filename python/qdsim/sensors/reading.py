@@ -29,6 +29,8 @@ from qdsim.sensors.volumes import crossing
 
 __all__ = ["read_sensors"]
 
+_WITH_CUTOFF = (TouchSensor, ForceSensor, TorqueSensor)
+
 
 def read_sensors(
     model: Model,
@@ -85,6 +87,8 @@ def read_sensors(
         else:
             assert interaction is not None
             values = interaction.at(sensor)
+        if isinstance(sensor, _WITH_CUTOFF) and sensor.cutoff is not None:
+            values = np.clip(values, -sensor.cutoff, sensor.cutoff)
         found[sensor.name] = values.reshape((*loads.lead, *values.shape[1:]))
     return found
 
