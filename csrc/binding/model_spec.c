@@ -78,6 +78,7 @@ static const spec_field spec_fields[] = {
     FIELD(actuator_gain_slope, NPY_DOUBLE, COUNT_ACTUATOR, 2, 0),
     FIELD(actuator_bias, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
     FIELD(actuator_damping, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
+    FIELD(actuator_range, NPY_DOUBLE, COUNT_ACTUATOR, 2, 0),
     FIELD(actuator_force_range, NPY_DOUBLE, COUNT_ACTUATOR, 2, 0),
     FIELD(actuator_own_range, NPY_DOUBLE, COUNT_ACTUATOR, 2, 0),
     FIELD(geom_type, NPY_INT32, COUNT_GEOM, 0, 0),

@@ -110,7 +110,7 @@ static void lay_out_actuators(qd_model *m, arena *a) {
              &m->actuator_is_spring);
   m->tendon_actuator_start = arena_ints(a, (size_t)m->tendon_count + 1);
   ARENA_DOUBLES(a, nu, &m->actuator_gear, &m->actuator_inertia);
-  ARENA_DOUBLES(a, 2 * nu, &m->actuator_gain_slope, &m->actuator_own_range);
+  ARENA_DOUBLES(a, 2 * nu, &m->actuator_gain_slope, &m->actuator_range, &m->actuator_own_range);
 }
 
 /* Constraints and tendons. */
@@ -285,9 +285,12 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(m->actuator_gear, spec->actuator_gear, (size_t)m->nu);
   copy_doubles(m->actuator_gain_slope, spec->actuator_gain_slope, 2 * (size_t)m->nu);
   for (int i = 0; i < m->nu; ++i) {
+    m->actuator_range[2 * i] = -INFINITY;
+    m->actuator_range[2 * i + 1] = INFINITY;
     m->actuator_own_range[2 * i] = INFINITY;
     m->actuator_own_range[2 * i + 1] = -INFINITY;
   }
+  copy_doubles(m->actuator_range, spec->actuator_range, 2 * (size_t)m->nu);
   copy_doubles(m->actuator_own_range, spec->actuator_own_range, 2 * (size_t)m->nu);
   copy_ints(m->geom_type, spec->geom_type, ng);
   copy_ints(m->geom_body, spec->geom_body, ng);

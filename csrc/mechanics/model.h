@@ -99,6 +99,7 @@ struct qd_model {
   int *actuator_is_spring;     /* (nu) 1: made with a stiffness > 0 */
   double *actuator_gear;       /* (nu) */
   double *actuator_gain_slope; /* (nu, 2) */
+  double *actuator_range;      /* (nu, 2) of u */
   double *actuator_own_range;  /* (nu, 2) lower > upper: actuator_force_range */
   double *actuator_inertia; /* (nu) mass diagonal of a limited DOF at default q, divided among its
                                springs; 0 for other actuators */

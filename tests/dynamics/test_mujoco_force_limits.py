@@ -192,3 +192,33 @@ def test_limits_survive_a_file() -> None:
     np.testing.assert_allclose(
         qdsim.load(again).description.actuators[0].own_force_range, (-3.0, 3.75)
     )
+
+
+@needs_discrete
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_commands_beyond_their_range_are_clamped(kind: str) -> None:
+    """As MuJoCo does, and they have no derivative there; steps with rigid contacts take them as given."""
+    parts = [
+        ACTUATORS[kind].format(at=at, limit='ctrlrange="-0.3 0.2"')
+        for at in ('joint="a"', 'joint="c"', 'tendon="t"')
+    ]
+    text = ARM.format(joint="", passive=PASSIVE, actuators="".join(parts))
+    mj = compiled(text, DISCRETE)
+    beyond = 0
+    for data in states(mj, 20):
+        model, (q, v, u), options = step_of(mj, data)
+        lin = qdsim.linearize_dynamic(model, q, v, u, options)
+        inside = np.clip(u, -0.3, 0.2)
+        out = inside != u
+        assert np.abs(lin.B[:, ~out]).max(initial=1.0) > 0.0 and not lin.B[:, out].any()
+        mujoco.mj_step(mj, data)
+        found = qdsim.to_mujoco_velocity(model, lin.q_next, lin.v_next)
+        np.testing.assert_allclose(found, data.qvel, atol=1e-9 * max(1.0, np.abs(data.qvel).max()))
+        d = qdsim.differentiate_dynamic(model, q, v, u, options)
+        assert not d.vjp(None, np.ones(model.nv), wrt=("u",))["u"][out].any()
+        assert not d.jvp({"u": np.where(out, 1.0, 0.0)})[1].any()
+        rigid = DynamicOptions(h=0.005)
+        steps = [qdsim.step_dynamic(model, q, v, each, rigid).v_next for each in (u, inside)]
+        assert not out.any() or np.abs(steps[0] - steps[1]).max() > 0.0
+        beyond += int(out.sum())
+    assert beyond > 20

@@ -345,7 +345,7 @@ def spec() -> dict[str, Any]:
         "actuator_gear": np.array([1.0]), "actuator_gain": np.zeros(1),
         "actuator_gain_slope": np.zeros((1, 2)), "actuator_bias": np.zeros(1),
         "actuator_damping": np.zeros(1), "actuator_force_range": np.array([[-np.inf, np.inf]]),
-        "actuator_own_range": np.array([[np.inf, -np.inf]]),
+        "actuator_range": np.array([[-np.inf, np.inf]]), "actuator_own_range": np.array([[np.inf, -np.inf]]),
         "joint_friction": np.zeros(1), "joint_invweight": np.full(1, -1.0), "joint_turn_invweight": np.full(1, -1.0),
         "joint_limit_solver": np.full((1, 9), 0.5) * (1, 1, 2, 1, 1, 1, 1, 1, 0), "joint_friction_solver": np.full((1, 8), 1.0),
         "geom_type": np.array([1], i), "geom_body": np.array([1], i), "geom_pos": np.zeros((1, 3)),

@@ -69,9 +69,9 @@ static actuator_part part_of_clamped(const problem *p, const qd_model *model,
   };
 }
 
-actuator_part actuator_part_of(const problem *p, const qd_model *model,
-                               const qd_step_options *options, const qd_step_input *input,
-                               const double *delta, int actuator) {
+static actuator_part part_of(const problem *p, const qd_model *model,
+                             const qd_step_options *options, const qd_step_input *input,
+                             const double *delta, int actuator) {
   const actuator_point at = actuator_point_at(p, model, options, input, actuator);
   const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
   if (dof < 0 && p->tendon_row[row].kind == TENDON_ACTUATOR) {
@@ -85,4 +85,14 @@ actuator_part actuator_part_of(const problem *p, const qd_model *model,
   }
   return row >= 0 ? part_of_row(p, model, &at, options->h, delta[dof], actuator)
                   : part_of_force(model, options, &at, delta[dof], actuator);
+}
+
+actuator_part actuator_part_of(const problem *p, const qd_model *model,
+                               const qd_step_options *options, const qd_step_input *input,
+                               const double *delta, int actuator) {
+  actuator_part part = part_of(p, model, options, input, delta, actuator);
+  if (actuator_command(model, options, input, actuator) != input->u[actuator]) {
+    part.slope.u = part.resistance.u = 0.0;
+  }
+  return part;
 }

@@ -90,15 +90,13 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
                               const island *one, int i, const qd_step_input *input, double rate,
                               int clamps) {
   const model_parameters *par = &model->parameters;
-  const double *q = input->q, *u = input->u;
+  const double *q = input->q;
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
   double *b = p->b + one->variable + i, *diagonal = cost_entry(one, i, i);
   int count;
   const int *actuator = dof_actuators(model, dof, &count);
   for (int k = 0; k < count; ++k) {
-    const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
-    const actuator_force force = clamps ? problem_actuator_force(p, model, o, input, actuator[k])
-                                        : actuator_force_at(model, actuator[k], &at);
+    const actuator_force force = problem_actuator_force(p, model, o, input, actuator[k]);
     if (actuator_has_row(p, model, o, actuator[k], &force)) {
       continue;
     }

@@ -6,6 +6,7 @@
 #include "dynamics/problem/friction.h"
 #include "dynamics/problem/islands.h"
 #include "dynamics/problem/pressure_contact.h"
+#include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 #include "mechanics/constraint.h"
 #include "mechanics/motion.h"
@@ -280,6 +281,13 @@ static inline int dof_turns(const qd_model *model, int dof) {
   return type == QD_BALL || (type == QD_FREE && dof - model->joint_v[joint] >= 3);
 }
 
+/* A command, which MuJoCo's law clamps to its range. */
+static inline double actuator_command(const qd_model *model, const qd_step_options *o,
+                                      const qd_step_input *input, int actuator) {
+  const double *range = model->actuator_range + 2 * actuator, u = input->u[actuator];
+  return !contacts_yield_in_time(o) ? u : u < range[0] ? range[0] : u > range[1] ? range[1] : u;
+}
+
 /* Where an actuator pulls: its tendon's length, or q. */
 static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
                                                const qd_step_options *o, const qd_step_input *input,
@@ -287,7 +295,7 @@ static inline actuator_point actuator_point_at(const problem *p, const qd_model 
   const int tendon = model->actuator_tendon[actuator];
   const actuator_point at = {tendon >= 0 ? p->tendons.length[tendon]
                                          : input->q[model->dof_q[model->actuator_dof[actuator]]],
-                             input->u[actuator], damping_rate(o)};
+                             actuator_command(model, o, input, actuator), damping_rate(o)};
   return at;
 }
 

@@ -139,6 +139,8 @@ typedef struct qd_model_spec {
                                          qdot */
   const double *actuator_bias;        /* (nu) N or Nm */
   const double *actuator_damping;     /* (nu) >= 0, Ns/m or Nms/rad, used with the option damping */
+  const double *actuator_range;       /* (nu, 2) of u, infinite if unlimited: MuJoCo's law clamps
+                                         commands to it; NULL: none is limited */
   const double *actuator_force_range; /* (nu, 2) N or Nm on the joint, lower <= upper, infinite if
                                          unlimited; NULL: none is limited */
   const double *actuator_own_range;   /* (nu, 2) where the joint limits the force, too: the

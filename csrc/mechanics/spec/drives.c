@@ -40,6 +40,10 @@ static qd_status check_actuator(const qd_model_spec *s, int i, const report *r) 
   if (fault) {
     return spec_fail(r, "actuator_force_range", i, fault);
   }
+  fault = s->actuator_range ? force_range_fault(s->actuator_range + 2 * i) : NULL;
+  if (fault) {
+    return spec_fail(r, "actuator_range", i, fault);
+  }
   const double *own = s->actuator_own_range ? s->actuator_own_range + 2 * i : NULL;
   if (own && (isnan(own[0]) || isnan(own[1]))) {
     return spec_fail(r, "actuator_own_range", i, "not a number");

@@ -96,6 +96,7 @@ def _actuator_arrays(
         **_columns("actuator", items, *one, gain_slope=2),
         "actuator_joint": _ints([_place(joint_index, item.joint) for item in items]),
         "actuator_tendon": _ints([_place(tendon_index, item.tendon) for item in items]),
+        "actuator_range": _floats([item.range or UNLIMITED for item in items], 2),
         "actuator_force_range": _floats([item.force_range or UNLIMITED for item in items], 2),
         "actuator_own_range": _floats([item.own_force_range or _AS_FORCE for item in items], 2),
     }
