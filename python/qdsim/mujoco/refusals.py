@@ -59,7 +59,10 @@ def _name(element: Any, i: int) -> str:
 
 def _of_options(m: Any) -> Iterator[str]:
     if m.opt.integrator not in (0, 3):
-        yield f"integrator {INTEGRATORS[m.opt.integrator]!r} (Euler and implicitfast have derivatives)"
+        yield (
+            f"integrator {INTEGRATORS[m.opt.integrator]!r} (Euler and implicitfast have derivatives; for "
+            "'discrete', those of qdsim.linearize_dynamic with contacts='mujoco')"
+        )
     if m.opt.integrator == 3 and _version() < (3, 11) and np.any(m.jnt_type == FREE):
         yield "integrator 'implicitfast' with free joints (needs MuJoCo 3.11 or later)"
     if m.opt.noslip_iterations > 0:
