@@ -116,8 +116,8 @@ static int likeness_check(const step_call *call) {
   }
   const Py_ssize_t count = PyTuple_Check(unlike) ? PyTuple_GET_SIZE(unlike) : 0;
   if (count > 0) {
-    PyErr_Format(PyExc_ValueError, "contacts: steps by MuJoCo's law are without %S%s", PyTuple_GET_ITEM(unlike, 0),
-                 count > 1 ? "; model.unlike_mujoco lists more" : "");
+    PyErr_Format(PyExc_ValueError, "contacts: steps by MuJoCo's law are without %S%s",
+                 PyTuple_GET_ITEM(unlike, 0), count > 1 ? "; model.unlike_mujoco lists more" : "");
   }
   Py_DECREF(unlike);
   return count > 0 ? -1 : 0;
