@@ -218,7 +218,8 @@ DRIVEN = """<tendon><fixed name="t" stiffness="40" damping="0.3"><joint joint="a
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize(
-    "law", ["", 'solref="0.05 0.7" solimp="0.5 0.8 0.05"', 'solref="-900 -20"']
+    "law",
+    ["", 'solref="0.05 0.7" solimp="0.5 0.8 0.05"', 'solref="-900 -20"', 'solref="0.003 0.5"'],
 )
 def test_couplings_of_joints(law: str, integrator: int) -> None:
     """Also of joints that springs, dampers and actuators pull, by tendons and within limits of force, too."""
@@ -282,7 +283,7 @@ WELDS = """<weld body1="g" body2="m" torquescale="0.7" {law}/><weld site1="s" si
 
 @pytest.mark.short_cases(2)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("law", ["", SLOW.format(""), DIRECT.format("")])
+@pytest.mark.parametrize("law", ["", SLOW.format(""), DIRECT.format(""), 'solref="0.002 0.6"'])
 def test_connects_and_welds(law: str, integrator: int) -> None:
     """Loops in a tree, between trees and to the world, with violations of a tenth of a metre and of radians.
 

@@ -13,6 +13,7 @@ from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, 
 from qdsim.description.contact_solver import (
     ContactSolver,
     contact_reference,
+    equality_solver,
     row_solver,
 )
 from qdsim.description.elements import JOINT_TYPES, Elements, Joint
@@ -126,7 +127,7 @@ def _constraint_arrays(
         "constraint_object": objects.reshape(len(rows), 2),
         "constraint_data": _floats([data for _, _, data in rows], 10),
         "constraint_compliance": _floats([item.compliance for item in items], 2),
-        "constraint_solver": row_solver(
+        "constraint_solver": equality_solver(
             [item.solref for item in items],
             [item.solimp for item in items],
             description.contact_solver,

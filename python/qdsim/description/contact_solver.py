@@ -153,6 +153,14 @@ def row_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSo
     return np.column_stack((reference(ref, imp, solver), imp))
 
 
+def equality_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: ContactSolver) -> Array:
+    """The same of equalities, whose time constants MuJoCo does not bound under "discrete"."""
+    rows = row_solver(refs, imps, solver)
+    if solver.integrator == "discrete":
+        rows[:, 2] = _IMPLICIT
+    return rows
+
+
 def contact_reference(ref: Array, friction_ref: Array, imp: Array, solver: ContactSolver) -> Array:
     """Compute (n, 4) K, B, the tangential B and the kind of contacts.
 
