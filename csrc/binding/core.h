@@ -289,9 +289,11 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
 
 extern const char mujoco_plan_doc[];
 extern const char mujoco_view_doc[];
+extern const char mujoco_fits_doc[];
 extern const char mujoco_linearize_doc[];
 PyObject *mujoco_plan_function(PyObject *module, PyObject *args);
 PyObject *mujoco_view_function(PyObject *module, PyObject *data);
+PyObject *mujoco_fits_function(PyObject *module, PyObject *args);
 PyObject *mujoco_linearize_function(PyObject *module, PyObject *args);
 
 /* ---------------------------------------------------------------- complementarity.c */

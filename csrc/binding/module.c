@@ -212,6 +212,7 @@ static PyMethodDef module_methods[] = {
     {"_solve_cone_program", METHOD_CAST(cone_solve_function), METH_FASTCALL, cone_solve_doc},
     {"_mujoco_plan", mujoco_plan_function, METH_VARARGS, mujoco_plan_doc},
     {"_mujoco_view", mujoco_view_function, METH_O, mujoco_view_doc},
+    {"_mujoco_fits", mujoco_fits_function, METH_VARARGS, mujoco_fits_doc},
     {"_mujoco_linearize", mujoco_linearize_function, METH_VARARGS, mujoco_linearize_doc},
     {"_solve_lcp", lcp_solve_function, METH_VARARGS, lcp_solve_doc},
     {"_solve_mlcp", mlcp_solve_function, METH_VARARGS, mlcp_solve_doc},

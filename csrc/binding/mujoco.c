@@ -304,6 +304,34 @@ PyObject *mujoco_view_function(PyObject *Py_UNUSED(module), PyObject *data) {
   return capsule;
 }
 
+/* -1 with ValueError: the data is of a model with other sizes. */
+static int data_fits(const mujoco_view *view, const qd_mj *mj) {
+  const int64_t expected[SIZE_COUNT] = {mj->nq, 6 * mj->nv, mj->nu, 3 * mj->nbody, 3 * mj->ngeom};
+  for (int i = 0; i < SIZE_COUNT; i++) {
+    if (view->size[i] != expected[i]) {
+      PyErr_Format(PyExc_ValueError,
+                   "data: expected an MjData of this model, but %s has %lld numbers, not %lld",
+                   SIZED[i], (long long)view->size[i], (long long)expected[i]);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+const char mujoco_fits_doc[] =
+    "_mujoco_fits(plan, view): None.\n\n"
+    "ValueError where the data is of another model; MuJoCo itself does not look.";
+
+PyObject *mujoco_fits_function(PyObject *Py_UNUSED(module), PyObject *args) {
+  PyObject *capsules[2];
+  if (!PyArg_ParseTuple(args, "OO", capsules, capsules + 1)) {
+    return NULL;
+  }
+  const mujoco_plan *plan = PyCapsule_GetPointer(capsules[0], PLAN_NAME);
+  const mujoco_view *view = plan != NULL ? PyCapsule_GetPointer(capsules[1], VIEW_NAME) : NULL;
+  return view != NULL && data_fits(view, &plan->mj) == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
 /* ---------------------------------------------------------------- one state */
 
 static int options_read(PyObject *model, qd_mj *mj) {
@@ -366,15 +394,6 @@ static int contacts_read(PyObject *data, mujoco_view *view, qd_mj *mj) {
 
 /* What of mj is the data's. */
 static int data_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
-  const int64_t expected[SIZE_COUNT] = {mj->nq, 6 * mj->nv, mj->nu, 3 * mj->nbody, 3 * mj->ngeom};
-  for (int i = 0; i < SIZE_COUNT; i++) {
-    if (view->size[i] != expected[i]) {
-      PyErr_Format(PyExc_ValueError,
-                   "data: expected an MjData of this model, but %s has %lld numbers, not %lld",
-                   SIZED[i], (long long)view->size[i], (long long)expected[i]);
-      return -1;
-    }
-  }
   for (int i = 0; i < COUNT(DATA_FIELDS); i++) {
     const size_t at = DATA_FIELDS[i].offset;
     memcpy((char *)mj + at, (const char *)&view->mj + at, sizeof(void *));

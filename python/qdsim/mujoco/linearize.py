@@ -124,9 +124,10 @@ def linearize(
 
 def transition(plan: Plan, model: Any, data: Any, contacts: str) -> Transition:
     """``linearize`` of checked arguments."""
+    view = _view_of(data)
+    _core._mujoco_fits(plan.core, view)
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
-    view = _view_of(data)
     found = _core._mujoco_linearize(plan.core, view, model, data, sparse, None)
     changes: dict[int, Array] = {}
     while not isinstance(found, tuple):
