@@ -2,10 +2,11 @@
 
 ``bench_mujoco_robots.py NAME=FOLDER ... --cache FILE``, with files as `bench_robots.py` finds them. Each file, as MuJoCo
 compiles it, moves for 200 of its own steps from its home keyframe, thrown a little, with commands that swing over a
-fifth of their range, under the integrator "discrete" and a solver that is solved to the end. From every tenth state
-`step_dynamic` with contacts="mujoco" makes one step, too, of the model with `exclude_overlaps=False`, so that its pairs
-are MuJoCo's. What counts: the largest difference of velocities (rad/s, m/s) over the largest velocity, or one; in
-states where the contacts of both are at the same points (to 1e-9 m), and in others.
+fifth of their range, under the integrator "discrete" and a solver that is solved to the end, without fluids and noslip
+iterations. From every tenth state `step_dynamic` with contacts="mujoco" makes one step, too, of the model with
+`exclude_overlaps=False`, so that its pairs are MuJoCo's; where actuators have time constants, its commands are the
+activations. What counts: the largest difference of velocities (rad/s, m/s) over the largest velocity, or one; in states
+where the contacts of both are at the same points (to 1e-9 m), and in others.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def survey(path: Path) -> Row:
     row["compiled"] = True
     mj.opt.integrator = mujoco.mjtIntegrator.mjINT_DISCRETE
     mj.opt.tolerance, mj.opt.iterations, mj.opt.ls_tolerance = 0.0, 300, 1e-12
+    mj.opt.noslip_iterations, mj.opt.density, mj.opt.viscosity = 0, 0.0, 0.0
     try:
-        left_out = ("fluids", "solver", "activations")
-        model = qdsim.load(mj, exclude_overlaps=False, leave_out=left_out)
+        model = qdsim.load(mj, exclude_overlaps=False, leave_out="activations")
     except Exception as error:
         return {**row, "reason": first_line(error).replace(str(path), path.name)}
     row.update(loads=True, ignored=list(model.ignored_by_dynamics))
@@ -99,7 +100,8 @@ def survey(path: Path) -> Row:
         rows.update(map(int, data.efc_type))
         q, v = data.qpos.copy(), qdsim.from_mujoco_velocity(model, data.qpos, data.qvel)
         try:
-            step = qdsim.step_dynamic(model, q, v, data.ctrl, options, mocap=mocap_of(mj, data))
+            u = commands_of(mj, data)
+            step = qdsim.step_dynamic(model, q, v, u, options, mocap=mocap_of(mj, data))
         except (qdsim.SolverError, ValueError) as error:
             row["reason"] = row["reason"] or f"step {k}: {first_line(error)}"
             mujoco.mj_step(mj, data)
@@ -113,6 +115,15 @@ def survey(path: Path) -> Row:
         error = float(np.abs(found - data.qvel).max() / max(1.0, np.abs(data.qvel).max()))
         row["same" if same else "other"].append(error)
     return {**row, "rows": rows, "pairs": pairs}
+
+
+def commands_of(mj: Any, data: Any) -> Any:
+    """Activations where actuators have time constants, which the model is without."""
+    u = data.ctrl.copy()
+    for i in range(mj.nu):
+        if mj.actuator_dyntype[i] in (2, 3):
+            u[i] = data.act[mj.actuator_actadr[i]]
+    return u
 
 
 def mocap_of(mj: Any, data: Any) -> Any:
