@@ -23,6 +23,11 @@ WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
 
 
+OLDEST = 3, 14
+"""The first version of MuJoCo whose steps are differentiated: before, free bodies moved in another way, and the arrays
+were others."""
+
+
 def what_is_refused(m: Any) -> list[str]:
     """Each feature of the model that ``linearize`` cannot differentiate, one string each."""
     found = [*_of_options(m), *_of_the_whole(m), *_of_tendons(m), *_of_equalities(m)]
@@ -63,8 +68,8 @@ def _of_options(m: Any) -> Iterator[str]:
             f"integrator {INTEGRATORS[m.opt.integrator]!r} (Euler and implicitfast have derivatives; for "
             "'discrete', those of qdsim.linearize_dynamic with contacts='mujoco')"
         )
-    if m.opt.integrator == 3 and _version() < (3, 11) and np.any(m.jnt_type == FREE):
-        yield "integrator 'implicitfast' with free joints (needs MuJoCo 3.11 or later)"
+    if _version() < OLDEST:
+        yield f"the steps of MuJoCo {mujoco.__version__} (those of {OLDEST[0]}.{OLDEST[1]} or later)"
     if m.opt.noslip_iterations > 0:
         yield "option noslip_iterations"
     for bit, name in ENABLED.items():
