@@ -6,7 +6,7 @@ grasp; the cylinder of the two iiwas stays upright on the ground (SE(2), as publ
 with the task's own settings, from start to goal. A query counts as answered if its plan passes
 ``plan.check``: it ends within the task's tolerances in the model, bit for bit, and every change of
 grasp leaves the object at rest. *MuJoCo*: the plans of the first ``--plant`` queries executed by an
-``Executor`` with planned commands and new plans of the roadmap, contacts stiff, the object on a plane
+``Executor`` with new plans of the roadmap (for the two iiwas with planned commands alone), contacts stiff, the object on a plane
 with friction 0.5; a query counts if the object is held within the task's tolerances for 1 s. Seconds are those of the process's CPU, one thread.
 
 Usage: python benchmarks/planning/bench_roadmap.py [--count 30] [--plant 0] [--systems planar_hand ...]
@@ -41,7 +41,8 @@ NODES = {"planar_hand": 24, "planar_pushing": 24, "iiwa_bimanual_cylinder": 12}
 UPRIGHT = "iiwa_bimanual_cylinder"
 LIMIT = 60
 """s of CPU for an execution; what takes longer is missed."""
-HOW = ExecutorOptions(controllers=("planned",), plans=30, hold=1.0)
+HOW = {UPRIGHT: ("planned",)}
+"""Controllers of executions; else the executor chooses."""
 FLAT = 1e-9
 """m and rad, by which poses on the ground differ in height and tilt."""
 
@@ -118,8 +119,9 @@ def executed(made: Roadmap, name: str, pairs: list[Pair]) -> str:
         try:
             with limited(LIMIT):
                 plan = made.query(start, goal, seed=k)
+                how = ExecutorOptions(controllers=HOW.get(name), plans=30, hold=1.0)
                 run = planning.Executor(
-                    task, plan, world=world, options=HOW, planner=made.planner(goal)
+                    task, plan, world=world, options=how, planner=made.planner(goal)
                 ).run()
                 reached = run.reached
         except TooLong:
