@@ -371,10 +371,27 @@ def test_placing_moves_the_robot_alone() -> None:
     task, plan = table_task()
     q = np.array(plan.start)
     q[3] = 0.05  # the finger three centimetres inside of the box
-    fitted, good = placed(task.model, "box", q, plan.options, 1e-6)
+    fitted, good = placed(task.model, "box", q, plan.options)
     assert good and (fitted[:3] == q[:3]).all()
     assert fitted[3] == pytest.approx(0.02, abs=1e-6)
-    assert (placed(task.model, "box", fitted, plan.options, 1e-5)[0] == fitted).all()
+    assert (placed(task.model, "box", fitted, plan.options)[0] == fitted).all()
+
+
+def test_what_an_object_stands_on_is_no_matter_of_placing() -> None:
+    """A box of 10 cm has sunk by 0.5 mm into the ground: a ball of 2 cm that is 1 cm inside of its face is placed
+    beside it, and a ball that touches it stays."""
+    model = qdsim.load("""<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="1 1 .1"/>
+<body name="box" pos="0 0 .0495"><freejoint/><geom type="box" size=".05 .05 .05" mass=".5"/></body>
+<body name="ball" pos="0 0 .05"><joint name="x" type="slide" axis="1 0 0"/><geom type="sphere" size=".02" mass=".1"/>
+</body></worldbody><actuator><position joint="x" kp="100"/></actuator></mujoco>""")
+    beside = np.array(model.default_q)
+    beside[model.actuated_q] = -0.07
+    for inside in (0.01, 0.0):
+        q = np.array(beside)
+        q[model.actuated_q] += inside
+        fitted, good = placed(model, "box", q, qdsim.Options(h=0.1, margin=0.05))
+        assert good
+        np.testing.assert_allclose(fitted, beside, rtol=0.0, atol=1e-6)
 
 
 @pytest.mark.long

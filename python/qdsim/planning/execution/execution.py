@@ -36,8 +36,6 @@ __all__ = ["Execution", "SegmentTransfer", "within"]
 SHIFT = 0.2
 """Largest change of a joint, rad or m, by which a grasp is moved with the object; larger moves may
 sink the robot into it."""
-PLACED = 1e-4
-"""Penetration that a second-order simulator may start from, m: grasps without any are rarely found."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 """Motions between grasps of a robot that has no hand."""
 
@@ -261,7 +259,7 @@ class Execution:
         return start
 
     def _placed(self, q: Array) -> tuple[Array, bool]:
-        return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
+        return placed(self.model, self.plan.object, q, self.plan.options)
 
     def _begin(self, segment: Segment) -> Commands[Array | None]:
         """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""

@@ -11,7 +11,12 @@ from qdsim.model import Model
 from qdsim.planning.task.drives import check_joints_lead
 from qdsim.planning.task.followers import by_drives, with_followers
 from qdsim.planning.task.least_squares import STEPS, least_squares_in_box, room
-from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies
+from qdsim.planning.task.robot import (
+    CONTACT_TOLERANCE,
+    joint_limits,
+    penetration,
+    robot_bodies,
+)
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
@@ -21,15 +26,11 @@ NEAR = 0.01
 """Links within this distance of the object in a planned grasp keep their places on it, m."""
 
 
-def placed(
-    model: Model,
-    object_name: str,
-    q: ArrayLike,
-    options: Options,
-    tolerance: float,
-) -> tuple[Array, bool]:
-    """Move the robot out of an object that it penetrates; the object stays and the robot's springs
-    yield.
+def placed(model: Model, object_name: str, q: ArrayLike, options: Options) -> tuple[Array, bool]:
+    """Move the robot out of what it penetrates; the object stays and the robot's springs yield.
+
+    Only pairs in which a body of the robot takes part count: an object's penetration of its support
+    stays as it is.
 
     Args:
         model: the model.
@@ -37,23 +38,22 @@ def placed(
         q: ``(nq,)`` the robot in its grasp and the object at its pose; this grasp is the command of
             the springs.
         options: of the steps; their smoothing and their own held bodies are ignored.
-        tolerance: deepest remaining penetration, m.
 
     Returns:
-        The configuration ``(nq,)`` (``q`` itself if nothing penetrates deeper than the tolerance),
-        and whether the tolerance was reached.
+        The configuration ``(nq,)`` (``q`` itself if the robot penetrates nothing), and whether the
+        robot got out.
     """
-    here = np.array(q, dtype=np.float64)
+    here, own = np.array(q, dtype=np.float64), robot_bodies(model)
     command = model.command_from(here)
     held = options.replace(held=(object_name,), kappa=None)
     for _ in range(STEPS):
-        if penetration(model, here) <= tolerance:
+        if penetration(model, here, own) <= CONTACT_TOLERANCE:
             return here, True
         try:
             here = np.array(step(model, here, command, held).q_next)
         except SolverError:
             return here, False
-    return here, penetration(model, here) <= tolerance
+    return here, penetration(model, here, own) <= CONTACT_TOLERANCE
 
 
 def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:

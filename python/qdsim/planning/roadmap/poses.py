@@ -57,7 +57,7 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
     if penetration(task.model, here) <= CONTACT_TOLERANCE:
         return here
     if task.sampler is None:
-        given_way, free = placed(task.model, task.object, here, task.options, CONTACT_TOLERANCE)
+        given_way, free = placed(task.model, task.object, here, task.options)
         return given_way if free else None
     grasp = task.grasp(q, rng)
     if grasp is None or penetration(task.model, grasp) > CONTACT_TOLERANCE:

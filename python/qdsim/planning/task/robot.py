@@ -232,17 +232,24 @@ def strides(model: Model, q: Array) -> Array:
 # ---------------------------------------------------------------- distances
 
 
-def penetration(model: Model, q: Array) -> float:
+def penetration(model: Model, q: Array, bodies: NDArray[np.bool_] | None = None) -> float:
     """Return the deepest penetration of all pairs in a configuration, m; 0 if nothing penetrates.
 
     Pairs with a pressure field are left out: they press by how far they overlap.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        bodies: ``(bodies,)`` which bodies' pairs count; None: all pairs.
     """
-    return deepest(model, q)[0]
+    return deepest(model, q, bodies)[0]
 
 
-def deepest(model: Model, q: Array) -> tuple[float, str]:
+def deepest(model: Model, q: Array, bodies: NDArray[np.bool_] | None = None) -> tuple[float, str]:
     """Return the deepest penetration as in ``penetration``, m, and the names of the two geometries."""
     contacts = model.collide(q, 0.0)
+    if bodies is not None:
+        contacts = contacts[bodies[contacts["body_a"]] | bodies[contacts["body_b"]]]
     soft = soft_geoms(model)
     if soft.any():
         contacts = contacts[~(soft[contacts["geom_a"]] | soft[contacts["geom_b"]])]

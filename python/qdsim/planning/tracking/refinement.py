@@ -156,7 +156,7 @@ def _refined(
     """Optimise segment ``i`` of a plan from ``q``, the end of the previous refined segment."""
     segment, last = plan.segments[i], i + 1 == len(plan.segments)
     if i > 0:
-        q = _regrasped(task, options, segment.start, q, plan.contact_tolerance)
+        q = _regrasped(task, options, segment.start, q)
     aim = task if last else task.towards(segment.end, goal_region=None)
     if segment.steps == 0:  # the goal is at the beginning of the segment
         refined, report = _at_rest(aim, q)
@@ -181,12 +181,11 @@ def _active_steps(segment: Segment, space: ObjectSpace) -> int:
     return segment.steps
 
 
-def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: float) -> Array:
-    """Return the robot in the planned grasp with the object as in ``q``, without penetration beyond
-    the tolerance."""
+def _regrasped(task: Task, options: Options, grasp: Array, q: Array) -> Array:
+    """Return the robot in the planned grasp with the object as in ``q``, without penetration."""
     there = np.array(grasp)
     there[task.space.q] = q[task.space.q]
-    fitted, _ = placed(task.model, task.object, there, options, tolerance)
+    fitted, _ = placed(task.model, task.object, there, options)
     fitted[task.space.q] = q[task.space.q]
     return fitted
 

@@ -29,8 +29,6 @@ LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
 """Motions between grasps; fingers that are nearer to the object than the clearance come compliantly."""
-_PLACED = 1e-5
-"""Penetration from which strokes are planned, m."""
 _TRAIL = 0.05
 """rad, that joints trail their springs between grasps at most, for their damping."""
 
@@ -121,7 +119,7 @@ class Hand:
         model, q = self.model, np.array(self.model.normalize(q))
         out = np.zeros(model.nv)
         out[self.space.v] = self.grip.outwards(q)
-        return placed(model, self.space.body, model.integrate(q, out), options, _PLACED)[0]
+        return placed(model, self.space.body, model.integrate(q, out), options)[0]
 
     def follow(
         self, schedule: Schedule, record: Record, settle: float, give_up: bool = False
