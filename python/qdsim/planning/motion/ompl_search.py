@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import time
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -64,7 +65,8 @@ def rrt_connect(
         planner = geometric.RRTConnect(information)
         planner.setProblemDefinition(problem)
         planner.setup()
-        planner.solve(base.timedPlannerTerminationCondition(options.time_limit))
+        end = time.thread_time() + options.time_limit
+        planner.solve(base.PlannerTerminationCondition(lambda: time.thread_time() >= end))
         if not problem.hasExactSolution():
             return None
         path = problem.getSolutionPath()
