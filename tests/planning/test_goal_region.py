@@ -284,6 +284,46 @@ def test_a_ball_turned_with_a_free_yaw_and_the_plan_in_a_file(tmp_path):
     assert again.check(task.model, require_static_regrasps=False).good
 
 
+def rounded(shape, region):
+    """The goals of a body of one shape on a free joint."""
+    xml = f"""<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+    <body name="object"><freejoint/>{shape}</body></worldbody></mujoco>"""
+    return goals_of(xml, region)
+
+
+CAN = '<geom type="cylinder" size="0.03 0.06" mass="0.1"/>'
+HANDLE = '<geom type="box" size="0.01 0.01 0.02" pos="0.04 0 0" mass="0.1"/>'
+SPHERE = '<geom type="sphere" size="0.03" mass="0.1"/>'
+
+
+@pytest.mark.parametrize(
+    ("shape", "region", "left"),
+    [
+        (CAN, GoalRegion(axis=(0, 0, 1)), "tilt"),
+        (CAN, GoalRegion(rotation="any"), "tilt"),
+        (CAN, GoalRegion(axis=(1, 0, 0)), "all"),  # it may turn, but looks different then
+        (CAN, None, "all"),
+        (CAN + HANDLE, GoalRegion(axis=(0, 0, 1)), "all"),
+        (SPHERE, GoalRegion(rotation="any"), "none"),
+        (SPHERE, GoalRegion(axis=(0, 0, 1)), "tilt"),
+    ],
+)
+def test_turns_that_nobody_sees_keep_an_object_on_its_way(shape, region, left):
+    """Between two poses of a can there is the angle between its axes, not its turn about them; nothing between two
+    of a ball; all of it where the goal asks for the turn or a handle shows it."""
+    goals, model, draw = rounded(shape, region)
+    a, b = draw(), draw()
+    shift, turn = goals.apart(a, b)
+    first, second = (Rotation.from_quat(np.roll(q[3:7], -1)) for q in (a, b))
+    axes = first.apply([0, 0, 1]) @ second.apply([0, 0, 1])
+    expected = {"tilt": np.arccos(axes), "all": (first.inv() * second).magnitude(), "none": 0.0}
+    assert turn == pytest.approx(expected[left], abs=1e-9)
+    assert shift == pytest.approx(np.linalg.norm(a[:3] - b[:3]))
+    alike = goals.alike(b, a)
+    assert goals.apart(alike, b)[1] == pytest.approx(0.0, abs=1e-7)
+    assert model.difference(alike, b)[:3] == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.long
 def test_what_executes_and_learns_measures_by_the_region():
     task = (

@@ -216,7 +216,7 @@ class Execution:
         planned = np.array([s.planned for s in record.samples])
         executed = np.array([s.executed for s in record.samples])
         commands = np.array([s.u for s in record.samples])
-        errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
+        errors = np.array([self.goals.apart(a, b) for a, b in zip(executed, planned)])
         shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
         if outcome == "followed" and not within(errors[-1], self.plan):
             outcome = "missed"
@@ -242,7 +242,8 @@ class Execution:
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
-            moved = shifted(self.model, self.plan.object, start, here)
+            turned = self.goals.alike(here, start)
+            moved = shifted(self.model, self.plan.object, start, turned)
             if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
                 start = moved
             start[self.space.q] = here[self.space.q]

@@ -447,7 +447,7 @@ class Executor:
         passed = (0, 0) if track is None else (track.passed, track.waypoints)
         q, task = self._plant.q, self.task
         along = track is not None and track.schedule is not None
-        errors = task.space.errors(q, track.end) if track and along else task.errors(q)
+        errors = task.goals.apart(q, track.end) if track and along else task.errors(q)
         words = self._edge.words if self._edge else ""
         seconds = self._seconds - self._since
         self._edges.append(EdgeReport(words, by, predicted, seconds, passed, errors, ended))

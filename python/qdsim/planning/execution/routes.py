@@ -110,7 +110,7 @@ class Routes:
         """Error of the object in tolerances: from the goal, or from its pose in another
         configuration."""
         task, q = self.task, self._execution.plant.q
-        return task.off(q) if goal is None else task.in_tolerances(task.space.errors(q, goal))
+        return task.off(q) if goal is None else task.in_tolerances(task.goals.apart(q, goal))
 
     def track(self, segment: Segment | None, start: Array | None = None) -> Track:
         """The track of an edge: along a segment, shifted to start at the robot's configuration, or

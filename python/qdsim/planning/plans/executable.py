@@ -17,6 +17,7 @@ from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.samplers.carrying import OFF
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SEEDS, Trials
+from qdsim.planning.task.goal_set import GoalSet
 from qdsim.step import Options, Step
 
 __all__ = ["judged_forces", "obstacles"]
@@ -30,7 +31,7 @@ BALANCED = 1e-4
 
 def obstacles(
     model: Model,
-    object: str,
+    goals: GoalSet,
     segments: Sequence[Segment],
     options: Options,
     bounds: tuple[Array, Array],
@@ -40,13 +41,13 @@ def obstacles(
 
     Args:
         model: the model.
-        object: name of the object's body.
+        goals: the poses of the object that count as its goal.
         segments: of a plan.
         options: of the plan's steps.
         bounds: lower and upper bounds of the commands, ``(nu,)`` each.
         tolerances: m and rad.
     """
-    trials = Trials(model, object, options.gravity_on_actuated, tolerances)
+    trials = Trials(model, goals, options.gravity_on_actuated, tolerances)
     weaker = model.with_parameters(pair_friction=(1.0 - OFF) * model.parameters.pair_friction)
     found = []
     for k, segment in enumerate(segments):

@@ -324,8 +324,8 @@ class Plan:
     def _obstacles(self, model: Model) -> tuple[str, ...]:
         """Return the reasons against an execution."""
         tolerances = self.position_tolerance, self.rotation_tolerance
-        bounds = self.bounds(model)
-        return obstacles(model, self.object, self.segments, self.options, bounds, tolerances)
+        bounds, goals = self.bounds(model), self.goals(model)
+        return obstacles(model, goals, self.segments, self.options, bounds, tolerances)
 
     def _check_bounds(self, model: Model) -> list[str]:
         """Find commands beyond their bounds and joints of the robot beyond their limits."""

@@ -13,6 +13,7 @@ from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers.carrying import OFF
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.goal_set import GoalSet
 from qdsim.planning.task.robot import (
     GRAVITY,
     critical_damping,
@@ -42,7 +43,7 @@ class Trials:
 
     Args:
         model: the model.
-        object: name of the object's body.
+        goals: the poses of the object that count as its goal.
         gravity_on_actuated: whether gravity acts on the robot.
         tolerances: m and rad.
 
@@ -53,14 +54,14 @@ class Trials:
     def __init__(
         self,
         model: Model,
-        object: str,
+        goals: GoalSet,
         gravity_on_actuated: bool,
         tolerances: tuple[float, float],
     ) -> None:
-        self._space, self._tolerances = ObjectSpace(model, object), np.array(tolerances)
+        self._goals, self._tolerances = goals, np.array(tolerances)
         damping = model.parameters.joint_damping + per_joint(model, critical_damping(model))
         self.model = model.with_parameters(joint_damping=damping)
-        self._worlds = _worlds(self.model, self._space)
+        self._worlds = _worlds(self.model, goals.space)
         self._options = SECOND_ORDER.replace(gravity_on_actuated=gravity_on_actuated)
 
     def worst(self, q: Array, first: Array, inputs: Array, end: Array) -> float:
@@ -81,7 +82,7 @@ class Trials:
         )
         if np.any(path.steps_done < len(u)):
             return math.inf
-        off = [self._space.errors(there, end) / self._tolerances for there in path.q[:, -1]]
+        off = [self._goals.apart(there, end) / self._tolerances for there in path.q[:, -1]]
         return float(np.max(off))
 
 

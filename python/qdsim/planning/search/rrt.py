@@ -133,7 +133,7 @@ class _Search:
         if options.certify:
             tolerances = task.position_tolerance, task.rotation_tolerance
             heavy = task.options.gravity_on_actuated
-            self.trials = Trials(task.model, task.object, heavy, tolerances)
+            self.trials = Trials(task.model, task.goals, heavy, tolerances)
         self.grasping, self.pushing = grasping_tasks(task)
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from qdsim.array_type import ROUNDING, SAME, Array
 from qdsim.model import Model
 from qdsim.planning.task.goal_region import GoalRegion, quaternion_product
+from qdsim.planning.task.roundness import unseen_turns
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["GoalSet", "Target", "way_to"]
@@ -43,8 +44,12 @@ class GoalSet:
     ) -> None:
         self.space, self.goal = space, goal
         self.is_point = region is None or region == GoalRegion()
+        self._alike: GoalSet | None = None
         if region is None or self.is_point:
             return
+        same = unseen_turns(model, space, region)
+        if same is not None:
+            self._alike = self if same == region else GoalSet(model, space, goal, same)
         self._any = region.rotation == "any"
         at, rows = space.scalars
         self._at, self._rows = at, rows
@@ -123,6 +128,27 @@ class GoalSet:
             here = a[i : i + 4]
             found[i : i + 4] = here if self._any else self._turned(here, b[i : i + 4])[0]
         return found[:, 0] if flat else found
+
+    def alike(self, pose: Array, q: Array) -> Array:
+        """A configuration with the object turned to be as near as possible to its pose in another one.
+
+        Only turns count that neither change the object's shape nor matter to the goal, such as those of a can about
+        its axis.
+
+        Args:
+            pose: ``(nq,)`` the configuration.
+            q: ``(nq,)`` the other one.
+        """
+        return pose if self._alike is None else self._alike.nearest(q, pose)
+
+    def apart(self, q: Array, pose: Array) -> tuple[float, float]:
+        """Distance (m) and angle (rad) between the object's poses in two configurations, up to turns that :meth:`alike`
+        leaves out.
+
+        Args:
+            q, pose: ``(nq,)`` the configurations.
+        """
+        return self.space.errors(q, self.alike(pose, q))
 
     def difference(self, q: Array) -> Array:
         """Displacements ``(size,)`` or ``(size, N)`` from configurations ``(nq,)`` or ``(nq, N)``

@@ -8,8 +8,10 @@ from qdsim.array_type import SAME, Array
 from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
+from qdsim.planning.task.goal_region import GoalRegion
+from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["turn_axes"]
+__all__ = ["turn_axes", "unseen_turns"]
 
 
 def turn_axes(model: Model, body: str) -> Array:
@@ -46,6 +48,32 @@ def turn_axes(model: Model, body: str) -> Array:
         return np.eye(3)
     along = all(np.linalg.norm(np.cross(axes[0], axis)) <= SAME for axis in axes)
     return axes[0][None] if along else none
+
+
+def unseen_turns(model: Model, space: ObjectSpace, region: GoalRegion) -> GoalRegion | None:
+    """The turns among those of a region of goals that leave the object's collision shapes unchanged.
+
+    Args:
+        model: the model.
+        space: the object's coordinates.
+        region: poses that count as the goal.
+
+    Returns:
+        A region without offsets; None if there are no such turns.
+    """
+    axes, own = turn_axes(model, space.body), region.axis
+    if region.rotation == "any":
+        if len(axes) == 3:
+            return GoalRegion(rotation="any")
+        own = tuple(axes[0].tolist()) if len(axes) == 1 and space.quaternions else None
+    elif isinstance(own, str) or (own and len(axes) < 3 and not _parallel(axes, np.array(own))):
+        own = None
+    return GoalRegion(axis=own, symmetries=region.symmetries) if own or region.symmetries else None
+
+
+def _parallel(axes: Array, axis: Array) -> bool:
+    """Whether one of some unit vectors ``(n, 3)`` is parallel to another ``(3,)``."""
+    return bool(np.any(np.linalg.norm(np.cross(axes, axis), axis=1) <= SAME))
 
 
 def _own_axes(geom: Geom) -> Array:

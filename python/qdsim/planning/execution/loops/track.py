@@ -52,7 +52,7 @@ class Track:
 
     def far(self, q: Array, target: Array) -> float:
         """Distance between two poses of the object, in tolerances."""
-        return self._share(self._goals.space.errors(q, target))
+        return self._share(self._goals.apart(q, target))
 
     def left(self, q: Array) -> float:
         """Distance from the end of the edge, or without a schedule from the nearest goal, in
