@@ -1,7 +1,7 @@
 """Plans for scenes of people's own, executed in MuJoCo as ``qdsim plan FILE --goal ... --execute`` does: ``paced``,
 ``rrt``, and an executor with all that it has, from the same seed.
 
-The scenes and goals are those of ``arrival_scenes.py``; nothing was tuned for them. *Reached*: within 20 mm and 0.05 rad,
+The scenes and goals are those of ``arrival_scenes.py`` and ``robot_scenes.py`` (which needs example-robot-data); nothing was tuned for them. *Reached*: within 20 mm and 0.05 rad,
 and held for 2 s. Seconds are those of the simulated world; a plan may take 60 s of CPU and an execution 90. ``--only``
 names scenes; ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the
 table of what the file has.
@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 from arrival_scenes import GOALS, scenes
 from bench_transfer import TooLong, limited
+from robot_scenes import ROBOT_GOALS, robot_scenes
 
 from qdsim import planning
 from qdsim.cli import own_tasks, plan
 
 CONTACTS = ("stiff", "default")
+EVERY = GOALS | ROBOT_GOALS
 PLANNING, CPU, SECONDS = 60, 90, 400.0
 
 
@@ -33,10 +35,10 @@ def task_of(name: str, goal: int) -> planning.Task:
     """As the command line makes it."""
     parser = argparse.ArgumentParser()
     plan.add_arguments(parser)
-    thing, goals = GOALS[name]
+    thing, goals = EVERY[name]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{name}.xml")
-        file.write_text(scenes()[name])
+        file.write_text((scenes() if name in GOALS else robot_scenes())[name])
         words = [str(file), "--object", thing, "--goal", goals[goal]]
         return own_tasks.own_task(parser.parse_args(words))
 
@@ -88,7 +90,7 @@ def table(known: dict[str, Any]) -> None:
     print("medians of the runs that reach their goals. -: not run.\n")
     print("| scene | goal | " + " | ".join(CONTACTS) + " |")
     print("| --- | --- |" + " --- |" * len(CONTACTS))
-    for name, (_, goals) in GOALS.items():
+    for name, (_, goals) in EVERY.items():
         for k, goal in enumerate(goals):
             starts = [f"{name}|{k}|{contacts}|" for contacts in CONTACTS]
             cells = [cell([run for key, run in known.items() if key.startswith(s)]) for s in starts]
@@ -97,7 +99,7 @@ def table(known: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=list(GOALS))
+    parser.add_argument("--only", nargs="*", default=list(EVERY))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
@@ -107,7 +109,7 @@ def main() -> None:
     if cache is not None and cache.exists():
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
     for name in [] if arguments.cached else arguments.only:
-        goals = range(len(GOALS[name][1]))
+        goals = range(len(EVERY[name][1]))
         for goal, contacts, seed in product(goals, CONTACTS, range(arguments.seeds)):
             key = f"{name}|{goal}|{contacts}|{seed}"
             if key in known:
