@@ -36,7 +36,8 @@ class GoalRegion:
             any orientation.
         axis: ``(3,)`` axis in the object's frame, through the origin of the body of its joint,
             about which the rotation is free; ``"up"``: the vertical axis, so that the object keeps
-            the inclination that it has in the goal. None: no free axis.
+            the inclination that it has in the goal. None: no free axis. Executions leave out such
+            turns of an object that is round about the axis along plans, too.
         symmetries: quaternions ``(w, x, y, z)`` in the object's frame of rotations that leave the
             object unchanged; all their products count. An object on one hinge uses those about the
             hinge.

@@ -25,7 +25,7 @@ class MotionOptions:
         clearance: distance that pairs moved by the robot keep once the robot has backed off, m.
             Pairs that cannot be this far apart at an end (links that are always close) keep the
             distance they have there.
-        time_limit: time limit of OMPL's search, s.
+        time_limit: time limit of OMPL's search, s of CPU.
         speed: largest speed of every actuated DOF, rad/s or m/s; one number, or one per actuated
             DOF in the order of ``model.actuated_q``.
         acceleration: largest acceleration, rad/s^2 or m/s^2, in the same form. Motions accelerate
