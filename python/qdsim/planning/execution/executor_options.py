@@ -41,7 +41,7 @@ class ExecutorOptions:
     hold: float = 2.0
     stall: float = 1.5
     seconds: float = 600.0
-    plans: int = 12
+    plans: int = 24
     samples: int = 50
     seed: int = 0
 
