@@ -5,6 +5,8 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.execution.routes import Edge
+from qdsim.planning.grasps.resting import STILL_ROTATION
 from qdsim.planning.search.bearable import Bearable
 from qdsim.planning.search.ways import around, following
 from qdsim.planning.task.space import ObjectSpace
@@ -99,6 +101,28 @@ def test_low_pushes_slide_and_high_ones_tip() -> None:
         assert all(leans(task.model, q) <= 0.1 for q in kept[1])
         if tips:
             assert leans(task.model, path[count]) > 0.1  # no earlier than it has to
+
+
+@pytest.mark.parametrize("reach", [0.017, 0.035])
+def test_what_leans_on_the_robot_is_let_go_where_it_rests(reach: float) -> None:
+    """Pushed at its top, the column leans by 0.15 rad, or would by 0.35 where its corner is below its centre at 0.32: the
+    push ends as soon as it tips, and the ball goes back as it came until the column stands again, where it stood."""
+    task = task_of(0.11)
+    u, _ = pushed(task, reach)
+    path = np.repeat(task.start[None], 11, axis=0)  # it was to stand
+    segment = planning.Segment(u, path, np.array([10]))
+    tolerances = task.position_tolerance, task.rotation_tolerance
+    plan = planning.Plan("tip", "column", task.options, task.goal, *tolerances, 1e-3, (segment,))
+    world = planning.TransferOptions(timestep=1e-3)
+    executor = planning.Executor(task, plan, world=world)
+    execution = executor._execution
+    execution.drive(executor._run(Edge("push", segment)))
+    assert 0.12 < leans(task.model, execution.plant.q) < 0.25
+    execution.drive(execution.let_go())
+    # what a step without the robot would move by less than this rests
+    assert leans(task.model, execution.plant.q) < 2.0 * STILL_ROTATION
+    moved = task.space.difference(execution.plant.q, task.start)
+    assert np.abs(moved[:3]).max() < 3e-3
 
 
 def test_an_object_that_is_to_lie_down_may_tip() -> None:

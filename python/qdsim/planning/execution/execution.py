@@ -22,6 +22,7 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.placing import placed, shifted
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
@@ -142,6 +143,7 @@ class Execution:
         self.missing_motions = 0
         self.show: Update = lambda done, text: None
         self._measured = 0
+        self._way: tuple[Array, Array] = np.zeros(0), np.empty((0, model.nu))
         self.not_found = ""
         self.plant.watch(np.array([*_ends(plan), self.goals.nearest(plan.end)]))
 
@@ -221,6 +223,7 @@ class Execution:
         if outcome == "followed" and not within(errors[-1], self.plan):
             outcome = "missed"
         self._measured += 1
+        self._way = time, commands
         self.show(self._measured, away(*self.goals.errors(executed[-1])))
         return SegmentTransfer(
             time,
@@ -288,16 +291,26 @@ class Execution:
         return self.hand
 
     def let_go(self) -> Commands[None]:
-        """Release the object where it can rest: a hand sets it down; other robots relax their
-        springs."""
+        """Release the object where it can rest: a hand sets it down; other robots go back until it does, and relax
+        their springs."""
         hand = self.told()
         if not self.free:
             if hand is not None:
                 yield from hand.release()
             else:
+                yield from self._back()
                 yield from self._move_to(self.model.command_from(self.plant.q))
             self.free = True
         self.last_q = self.measured()
+
+    def _back(self) -> Commands[None]:
+        """Leave an object that leans on the robot by the way on which it was pushed, until it rests."""
+        time, commands = self._way
+        for k in range(len(time) - 1, 0, -1):
+            if is_stable(self.model, self.plant.q, self.plan.object, self.plan.options):
+                return
+            count = round((time[k] - time[k - 1]) / self.plant.timestep)
+            yield from ramp(self.command, self.plant.within(commands[k - 1]), count)
 
     def go(self, segment: Segment) -> Commands[Array | None]:
         """Move the robot from a released state to the grasp of a segment.

@@ -17,6 +17,8 @@ __all__ = ["along", "pursue"]
 
 ASTRAY = 10.0
 """Tolerances, that an object may be off its way: in motion it lags."""
+TIPS = 0.2
+"""rad, by which an object may tip beyond its plan: twice as far as the pushes of a search tip it. Let go, it falls back."""
 NEARER = 0.05
 """Tolerances, that count as progress."""
 
@@ -60,6 +62,8 @@ def pursue(
         went = track.advance(q, period, steering.waits)
         if ended := progress.ended(q, period, went):
             return ended
+        if track.schedule is not None and _tipped(world, q, track.pose(track.phase)) > TIPS:
+            return "off its way: the object tips"
         u_next, fault = steering.command(q, world.v, u)
         if not np.isfinite(u_next).all():
             u_next, fault = u, "the command is not finite"
@@ -145,3 +149,14 @@ def along(
             return "lost"
         yield u
     return "followed"
+
+
+def _tipped(world: World, q: Array, pose: Array) -> float:
+    """Angle between the vertical directions of the object in two configurations ``(nq,)``, rad; 0 without gravity."""
+    model, body = world.model, world.space.body
+    gravity = np.asarray(model.parameters.gravity)
+    size = float(gravity @ gravity)
+    if size == 0.0:
+        return 0.0
+    a, b = (model.body_pose(x, body)[1].T @ gravity for x in (q, pose))
+    return float(np.arccos(np.clip(a @ b / size, -1.0, 1.0)))
