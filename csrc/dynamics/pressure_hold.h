@@ -1,7 +1,7 @@
-/* Programs of soft pairs that move too far: while bodies barely press, friction is small, and an
- * object that they have to carry flies off. The next program then holds the bodies together: its
- * cost resists their relative motion from its starting point, so the term vanishes as the programs
- * converge. Floor: dynamics. */
+/* Programs of soft pairs that move too far. While bodies barely press, friction is small, and an
+ * object that they carry slips away. The next program then holds the bodies together: its cost
+ * resists their relative motion from its starting point, so the term vanishes as the programs
+ * converge. */
 #ifndef QD_DYNAMICS_PRESSURE_HOLD_H
 #define QD_DYNAMICS_PRESSURE_HOLD_H
 
@@ -18,7 +18,7 @@ typedef struct reach {
 } reach;
 
 reach pressure_hold_reach(const qd_workspace *w, const qd_model *model, const double *step);
-/* Holds pairs if they move too far; 1: it does. */
+/* Holds pairs if they move too far; returns 1 if so. */
 int pressure_hold_far(pressure_contact *s, const qd_model *model, const reach *by,
                       const slope *along);
 /* Holds all pairs if one has separated. */

@@ -1,5 +1,4 @@
-/* The energy of a step's soft pairs along the step of a program: its slope, and a line search.
- * Floor: dynamics. */
+/* The energy of a step's soft pairs along the step of a program: its slope, and a line search. */
 #ifndef QD_DYNAMICS_PRESSURE_LINE_H
 #define QD_DYNAMICS_PRESSURE_LINE_H
 

@@ -1,11 +1,11 @@
-/* Infeasible programs, made feasible by the least change. Floor: dynamics. With violations s of
- * rows and equalities, weighted as lengths (an angle counts as its arc at the size of the smallest
- * body in contact, bilateral constraints as a hundredth): first, the s with least |s|^2 for which
- * Gx + g + s in K and Cx + c + s = 0 have a solution x within bounds (bound_rows.c); second, the
- * step with these: minimise 1/2 x'Qx + b'x with g + s, c + s in place of g, c. The first is a
- * program with compliant rows (conic.h), s = R dual, whose only cost keeps the motion near the end
- * of the pass before. The second also has rows with a small compliance: its constraints leave no
- * room, and rounding errors of a contradiction must have no effect. */
+/* Infeasible programs, made feasible by the least change. With violations s of rows and equalities,
+ * weighted as lengths (an angle counts as its arc at the size of the smallest body in contact,
+ * bilateral constraints as a hundredth): first, the s with least |s|^2 for which Gx + g + s in K
+ * and Cx + c + s = 0 have a solution x within bounds (bound_rows.c); second, the step with these:
+ * minimise 1/2 x'Qx + b'x with g + s, c + s in place of g, c. The first is a program with compliant
+ * rows (conic.h), s = R dual, whose only cost keeps the motion near the end of the previous pass.
+ * The second also has rows with a small compliance: its feasible set has no interior, and rounding
+ * errors of a contradiction must have no effect. */
 #ifndef QD_DYNAMICS_RECOVERY_H
 #define QD_DYNAMICS_RECOVERY_H
 

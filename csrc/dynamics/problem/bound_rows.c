@@ -1,9 +1,9 @@
-/* Bounds of the motion: what a start that contradicts itself could part by only if it flew off, or
- * turned over, is not parted (recovery.c). One more cone of the island, which its program leaves
- * out unless told. */
+/* Bounds of the motion of softened programs (recovery.c): contradictions that only a motion far
+ * away, or a large rotation, could resolve are not resolved. They are one more cone of the island,
+ * which its program contains only on request. */
 #include "dynamics/problem/parts.h"
 
-#define TRAVEL_MOST 10.0 /* times the largest violation at rest, and lengths times the next */
+#define TRAVEL_MOST 10.0 /* times the largest violation at rest; lengths times the next */
 #define LEAST_VIOLATION 1e-2
 
 /* The largest violation at rest, m. */

@@ -1,8 +1,8 @@
-/* Bilateral constraints: equations over the DOFs of both sides. */
+/* Bilateral constraints: equalities over the DOFs of both sides. */
 #include "base/rounding.h"
 #include "dynamics/problem/parts.h"
 
-/* Adds the tiles of the DOFs given to the list. */
+/* Adds the tiles of these DOFs to the list. */
 static void list_tiles(problem *p, const island *one, const int *dofs, int count) {
   for (int i = 0; i < count; ++i) {
     if (dofs[i] >= 0 && p->variable_of_dof[dofs[i]] >= 0) {
@@ -11,7 +11,7 @@ static void list_tiles(problem *p, const island *one, const int *dofs, int count
   }
 }
 
-/* The list is complete: zero rows with its tiles. Returns their numbers. */
+/* Appends zero rows with the tiles of the complete list; returns their values. */
 static double *open_rows(problem *p, tile_rows *rows, int count) {
   double *values = tile_rows_append(rows, &p->list);
   for (int r = 1; r < count; ++r) {
@@ -23,7 +23,7 @@ static double *open_rows(problem *p, tile_rows *rows, int count) {
   return values;
 }
 
-/* Where a column stands in those rows. */
+/* Position of a column in those rows. */
 static int place_of(const problem *p, int column) {
   return 4 * p->tile_place[column / 4] + column % 4;
 }
@@ -43,7 +43,7 @@ static const int *constraint_dofs(const qd_model *model, const constraint_state 
   return body_chain(model, s->body[side], count);
 }
 
-/* Columns of a constraint's rows, for the DOFs given that are free. */
+/* Columns of a constraint's rows, for those of these DOFs that are free. */
 static void write_constraint_columns(problem *p, const island *one, double *rows,
                                      const constraint_state *s, const qd_model *model,
                                      const kinematics *k, const int *dofs, int count) {
@@ -59,7 +59,7 @@ static void write_constraint_columns(problem *p, const island *one, double *rows
   }
 }
 
-/* Of the last s->rows rows of C, keeps those that anything free moves. */
+/* Keeps those of the last s->rows rows of C that a free DOF moves. */
 static void keep_equalities(problem *p, island *one, const constraint_state *s, int constraint) {
   const size_t width = 4 * (size_t)p->list.count;
   tile_rows *C = &one->C;

@@ -1,4 +1,4 @@
-/* The variables as contacts see them: four screws side by side, and who moves which body. */
+/* The variables for contacts: screws in tiles of four, and the variables that move each body. */
 #include <limits.h>
 
 #include "base/lanes.h"

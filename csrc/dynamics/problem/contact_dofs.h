@@ -1,13 +1,13 @@
-/* The degrees of freedom that affect a contact. Floor: dynamics. */
+/* The degrees of freedom that affect a contact. */
 #ifndef QD_DYNAMICS_CONTACT_DOFS_H
 #define QD_DYNAMICS_CONTACT_DOFS_H
 
 #include "mechanics/model.h"
 
-/* DOFs that move bodies A and B of a contact relative to each other: those on one path but not on
- * both. */
+/* DOFs that move bodies A and B of a contact relative to each other: those on the path to one body
+ * but not on the path to the other. */
 typedef struct contact_dofs {
-  const int *a, *b; /* paths behind the common part */
+  const int *a, *b; /* the paths without their common part */
   int a_count, b_count;
 } contact_dofs;
 

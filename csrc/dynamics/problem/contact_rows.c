@@ -5,14 +5,14 @@
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
-/* Radians, or metres: penetrations that less motion cannot open by the normal row are not opened by
- * any motion that linearisation knows of. */
+/* rad, or m: if opening a penetration by the normal row takes more motion, no motion within the
+ * linearisation opens it. */
 #define FORCED_MOST 3.0
 
-/* Of the smaller bounding sphere's radius. */
+/* Relative to the radius of the smaller bounding sphere. */
 #define SHALLOW 5e-2
 
-/* Rows of G over the list's tiles: map times motion. */
+/* Rows of G over the list's tiles: friction rows times motion. */
 QD_MULTIVERSION
 static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows) {
   const int count = p->list.count;
@@ -50,15 +50,15 @@ static void motion_in_time(double out[MOTION_MAX], const problem *p, const qd_co
   }
 }
 
-/* Of its bounce: that of the island that it is in. */
+/* Factor of its restitution: that of its island. */
 static double bounce_share(const problem *p, const qd_model *model, const qd_contact *contact) {
   const int a = model->body_tree[contact->body_a], b = model->body_tree[contact->body_b];
   return fmin(a >= 0 ? p->bounce_share[a] : 1.0, b >= 0 ? p->bounce_share[b] : 1.0);
 }
 
-/* Penetrations are undone no faster than at the recovery speed. Of the second-order step a contact
- * that would be reached at more than the bounce speed leaves with restitution times that (Newton's
- * rule), where this is faster than what the gap asks for. */
+/* Penetrations are undone at most at the recovery speed. In the second-order step, a contact that
+ * would be reached faster than the bounce speed rebounds with restitution times its speed (Newton's
+ * rule), if this is faster than the gap requires. */
 static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block) {
   const double own = model->pair_restitution[contact->pair];
@@ -85,8 +85,8 @@ static double offset_in_time(problem *p, const qd_model *model, const qd_step_op
   return offset;
 }
 
-/* The distance that counts (gives: contacts that do need no such help), with the squared length of
- * the normal row. Relaxed: no motion at all is allowed, and by a barrier too. */
+/* The normal row's offset, from the squared length of that row. Compliant contacts (gives) need no
+ * limit. Relaxed contacts may not deepen; with a barrier they get a small gap. */
 static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block,
                              double normal_squared) {
@@ -105,7 +105,7 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
   return isinf(o->kappa) ? 0.0 : NEAR_LENGTH * contact_size(model, contact);
 }
 
-/* Whether any row is more than an offset. */
+/* Whether a row depends on the variables. */
 static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]) {
   for (int r = 0; r < rows->count; ++r) {
     const friction_row *row = rows->row + r;
@@ -120,7 +120,7 @@ static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]
   return 0;
 }
 
-/* The force of a barrier where nothing moves: force times (offset + compliance force) = target. */
+/* The barrier's force if nothing moves: force times (offset + compliance force) = target. */
 static double held_force(double target, double offset, double compliance) {
   if (compliance == 0.0) {
     return target / offset;
@@ -129,7 +129,7 @@ static double held_force(double target, double offset, double compliance) {
   return offset > 0.0 ? 2.0 * target / (offset + root) : (root - offset) / (2.0 * compliance);
 }
 
-/* Those of a pyramid share the barrier. */
+/* The cones of a pyramid share the barrier. */
 static void add_cones(problem *p, island *one, const friction_rows *rows, double target) {
   const int own = rows->count - 2 * rows->halves;
   if (rows->halves == 0) {
@@ -145,7 +145,7 @@ static void add_cones(problem *p, island *one, const friction_rows *rows, double
   }
 }
 
-/* MuJoCo's contacts have some friction along each component. */
+/* MuJoCo's contacts have at least some friction along each component. */
 static void fill_rows_in_time(friction_rows *rows, const qd_model *model, const qd_step_options *o,
                               const qd_contact *contact, const int present[MOTION_MAX]) {
   double friction[MOTION_MAX - 1];
@@ -179,7 +179,8 @@ static void write_yield(problem *p, island *one, const qd_contact *contact,
   one->compliant += block->rows.count;
 }
 
-/* A contact whose friction is left out repels as one that cannot slide. */
+/* Logarithms of the barrier. A contact whose friction is left out repels like one with friction
+ * that cannot slide. */
 static int logs_of(const friction_rows *rows, const qd_model *model, const qd_step_options *o,
                    const qd_contact *contact) {
   const int dim = model->pair_dim[contact->pair];

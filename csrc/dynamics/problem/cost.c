@@ -1,5 +1,5 @@
-/* The cost of a step: masses over h^2, springs, gravity and applied forces; of the second-order
- * step what velocities and dampers add (formulation 7). */
+/* The cost of a step: masses over h^2, springs, gravity and applied forces; in the second-order
+ * step also the terms of velocities and dampers (formulation 7). */
 #include <limits.h>
 #include <math.h>
 
@@ -10,8 +10,8 @@
 #include "mechanics/applied.h"
 #include "mechanics/coasting.h"
 
-/* N or Nm: no force. Ten times more or less the same; above 1e-30 forces of some model would go,
- * below 1e-260 the solver's units vanish. */
+/* N or Nm: smaller forces count as zero. Above 1e-30 forces of some model would be lost, below
+ * 1e-260 the solver's units vanish. */
 #define NOTHING 1e-200
 
 /* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
@@ -28,7 +28,7 @@ static void fill_epsilon(problem *p, const qd_model *model, const qd_step_option
   }
 }
 
-/* The columns that mass couples: of each tree, from the first unactuated one to the last. */
+/* The columns that mass couples: in each tree, from the first unactuated one to the last. */
 static void find_tree_columns(problem *p, const qd_model *model, const qd_step_options *o) {
   for (int tree = 0; tree < model->tree_count; ++tree) {
     p->tree_first[tree] = INT_MAX;
@@ -48,7 +48,7 @@ static void find_tree_columns(problem *p, const qd_model *model, const qd_step_o
   }
 }
 
-/* Zero rows of Q, wide enough for what couples. */
+/* Zero rows of Q with the tiles of all coupled columns. */
 static void open_cost_rows(problem *p, const qd_model *model, const qd_step_options *o,
                            island *one) {
   tile_rows_clear(&one->Q);
@@ -85,7 +85,7 @@ LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step
   }
 }
 
-/* Actuators, springs and dampers of a joint, but those that have rows. */
+/* Actuators, springs and dampers of a joint that have no rows. */
 LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
                               const island *one, int i, const qd_step_input *input, double rate,
                               int clamps) {
@@ -111,7 +111,7 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
   *diagonal += rate * par->joint_damping[joint];
 }
 
-/* What moves already: M coasting / h - c is a force; rotors stand on the diagonal. */
+/* The force of the present velocity, M coasting / h - c; rotors are on the diagonal. */
 LANES_INLINE void add_velocity(problem *p, const qd_model *model, const island *one, int i,
                                double h) {
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
@@ -120,7 +120,7 @@ LANES_INLINE void add_velocity(problem *p, const qd_model *model, const island *
   p->b[one->variable + i] += p->inertial[dof] - rotor * p->coasting[dof];
 }
 
-/* A column of padding has the curvature of the one before, and no force. */
+/* A padding column has the curvature of the previous column, and no force. */
 static void fill_padding(problem *p, const island *one, int i) {
   *cost_entry(one, i, i) = *cost_entry(one, i - 1, i - 1);
   p->b[one->variable + i] = 0.0;
@@ -132,7 +132,7 @@ LANES_INLINE double force_at_rest(const problem *p, const qd_model *model, const
   return (falls ? p->gravity[dof] : 0.0) + p->applied[dof];
 }
 
-/* All of an island's cost, without padding where there is none. */
+/* The cost of an island; `padded` is a constant, so that islands without padding skip its test. */
 LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_options *o,
                             const kinematics *k, const inertia *I, const qd_step_input *input,
                             const island *one, int padded) {
@@ -155,7 +155,7 @@ LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_opt
   }
 }
 
-/* What coasts has no bias force, but another velocity. */
+/* Coasting trees have no bias force, but another velocity. */
 static void fill_coasting(problem *p, const qd_model *model, const kinematics *k, const inertia *I,
                           double h) {
   for (int tree = 0; tree < model->tree_count; ++tree) {
@@ -167,7 +167,7 @@ static void fill_coasting(problem *p, const qd_model *model, const kinematics *k
   }
 }
 
-/* The force that the motion at v needs while all comes to rest within h: c - M v / h */
+/* The force required if the motion at v comes to rest within h: c - M v / h */
 static void fill_inertial(problem *p, const qd_model *model, const qd_step_options *o,
                           const kinematics *k, inertia *I, const double *v) {
   for (int dof = 0; dof < model->nv; ++dof) {
@@ -199,8 +199,7 @@ static void fill_applied(problem *p, const qd_model *model, const kinematics *k,
   }
 }
 
-/* What brakes a body for long leaves speeds of 1e-290 m/s, whose squares are no numbers any more.
- */
+/* Long braking leaves speeds of 1e-290 m/s, whose squares underflow. */
 static void drop_nothing(double *b, int count) {
   for (int i = 0; i < count; ++i) {
     if (b[i] != 0.0 && fabs(b[i]) < NOTHING) {

@@ -1,6 +1,6 @@
 /* MuJoCo's law of equalities in the second-order step: offsets and compliances of their rows, and
- * how these change. Of a connect or a weld, whose rows move, the acceleration of the rows has a
- * part (dC/dt) v, and the impedance is that of the length of all its violation. */
+ * their derivatives. The rows of a connect or a weld move, so their acceleration has a term (dC/dt)
+ * v, and their impedance depends on the length of the whole violation. */
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
@@ -59,7 +59,7 @@ static double anchor_weight(const qd_model *model, const constraint_state *s, in
   return model_weight_between(model, s->body[0], s->body[1], component >= 3);
 }
 
-/* Both under v. */
+/* Speed and drift of the rows under v. */
 static void fill_law(problem *p, int constraint) {
   const constraint_state *s = p->constraint + constraint;
   constraint_law *law = p->law + constraint;
@@ -76,7 +76,7 @@ static void fill_law(problem *p, int constraint) {
   constraint_drift(law->drift, s, &p->drift);
 }
 
-/* Of (dC/dt) v, which is a part of the acceleration: h^2, or its share of the implicit row. */
+/* Factor of (dC/dt) v, a term of the acceleration: h^2, or its value in the implicit row. */
 static double drift_share(const mujoco_reference *of, const mujoco_row *law, double h) {
   return of->kind & QD_REFERENCE_IMPLICIT ? -h * law->in_time : h * h;
 }
@@ -123,7 +123,7 @@ anchor_change problem_anchor_change(const problem *p, const qd_model *model,
   };
 }
 
-/* ---------------------------------------------------------------- all of them */
+/* ---------------------------------------------------------------- all equalities */
 
 void equality_yield(problem *p, const qd_model *model, const qd_step_options *o, const island *one,
                     int i, const double *q) {
@@ -142,7 +142,7 @@ void equality_yield(problem *p, const qd_model *model, const qd_step_options *o,
   ++p->timed_count;
 }
 
-/* ---------------------------------------------------------------- how couplings change */
+/* ---------------------------------------------------------------- derivatives of couplings */
 
 coupling_change problem_coupling_change(const problem *p, const qd_model *model,
                                         const qd_step_options *o, int row) {
@@ -153,7 +153,8 @@ coupling_change problem_coupling_change(const problem *p, const qd_model *model,
     return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / o->h}
                         : (coupling_change){1.0, 0.0, 0.0};
   }
-  const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* the row as of a depth */
+  const double side =
+      s->violation[0] > 0.0 ? -1.0 : 1.0; /* sign for which the violation is a depth (<= 0) */
   const mujoco_reference of =
       mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
   mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, model, s),

@@ -1,5 +1,5 @@
-/* Forces with limits along DOFs: dry friction of joints, and actuators that pull no harder than
- * they can. A row each, together one cone of an island: the multiplier is the force. */
+/* Limited forces along DOFs: dry friction of joints, and actuators with force limits. Each has a
+ * row, whose multiplier is the force; the rows of an island are one cone. */
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
@@ -7,7 +7,7 @@
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
-/* ---------------------------------------------------------------- forces that are clamped */
+/* ---------------------------------------------------------------- clamped forces */
 
 int problem_clamps_force(const qd_model *model, const qd_step_options *o, int actuator) {
   return o->force_limits && contacts_yield_in_time(o) && actuator_is_bounded(model, actuator);
@@ -35,10 +35,9 @@ actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
 
 /* ---------------------------------------------------------------- rows */
 
-/* What a joint at its limit resists with is its inertia, as long as that is such a part of the
- * actuator's stiffness. With a tenth of the smaller, what nothing else holds flies ten times as far
- * in one step; nearer to 1 than the larger, the row that has the rest of the stiffness loses
- * digits. */
+/* A joint at its limit resists by its inertia, within these shares of the actuator's stiffness.
+ * With a tenth of the smaller share, bodies that nothing else holds move ten times as far in a
+ * step; closer to 1 than the larger share, the row with the rest of the stiffness loses digits. */
 #define RESISTANCE_LEAST 1e-3
 #define RESISTANCE_MOST 0.5
 
@@ -95,13 +94,13 @@ void problem_friction_change(double change[3], const problem *p, const qd_model 
   }
 }
 
-/* d = 0, by at most so much force */
+/* d = 0, with a limited force */
 static void add_friction(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                          int dof) {
   const double most = model->parameters.joint_friction[model->dof_joint[dof]];
   const force_row row = {.dof = dof, .actuator = -1};
   if (!(most > 0.0) || (contacts_yield_in_time(o) && dof_turns(model, dof))) {
-    return; /* none, or of an axis of the body (turn_rows.c) */
+    return; /* none, or about an axis of the body (turn_rows.c) */
   }
   add_force_row(p, one, &row, 0.0, -most, most);
   if (contacts_yield_in_time(o)) {
@@ -139,8 +138,8 @@ void force_rows_assemble(problem *p, const qd_model *model, const qd_step_option
   }
 }
 
-/* F0 - (K - m) d = F between the limits, and m d in the cost: between them the force on the joint
- * is still F0 - K d, and at a limit its inertia is left. */
+/* F0 - (K - m) d = F between the limits, with m d in the cost: between the limits the force on the
+ * joint is still F0 - K d, and at a limit its inertia remains. */
 static void resist(const problem *p, const qd_model *model, double by_inertia, const island *one,
                    force_row *row) {
   const double K = row->stiffness;
@@ -181,12 +180,12 @@ int problem_resist(const problem *p, const qd_model *model, const qd_step_option
   return count;
 }
 
-/* A force at a limit, to what a solution is known. */
+/* Whether a force is at a limit, to the accuracy of a solution. */
 static int is_at(double force, double limit) {
   return isfinite(limit) && fabs(force - limit) <= CALLERS_ROUNDING * fabs(limit);
 }
 
-/* Of actuators without a row. */
+/* For actuators without a row. */
 static void clamp_forces(const qd_model *model, const qd_step_options *o, double *force,
                          double *at_limit) {
   for (int i = 0; i < model->nu; ++i) {
@@ -199,9 +198,8 @@ static void clamp_forces(const qd_model *model, const qd_step_options *o, double
   }
 }
 
-/* Of actuators with a row. Where a joint's inertia stands in for a share of its stiffness, the
- * row's multiplier is no force of the actuator within its limits; what the actuator's law says is.
- */
+/* For actuators with a row. If a joint's inertia replaces a part of its stiffness, the row's
+ * multiplier is not the force of the actuator; its law gives the force. */
 static void row_forces(const problem *p, double *force, double *at_limit) {
   for (int i = 0; i < p->force_row_count; ++i) {
     const force_row *row = p->force_row + i;

@@ -20,7 +20,7 @@ static void add_row(friction_rows *out, double normal, int component, double wei
   out->row[out->count++] = row;
 }
 
-/* Component c of the motion is weighted with this coefficient: mu, mu, torsion, roll, roll. */
+/* Coefficient of component c of the motion: mu, mu, torsion, roll, roll. */
 static double coefficient(const double *friction, int c) { return friction[c - 1]; }
 
 static void add_opposite_rows(friction_rows *out, int component, double weight) {
@@ -28,8 +28,8 @@ static void add_opposite_rows(friction_rows *out, int component, double weight) 
   add_row(out, 1.0, component, -weight);
 }
 
-/* w_n >= |D w_rest|; components that cannot move are constants equal to zero and drop out. Returns
- * the last that is left. */
+/* w_n >= |D w_rest|; components that cannot move are zero and are left out. Returns the last
+ * component that remains. */
 static int fill_cone(friction_rows *out, const double *friction, int dim, const int *present) {
   out->kind = QD_LORENTZ;
   out->log_count = 2;
@@ -47,7 +47,7 @@ static int fill_cone(friction_rows *out, const double *friction, int dim, const 
   return only;
 }
 
-/* Two rows as the half planes that they are. */
+/* Writes a cone of two rows as two half planes. */
 static void split_cone(friction_rows *out, const double *friction, int only) {
   if (out->count == 2) {
     out->kind = QD_ORTHANT;

@@ -6,11 +6,11 @@
 #include "mechanics/actuator.h"
 
 #define NO_ISLAND (-1)
-/* DOFs of a model that is one program whatever it touches: two tiles of the solver cost less than
+/* Models with at most this number of DOFs are one program: two tiles of the solver cost less than
  * two solves. */
 #define DOFS_TOGETHER 8
-/* DOFs of the largest tree in an island that is ordered in blocks: what is sparse inside a tree (a
- * trunk with many limbs) has to be ordered by tiles. */
+/* Largest tree, in DOFs, of an island that is ordered in blocks: larger trees may be sparse inside
+ * (a trunk with many limbs), and are ordered by tiles. */
 #define BLOCK_TREE_MOST 48
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
@@ -26,7 +26,7 @@ void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, ar
   tree_graph_lay_out(&s->graph, model->tree_count, a);
 }
 
-/* ---------------------------------------------------------------- who is connected */
+/* ---------------------------------------------------------------- connections */
 
 static int root_of(int *parent, int tree) {
   while (parent[tree] != tree) {
@@ -36,7 +36,7 @@ static int root_of(int *parent, int tree) {
   return tree;
 }
 
-/* Of those that change a tendon's length, the first that is free to move; -1: none. */
+/* The first free tree that changes a tendon's length; -1: none. */
 static int tendon_tree(const islands *s, const qd_model *model, int tendon) {
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
     const int tree = model->dof_tree[model->tendon_dof[d]];
@@ -61,7 +61,7 @@ static void constraint_trees(const islands *s, const qd_model *model, int constr
   }
 }
 
-/* Connects two trees that are free to move; returns one that is, or -1. */
+/* Connects two free trees; returns one that is free, or -1. */
 static int connect(islands *s, int a, int b) {
   const int a_moves = a >= 0 && s->parent[a] >= 0, b_moves = b >= 0 && s->parent[b] >= 0;
   if (a_moves && b_moves && a != b) {
@@ -109,7 +109,7 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   return limits + springs + damper + friction + actuators;
 }
 
-/* The trees of all DOFs that change a tendon's length; returns one that is free, or -1. */
+/* Connects the trees of all DOFs that change a tendon's length; returns a free one, or -1. */
 static int connect_tendon(islands *s, const qd_model *model, const uint8_t *held, int tendon) {
   int found = -1, moves = 0;
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
@@ -129,7 +129,7 @@ static void connect_all(islands *s, const qd_model *model) {
   }
 }
 
-/* of_contact and of_constraint hold a tree of each first, and its island when islands are known. */
+/* of_contact and of_constraint first hold a tree each, and its island after numbering. */
 static void connect_trees(islands *s, const qd_model *model, const qd_step_options *options,
                           const collision *c, const working_set *set) {
   const uint8_t *held = options->held;
@@ -181,7 +181,7 @@ static void number_islands(islands *s, const qd_model *model) {
   memcpy(s->parent, s->tree_seen, (size_t)model->tree_count * sizeof(int));
 }
 
-/* Most rows that a contact gives. */
+/* Upper bound of a contact's rows. */
 static int contact_row_bound(const qd_model *model, const qd_contact *contact,
                              const qd_step_options *o) {
   if (contact->dim == 1) {
@@ -200,7 +200,7 @@ static int limit_rows(const qd_model *model, int dof) {
   return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
 }
 
-/* A cone over three DOFs, which may stand in two tiles. */
+/* A cone over three DOFs, which may lie in two tiles. */
 static void count_ball_limits(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int joint = 0; o->joint_limits && joint < model->joint_count; ++joint) {
     const int dof = model->joint_v[joint], index = s->parent[model->dof_tree[dof]];
@@ -219,7 +219,7 @@ static int body_tile_bound(const qd_model *model, const islands *s, int index, i
   return tree < 0 || s->parent[tree] != index ? 0 : model->body_tile_bound[body];
 }
 
-/* An island has no more tiles than its variables fill. */
+/* Bounds a number of tiles by that of the island. */
 static size_t in_island(const island *one, int tiles) {
   const int all = (one->variable_count + 3) / 4;
   return (size_t)(tiles < all ? tiles : all);
@@ -338,7 +338,7 @@ static void count_soft_rows(islands *s, const qd_model *model, const pressure_co
   }
 }
 
-/* A row for each DOF with dry friction and for each actuator with a limit. */
+/* One row for each DOF with dry friction and for each actuator with a limit. */
 static void count_force_rows(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; model->bounded_forces > 0 && dof < model->nv; ++dof) {
     const int index = s->parent[model->dof_tree[dof]];
@@ -352,12 +352,12 @@ static void count_force_rows(islands *s, const qd_model *model, const qd_step_op
       one->size.rows += rows;
       one->size.intervals += rows;
       one->size.compliant += contacts_yield_in_time(o) ? rows : rows - rigid;
-      one->G_tiles += (size_t)(rows + rigid); /* rows about axes of bodies may stand in two */
+      one->G_tiles += (size_t)(rows + rigid); /* rows about axes of bodies may lie in two tiles */
     }
   }
 }
 
-/* order = indices sorted by island, those without one left out. */
+/* order = indices sorted by island, without those that have no island. */
 static void sort_contacts(islands *s, const collision *c) {
   for (int i = 0; i < c->count; ++i) {
     if (s->of_contact[i] >= 0) {
@@ -387,7 +387,8 @@ static void sort_tendons(islands *s, const qd_model *model) {
 
 /* ---------------------------------------------------------------- order */
 
-/* Connects two trees of an island by their number in it (tree_seen); -1 stands for none. */
+/* Connects two trees of an island in its graph, by their index within the island (tree_seen); -1:
+ * none. */
 static void connect_in_graph(islands *s, int index, int a, int b) {
   if (a >= 0 && b >= 0 && s->parent[a] == index && s->parent[b] == index) {
     tree_graph_connect(&s->graph, s->tree_seen[a], s->tree_seen[b]);
@@ -421,7 +422,8 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
   }
 }
 
-/* DOFs of the trees in tree_list that are variables; 1 if blocks of whole tiles suit the island. */
+/* Counts the free DOFs of the trees in tree_list; returns 1 if blocks of whole tiles suit the
+ * island. */
 static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
                          const island *one) {
   int suits = one->variable_count >= LARGE_PROGRAM && one->soft_pairs == 0;
@@ -436,10 +438,10 @@ static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
   return suits;
 }
 
-/* Columns in front of each block that fill up the tile before, which count as variables. */
+/* Padding columns before each block, which fill the previous tile and count as variables. */
 static void count_padding(islands *s, island *one) {
   int column = 0;
-  for (int k = 0; k < one->tree_count; ++k) { /* widths by position */
+  for (int k = 0; k < one->tree_count; ++k) { /* sorts the widths by position */
     s->tree_list[one->tree + s->tree_place[k]] = s->tree_width[k];
   }
   for (int at = one->tree; at < one->tree + one->tree_count; ++at) {
@@ -468,7 +470,7 @@ static void order_island(islands *s, const qd_model *model, const qd_step_option
   }
 }
 
-/* The trees of each island in an order of its own; all others as they come. */
+/* Orders the trees of each island; held trees come last. */
 static void order_trees(islands *s, const qd_model *model, const qd_step_options *o,
                         const collision *c) {
   int placed = 0;
@@ -516,7 +518,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
     one->size.variables = one->variable_count;
     one->size.largest_cone = MOTION_MAX;
     one->size.row_tiles = one->G_tiles + one->C_tiles;
-    /* counted again as they are put in place */
+    /* counted again while sorting */
     one->contact_count = one->constraint_count = one->tendon_count = 0;
   }
   sort_contacts(s, c);
@@ -535,9 +537,9 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   }
 }
 
-/* ---------------------------------------------------------------- what an island depends on */
+/* ---------------------------------------------------------------- dependencies of an island */
 
-/* Puts a tree that was not seen before into the list, ascending. */
+/* Inserts a tree into the ascending list, unless it is there. */
 static void see_tree(islands *s, int tree, int index, int *count) {
   if (tree < 0 || s->tree_seen[tree] == index) {
     return;
@@ -581,7 +583,7 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
     for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
       dofs[count++] = model->tree_dofs[k];
     }
-    s->tree_seen[tree] = NO_ISLAND; /* as it was */
+    s->tree_seen[tree] = NO_ISLAND; /* reset */
   }
   return count;
 }

@@ -1,4 +1,5 @@
-/* Joint limits: a row each, together one cone of an island; of ball joints a cone each. */
+/* Joint limits: one row each, together one cone of an island; limits of ball joints are one cone
+ * each. */
 #include "base/quat.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
@@ -96,7 +97,7 @@ static void add_ball_row(problem *p, island *one, int dof, const double entry[3]
   ++one->row_count;
 }
 
-/* What the angle may be after the step. */
+/* Largest angle after the step. */
 static double angle_to_reach(problem *p, const qd_step_options *o, double most, double angle,
                              int *capped) {
   const double gap = gap_to_undo(p, o, most - angle, capped);

@@ -62,7 +62,7 @@ static void add_entry(sums *s, double entry, double mass, double spring) {
   }
 }
 
-/* Three turns from variable i on, along the axes of their body. */
+/* Adds the three rotations from variable i on, along the axes of their body. */
 static void add_turns(sums *s, const problem *p, const island *one, int i, const double quat[4]) {
   double R[9], mass[9], along[3], turned[3];
   const double *row = p->scratch + i, *spring = p->spring + one->variable + i;
@@ -80,7 +80,7 @@ static void add_turns(sums *s, const problem *p, const island *one, int i, const
   }
 }
 
-/* Of a row in p->scratch (variables of the island). */
+/* The share of a row in p->scratch (variables of the island). */
 static double share_of(const problem *p, const qd_model *model, const island *one,
                        const double *q) {
   sums s = {0.0, 0.0};
@@ -126,13 +126,13 @@ double metric_share_of_dof(const problem *p, const island *one, int variable) {
   return mass / (whole + p->row_metric[one->variable + variable]);
 }
 
-/* MuJoCo's order of shapes, by which it turns a contact's normal. */
+/* MuJoCo's order of shapes, which determines the sign of a contact's normal. */
 static int rank_of(int shape) {
   static const int rank[QD_SHAPE_TYPE_COUNT] = {0, 2, 3, 6, 5, 4, 7, 8, 1};
   return rank[shape];
 }
 
-/* mu t_1 of MuJoCo's contact, along our tangents. */
+/* mu t_1 of MuJoCo's contact, in our tangents. */
 static void first_edge(double out[2], const collision *c, const qd_model *model,
                        const qd_contact *contact) {
   const double *n = contact->frame;

@@ -12,7 +12,7 @@ static double clip(double x) { return fmin(fmax(x, LEAST_IMPEDANCE), 1.0 - LEAST
 
 double mujoco_largest_impedance(const double solimp[5]) { return clip(solimp[1]); }
 
-/* Two powers that meet at the midpoint. */
+/* Two power functions that meet at the midpoint. */
 double mujoco_impedance(double *slope, const double solimp[5], double depth) {
   const double least = clip(solimp[0]), most = clip(solimp[1]), middle = clip(solimp[3]);
   const double width = fmax(solimp[2], 0.0), power = fmax(solimp[4], 1.0);
@@ -43,7 +43,7 @@ double mujoco_regularisation(double *slope, double d, double d_slope, double wei
   return R;
 }
 
-/* a = h B and k = h^2 K d as they count, with their slopes. */
+/* a = h B and k = h^2 K d after bounding, with their slopes. */
 typedef struct strengths {
   double a, k;
   double a_by_depth, k_by_depth, a_by_h, k_by_h;

@@ -1,4 +1,5 @@
-/* Contacts that have no normal motion and get none, to what files in single precision know.
+/* Contacts whose normal motion is zero and stays zero, within the accuracy of files in single
+ * precision.
  *
  * With J_i = n.(v_i + w_i x x) the normal motion per unit rate of DOF i, along DOF j
  *   dJ_i/dq_j = dn.(v_i + w_i x x) + n.(dv_i + dw_i x x + w_i x dx),
@@ -9,7 +10,7 @@
 #include "dynamics/problem/contact_dofs.h"
 #include "dynamics/problem/problem.h"
 
-/* One DOF of those that move the bodies of a contact against each other. */
+/* A DOF that moves one of the two bodies of a contact relative to the other. */
 typedef struct pair_dof {
   int dof, side;      /* 0: moves A, 1: moves B */
   double velocity[3]; /* of the body at the contact point */
@@ -26,7 +27,7 @@ static int pair_dof_at(pair_dof *out, const contact_dofs *dofs, const kinematics
   return 1;
 }
 
-/* How the normal motion per unit rate of DOF i changes along DOF j, which moves the contact. */
+/* Derivative of the normal motion per unit rate of DOF i along DOF j, which moves the contact. */
 static double normal_change(const qd_model *model, const kinematics *k, const qd_contact *contact,
                             const contact_motion *motion, const pair_dof *i, const pair_dof *j) {
   const screw *S = k->dof_screw + i->dof;

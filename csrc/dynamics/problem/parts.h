@@ -1,4 +1,4 @@
-/* The stages of problem_assemble, one file each, and functions that they share. Floor: dynamics. */
+/* The stages of problem_assemble, one file each, and functions that they share. */
 #ifndef QD_DYNAMICS_PROBLEM_PARTS_H
 #define QD_DYNAMICS_PROBLEM_PARTS_H
 
@@ -14,15 +14,15 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *opt
 /* contact_columns.c: which variables move which body, in islands that have contacts. */
 void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
                           const kinematics *k);
-/* The tiles that move bodies A and B of a contact relative to each other, in the list, and `sign`.
- * Variables that move both have no effect, exactly. */
+/* Lists the tiles that move bodies A and B of a contact relative to each other, and fills `sign`.
+ * Variables that move both have exactly no effect. */
 void contact_tiles_find(problem *p, const qd_contact *contact);
-/* Fills p->motion, per unit rate of the variables of the list, and the squared lengths of its first
+/* Fills p->motion, per unit rate of the listed variables, and the squared lengths of its first
  * `dim` components. */
 void contact_motions_compute(problem *p, const island *one, const qd_contact *contact,
                              double squared[MOTION_MAX]);
 
-/* contact_rows.c: the cone of one contact, if anything free moves it. */
+/* contact_rows.c: the cone of one contact, if a free DOF moves it. */
 void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                            const kinematics *k, const collision *c, const double *q, island *one,
                            int index);
@@ -39,11 +39,11 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                               const double *q, island *one);
 
-/* turn_rows.c: by MuJoCo's law, limits of ball joints and dry friction of rotations. */
+/* turn_rows.c: limits of ball joints and dry friction of rotations, by MuJoCo's law. */
 void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                         const double *q, island *one);
 
-/* bound_rows.c: of softened programs, bounds of the motion, behind the island's rows. */
+/* bound_rows.c: bounds of the motion of softened programs, after the island's rows. */
 void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 
 /* tendon_rows.c: limits, springs, friction and actuators of the island's tendons. */
@@ -66,7 +66,7 @@ void equality_yield(problem *p, const qd_model *model, const qd_step_options *op
 void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
                           island *one);
 
-/* The force of an actuator as the program begins with it. */
+/* The force of an actuator in the program, at the beginning of the step. */
 static inline actuator_force problem_actuator_force(const problem *p, const qd_model *model,
                                                     const qd_step_options *o,
                                                     const qd_step_input *input, int actuator) {
@@ -77,8 +77,8 @@ static inline actuator_force problem_actuator_force(const problem *p, const qd_m
   return actuator_force_at(model, actuator, &at);
 }
 
-/* 1 if an actuator's force has its own row in place of its spring in Q, because its limits are in
- * the program. A force without stiffness is a number, and is clamped. */
+/* 1 if an actuator's force has a row instead of a spring in Q, because its limits are in the
+ * program. A force without stiffness is constant, and is clamped. */
 static inline int actuator_has_row(const problem *p, const qd_model *model,
                                    const qd_step_options *o, int actuator,
                                    const actuator_force *force) {
@@ -92,7 +92,7 @@ static inline int column_of(const problem *p, const island *one, int dof) {
   return p->variable_of_dof[dof] - one->variable;
 }
 
-/* An entry of Q inside the range of tiles of its row. */
+/* An entry of Q within the tiles of its row. */
 static inline double *cost_entry(const island *one, int i, int j) {
   const int at = one->Q.start[i];
   return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
@@ -105,8 +105,8 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
   p->target_mu[p->cone_count++] = target;
 }
 
-/* The gap in the program: at most the correction of one step. *capped: 1 if it is less than the
- * whole. */
+/* The gap in the program: at most the correction of one step. *capped: 1 if this is less than the
+ * whole gap. */
 static inline double gap_to_undo(problem *p, const qd_step_options *o, double gap, int *capped) {
   const double least = -o->h * o->recovery_speed;
   *capped = gap < least;

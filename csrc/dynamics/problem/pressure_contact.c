@@ -51,7 +51,7 @@ double pressure_guard_gap(const qd_model *model, const qd_contact *contact) {
          PRESSURE_DEPTH_SHARE * pressure_pair_depth(model, contact->pair);
 }
 
-/* ---------------------------------------------------------------- bodies on their way */
+/* ---------------------------------------------------------------- displaced bodies */
 
 void pressure_pair_twists(screw twist[2], const qd_model *model, const kinematics *k,
                           const qd_contact *contact, const double *delta) {
@@ -89,15 +89,16 @@ double pressure_pair_dissipation(const qd_model *model, const qd_step_options *o
   if (!o->dynamic) {
     return 0.0;
   }
-  if (E[geom[0]] > 0.0 && E[geom[1]] > 0.0) { /* they share the motion by their softness */
+  if (E[geom[0]] > 0.0 &&
+      E[geom[1]] > 0.0) { /* they share the motion in inverse proportion to their moduli */
     const double sum = E[geom[0]] + E[geom[1]];
     return (E[geom[1]] * d[geom[0]] + E[geom[0]] * d[geom[1]]) / sum;
   }
   return E[geom[0]] > 0.0 ? d[geom[0]] : d[geom[1]];
 }
 
-/* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), polygon by
- * polygon: its part of the wrench, and of the Hessian `by` of the centre's motion. */
+/* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), for each
+ * polygon. Adds this to the wrench, and fills its Hessian `by` for motions of the centre. */
 static void add_dissipation(pressure_contact *s, soft_pair *pair, const qd_step_options *o,
                             double loss, int count, double by[36]) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
@@ -121,7 +122,7 @@ static void add_dissipation(pressure_contact *s, soft_pair *pair, const qd_step_
   }
 }
 
-/* Hessian of the program that holds both bodies together. */
+/* Adds the Hessian that holds both bodies together. */
 static void add_hold(soft_pair *pair) {
   double by[36] = {0.0};
   for (int i = 0; i < 6; ++i) {
@@ -183,12 +184,12 @@ static void fill_element(pressure_element *out, const soft_pair *pair, const qd_
   pressure_friction_follow(out, pair, o);
 }
 
-/* Newtons on one polygon. */
+/* N */
 static double polygon_force(const pressure_contact *s, int i) {
   return s->polygon[i].area * s->polygon[i].pressure * s->share[i];
 }
 
-/* One element for the whole patch: its limit surface as an ellipsoid. */
+/* One element for the whole patch, whose limit surface is an ellipsoid. */
 static int fill_whole(pressure_element *out, const pressure_contact *s, const soft_pair *pair,
                       const qd_model *model, const qd_step_options *o, int count) {
   double normal[3], total = 0.0, turning = 0.0;
@@ -236,7 +237,8 @@ static void clear_pair(soft_pair *pair) {
   memset(pair->load, 0, sizeof pair->load);
 }
 
-/* The pair with its polygons in this room; returns how many there are in it, 0 without a patch. */
+/* Computes the pair and its polygons in this room; returns the number of polygons, 0 without a
+ * patch. */
 static int look(pressure_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
                 const qd_step_options *o, const patch_room *room, int with_energy) {
   static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};

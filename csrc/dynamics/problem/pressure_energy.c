@@ -1,10 +1,11 @@
-/* The energy of a soft pair in the numbers of its bodies' displacements, up to second order. */
+/* The energy of a soft pair to second order in the numbers of its bodies' displacements. */
 #include "dynamics/problem/pressure_energy.h"
 
 #include "base/quat.h"
 #include "base/symmetric.h"
 
-/* Numbers of the motion of two bodies against each other, and of how both turn. */
+/* Numbers of the relative motion of two bodies: relative displacement, and the rotations of both.
+ */
 #define RELATIVE 9
 
 void pressure_numbers(double out[6], const pressure_body *body, const screw *twist) {
@@ -63,7 +64,7 @@ void pressure_energy_load(soft_pair *pair) {
 
 /* ---------------------------------------------------------------- the Hessian */
 
-/* How the wrench on the second body changes, about the centre where it is, as one body moves. */
+/* Change of the wrench on the second body, about the fixed centre, with the motion of one body. */
 static void wrench_change(double out[6], const soft_pair *pair, const double motion[6], int side) {
   double part[3];
   for (int i = 0; i < 6; ++i) {
@@ -72,7 +73,7 @@ static void wrench_change(double out[6], const soft_pair *pair, const double mot
       out[i] += (side ? -1.0 : 1.0) * pair->tangent[6 * i + j] * motion[j];
     }
   }
-  if (side) { /* which carries it */
+  if (side) { /* the second body carries the wrench */
     vec3_cross(part, motion + 3, pair->wrench);
     vec3_add(out, out, part);
     vec3_cross(part, motion + 3, pair->wrench + 3);
@@ -110,8 +111,8 @@ static void fill_column(double H[PRESSURE_NUMBERS * PRESSURE_NUMBERS], const sof
   }
 }
 
-/* Rows of H (n, n) by turns about another point of a body, at arm from its frame, in this unit: or
- * (back) by turns about its frame again. */
+/* Transforms rows of H (n, n) to rotations about another point of a body, at arm from its frame, in
+ * this unit; or (back) to rotations about its frame. */
 static void recentre_rows(double *H, int n, int at, const double arm[3], double unit, int back) {
   for (int i = 0; i < n; ++i) {
     double v[3], w[3], part[3];
@@ -136,7 +137,7 @@ static void transpose(double *H, int n) {
   }
 }
 
-/* The same of rows and columns, of all bodies that move. */
+/* The same for rows and columns of all bodies that move. */
 static void recentre(double *H, int n, const soft_pair *pair, const double arm[2][3], double unit,
                      int back) {
   for (int turn = 0; turn < 2; ++turn) {
@@ -151,7 +152,7 @@ static void recentre(double *H, int n, const soft_pair *pair, const double arm[2
   }
 }
 
-/* A symmetric matrix without what makes it negative. */
+/* Projects a symmetric matrix on positive semidefinite ones. */
 static void cut_to_positive(double *H, int n) {
   double A[SYMMETRIC_MOST * SYMMETRIC_MOST], V[SYMMETRIC_MOST * SYMMETRIC_MOST];
   double values[SYMMETRIC_MOST];
@@ -166,11 +167,11 @@ static void cut_to_positive(double *H, int n) {
   }
 }
 
-/* Where the numbers of cut_relative have a number of one of the bodies. */
+/* Index in cut_relative of one of the bodies' numbers. */
 static int relative_of(int i) { return i < 6 ? i : i < 9 ? i - 6 : i - 3; }
 
-/* The same of two bodies that move (12, 12): shifting both alike changes nothing, so that how far
- * one shifts from the other and how they turn, 9 numbers, say it all. */
+/* The same for two bodies that move (12, 12). A common displacement of both changes nothing, so
+ * their relative displacement and both rotations, 9 numbers, are sufficient. */
 static void cut_relative(double H[PRESSURE_NUMBERS * PRESSURE_NUMBERS]) {
   static const int AT[RELATIVE] = {6, 7, 8, 3, 4, 5, 9, 10, 11};
   const double root = sqrt(2.0);
@@ -192,7 +193,7 @@ static void cut_relative(double H[PRESSURE_NUMBERS * PRESSURE_NUMBERS]) {
   }
 }
 
-/* Where H (12, 12) has the rows of bodies that move, one after the other; returns how many. */
+/* Indices in H (12, 12) of the bodies that move; returns their number. */
 static int list_moving(int at[PRESSURE_NUMBERS], const soft_pair *pair) {
   int n = 0;
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
@@ -211,7 +212,7 @@ void pressure_energy_hessian(soft_pair *pair, const double arm[2][3]) {
   for (int j = 0; j < n; ++j) {
     fill_column(full, pair, at[j]);
   }
-  for (int i = 0; i < n; ++i) { /* symmetric but for rounding */
+  for (int i = 0; i < n; ++i) { /* symmetric up to rounding */
     for (int j = 0; j < n; ++j) {
       H[n * i + j] =
           0.5 * (full[PRESSURE_NUMBERS * at[i] + at[j]] + full[PRESSURE_NUMBERS * at[j] + at[i]]);

@@ -19,7 +19,7 @@ void pressure_friction_stretch(double out[3], double turned[3], const soft_pair 
   vec3_add(out, out, part);
 }
 
-/* By the tangents, and turning about the normal. */
+/* Components along the tangents, and of the rotation about the normal. */
 static void along_tangents(double out[3], const pressure_element *at, const double shift[3],
                            const double turned[3]) {
   out[0] = vec3_dot(at->frame + 3, shift);
@@ -90,7 +90,8 @@ void pressure_friction_lift(pressure_contact *s, soft_pair *pair, const qd_model
 
 /* ---------------------------------------------------------------- bristles */
 
-/* Of an element, by a motion of the second body about the pair's centre, turns in this unit. */
+/* Rows of an element for a motion of the second body about the pair's centre, rotations in this
+ * unit. */
 static int element_rows(double row[3][6], const pressure_element *at, const soft_pair *pair,
                         double unit) {
   const int count = pressure_element_rows(at) - 1;
@@ -109,7 +110,7 @@ static int element_rows(double row[3][6], const pressure_element *at, const soft
   return count;
 }
 
-/* Stiffness of all bristles, over that of a newton of pressure, and the force that they have. */
+/* Stiffness of all bristles, for a bristle stiffness of one, and their force. */
 static void sum_elements(double K[36], double load[6], const pressure_contact *s,
                          const soft_pair *pair, const double *dual, double unit) {
   memset(K, 0, 36 * sizeof(double));
@@ -129,7 +130,7 @@ static void sum_elements(double K[36], double load[6], const pressure_contact *s
   }
 }
 
-/* x with K x = load, but for ways that nothing resists. */
+/* x with K x = load, without components that K does not resist. */
 static void stretch_of(double x[6], double K[36], const double load[6]) {
   double V[36], values[6], most = 0.0;
   symmetric_eigen(K, V, values, 6);

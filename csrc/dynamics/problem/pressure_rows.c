@@ -1,11 +1,11 @@
-/* Soft pairs in the program: their energy up to second order in the cost, and friction as a disc a
- * polygon (or patch). A disc |f| <= radius is a Lorentz cone whose first row is no motion but a
- * number that gives way, by a length and how far the disc has slid, so that its force is the radius
- * where it slides as far as was thought. */
+/* Soft pairs in the program: their energy to second order in the cost, and friction as one disc per
+ * polygon (or patch). A disc |f| <= radius is a Lorentz cone. Its first row contains no motion: it
+ * is a constant and a compliance, a length and the predicted sliding, such that its force is the
+ * radius if the disc slides as far as predicted. */
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/pressure_energy.h"
 
-/* Six numbers of four columns each: motion of the second body against the first, of the centre. */
+/* Motion of the second body relative to the first at the centre (6), for tiles of four columns. */
 static void fill_motions(problem *p, const kinematics *k, const island *one,
                          const soft_pair *pair) {
   for (int t = 0; t < p->list.count; ++t) {
@@ -33,8 +33,8 @@ static void motion_of(double motion[6], const problem *p, int entry) {
   }
 }
 
-/* A column of the list, and its body's numbers by the DOF: returns which of the pair that is, -1:
- * none. */
+/* A column of the list, and the numbers of the body that its DOF moves; returns the index of that
+ * body in the pair, -1: none. */
 static int numbers_of(double numbers[6], int *column, const problem *p, const kinematics *k,
                       const island *one, const soft_pair *pair, int entry) {
   *column = 4 * p->list.tiles[entry / 4] + entry % 4;
@@ -47,7 +47,7 @@ static int numbers_of(double numbers[6], int *column, const problem *p, const ki
   return side;
 }
 
-/* Q += S'HS, b -= S'(load + H numbers), where S is what DOFs do to the bodies' numbers */
+/* Q += S'HS, b -= S'(load + H numbers), with S the derivative of the bodies' numbers by the DOFs */
 static void add_energy(problem *p, const kinematics *k, const island *one, const soft_pair *pair) {
   const int entries = 4 * p->list.count;
   for (int e = 0; e < entries; ++e) {
@@ -78,7 +78,7 @@ static void add_energy(problem *p, const kinematics *k, const island *one, const
   }
 }
 
-/* A row over the list's tiles: axis . velocity of x + spin . turning. */
+/* A row over the list's tiles: axis . velocity at x + spin . angular velocity. */
 static void write_row(problem *p, island *one, const double axis[3], const double arm[3],
                       const double spin[3]) {
   double *values = tile_rows_append(&one->G, &p->list), turn[3];
@@ -91,8 +91,8 @@ static void write_row(problem *p, island *one, const double axis[3], const doubl
   }
 }
 
-/* A disc's radius gives way by one length, that of the pair's smaller thing. Ten: programs are as
- * many, but their numbers reach over more decades and take a third longer; a thousand: friction is
+/* The radius has a compliance over one length, that of the pair's smaller body. Ten: as many
+ * programs, but their numbers span more decades and take a third longer; a thousand: friction is
  * off by 1e-9 of a length; a tenth: more programs, and boxes that slide far do not converge. */
 static void add_disc(problem *p, const qd_step_options *o, island *one, const soft_pair *pair,
                      pressure_element *at) {

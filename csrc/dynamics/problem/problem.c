@@ -57,7 +57,8 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    /* of limits, of limited forces, both of turns, of softened motion, of each row of a tendon */
+    /* limits, limited forces, two of rotations, bounds of softened motion, and each row of a tendon
+     */
     cones += (size_t)one->contact_cones + 5 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
     cones += (size_t)(one->pressure_elements + one->ball_limit_count);
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
@@ -96,7 +97,7 @@ static void number_dof(problem *p, int dof, island *one) {
   ++p->n;
 }
 
-/* Fills up the last tile with columns of their own, which nothing knows. */
+/* Fills the last tile with padding columns. */
 static void pad_tile(problem *p, island *one) {
   while (one->variable_count % 4 > 0) {
     p->dof_of_variable[one->variable + one->variable_count++] = -1;
@@ -123,7 +124,7 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
   }
 }
 
-/* No row of the island gives way yet. */
+/* Makes all rows of the island rigid. */
 static void clear_compliance(problem *p, const island *one) {
   const size_t rows = (size_t)(one->size.compliant + one->size.intervals > 0 ? one->size.rows : 0);
   memset(p->compliance + one->row, 0, rows * sizeof(double));

@@ -13,75 +13,75 @@
 #include "mechanics/pairs/collision.h"
 #include "mechanics/tendon.h"
 
-/* Of the smallest thing's size, or rad: how far constraints of a file may contradict each other.
- * Implied rows may be off by so much, and what has no solution may give way by it; of the most that
- * bodies give way by, rows of less set no scale. More: what does contradict itself passes; less:
- * loops that have moved in long steps have no solution. */
+/* Relative to the smallest body's size, or rad: how far constraints from a file may contradict each
+ * other. Implied rows may deviate by this much, and an infeasible program may violate rows by it;
+ * violations below this share of the largest one set no scale. Larger: real contradictions pass;
+ * smaller: loops that have moved in long steps have no solution. */
 #define FILE_ROUNDING 1e-4
 
-/* Of the smallest thing's size: the gap that a barrier keeps between what penetrates or contradicts
- * itself. */
+/* Relative to the smallest body's size: the gap that a barrier keeps between bodies that penetrate
+ * or rows that contradict each other. */
 #define NEAR_LENGTH 1e-3
 
-/* Of the largest force or multiplier: less is none. */
+/* Relative to the largest force or multiplier: smaller ones count as zero. */
 #define NO_FORCE 1e-7
 
-/* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
- * dropped because nothing free moves it, or because it never parts. */
+/* Where a contact is in the program. Rows: [row, row + rows.count); none if the contact was dropped
+ * because no free DOF moves it, or because it never parts. */
 typedef enum offset_kind {
   OFFSET_GAP = 0, /* the distance */
   OFFSET_BOUNCE,  /* h times restitution times the normal velocity */
-  OFFSET_CAPPED,  /* the penetration that a step may undo */
-  OFFSET_HELD,    /* how much deeper a soft pair may go that touches */
+  OFFSET_CAPPED,  /* the part of the penetration that a step may undo */
+  OFFSET_HELD,    /* how much deeper a soft pair in contact may go */
   OFFSET_YIELD    /* of MuJoCo's contacts (yield.h) */
 } offset_kind;
 
 typedef struct contact_block {
   int row;
-  offset_kind offset; /* relaxed ones are none of these */
-  double in_time[2];  /* s: the relative motion under v times that is an offset; of its normal
-                         component and of the others */
+  offset_kind offset; /* not used by relaxed contacts */
+  double in_time[2];  /* s: the relative velocity under v is multiplied by this and added to the
+                         offsets; of its normal component and of the others */
   friction_rows rows;
-  double held_force; /* the barrier's normal force where all rows vanish, which are left out then */
-  double compliance; /* m/N of its first row, along the normal; 0: rigid */
-  double weight_share; /* of its inverse weight (metric_share.h) */
+  double held_force;   /* the barrier's normal force if all rows vanish, which are then left out */
+  double compliance;   /* m/N of its first row, along the normal; 0: rigid */
+  double weight_share; /* factor of its inverse weight (metric_share.h) */
 } contact_block;
 
-/* Four variables of an island side by side: their screws, zero behind the last. */
+/* Screws of four successive variables of an island; zero after the last variable. */
 typedef struct column_tile {
   double w[3][4], v[3][4];
 } column_tile;
 
-/* The columns of the islands as contacts see them. */
+/* The columns of the islands, for contacts. */
 typedef struct column_table {
-  column_tile *tile; /* those of each island one after the other */
-  int *body_start;   /* (nb + 1) into the following */
+  column_tile *tile; /* sorted by island */
+  int *body_start;   /* (nb + 1) into the next two arrays */
   int *body_tiles;   /* tiles of the island that move a body, ascending */
   double *body_mask; /* four per entry: 1 for variables that move the body, else 0 */
 } column_table;
 
-/* One row of a bilateral constraint. Rows that nothing free moves are left out. */
+/* One row of a bilateral constraint. Rows that no free DOF moves are left out. */
 typedef struct equality_row {
   int constraint;
   int component;
-  double weight; /* of MuJoCo's law, its inverse weight; 0: another */
-  int shares;    /* 1: a share of that of the model (metric_share.h) */
+  double weight; /* inverse weight by MuJoCo's law; 0: another law */
+  int shares;    /* 1: its weight is multiplied by a share (metric_share.h) */
 } equality_row;
 
-/* What the rows of a connect or a weld know by MuJoCo's law. */
+/* What the rows of a connect or a weld need for MuJoCo's law. */
 typedef struct constraint_law {
   double speed[CONSTRAINT_ROWS_MAX]; /* C v */
   double drift[CONSTRAINT_ROWS_MAX]; /* (dC/dt) v */
-  double turning[3];                 /* of the solution, the multipliers of a weld's turn */
+  double turning[3];                 /* of the solution: the multipliers of a weld's rotation */
 } constraint_law;
 
-/* How row r of a connect or a weld changes: d row = d (C x) + spring dc + along (-c.dc / |c|) +
- * drift d ((dC/dt) v), with x what delta + in_time v do, and by h. */
+/* Derivative of row r of a connect or a weld: d row = d (C x) + spring dc + along (-c.dc / |c|) +
+ * drift d ((dC/dt) v), with the motion x = delta + in_time v, plus by_h dh. */
 typedef struct anchor_change {
   double in_time, spring, along, drift, by_h;
 } anchor_change;
 
-/* How a row of a coupling changes: by its violation, by C v, and by h. */
+/* Derivatives of a row of a coupling by its violation, by C v, and by h. */
 typedef struct coupling_change {
   double by_violation, in_time, by_h;
 } coupling_change;
@@ -90,87 +90,88 @@ typedef struct coupling_change {
 typedef struct limit_row {
   int dof;
   int row;
-  int capped; /* 1: its offset is what a step may undo */
+  int capped; /* 1: its offset is the part that a step may undo */
   double sign;
-  double beyond; /* MuJoCo's law: where it is beyond its margin, < 0, */
-  double weight; /* and its inverse weight; 0: rigid */
+  double beyond; /* MuJoCo's law: position beyond the margin, < 0 */
+  double weight; /* MuJoCo's law: inverse weight; 0: rigid */
 } limit_row;
 
-/* The limit of a ball joint: |turn + inverse d| <= most, a Lorentz cone of four rows of which the
- * first is a number. */
+/* The limit of a ball joint: |turn + inverse d| <= most, a Lorentz cone of four rows, of which the
+ * first is constant. */
 typedef struct ball_limit {
   int joint;
-  int dof; /* the first of its three */
+  int dof; /* the first of the joint's three */
   int row;
-  int capped;        /* 1: most is what a step may undo */
+  int capped;        /* 1: most includes only the part that a step may undo */
   double turn[3];    /* rotation vector of q */
-  double inverse[9]; /* inverse of the left Jacobian there: d turn by d */
+  double inverse[9]; /* inverse of the left Jacobian there, derivative of turn by d */
 } ball_limit;
 
-/* A row along an axis of the three turns of a ball or free joint, by MuJoCo's law: the limit of a
- * ball joint, whose angle grows along minus the axis, or dry friction about an axis of the body. */
+/* A row along an axis of the three rotations of a ball or free joint, by MuJoCo's law: the limit of
+ * a ball joint, whose angle grows along minus the axis, or dry friction about an axis of the body.
+ */
 typedef struct turn_row {
   int joint;
-  int dof; /* the first of the three */
+  int dof; /* the first of the joint's three rotations */
   int row;
   int is_limit;
   double axis[3];
-  double slope[9]; /* of the axis by the three turns */
-  double beyond;   /* where a limit is beyond its margin, < 0 */
+  double slope[9]; /* derivative of the axis by the three rotations */
+  double beyond;   /* position of a limit beyond its margin, < 0 */
   double weight;   /* its inverse weight */
-  int shares;      /* 1: a share of that of the model (metric_share.h) */
+  int shares;      /* 1: its weight is multiplied by a share (metric_share.h) */
 } turn_row;
 
 #define TURN_ROWS_MAX 4 /* of one joint */
 
-/* How such a row changes at fixed delta by the three turns, by their rates and by h, and its
- * generalised force at fixed multiplier by the three turns (3, 3). */
+/* Derivatives of such a row at fixed delta by the three rotations, by their rates and by h, and of
+ * its generalised force at fixed multiplier by the three rotations (3, 3). */
 typedef struct turn_change {
   double by_q[3], by_v[3], by_h, force[9];
 } turn_change;
 
 typedef enum tendon_row_kind {
   TENDON_LIMIT,    /* sign (length - bound) + sign rate.d >= 0 */
-  TENDON_SPRING,   /* the same, which gives way: its force is that of a spring beyond the bound */
-  TENDON_REST,     /* length - bound + rate.d = 0, which gives way: a spring both ways */
-  TENDON_DAMPER,   /* rate.d = 0, which gives way: h times the force over the damping */
-  TENDON_FRICTION, /* rate.d = 0, up to a force */
-  TENDON_ACTUATOR, /* rate.d - F0 / K = 0, which gives way, up to a force: that of an actuator */
-  TENDON_FORCE     /* rate.d = 0, with a force: that of an actuator without stiffness */
+  TENDON_SPRING,   /* the same, compliant: its force is that of a spring beyond the bound */
+  TENDON_REST,     /* length - bound + rate.d = 0, compliant: a spring in both directions */
+  TENDON_DAMPER,   /* rate.d = 0, compliant: by h times the force over the damping */
+  TENDON_FRICTION, /* rate.d = 0, with a limited force */
+  TENDON_ACTUATOR, /* rate.d - F0 / K = 0, compliant, with a limited force: an actuator */
+  TENDON_FORCE     /* rate.d = 0, with a given force: an actuator without stiffness */
 } tendon_row_kind;
 
-/* A row along a tendon, with its multiplier times sign as force. */
+/* A row along a tendon. The force is sign times its multiplier. */
 typedef struct tendon_row {
   int tendon;
   int row;
   int kind; /* a tendon_row_kind */
   double sign;
-  int capped;    /* 1: its offset is what a step may undo */
+  int capped;    /* 1: its offset is the part that a step may undo */
   int actuator;  /* of the last two kinds */
-  double beyond; /* MuJoCo's law: where a limit is beyond its margin, < 0, */
-  double weight; /* and the inverse weight; 0: another */
-  int shares;    /* 1: a share of that of the model (metric_share.h) */
+  double beyond; /* MuJoCo's law: position of a limit beyond its margin, < 0 */
+  double weight; /* MuJoCo's law: inverse weight; 0: another law */
+  int shares;    /* 1: its weight is multiplied by a share (metric_share.h) */
 } tendon_row;
 
-#define TENDON_ROWS_MAX 6 /* of one tendon, beside those of its actuators */
+#define TENDON_ROWS_MAX 6 /* of one tendon, without those of its actuators */
 
-/* A row d = 0, or d - F0 / (K - m) = 0 of an actuator, whose multiplier is a force with limits; m d
- * stands in the cost, of forces that resist, else m = 0. */
+/* A row d = 0, or d - F0 / (K - m) = 0 of an actuator, whose multiplier is a limited force. The
+ * term m d is in the cost if the joint resists (RECOVER_RESIST), else m = 0. */
 typedef struct force_row {
   int dof;
   int actuator; /* -1: dry friction */
   int row;
-  double stiffness;    /* K - m, 0 of dry friction */
+  double stiffness;    /* K - m, 0 for dry friction */
   double resistance;   /* m */
-  double by_stiffness; /* derivative of m by K; 0: m is that of the inertia, epsilon I / h^2 */
-  double weight;       /* of dry friction by MuJoCo's law, its inverse weight; 0: rigid */
+  double by_stiffness; /* derivative of m by K; 0: m comes from the inertia, epsilon I / h^2 */
+  double weight;       /* dry friction by MuJoCo's law: inverse weight; 0: rigid */
 } force_row;
 
-/* Rows of constraints of one island, at most, among which implied ones are looked for: of n rows
- * that costs n^2 products of rows. */
+/* Largest number of constraint rows of one island that are searched for implied rows; the search
+ * costs n^2 products of n rows. */
 #define IMPLIED_ROWS 48
 
-/* What programs have taken: sums over all of them, whatever came of each. */
+/* Work of all programs of a step, including failed ones. */
 typedef struct effort {
   int iterations, factorizations, tries;
 } effort;
@@ -181,46 +182,46 @@ static inline void effort_add(effort *sum, const qd_cone_info *one) {
   sum->tries += one->tries;
 }
 
-/* How programs differ from those of the step as given, in which an attempt led to no solution. */
+/* How programs differ from the original step, after an attempt without a solution. */
 enum {
-  RECOVER_ROUND = 1,   /* equalities may differ by what files round to */
-  RECOVER_RELAX = 2,   /* shallow penetrations are kept from deepening only, not resolved */
-  RECOVER_NOTHING = 4, /* rows of a program that no method solved give by next to nothing */
-  RECOVER_SOFTEN = 8,  /* islands that contradict themselves are softened */
-  RECOVER_RESIST = 16, /* islands that let something move without end resist (force_rows.c) */
+  RECOVER_ROUND = 1,   /* equalities may be violated by rounding errors of files */
+  RECOVER_RELAX = 2,   /* shallow penetrations may not deepen, but are not resolved */
+  RECOVER_NOTHING = 4, /* rows of a program that no method solved may be violated slightly */
+  RECOVER_SOFTEN = 8,  /* infeasible islands are softened */
+  RECOVER_RESIST = 16, /* joints resist in islands with unbounded motion (force_rows.c) */
   RECOVER_GIVES = RECOVER_ROUND | RECOVER_NOTHING | RECOVER_SOFTEN
 };
 
 typedef struct problem {
-  int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
+  int n, row_count, cone_count, limit_count, equality_count; /* over all islands */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
   int turn_row_count;
   islands islands;
-  int *variable_of_dof;       /* (nv) -1: held */
-  int *dof_of_variable;       /* (n) -1: padding in front of a block (tree_order.h) */
-  double *epsilon;            /* (nv) mass factor of each DOF's tree */
-  double *scratch;            /* (n) of whoever needs a vector of all variables */
-  double *gravity;            /* (nv) generalised force of gravity */
-  double *applied;            /* (nv) that of tau and the wrenches */
-  double *v;                  /* (nv) velocity, of the second-order step, with what follows */
-  twist_field velocity;       /* of the bodies under it */
-  double *coasting;           /* (nv) v, or of what coasts (coasting.h) its velocity after h */
-  double *stirred;            /* (nv) v, or of what coasts 0: what bias forces are of */
-  double *rate;               /* (nv) acceleration, -coasting / h */
-  body_motion drift;          /* under v, whose rates stay: of connects and welds by MuJoCo's law */
+  int *variable_of_dof; /* (nv) -1: held */
+  int *dof_of_variable; /* (n) -1: padding before a block (tree_order.h) */
+  double *epsilon;      /* (nv) mass factor of each DOF's tree */
+  double *scratch;      /* (n) scratch */
+  double *gravity;      /* (nv) generalised force of gravity */
+  double *applied;      /* (nv) generalised force of tau and the wrenches */
+  double *v;            /* (nv) velocity; with the following, for the second-order step */
+  twist_field velocity; /* twists of the bodies under v */
+  double *coasting;     /* (nv) v; in coasting trees (coasting.h) the velocity after h */
+  double *stirred;      /* (nv) v; in coasting trees 0: the velocity of the bias forces */
+  double *rate;         /* (nv) acceleration, -coasting / h */
+  body_motion drift;    /* under v with constant rates: for connects and welds by MuJoCo's law */
   body_motion motion_in_time; /* under stirred and rate */
-  double *inertial;           /* (nv) force that these need */
+  double *inertial;           /* (nv) force required by these */
   double *b;                  /* (n) */
-  double *spring;     /* (n) springs and dampers on the diagonal of Q, of the second-order step */
-  double *row_metric; /* (n) of those that have rows (metric_share.h) */
+  double *spring;     /* (n) springs and dampers on the diagonal of Q, for the second-order step */
+  double *row_metric; /* (n) the same of springs and dampers that have rows (metric_share.h) */
   double *g;          /* (row_count) */
-  double *compliance; /* (row_count) of rows that give way, else 0 */
+  double *compliance; /* (row_count) of compliant rows, else 0 */
   double *lower, *upper;       /* (row_count) of intervals */
-  double *by_lower, *by_upper; /* (row_count) of derivatives: how forces move with limits */
+  double *by_lower, *by_upper; /* (row_count) motion of forces with the limits, for derivatives */
   double *four_w;              /* (row_count, 4) scratch of differentiate.c */
   double *saved_rows;          /* (3, row_count) scratch of sides.c, with what follows */
   double *saved_equalities;    /* (2, equality_count) */
-  friction_row *friction_row;  /* (row_count) of contacts */
+  friction_row *friction_row;  /* (row_count) rows of contacts */
   int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */
   double *target_mu;            /* (cone_count) */
@@ -242,53 +243,53 @@ typedef struct problem {
   double *tendon_force;         /* (tendon_count) */
   force_row *force_row;         /* (bounded_forces) */
   const unsigned char *bounded; /* (nu) 1: limits in the program (working_set.h) */
-  int *row_of_actuator;         /* (nu) into force_row, or tendon_row; -1: it has none */
+  int *row_of_actuator;         /* (nu) into force_row, or tendon_row; -1: no row */
   column_table columns;
   pressure_contact soft;
-  double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
+  double *sign;    /* (tiles, 4) scratch: +1 moves B of a contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
   tile_list list;  /* scratch: tiles of one contact or constraint */
-  int *tile_place; /* (tiles) scratch: where a tile stands in it */
-  int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
+  int *tile_place; /* (tiles) scratch: position of a tile in the list */
+  int *tree_first, *tree_last; /* (tree_count) first and last column that the mass matrix couples */
   double rays[2 * RAYS_MAX];
-  int loads_are_known; /* 1: inertia, gravity, applied and epsilon are those of the step at hand */
-  /* of softened programs (recovery.c): compliance of each row, what it gives way by, and scratch */
+  int loads_are_known; /* 1: inertia, gravity, applied and epsilon belong to this step */
+  /* for softened programs (recovery.c): compliance of each row, its violation, and scratch */
   double *recovery_compliance, *recovery_give, *recovery_held;          /* (row_count) */
   double *recovery_compliance_eq, *recovery_give_eq, *recovery_held_eq; /* (equality_count) */
   int coulomb; /* 1: contacts obey Coulomb's law */
-  int hurried; /* 1: more contacts may come in, so that only what seldom takes long is tried for it
-                */
+  int hurried; /* 1: more contacts may be added, so only methods that are usually fast are tried */
   unsigned recovery;    /* RECOVER_... of the attempt at hand */
-  int proven;           /* DOF in an island that has no solution, as any with more rows; -1: none */
-  int relaxed_count;    /* contacts of the program that are: those, and those that only a motion
-                           beyond all linearisation would open */
-  double *bounce_share; /* (tree_count) what coefficients of restitution are multiplied by */
-  int failed_island;    /* that ended the last solve; -1: none */
-  effort effort;        /* of the step so far: all attempts, rounds and islands */
-  int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
+  int proven;           /* a DOF of an island that is infeasible, also with more rows; -1: none */
+  int relaxed_count;    /* number of relaxed contacts (RECOVER_RELAX, or no motion within the
+                           linearisation opens them) */
+  double *bounce_share; /* (tree_count) factors of the coefficients of restitution */
+  int failed_island;    /* the island that ended the last solve; -1: none */
+  effort effort;        /* of the step so far, over all attempts, rounds and islands */
+  int bounce_count, capped_count; /* number of contacts that bounce; of contacts, limits and
+                                     constraints that are capped */
   int deep_count;                 /* deep penetrations that the step undoes at once */
-  int timed_count;                /* rows, or contacts, whose offset knows v */
+  int timed_count;                /* rows, or contacts, whose offset depends on v */
 } problem;
 
-/* 1 if a DOF has its mass in the step. */
+/* 1 if the program contains the mass of a DOF. */
 static inline int dof_has_mass(const qd_model *model, const qd_step_options *o, int dof) {
   return o->dynamic || !model->dof_is_driven[dof];
 }
 
-/* 1 if a DOF is one of the three turns of a ball or free joint. */
+/* 1 if a DOF is one of the three rotations of a ball or free joint. */
 static inline int dof_turns(const qd_model *model, int dof) {
   const int joint = model->dof_joint[dof], type = model->joint_type[joint];
   return type == QD_BALL || (type == QD_FREE && dof - model->joint_v[joint] >= 3);
 }
 
-/* A command, which MuJoCo's law clamps to its range. */
+/* A command; MuJoCo's law clamps it to its range. */
 static inline double actuator_command(const qd_model *model, const qd_step_options *o,
                                       const qd_step_input *input, int actuator) {
   const double *range = model->actuator_range + 2 * actuator, u = input->u[actuator];
   return !contacts_yield_in_time(o) ? u : u < range[0] ? range[0] : u > range[1] ? range[1] : u;
 }
 
-/* Where an actuator pulls: its tendon's length, or q. */
+/* State of an actuator: its tendon's length, or q. */
 static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
                                                const qd_step_options *o, const qd_step_input *input,
                                                int actuator) {
@@ -309,8 +310,8 @@ static inline double tendon_displacement(const problem *p, const qd_model *model
   return sum;
 }
 
-/* force_rows.c: 1 if MuJoCo's law clamps the actuator's force at the beginning of the step, so that
- * its limits have no row; with that force, and what it changes by. */
+/* force_rows.c: 1 if MuJoCo's law clamps the actuator's force at the beginning of the step, so its
+ * limits have no row; that force, and its derivatives. */
 int problem_clamps_force(const qd_model *model, const qd_step_options *o, int actuator);
 clamped_force problem_clamped_force(const problem *p, const qd_model *model,
                                     const qd_step_options *o, const qd_step_input *input,
@@ -319,8 +320,8 @@ actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
                                        const qd_step_options *o, const qd_step_input *input,
                                        int actuator, double d);
 
-/* limit_rows.c, force_rows.c: how a limit's row, or that of dry friction, changes by q, by v and by
- * h under its force. */
+/* limit_rows.c, force_rows.c: derivatives of the row of a limit, or of dry friction, by q, by v and
+ * by h under its force. */
 void problem_limit_change(double change[3], const problem *p, const qd_model *model,
                           const qd_step_options *o, const limit_row *limit);
 void problem_friction_change(double change[3], const problem *p, const qd_model *model,
@@ -330,44 +331,45 @@ void problem_friction_change(double change[3], const problem *p, const qd_model 
 void problem_turn_change(turn_change *change, const problem *p, const qd_model *model,
                          const qd_step_options *o, const turn_row *row, const double *delta);
 
-/* tendon_rows.c: the same by the tendon's length, by rate.v and by h, of its kinds that are neither
- * springs and dampers nor actuators. */
+/* tendon_rows.c: the same by the tendon's length, by rate.v and by h, for limits and dry friction.
+ */
 void problem_tendon_change(double change[3], const problem *p, const qd_model *model,
                            const qd_step_options *o, const tendon_row *row);
 
-/* equality_laws.c: that of equality `row`, of a connect or a weld, by MuJoCo's law or not; and its
- * length, of all rows of the constraint. */
+/* equality_laws.c: the same for equality `row` of a connect or a weld, by MuJoCo's law or not; and
+ * the length of the constraint's violation over all rows. */
 anchor_change problem_anchor_change(const problem *p, const qd_model *model,
                                     const qd_step_options *o, int row);
 double constraint_length(const constraint_state *s);
 
-/* equality_laws.c: that of equality `row`, a coupling. */
+/* equality_laws.c: the same for equality `row` of a coupling. */
 coupling_change problem_coupling_change(const problem *p, const qd_model *model,
                                         const qd_step_options *o, int row);
 
-/* 1 if a row of a tendon knows its length, not how it changes alone. */
+/* 1 if a tendon's row contains its length, not only its change. */
 static inline int tendon_row_has_length(const tendon_row *row) { return row->kind <= TENDON_REST; }
 
-/* A contact that penetrates by so little beside its shapes that linearisation may have left it. */
+/* 1 if a contact's penetration is so small, relative to its shapes, that linearisation errors may
+ * have caused it. */
 int problem_is_shallow(const qd_model *model, const qd_contact *contact);
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a);
-/* Numbers the variables by the islands found: the first stage of an assembly. */
+/* Numbers the variables by island: the first stage of an assembly. */
 void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held);
-/* What depends on the islands' sizes: rows and matrices. */
+/* Arrays whose sizes depend on the islands: rows and matrices. */
 void problem_lay_out_program(problem *p, arena *a);
 
 /* Row i of a matrix of the island times a motion of DOFs. */
 double problem_row_along(const problem *p, const island *one, const tile_rows *rows, int i,
                          const double *way);
-/* 1 if derivatives feel a contact. One without force on a certified active set stays without force:
- * its rows do not count. */
+/* 1 if derivatives depend on a contact. A contact without force on a certified active set stays
+ * without force, so its rows do not matter. */
 int problem_contact_counts(const problem *p, int index, int exact_active_set);
 
-/* never_parts.c, of a contact without normal motion: 1 if it gets none along any DOF either, as
- * where links touch face to face across the axis of their joint. The gap between these is no
- * function of the configuration, and a friction cone, which sliding would have to open, would hold
- * the joint. */
+/* never_parts.c, for a contact without normal motion: 1 if no DOF changes that, as for links that
+ * touch face to face across the axis of their joint. Their gap does not depend on the
+ * configuration, and a friction cone would hold the joint, because sliding would have to open it.
+ */
 int contact_never_parts(const qd_model *model, const int *variable_of_dof, const kinematics *k,
                         const collision *c, int index);
 
@@ -382,10 +384,10 @@ typedef struct island_program {
 } island_program;
 void problem_program(const problem *p, const island *one, island_program *out);
 
-/* force_rows.c: 1 if there are joints of the next kind in the program. */
+/* force_rows.c: 1 if the program has joints that problem_resist can change. */
 int problem_may_resist(const problem *p, const qd_model *model, const qd_step_options *options);
 /* force_rows.c: joints of an assembled island whose actuators have limits resist motion by their
- * inertia (formulation 2). 0 if there are none. */
+ * inertia (formulation 2). Returns their number. */
 int problem_resist(const problem *p, const qd_model *model, const qd_step_options *options,
                    const island *one);
 

@@ -1,33 +1,33 @@
-/* Rows of bilateral constraints that other rows of the island imply: what closes a loop of parallel
- * hinges twice, or leads out of its plane. Their numbers come from files, and contradict each other
- * by last digits: taken to the letter, a row of which the others leave 1e-8 turns a joint by a
- * radian to close 1e-9 m, or there is no solution.
+/* Rows of bilateral constraints that other rows of the island imply: a second closure of a loop of
+ * parallel hinges, or rows out of its plane. Numbers from files make them contradict each other in
+ * the last digits. If they were kept, a row with a remainder of 1e-8 would turn a joint by a radian
+ * to close 1e-9 m, or the program would be infeasible.
  *
- * Gram and Schmidt, from constraint to constraint in their order, so that nothing hangs on which of
- * two rows is longer; among the three rows of a point, or of a turn, the longest remainder first.
- * A remainder of less than IMPLIED of the longest row of its three is no direction: its row goes if
- * its offset agrees with what the others make of it. */
+ * Gram-Schmidt, from constraint to constraint in their order, so that the result does not depend on
+ * which of two rows is longer; among the three rows of a point, or of a rotation, the longest
+ * remainder comes first. A remainder shorter than IMPLIED times the longest row of its three is no
+ * direction, and its row is removed if its offset agrees with that implied by the others. */
 #include "base/lanes.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
-/* Of the longest row of a point or turn. More would leave out what holds a mechanism near its dead
- * centre, where it gives way by this share of a motion; less: contradictions of files that have
- * seven digits stay. */
+/* Relative to the longest row of a point or rotation. Larger: rows that hold a mechanism near a
+ * dead centre are removed, where it moves by this share; smaller: contradictions of files with
+ * seven digits remain. */
 #define IMPLIED 1e-3
-/* Of a row's length: with less than that left, what rounding has left of others may count. */
+/* Relative to a row's length: shorter remainders may consist of rounding errors. */
 #define CLEARLY_LEFT 0.1
 
 typedef struct row_basis {
-  int count, width; /* directions so far; numbers of each, an offset behind them */
+  int count, width; /* number of directions; numbers per row, an offset at the end */
   double *row;      /* (count, width) */
-  double *rest;     /* (PART, width) of the rows at hand */
+  double *rest;     /* (PART, width) remainders of the current rows */
 } row_basis;
 
 #define PART 3
 
-/* a . b, of rows of `width` numbers whose offsets, in a tile of their own at the end, do not count
- */
+/* a . b of rows of `width` numbers, without their offsets, which are in a tile of their own at the
+ * end */
 LANES_INLINE double dot(const double *a, const double *b, int width) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
   for (int j = 0; j + LANE_COUNT < width; j += LANE_COUNT) {
@@ -36,7 +36,7 @@ LANES_INLINE double dot(const double *a, const double *b, int width) {
   return lanes_sum(&sum);
 }
 
-/* rest -= (rest . unit) unit, offsets alike */
+/* rest -= (rest . unit) unit, including offsets */
 LANES_INLINE void take_off(double *rest, const double *unit, int width) {
   const double along = dot(rest, unit, width);
   for (int j = 0; j < width && along != 0.0; j += LANE_COUNT) {
@@ -44,8 +44,8 @@ LANES_INLINE void take_off(double *rest, const double *unit, int width) {
   }
 }
 
-/* What directions `first` and after leave of a row whose length was `before`; where that is little,
- * once more for what the first time has rounded. Returns its length. */
+/* Removes directions from `first` on from a row whose length was `before`; a second time if little
+ * remains, for rounding errors of the first. Returns its length. */
 LANES_INLINE double take_off_all(const row_basis *basis, int first, double *rest, double before) {
   const int width = basis->width;
   double length = before;
@@ -71,7 +71,7 @@ LANES_INLINE double open_rest(const problem *p, const island *one, int i, double
   return sqrt(dot(rest, rest, width));
 }
 
-/* A remainder of this length becomes a direction. */
+/* Adds a remainder of this length as a direction. */
 LANES_INLINE void add_direction(row_basis *basis, const double *rest, double length) {
   const int width = basis->width;
   double *unit = basis->row + (size_t)basis->count++ * (size_t)width;
@@ -81,13 +81,14 @@ LANES_INLINE void add_direction(row_basis *basis, const double *rest, double len
   }
 }
 
-/* Rows `first` to `first + count` of one part of a constraint: implied[i] where a row goes. */
+/* Rows first .. first + count - 1, one part of a constraint: sets implied[i] for rows to be
+ * removed. */
 QD_MULTIVERSION
 static void look_at_part(const problem *p, const island *one, row_basis *basis, int first,
                          int count, double agrees, int *implied) {
   const int width = basis->width;
   double longest_row = 0.0, length[PART], *rest[PART];
-  int known = 0; /* directions that the remainders are without */
+  int known = 0; /* directions already removed from the remainders */
   for (int r = 0; r < count; ++r) {
     rest[r] = basis->rest + (size_t)(r * width);
     length[r] = open_rest(p, one, first + r, rest[r], width);
@@ -114,7 +115,7 @@ static void look_at_part(const problem *p, const island *one, row_basis *basis, 
   }
 }
 
-/* Rows of a constraint that belong together from row i on: those of a point, a turn, a coupling. */
+/* Number of rows from row i on that belong together: those of a point, a rotation, a coupling. */
 static int part_of(const problem *p, const island *one, int i) {
   const equality_row *row = p->equality + one->equality + i;
   int count = 1;
@@ -125,7 +126,7 @@ static int part_of(const problem *p, const island *one, int i) {
   return count;
 }
 
-/* How far an implied row may be off, in its own unit. */
+/* Largest deviation of an implied row, in its own unit. */
 static double tolerance_of(const problem *p, const qd_model *model, const equality_row *row) {
   const constraint_state *s = p->constraint + row->constraint;
   const int is_turn = row->component >= PART;
@@ -134,7 +135,7 @@ static double tolerance_of(const problem *p, const qd_model *model, const equali
   return FILE_ROUNDING * (is_turn || is_hinge ? 1.0 : model->smallest_size);
 }
 
-/* Of rows i and j of the island's C, which have the same tiles. */
+/* Product of rows i and j of the island's C, which have the same tiles. */
 static double product_of(const tile_rows *C, int i, int j) {
   const double *a = C->values + 4 * (size_t)C->start[i], *b = C->values + 4 * (size_t)C->start[j];
   const int width = 4 * (C->start[i + 1] - C->start[i]);
@@ -145,7 +146,8 @@ static double product_of(const tile_rows *C, int i, int j) {
   return sum;
 }
 
-/* Shares of rows k and l (the same: of one) whose sum is nearest to row i; 1 if it is i. */
+/* Coefficients of rows k and l (equal: of one row) whose sum is nearest to row i; returns 1 if it
+ * is row i. */
 static int find_shares(const tile_rows *C, int i, int k, int l, double share[2]) {
   const double kk = product_of(C, k, k), ik = product_of(C, i, k), ii = product_of(C, i, i);
   if (k == l) {
@@ -160,9 +162,9 @@ static int find_shares(const tile_rows *C, int i, int k, int l, double share[2])
   return ii - share[0] * ik - share[1] * il <= IMPLIED * IMPLIED * larger(ii, larger(kk, ll));
 }
 
-/* What rows of a part miss that others of it imply, all of it bears alike: offsets of those that
- * stay, with share a and what an implied row misses d, grow by a d / (1 + a.a). So a loop does not
- * close in its plane what it misses across, where world axes lie oblique to it. */
+/* Distributes the error of implied rows over the rows of their part: the offsets of kept rows, with
+ * coefficients a and an implied row's error d, grow by a d / (1 + a.a). So a loop does not correct
+ * in its plane an error out of the plane, if the world's axes are oblique to it. */
 static void share_misses(problem *p, const island *one, int first, int count, const int *implied) {
   double *c = p->c + one->equality, sum = 0.0, squares = 1.0;
   int stays[2], stay_count = 0;
@@ -183,7 +185,7 @@ static void share_misses(problem *p, const island *one, int first, int count, co
       continue;
     }
     const double missed = c[i] - share[0] * own[0] - share[1] * own[1];
-    if (stay_count == 2) { /* of three: there is no other */
+    if (stay_count == 2) { /* two of three are kept, so there is no other implied row */
       squares += share[0] * share[0] + share[1] * share[1];
       c[k] += share[0] * missed / squares;
       c[l] += share[1] * missed / squares;
@@ -195,7 +197,7 @@ static void share_misses(problem *p, const island *one, int first, int count, co
   c[k] += stay_count == 1 ? sum / squares : 0.0;
 }
 
-/* Rows with a mark go, the others close up. */
+/* Removes marked rows. */
 static void leave_out(problem *p, island *one, const int *implied) {
   tile_rows *C = &one->C;
   int kept = 0, tile = 0;
@@ -218,7 +220,7 @@ static void leave_out(problem *p, island *one, const int *implied) {
   one->equality_count = kept;
 }
 
-/* Some row gives way: each counts then. */
+/* Whether a row is compliant; then every row counts. */
 static int any_gives_way(const problem *p, const qd_model *model, const qd_step_options *options,
                          const island *one) {
   int any = contacts_yield_in_time(options);

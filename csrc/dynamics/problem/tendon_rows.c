@@ -1,11 +1,11 @@
-/* Rows along tendons: limits, springs (which give way), dry friction and actuators (intervals). */
+/* Rows along tendons: limits, springs (compliant), dry friction and actuators (intervals). */
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
 #include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
-/* Lists the tiles of a tendon's free DOFs. 0 if nothing free changes its length. */
+/* Lists the tiles of a tendon's free DOFs. Returns 0 if none changes its length. */
 static int list_tendon_tiles(problem *p, const qd_model *model, const island *one, int tendon) {
   double largest = 0.0;
   p->list.count = 0;
@@ -19,14 +19,14 @@ static int list_tendon_tiles(problem *p, const qd_model *model, const island *on
   return largest > NEGLIGIBLE;
 }
 
-/* What a row is beside its entries. */
+/* A row without its entries. */
 typedef struct row_law {
   double gap;
-  double stiffness;    /* 0: it does not give way */
+  double stiffness;    /* 0: rigid */
   double lower, upper; /* of an interval; both 0: a row of an orthant */
 } row_law;
 
-/* A row of its kind, its tiles being listed, and its cone. */
+/* Appends a row of this kind over the listed tiles, and its cone. */
 static tendon_row *add_row(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                            const tendon_row *kind, const row_law *law) {
   const int tendon = kind->tendon, is_interval = kind->kind >= TENDON_REST;
@@ -64,7 +64,7 @@ static tendon_row *add_row(problem *p, const qd_model *model, const qd_step_opti
   return added;
 }
 
-/* MuJoCo's law of a limit or of dry friction, which has no spring. */
+/* MuJoCo's law of a limit, or of dry friction, which has no spring. */
 static mujoco_reference law_of(const qd_model *model, const tendon_row *row, double weight) {
   if (row->kind == TENDON_LIMIT) {
     return mujoco_reference_of(model->tendon_limit_solver + 9 * row->tendon, weight);
@@ -105,7 +105,7 @@ void problem_tendon_change(double change[3], const problem *p, const qd_model *m
   change[2] = row->capped ? -o->recovery_speed : 0.0;
 }
 
-/* A row at a bound of the length: of its spring, or rigid. */
+/* A row at a bound of the length: a spring, or rigid. */
 static void add_bound(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                       int tendon, tendon_row_kind kind, double sign, double bound) {
   const tendon_row row = {.tendon = tendon, .kind = kind, .sign = sign};
@@ -129,7 +129,7 @@ static void add_spring(problem *p, const qd_model *model, const qd_step_options 
   }
 }
 
-/* By MuJoCo's law, if it is there. */
+/* A limit by MuJoCo's law, if the tendon is beyond its margin. */
 static void add_yielding_limit(problem *p, const qd_model *model, const qd_step_options *o,
                                island *one, const double *q, int tendon, double sign,
                                double bound) {

@@ -1,5 +1,5 @@
-/* Rows of a cone program in the making: sparse_rows (numerics/conic/conic.h) that grow row by row.
- */
+/* Rows of a cone program under construction: sparse_rows (numerics/conic/conic.h) that grow row by
+ * row. */
 #ifndef QD_DYNAMICS_TILE_ROWS_H
 #define QD_DYNAMICS_TILE_ROWS_H
 
@@ -11,11 +11,11 @@
 typedef struct tile_rows {
   int count;      /* rows */
   int *start;     /* (rows + 1) */
-  int *tiles;     /* those of each row, ascending */
+  int *tiles;     /* tiles of each row, ascending */
   double *values; /* four per tile */
 } tile_rows;
 
-/* The tiles of a few rows that touch the same columns. */
+/* The tiles of a few rows that have the same columns. */
 typedef struct tile_list {
   int count;
   int *tiles; /* ascending */
@@ -38,7 +38,7 @@ static inline sparse_rows tile_rows_view(const tile_rows *rows) {
   return view;
 }
 
-/* Puts the tile of a column into the list. */
+/* Adds the tile of a column to the list. */
 static inline void tile_list_add(tile_list *list, int column) {
   const int tile = column / 4;
   int at = list->count;
@@ -53,8 +53,8 @@ static inline void tile_list_add(tile_list *list, int column) {
   ++list->count;
 }
 
-/* A row with these tiles behind the last one; returns its values, still to be written, which stay
- * together with those of further rows. */
+/* Appends a row with these tiles; returns its values, which the caller must write. Values of
+ * successive rows are contiguous. */
 static inline double *tile_rows_open(tile_rows *rows, const tile_list *list) {
   const int at = rows->start[rows->count];
   for (int k = 0; k < list->count; ++k) {
@@ -64,7 +64,7 @@ static inline double *tile_rows_open(tile_rows *rows, const tile_list *list) {
   return rows->values + 4 * (size_t)at;
 }
 
-/* The same, a row of zeros. */
+/* The same, as a row of zeros. */
 static inline double *tile_rows_append(tile_rows *rows, const tile_list *list) {
   double *values = tile_rows_open(rows, list);
   for (int k = 0; k < 4 * list->count; ++k) {

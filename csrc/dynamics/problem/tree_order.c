@@ -5,11 +5,11 @@
 
 #include "numerics/min_degree.h"
 
-/* Smaller islands are all but dense: their order does not matter. */
+/* Smaller islands are nearly dense, and their order does not matter. */
 #define ORDER_FROM 12
-/* Trees of the largest island that is ordered: masks take this number squared in bits, 2 MiB. */
+/* Largest island that is ordered, in trees: masks take the square of this number in bits, 2 MiB. */
 #define ORDER_MOST 4096
-/* Tiles that a row of other trees takes in the factor, per DOF: a quarter, and padding. */
+/* Tiles of the factor per DOF of a row of other trees: a quarter, and padding. */
 #define TILES_PER_ROW 0.305
 
 void tree_graph_lay_out(tree_graph *graph, int tree_count, arena *a) {
@@ -55,7 +55,7 @@ static void take(tree_graph *graph, const elimination *e, int at, int k) {
   elimination_take(e, k);
 }
 
-/* Pairs of neighbours that do not know each other yet, each counted twice. */
+/* Pairs of neighbours that are not connected yet, each counted twice. */
 QD_MULTIVERSION
 static int fill_of(tree_graph *graph, int k) {
   const uint64_t *own = mask_of(graph, k);
@@ -66,15 +66,15 @@ static int fill_of(tree_graph *graph, int k) {
       for (int i = 0; i < graph->words; ++i) {
         count += bit_count(own[i] & ~mask[i]);
       }
-      --count; /* itself */
+      --count; /* not itself */
     }
   }
   return count;
 }
 
-/* Of the trees of nearly the least degree (a quarter and one more: with the least alone 1001
- * spheres take a quarter more products, with any degree as many), the one that makes the least
- * fill. */
+/* The tree of least fill among those of nearly least degree (a quarter more, plus one: with the
+ * least degree alone the factor of 1001 spheres has a quarter more products, with any degree as
+ * many). */
 static int least_fill(tree_graph *graph, const elimination *e) {
   const int least = graph->degree[elimination_next(e)], count = e->count;
   const int most = least + 1 + least / 4;
@@ -94,7 +94,7 @@ static int least_fill(tree_graph *graph, const elimination *e) {
   return best;
 }
 
-/* Minimum fill, as far as the neighbours of what went last are concerned. */
+/* Minimum fill; values are updated for neighbours of the last eliminated tree only. */
 static void find_order_by_fill(tree_graph *graph, int count) {
   const elimination e = begin(graph, count);
   for (int k = 0; k < count; ++k) {
@@ -113,7 +113,7 @@ static void find_order_by_fill(tree_graph *graph, int count) {
 
 /* ---------------------------------------------------------------- elimination tree */
 
-/* Of those that an eliminated tree still knew, the one that went first; -1: it was the last. */
+/* The neighbour of an eliminated tree that is eliminated next after it; -1: none is left. */
 static int parent_of(tree_graph *graph, int k) {
   int parent = -1;
   for (int w = 0; w < graph->words; ++w) {
@@ -129,7 +129,8 @@ static int parent_of(tree_graph *graph, int k) {
 
 /* ---------------------------------------------------------------- blocks of whole tiles */
 
-/* Products of tiles that a block of so many columns takes with so many rows below. */
+/* Products of tiles that the factorisation of a block of columns takes, with this number of rows
+ * below. */
 static double products_of(int columns, int rows) {
   const int tiles = (columns + 3) / 4;
   double sum = 0.0;
@@ -140,15 +141,15 @@ static double products_of(int columns, int rows) {
   return sum;
 }
 
-/* What is saved where block c becomes a part of p. */
+/* Products saved by merging block c into p. */
 static double gain_of(const tree_graph *graph, int c, int p) {
   return products_of(graph->width[c], graph->rows[c]) +
          products_of(graph->width[p], graph->rows[p]) -
          products_of(graph->width[c] + graph->width[p], graph->rows[p]);
 }
 
-/* Trees below p that are better off in its block: a link that points to the best of them, or NULL.
- */
+/* The child block whose merger with p saves most, as the link that points to it; NULL: none saves
+ * any. */
 static int *best_kid(tree_graph *graph, int p) {
   int *best = NULL;
   double most = 0.0;
@@ -162,7 +163,7 @@ static int *best_kid(tree_graph *graph, int p) {
   return best;
 }
 
-/* The block of c becomes a part of p's, and what was below it is below p. */
+/* Merges block c into p; children of c become children of p. */
 static void merge(tree_graph *graph, int *link, int p) {
   const int c = *link;
   *link = graph->sibling[c];
@@ -175,8 +176,8 @@ static void merge(tree_graph *graph, int *link, int p) {
   graph->merged[c] = p;
 }
 
-/* Each tree as a block, with those below it that are better off in it: of neighbours that are
- * eliminated one after the other most of the rows are the same, and padding is saved. */
+/* Starts with each tree as a block, and merges children if this saves products: successive
+ * neighbours in the elimination share most of their rows, and need less padding. */
 static void find_blocks(tree_graph *graph, int count, const int *width) {
   for (int k = 0; k < count; ++k) {
     graph->width[k] = width[k];
@@ -207,7 +208,7 @@ static int block_of(const tree_graph *graph, int k) {
   return k;
 }
 
-/* Members of each block in the order of elimination, and how many trees are in and below it. */
+/* Members of each block in order of elimination, and the number of trees in it and below it. */
 static void count_blocks(tree_graph *graph, int count) {
   for (int k = 0; k < count; ++k) {
     graph->first[k] = -1;

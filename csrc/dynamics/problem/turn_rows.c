@@ -1,6 +1,6 @@
-/* MuJoCo's rows of the three turns of a ball or free joint: dry friction about the axes of the
- * body, which turn with it, and the limit of a ball joint's angle, along minus the axis of its
- * turn. */
+/* MuJoCo's rows of the three rotations of a ball or free joint: dry friction about the axes of the
+ * body, which rotate with it, and the limit of a ball joint's angle, along minus the axis of its
+ * rotation. */
 #include "base/quat.h"
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
@@ -77,7 +77,7 @@ static void add_friction(problem *p, const qd_model *model, const qd_step_option
   }
 }
 
-/* The turn's axis a moves by (1 - a a') / angle times the change of the rotation vector. */
+/* The rotation's axis a changes by (1 - a a') / angle times the change of the rotation vector. */
 static void add_limit(problem *p, const qd_model *model, const qd_step_options *o, const double *q,
                       island *one, int joint, int dof) {
   turn_row row = {.joint = joint, .dof = dof, .is_limit = 1};
@@ -101,7 +101,7 @@ static void add_limit(problem *p, const qd_model *model, const qd_step_options *
   add_row(p, model, o, q, one, row);
 }
 
-/* The first turn of a joint that moves. */
+/* 1 for the first free rotation of a joint. */
 static int begins_turn(const problem *p, const qd_model *model, const island *one, int i) {
   const int dof = p->dof_of_variable[one->variable + i];
   if (dof < 0 || !dof_turns(model, dof)) {

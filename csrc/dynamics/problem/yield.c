@@ -4,7 +4,7 @@
 
 #include "dynamics/problem/mujoco_row.h"
 
-/* R of the normal row, of the others and of a pyramid's edge, for one unit of (1 - d) / d times the
+/* R of the normal row, of the others and of a pyramid's edge, per unit of (1 - d) / d times the
  * inverse weights, and their slopes by the friction coefficient. */
 static void shares(double of[3], double slope[3], const qd_model *model,
                    const qd_contact *contact) {
@@ -23,7 +23,7 @@ static void shares(double of[3], double slope[3], const qd_model *model,
   }
 }
 
-/* (k + 1/k) / 2 = 1 + x, k and 1/k, and their slopes by x. */
+/* k and 1/k with (k + 1/k) / 2 = 1 + x, and their slopes by x. */
 static void stiff_and_soft(double k[2], double slope[2], double x) {
   const double root = sqrt(x * x + 2.0 * x);
   k[1] = 1.0 + x + root;
@@ -32,9 +32,9 @@ static void stiff_and_soft(double k[2], double slope[2], double x) {
   slope[0] = root > 0.0 ? -k[0] / root : 0.0;
 }
 
-/* The two cones of a tangent: with e = h / B and x = e K d, offsets k x r (r where apart),
- * compliances k e R and e R, R that of an edge. by: slopes of x, e, R by what changes, and 1 if r
- * does; NULL: the values themselves. */
+/* The two cones of a tangent. With e = h / B and x = e K d: offsets k x r (r if separated),
+ * compliances k e R and e R, R of an edge. by: derivatives of x, e, R, r by an input; NULL:
+ * computes the values themselves. */
 typedef struct edge_change {
   double x, e, R, r;
 } edge_change;
@@ -55,7 +55,7 @@ static void compute_halves(yield_part half[2], double r, double x, double e, dou
   }
 }
 
-/* Those of the second-order step: a row along the normal, or an edge, and what is across it. */
+/* The second-order step: a normal row, or an edge, and the tangents. */
 static void compute_in_time(contact_yield *out, contact_yield_change *change, const qd_model *model,
                             const qd_contact *contact, double weight_share, double h) {
   const int pair = contact->pair, by_edges = model->pair_edges[pair] > 0 && contact->dim > 1;
@@ -96,7 +96,7 @@ static void compute_in_time(contact_yield *out, contact_yield_change *change, co
       (contact_yield){.whole = {0.0, n.compliance * by_mu[own], n.compliance * by_mu[1]}};
 }
 
-/* Those at rest. */
+/* The quasi-dynamic step. */
 static void compute_at_rest(contact_yield *out, contact_yield_change *change, const qd_model *model,
                             const qd_contact *contact, double h) {
   const int pair = contact->pair;
@@ -108,7 +108,7 @@ static void compute_at_rest(contact_yield *out, contact_yield_change *change, co
   const double unit = mujoco_regularisation(&unit_by_r, d, by_r, model->pair_weight[pair]);
   shares(share, by_mu, model, contact);
   const double rate = B + h * K * d, along = h / rate, undone = along * K * d;
-  const double still = r > 0.0 ? 1.0 : undone; /* of r */
+  const double still = r > 0.0 ? 1.0 : undone; /* multiplies r */
   const double x = e * K * d, R = unit * share[2];
   *out = (contact_yield){.whole = {still * r, along * unit * share[0], across * unit * share[1]}};
   compute_halves(out->half, r, x, e, R, NULL);
