@@ -1,8 +1,8 @@
 #include "dynamics/derivatives/step_point.h"
 
-/* Of an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; where
- * it is not, K - m acts on what is left of d. The cost has m d; m is a part of K, or an inertia
- * over h squared. */
+/* For an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; at a
+ * limit, K - m acts on the rest of d. The cost contains m d; m is a share of K, or an inertia over
+ * h^2. */
 static actuator_part part_of_row(const problem *p, const qd_model *model, const actuator_point *at,
                                  double h, double d, int actuator) {
   const force_row *row = p->force_row + p->row_of_actuator[actuator];
@@ -24,7 +24,7 @@ static actuator_part part_of_row(const problem *p, const qd_model *model, const 
   return part;
 }
 
-/* Of a tendon's: the same without resistance; a force without stiffness is a number. */
+/* For an actuator of a tendon: the same without resistance. */
 static actuator_part part_of_tendon(const problem *p, const qd_model *model,
                                     const actuator_point *at, const double *delta, int actuator) {
   const tendon_row *row = p->tendon_row + p->row_of_actuator[actuator];
@@ -39,7 +39,7 @@ static actuator_part part_of_tendon(const problem *p, const qd_model *model,
   return part;
 }
 
-/* Of an actuator without a row that gives way, whose force is clamped. */
+/* For an actuator without a row, whose force is clamped. */
 static actuator_part part_of_force(const qd_model *model, const qd_step_options *options,
                                    const actuator_point *at, double d, int actuator) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
@@ -56,7 +56,7 @@ static actuator_part part_of_force(const qd_model *model, const qd_step_options 
   return part;
 }
 
-/* Of one whose force MuJoCo's law clamps at the beginning of the step. */
+/* For an actuator whose force MuJoCo's law clamps at the beginning of the step. */
 static actuator_part part_of_clamped(const problem *p, const qd_model *model,
                                      const qd_step_options *options, const qd_step_input *input,
                                      double d, int actuator) {

@@ -1,4 +1,4 @@
-/* What a step can be differentiated by. */
+/* The arguments by which a step can be differentiated. */
 #include "mechanics/applied.h"
 #include "qdsim.h"
 

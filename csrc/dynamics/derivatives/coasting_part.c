@@ -10,7 +10,7 @@ static int coasts(const solved_step *s, int tree) {
 
 int dof_coasts(const solved_step *s, int dof) { return coasts(s, s->model->dof_tree[dof]); }
 
-/* 1 if a tree coasts in this step, and how. */
+/* Returns 1 if a tree coasts in this step, with its motion and derivatives. */
 static int tree_part(coasting *c, coasting_derivative *d, const solved_step *s, int tree) {
   qd_workspace *w = s->w;
   if (!coasts(s, tree)) {
@@ -22,14 +22,14 @@ static int tree_part(coasting *c, coasting_derivative *d, const solved_step *s, 
   return 1;
 }
 
-/* A turn, along the axes of what coasts, as a screw. */
+/* A rotation, along the axes of the coasting body, as a screw. */
 static void turn_screw(screw *out, const coasting *c, double scale, const double turn[3]) {
   mat3_tmul_vec(out->w, c->axes, turn);
   vec3_scale(out->w, out->w, scale);
   vec3_cross(out->v, c->centre, out->w);
 }
 
-/* The two turns that inertia acts on in T change - h (T m) x m. */
+/* The two rotations that the inertia multiplies in T change - h (T m) x m. */
 static void turns_of(double change[3], double mean[3], const coasting *c) {
   for (int i = 0; i < 3; ++i) {
     change[i] = c->next[i] - c->spin[i];
@@ -44,7 +44,7 @@ static int masses_wanted(const double *const of[QD_ARGUMENT_COUNT]) {
 
 /* ---------------------------------------------------------------- forwards */
 
-/* The residual's change by dI, and that of the arm. */
+/* Changes of the residual by dI, and of the arm. */
 static void push_masses(double residual[3], double arm[3], const solved_step *s, const coasting *c,
                         const double *const tangent[QD_ARGUMENT_COUNT]) {
   const qd_model *model = s->model;

@@ -1,19 +1,19 @@
 /* One contact along all DOFs that move it, four at a time.
  *
  * Along DOF j with screw S_j, which moves body A (on_a = 1), body B (on_b = 1) or both, the contact
- * moves as contact_motion_compute (collision.h) says. With T the twists under delta and P_j the
- * part of them that j does not move, the relative twist of A and B turns by
+ * moves as in contact_motion_compute (collision.h). With T the twists under delta and P_j the part
+ * of them that j does not move, the derivative of the relative twist of A and B is
  *   S_j x (on_b (T_b - P_j) - on_a (T_a - P_j)),
- * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
- * 0, which makes everything zero. Offsets of contacts that bounce, or yield in the second-order
- * step, know the velocity under v, of which the same holds. */
+ * since the bracket is linear. Columns of a tile that do not move the contact have on_a = on_b = 0,
+ * which makes all terms zero. Offsets of contacts that bounce, or yield in the second-order step,
+ * depend on the velocity under v, for which the same holds. */
 #include "dynamics/derivatives/linearize_rows.h"
 
 #include "dynamics/derivatives/lanes3.h"
 #include "dynamics/problem/contact_dofs.h"
 #include "dynamics/problem/yield.h"
 
-/* How the two bodies of a contact move under delta, or under v. */
+/* Motion of a contact's two bodies under delta, or under v. */
 typedef struct contact_twists {
   const screw *twist_a, *twist_b;
   const column_screws *unmoved; /* (tiles) */
@@ -21,19 +21,19 @@ typedef struct contact_twists {
   double velocity[3];           /* of B relative to A at the contact point */
 } contact_twists;
 
-/* What the contact's rows and wrench need at fixed delta and forces. */
+/* State of a contact that its rows and wrench need at fixed delta and forces. */
 typedef struct contact_state {
   const qd_contact *contact;
   const contact_block *block;
   contact_point_derivative derivative;
   contact_twists delta, time;
-  double gap;        /* of the offset by the distance */
+  double gap;        /* derivative of the offset by the distance */
   double in_time[2]; /* of the block */
-  int knows_time;    /* 1: they are not zero */
-  int yields;        /* 1: the distance changes all rows, by these numbers */
+  int knows_time;    /* 1: in_time is not zero */
+  int yields;        /* 1: all rows depend on the distance, with these slopes */
   double yield[YIELD_ROWS_MAX];
   double force[3];
-  tangent_axis from; /* what tangent 1 is made from, */
+  tangent_axis from; /* the axis from which tangent 1 is computed */
   double to_axis;    /* one over the length of its product with the normal */
 } contact_state;
 
@@ -46,7 +46,7 @@ static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
   screw_point_velocity(t->velocity, &t->relative, contact->pos);
 }
 
-/* of each row, by the distance */
+/* slope of each row by the distance */
 static void yield_slopes(double out[YIELD_ROWS_MAX], const qd_model *model, const contact_state *cs,
                          const double *dual, const qd_step_options *o) {
   double speed[MOTION_MAX] = {0.0};
@@ -90,7 +90,7 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
 
 /* Changes along four DOFs. */
 typedef struct four_motions {
-  lanes pos[3], dist, frame[3][3]; /* of the contact: midpoint, distance, its three axes */
+  lanes pos[3], dist, frame[3][3]; /* of the contact point: position, distance, its three axes */
   lanes w[3], v[3];                /* of the relative twist */
 } four_motions;
 
@@ -99,8 +99,9 @@ LANES_INLINE void add_row_product(lanes *r, const double *D, const lanes x[6]) {
   *r += ((D[0] * x[0] + D[1] * x[1]) + (D[2] * x[2] + D[3] * x[3])) + (D[4] * x[4] + D[5] * x[5]);
 }
 
-/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn) / |y|; t2 = n x
- * t1. w: of the columns' screws; on: 1 where they move what carries the axis. */
+/* Changes of the tangents: t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (d axis x n + axis x dn)
+ * / |y|; t2 = n x t1. w: angular parts of the columns' screws; on: 1 if they move the body that
+ * carries the axis. */
 LANES_INLINE void move_tangents(lanes frame[3][3], const contact_state *cs, const lanes w[3],
                                 const lanes *on) {
   const double *n = cs->contact->frame, *t1 = n + 3;
@@ -138,7 +139,8 @@ LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const c
   for (int i = 0; i < 3; ++i) {
     relative[i] = either * w[i];
     relative[3 + i] = either * at_contact[i];
-    m->pos[i] = *on_a * at_contact[i]; /* with A rigidly, and what B does relative to A */
+    m->pos[i] =
+        *on_a * at_contact[i]; /* moves rigidly with A, plus the motion of B relative to A */
     with_a[i] = w[i] * *on_a;
   }
   lanes3_clear(m->frame[0]);
@@ -169,7 +171,7 @@ LANES_INLINE void turn_twists(four_motions *m, const contact_twists *t, const co
   lanes3_axpy(m->v, 1.0, part);
 }
 
-/* d (J delta) / dq_j per component, in the order of friction.h */
+/* d (J delta) / dq_j for each component, in the order of friction.h */
 LANES_INLINE void add_motion_change(lanes d_motion[MOTION_MAX], const contact_state *cs,
                                     const contact_twists *t, const four_motions *m) {
   lanes velocity[3];
@@ -188,8 +190,8 @@ LANES_INLINE void add_motion_change(lanes d_motion[MOTION_MAX], const contact_st
   }
 }
 
-/* d (J delta + offsets) / dq_j; what the contact does under v as it moves by q comes in through m,
- * which is that under delta again behind it. */
+/* d (J delta + offsets) / dq_j. m is used first for the twists under v, then for those under delta,
+ * which it holds at the end. */
 LANES_INLINE void rows_change(lanes d_motion[MOTION_MAX], const contact_state *cs,
                               const column_screws *tile, int index, const lanes *on_a,
                               const lanes *on_b, four_motions *m) {
@@ -209,7 +211,8 @@ LANES_INLINE void rows_change(lanes d_motion[MOTION_MAX], const contact_state *c
   d_motion[0] += cs->gap * m->dist;
 }
 
-/* Offsets by unit rates of four DOFs: those of B relative to A, along the axes of the contact. */
+/* Derivatives of the offsets by the rates of four DOFs: relative velocity of B, along the axes of
+ * the contact. */
 LANES_INLINE void offset_rates(lanes out[MOTION_MAX], const contact_state *cs,
                                const column_screws *tile, const lanes *on_a, const lanes *on_b) {
   const lanes either = *on_b - *on_a;
@@ -242,7 +245,7 @@ LANES_INLINE void wrench_derivative(lanes moment[3], lanes force[3], const conta
   lanes3_subtract_cross(moment, force, cs->contact->pos);
 }
 
-/* The first `width` of four numbers; the row may end behind them. */
+/* Stores the first `width` of four numbers; the row may end after them. */
 LANES_INLINE void store(double *to, const lanes *values, int width) {
   if (width >= LANE_COUNT) {
     LANES_ANYWHERE(to) = *values;
@@ -271,7 +274,7 @@ LANES_INLINE void subtract(double *from, const lanes *values, int width) {
   }
 }
 
-/* D[k][tile] -= sign S_k . dW for the DOFs k given */
+/* D[k][tile] -= sign S_k . dW for these DOFs k */
 LANES_INLINE void add_wrench_rows(const dof_matrix *D, const kinematics *k, const lanes moment[3],
                                   const lanes force[3], const int *dofs, int count, double sign,
                                   int column) {
@@ -286,7 +289,7 @@ LANES_INLINE void add_wrench_rows(const dof_matrix *D, const kinematics *k, cons
   }
 }
 
-/* Rows of a contact that yields, by its distance. */
+/* Adds the dependence on the distance to the rows of a contact that yields. */
 static void add_yield(double *d_slack, size_t columns, const contact_state *cs, const lanes *dist,
                       int width) {
   for (int r = 0; r < cs->block->rows.count; ++r, d_slack += columns) {
@@ -325,7 +328,7 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
   add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->b, dofs->b_count, 1.0, column);
 }
 
-/* Marks the columns of a body's path in on_a or on_b, and lists their tiles behind `count` others;
+/* Marks the columns of a body's path in on_a or on_b, and appends their tiles to `count` others;
  * returns the new number. */
 static int mark_path(sensitivity *s, const qd_model *model, int body, double *on, int count) {
   int length;
@@ -361,7 +364,7 @@ void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensit
   }
 }
 
-/* Screws of DOFs, side by side. */
+/* Gathers the screws of the columns' DOFs in tiles of four. */
 static void gather(column_screws *out, const sensitivity *s, const screw *of_dof) {
   const size_t tiles = ((size_t)s->q_count + LANE_COUNT - 1) / LANE_COUNT;
   memset(out, 0, tiles * sizeof *out);

@@ -1,10 +1,10 @@
-/* One direction through a step, and one cotangent back: what both ways share.
+/* One direction through a step, and one cotangent back: data that both share.
  *
  * With z in place of the variables' multipliers, L = -z'r + mu'w + nu'(C d + c) at fixed d, lambda
- * holds everything: r and w are its derivatives along z and mu, and y'dd = dL for z, mu, nu from
+ * determines all derivatives: those of L by z and mu are -r and w, and y'dd = dL for z, mu, nu from
  * the solver's adjoint solve (conic.h). Forwards: the change of r, w along a direction. Backwards:
- * the gradient of L. Bodies move by twists, so both cost a sweep over bodies and contacts, no
- * matrix. */
+ * the gradient of L. Bodies move by twists, so each direction costs a sweep over bodies and
+ * contacts and needs no matrix. */
 #ifndef QD_DYNAMICS_DIFFERENTIAL_H
 #define QD_DYNAMICS_DIFFERENTIAL_H
 
@@ -12,29 +12,29 @@
 #include "dynamics/derivatives/step_point.h"
 #include "mechanics/inertia.h"
 
-#define DIRECTIONS LANE_COUNT /* that the solver takes at once */
+#define DIRECTIONS LANE_COUNT /* solved at once */
 
 typedef struct differential {
-  int *counts;                       /* (contacts) 1: the contact's rows count */
+  int *counts;                       /* (contacts) 1: derivatives depend on the contact's rows */
   contact_point_derivative *by_pose; /* (contacts) */
   contact_point_derivative *by_size; /* (contacts) */
   int poses_known, sizes_known;
   double *masked;   /* (nv) scratch */
-  double *by_q;     /* (nv) the gradient by q, where only that by mocap poses is wanted */
+  double *by_q;     /* (nv) the gradient by q, if only that by mocap poses is wanted */
   double *z;        /* (nv) */
   double *by_delta; /* (nv) */
-  twist_field by_z, mass_z, gravity_z;         /* of z */
+  twist_field by_z, mass_z, gravity_z;         /* twists under z */
   wrench *pose, *twist, *momentum_z, *scratch; /* (nb) */
-  wrench *velocity_z, *carried_z, *bounce;     /* (nb) of the second-order step: cotangents of the
-                                                * twists under v by inertia, T x* momentum_z, and
-                                                * cotangents of these twists by bounces */
-  screw *body_motion;                          /* (nb) along a direction */
-  screw *axis_motion;                          /* (nv) */
+  wrench *velocity_z, *carried_z,
+      *bounce; /* (nb) for the second-order step: cotangents of the twists under v due to inertia, T
+                  x* momentum_z, and cotangents of these twists due to bounces */
+  screw *body_motion; /* (nb) motion along a direction */
+  screw *axis_motion; /* (nv) */
   screw *d_delta, *d_mass_delta, *d_velocity,
       *d_stirred;          /* (nb) changes of twists along a direction */
-  double *d_coasting;      /* (nv) likewise of coasting velocities */
-  double *by_coasting;     /* (nv) cotangent of these */
-  double *tendon_change;   /* (tendon_count) of forces, along a direction */
+  double *d_coasting;      /* (nv) changes of the coasting velocities */
+  double *by_coasting;     /* (nv) cotangent of the coasting velocities */
+  double *tendon_change;   /* (tendon_count) changes of forces along a direction */
   double *four_r, *four_x; /* (nv, DIRECTIONS) */
   double *side_x;          /* (nv, DIRECTIONS) four_x on the other side of a kink */
   double *four_e;          /* (equalities, DIRECTIONS) */
@@ -45,13 +45,13 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
 void differential_need_poses(const solved_step *s);
 void differential_need_sizes(const solved_step *s);
 
-/* A number that is linear in the arguments of a step: forwards its change along a tangent,
- * backwards its weight times its entries onto the gradient. NULL: an argument that does not count.
- */
+/* A number that is linear in the arguments of a step. Forwards it is its change along a tangent;
+ * backwards its entries times its weight are added to the gradient. NULL: an argument that is not
+ * wanted. */
 typedef struct linear_form {
   const double *const *tangent; /* (arguments); NULL: backwards */
   double *const *gradient;      /* (arguments) */
-  const int *place;             /* (nv) of DOFs in the gradients by q and v; NULL: their own */
+  const int *place; /* (nv) positions of DOFs in the gradients by q and v; NULL: their own */
   double weight, change;
 } linear_form;
 
@@ -59,7 +59,7 @@ static inline int form_knows(const linear_form *f, int argument) {
   return (f->tangent != NULL ? f->tangent[argument] : f->gradient[argument]) != NULL;
 }
 
-/* Its entry for number `at` of an argument. */
+/* Adds the derivative `entry` by number `at` of an argument. */
 static inline void form_add(linear_form *f, int argument, int at, double entry) {
   if (f->tangent != NULL) {
     f->change += f->tangent[argument] != NULL ? entry * f->tangent[argument][at] : 0.0;
@@ -70,14 +70,14 @@ static inline void form_add(linear_form *f, int argument, int at, double entry) 
 
 /* ---- row_forms.c */
 
-/* A row along one DOF, by its q, its v and h. */
+/* A row along one DOF: derivatives by its q, its v and h. */
 void form_along_dof(linear_form *f, const double change[3], int dof);
-/* An actuator's force that has these slopes, but for its coordinate; and by its limits. */
+/* An actuator's force with these slopes, without the one by its coordinate; and its limits. */
 void form_actuator(linear_form *f, const actuator_slopes *slope, int i);
 void form_force_range(linear_form *f, const actuator_part *part, int i);
 /* The force of DOF j's spring and damper, towards rest. */
 void form_spring(linear_form *f, const solved_step *s, int j);
-/* Rows, and behind them the forces that change with them: of dry friction, of three turns, of the
+/* Rows, followed by the forces that change with them: of dry friction, of three rotations, of the
  * limit of a ball joint. */
 void form_friction(linear_form f[2], const solved_step *s, const force_row *row);
 void form_turn_row(linear_form f[4], const solved_step *s, const turn_row *row);
@@ -85,29 +85,29 @@ void form_ball_limit(linear_form f[BALL_ROWS + 3], const solved_step *s, const b
 /* (dC/dt) v of a connect or a weld, by the DOFs of both bodies. */
 void form_drift(linear_form f[CONSTRAINT_ROWS_MAX], const solved_step *s,
                 const constraint_state *state);
-/* The row of a coupling, of tendons but for what they do. */
+/* The row of a coupling; of tendons, without their lengths and rates. */
 void form_coupling(linear_form *f, const solved_step *s, int row);
-/* A tendon's row by h and by parameters; by_h: of its law. */
+/* A tendon's row by h and by parameters; by_h: derivative of its law. */
 void form_tendon_row(linear_form *f, const solved_step *s, const tendon_row *row, double by_h);
 
-/* What a tendon does to a row of its couplings: share (length + rate.d), less bend times how it
- * moved, by its length. */
+/* A tendon's part of a row of its couplings: share (length + rate.d), minus bend times its
+ * displacement, by its length. */
 typedef struct tendon_coupling {
-  int place; /* -1: before the first */
-  int row;   /* of the problem's equalities */
+  int place; /* position in the search; -1: before the first */
+  int row;   /* into the problem's equalities */
   double share, bend, moved;
   coupling_change law;
 } tendon_coupling;
 
-/* The next of them; 0: there are no more. */
+/* Finds the next coupling; returns 0 if there is none. */
 int next_coupling(tendon_coupling *c, const solved_step *s, int tendon);
 
-/* push/pushforward.c: r (n) of all free variables, w (rows), e (equalities), each with this stride,
+/* jvp/pushforward.c: r (n) of all free variables, w (rows), e (equalities), each with this stride,
  * from tangents (one direction, NULL: zero). */
 void pushforward_compute(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                          double *r, double *w, double *e, int stride);
-/* pull/pullback.c: gradients of L (one cotangent; NULL: not wanted), by_q without the retraction's
- * own part. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
+/* vjp/pullback.c: gradients of L (one cotangent; NULL: not wanted), by_q without the retraction's
+ * own derivative. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
 void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
                       double *const gradient[QD_ARGUMENT_COUNT]);
 
@@ -119,12 +119,12 @@ qd_status derivatives_prepare(const solved_step *s, qd_step_result *result);
 
 /* ---- sides.c */
 
-/* island.exact of a factored island of an exact step, where rows that hold positions and rows that
- * resist motion carry one load: 1 only if the steps on either side have one derivative, which the
- * factor then is of. */
+/* Sets island.exact of a factored island of an exact step in which rows that hold positions and
+ * rows that resist motion carry the same load: 1 only if the steps on both sides have the same
+ * derivative, which the factor then belongs to. */
 qd_status derivatives_settle_sides(const solved_step *s, island *one, double *limit_force);
 
-/* Which contacts' rows derivatives feel. */
+/* Finds the contacts whose rows derivatives depend on. */
 void derivatives_choose_contacts(const solved_step *s, const island *one);
 
 #endif

@@ -1,5 +1,5 @@
-/* Derivatives of a step along directions and back from cotangents: one solve with the factor that
- * qd_differentiate keeps for four of them, and no matrix A or B. */
+/* Derivatives of a step along directions and back from cotangents: one solve with the factor of
+ * qd_differentiate for four of them, without the matrices A and B. */
 #include <math.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ void qd_jvp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
 
 /* ---------------------------------------------------------------- cotangents */
 
-/* y = row `index` of the cotangent, zero where there is none; or a unit vector */
+/* y = row `index` of the cotangent, zero if there is none; or a unit vector */
 static void cotangent_take(double *y, const double *cotangent, int unit, int index, int nv) {
   memset(y, 0, (size_t)nv * sizeof(double));
   if (cotangent != NULL) {
@@ -94,9 +94,9 @@ static void cotangent_take(double *y, const double *cotangent, int unit, int ind
   }
 }
 
-/* What a call of qd_vjp pulls back. */
+/* The cotangents of a call of qd_vjp. */
 typedef struct cotangents {
-  const double *of_q, *of_v; /* (count, nv), NULL: zero, or for both: unit vectors */
+  const double *of_q, *of_v; /* (count, nv), NULL: zero; both NULL: unit vectors */
   int of_delta;              /* 1: unit vectors are cotangents of delta itself */
 } cotangents;
 
@@ -132,7 +132,7 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
   }
 }
 
-/* gradient += what q_next and v_next are of q and h themselves, at fixed delta. */
+/* gradient += derivatives of q_next and v_next by q and h at fixed delta. */
 static void add_own_parts(const solved_step *s, const cotangents *y, int index,
                           double *const gradient[QD_ARGUMENT_COUNT]) {
   differential *d = &s->w->differential;
@@ -185,7 +185,7 @@ void qd_vjp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
   pull_back(&s, &y, count, gradient);
 }
 
-/* Rows of d delta -> rows of d v_next, which may be the same memory. */
+/* Rows of d delta -> rows of d v_next; they may share memory. */
 static void velocity_rows(double *of_v, const solved_step *s, const double *by_delta,
                           int argument) {
   const int columns = qd_argument_size(s->model, argument);

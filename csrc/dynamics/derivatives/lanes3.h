@@ -1,4 +1,4 @@
-/* 3-vectors of four lanes: the formulas of base/vec3.h for four DOFs at once. Destination first. */
+/* 3-vectors in four lanes: the formulas of base/vec3.h for four DOFs at once. Destination first. */
 #ifndef QD_DYNAMICS_LANES3_H
 #define QD_DYNAMICS_LANES3_H
 

@@ -1,11 +1,12 @@
-/* A = dq+/dq and B = dq+/du of a step (formulation 4; CQDC section III-C), and what the
- * second-order step has besides.
+/* A = dq+/dq and B = dq+/du of a step (formulation 4; CQDC section III-C), and the further
+ * derivatives of the second-order step.
  *
- * At the solution, with r = Q d + b - G'lambda and w = G d + g, the solver answers how d moves when
- * r and w move at fixed d and lambda. This file supplies those partial derivatives. Kinematic facts
- * used, for DOF j with screw S_j and bodies' twists T under d: dS_k / dq_j = S_j x S_k where j
- * moves k's axis, dT   / dq_j = S_j x (T - P_j)             for bodies behind j, with P_j the part
- * of T from the DOFs that j does not move (its own block included). */
+ * At the solution, with r = Q d + b - G'lambda and w = G d + g, the solver computes the change of d
+ * for changes of r and w at fixed d and lambda. This file computes those partial derivatives.
+ * Kinematic formulas, for DOF j with screw S_j and bodies' twists T under d:
+ *   dS_k / dq_j = S_j x S_k          if j moves k's axis,
+ *   dT / dq_j = S_j x (T - P_j)      for bodies behind j,
+ * with P_j the part of T from the DOFs that j does not move (its own block included). */
 
 #include <math.h>
 #include <string.h>
@@ -23,14 +24,14 @@
 #include "mechanics/retraction.h"
 #include "numerics/conic/conic.h"
 
-/* What is wanted of delta by q, v and u; NULL: not. */
+/* The wanted derivatives of delta by q, v and u; NULL: not wanted. */
 typedef struct step_derivatives {
   double *by_q, *by_v, *by_u;
 } step_derivatives;
 
 /* ------------------------------------------------------- assembly */
 
-/* One more column by u, in ascending order. */
+/* Adds a column by u, in ascending order. */
 static void add_input(sensitivity *s, int actuator) {
   int at = s->u_count++;
   for (; at > 0 && s->actuators[at - 1] > actuator; --at) {
@@ -39,13 +40,13 @@ static void add_input(sensitivity *s, int actuator) {
   s->actuators[at] = actuator;
 }
 
-/* 1 if unit loads on the variables are fewer than columns, four at a time, and there is room. */
+/* 1 if there are fewer unit loads on the variables (in fours) than columns, and room for them. */
 static int has_fewer_loads(const sensitivity *s, const island *one) {
   const int loads = (one->variable_count + 3) / 4 * 4;
   return s->q_count > 0 && loads <= s->response_limit && s->columns > loads;
 }
 
-/* The island's columns: DOFs that it depends on, actuators of its own. */
+/* The island's columns: DOFs that it depends on, and its own actuators. */
 static void choose_columns(const qd_model *model, qd_workspace *w, const island *one,
                            const step_columns *wanted) {
   sensitivity *s = &w->sensitivity;
@@ -82,7 +83,7 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
   }
 }
 
-/* out (every `columns` numbers, variables) = force times what an actuator moves per unit of them */
+/* out (with this stride, variables) = force times the derivative of the actuator's coordinate */
 static void add_force_column(double *out, size_t columns, const qd_model *model, const problem *p,
                              const island *one, int actuator, double force) {
   const int tendon = model->actuator_tendon[actuator];
@@ -133,7 +134,8 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
   }
 }
 
-/* The island's dx into matrices (nv, nv) by q and v and (nv, nu) by u, which are zero elsewhere. */
+/* Writes the island's dx into matrices (nv, nv) by q and v and (nv, nu) by u, which are zero
+ * elsewhere. */
 static void scatter_rows(const qd_model *model, const qd_workspace *w, const island *one,
                          const step_derivatives *out) {
   const sensitivity *s = &w->sensitivity;
@@ -190,8 +192,8 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   write_stationarity(model, w, options, input, one, delta);
 }
 
-/* Four rows of d_x, four columns: the sum of coefficient[k] from[column] over `count` rows of each.
- */
+/* Adds to four rows and four columns of d_x the sum of coefficient[k] from[column] over `count`
+ * rows. */
 LANES_INLINE void add_products(lanes sum[4], double sign, const double *coefficient,
                                size_t coefficients, const double *from, size_t columns, int count) {
   for (int i = 0; i < count; ++i, coefficient += coefficients, from += columns) {
@@ -202,11 +204,11 @@ LANES_INLINE void add_products(lanes sum[4], double sign, const double *coeffici
   }
 }
 
-/* d_x from the response to unit loads on each variable: the solver's map is symmetric, so with y =
- * e_k, dx_k = -z'd_stationarity + mu'd_slack + nu'd_equality (conic.h). That takes as many solves
- * as there are variables, where columns are up to twice as many, and of the second-order step three
- * times. Four columns at a time, the last ones reach into those by u. Rows move by v only where
- * offsets know it. */
+/* d_x from the response to unit loads on each variable. The solver's map is symmetric, so with y =
+ * e_k, dx_k = -z'd_stationarity + mu'd_slack + nu'd_equality (conic.h). This takes as many solves
+ * as there are variables; there are up to twice as many columns, in the second-order step three
+ * times. Four columns at a time; the last ones may include columns by u. Rows depend on v only if
+ * offsets do. */
 QD_MULTIVERSION
 static void combine_responses(sensitivity *s, const island *one, int knows_v, size_t loads) {
   const size_t n = (size_t)one->variable_count, columns = (size_t)s->columns;
@@ -227,7 +229,7 @@ static void combine_responses(sensitivity *s, const island *one, int knows_v, si
   }
 }
 
-/* The program's row of an actuator, -1: none. */
+/* The program's row of an actuator; -1: none. */
 static int actuator_row(const qd_model *model, const problem *p, int actuator) {
   const int row = p->row_of_actuator[actuator];
   if (row < 0) {
@@ -303,7 +305,7 @@ static void clear(double *matrix, int rows, int columns) {
   }
 }
 
-/* The step, and of its delta the derivatives that are not NULL. */
+/* Computes the step, and the derivatives of its delta that are not NULL. */
 static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, qd_step_result *result,
                            const step_derivatives *out) {
@@ -329,7 +331,7 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
   return status;
 }
 
-/* Numbers beyond the range of a double are none. */
+/* Reports derivatives beyond the range of a double. */
 static qd_status check_finite(qd_step_result *result, const double *matrix, int count) {
   if (matrix != NULL && !all_finite(matrix, count)) {
     result->info.status = QD_NUMERICAL_TROUBLE;

@@ -1,4 +1,4 @@
-/* How rows and cost change with q: axes, springs, limits, constraints, tendons (linearize.c). */
+/* Derivatives of rows and cost by q: axes, springs, limits, constraints, tendons (linearize.c). */
 #include "dynamics/derivatives/linearize_rows.h"
 
 #include "dynamics/derivatives/differential.h"
@@ -28,7 +28,7 @@ double *d_slack_row(const sensitivity *s, const island *one, int row) {
   return s->d_slack + (size_t)(row - one->row) * (size_t)s->columns;
 }
 
-/* A row of d_slack or d_equality, in `by` the places of its entries. */
+/* A row of d_slack or d_equality; `by` receives the positions of its entries. */
 static linear_form row_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, double *row) {
   memset(by, 0, QD_ARGUMENT_COUNT * sizeof *by);
   by[QD_BY_Q] = row;
@@ -36,7 +36,7 @@ static linear_form row_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s,
   return (linear_form){.gradient = by, .place = s->place, .weight = 1.0};
 }
 
-/* The same of what acts on a DOF: its row of D, less it. */
+/* The same for a force on a DOF, which is subtracted from its row of D. */
 static linear_form force_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, int dof) {
   linear_form f = row_form(by, s, s->D.values + (size_t)s->place[dof] * (size_t)s->D.count);
   by[QD_BY_V] = NULL;
@@ -44,7 +44,7 @@ static linear_form force_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *
   return f;
 }
 
-/* Springs of joints, and actuators, of one DOF. */
+/* Springs and actuators of one DOF. */
 static void add_spring_derivative(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const double *delta, int dof) {
@@ -128,7 +128,7 @@ void add_joint_row_derivative(const solved_step *solved, const island *one) {
 
 /* ------------------------------------------------------- bilateral constraints */
 
-/* Of the depth, minus the length of the violation. */
+/* Change of the depth, minus the length of the violation. */
 static double length_change(const constraint_state *s, const double change[CONSTRAINT_ROWS_MAX]) {
   const double length = constraint_length(s);
   double sum = 0.0;
@@ -138,7 +138,7 @@ static double length_change(const constraint_state *s, const double change[CONST
   return sum;
 }
 
-/* Entries of one row's derivative for the DOFs given, of a connect or a weld. */
+/* Entries of one row of a connect or a weld for these DOFs. */
 static void anchor_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
                                   const equality_row *equality, const anchor_change *change,
                                   const int *dofs, int count) {
@@ -182,7 +182,7 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
     const constraint_state *state = p->constraint + equality->constraint;
     double *row = s->d_equality + (size_t)i * (size_t)s->columns;
     if (state->tendon[0] >= 0) {
-      continue; /* with its tendons */
+      continue; /* in add_coupling_derivative */
     }
     if (state->rows == 1) {
       const solved_step solved = {model, w, options, NULL, delta};
@@ -208,7 +208,7 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
 
 /* ------------------------------------------------------- tendons */
 
-/* D -= rate slope (length)' of a force that moves with the length. */
+/* D -= rate slope (length)' for a force that changes with the length. */
 static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
   const double *rate = w->problem.tendons.rate, *length = w->problem.tendons.slope;
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
@@ -220,8 +220,8 @@ static void subtract_force_slope(const qd_model *model, qd_workspace *w, int ten
   }
 }
 
-/* change = derivatives of a row by the length and by rate.v; of forces that no row says, that of
- * the force is put into D. */
+/* change = derivatives of a row by the length and by rate.v. Derivatives of forces that are not in
+ * rows are added to D. */
 static void tendon_row_change(double change[3], const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_step_input *input,
                               const double *delta, const tendon_row *row) {
@@ -239,7 +239,7 @@ static void tendon_row_change(double change[3], const qd_model *model, qd_worksp
   }
 }
 
-/* d (rate.d) / dq (DOFs of the tendon), and behind it, where offsets know it, d (rate.v) / dq. */
+/* d (rate.d) / dq (DOFs of the tendon), followed by d (rate.v) / dq if offsets depend on it. */
 static void find_rate_changes(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, int tendon) {
   const problem *p = &w->problem;
@@ -271,8 +271,8 @@ static void add_rate(const qd_model *model, const problem *p, const sensitivity 
   }
 }
 
-/* What a tendon does to the rows of its couplings: the change of share (length + rate.d), whose
- * share moves with the length of the second one. */
+/* A tendon's part of the rows of its couplings: the change of share (length + rate.d), where the
+ * share depends on the length of the second tendon. */
 static void add_coupling_derivative(const qd_model *model, qd_workspace *w,
                                     const qd_step_options *options, const island *one,
                                     const double *delta, int tendon) {

@@ -5,7 +5,8 @@
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 
-/* -d(S_k . W_k)/dq_j by the motion of the axes, W_k the contact wrench on all that k carries. */
+/* -d(S_k . W_k)/dq_j due to the motion of the axes, with W_k the contact wrench on all bodies that
+ * k carries. */
 void add_axis_derivative(const qd_model *model, const kinematics *k, const wrench *forces,
                          sensitivity *s);
 
@@ -15,7 +16,7 @@ double *d_slack_row(const sensitivity *s, const island *one, int row);
 void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                          const qd_step_input *input, const island *one, const double *delta);
 
-/* Rows of joints: limits, dry friction, limits of balls, turns. */
+/* Rows of joints: limits, dry friction, limits of ball joints, rotations. */
 void add_joint_row_derivative(const solved_step *solved, const island *one);
 
 void add_constraint_derivative(const qd_model *model, qd_workspace *w,
@@ -27,9 +28,9 @@ void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step
 
 /* ---- contact_derivative.c */
 
-/* The screws of the island's columns, four side by side; twists of bodies are known. */
+/* Gathers the screws of the island's columns in tiles of four; twists of bodies are known. */
 void contact_derivative_prepare(const qd_workspace *w, sensitivity *s);
-/* Adds one contact to D, and writes its rows of d_slack, whose first row is the island's. */
+/* Adds one contact to D, and writes its rows of d_slack. */
 void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
                             const island *one, int index, const qd_step_options *o);
 

@@ -2,7 +2,7 @@
 
 #include "mechanics/coasting.h"
 
-/* What coasts: D += V dcoasting/dq, V <- V dcoasting/dv, V being -M / h in these DOFs. */
+/* Coasting trees: D += V dcoasting/dq, V <- V dcoasting/dv, where V is -M / h in these DOFs. */
 static void add_coasting_derivative(const qd_model *model, qd_workspace *w, int tree, double h) {
   sensitivity *s = &w->sensitivity;
   coasting c;

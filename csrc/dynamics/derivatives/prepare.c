@@ -5,12 +5,12 @@
 #include "dynamics/friction_law.h"
 #include "dynamics/workspace.h"
 
-/* 1 if no offset of the step's programs is one that would move otherwise than the rows say. */
+/* 1 if all offsets of the step's programs have the derivatives that the rows imply. */
 static int has_plain_offsets(const qd_step_result *result) {
   return result->relaxed_contacts == 0 && result->softened == 0 && result->bounce_share == 1.0;
 }
 
-/* 1 if the weight of a row along one DOF is not that of the model. */
+/* 1 if the weight of a row along one DOF differs from that of the model. */
 static int is_shared(const qd_model *model, int dof, double weight) {
   return weight > 0.0 && weight != model->dof_invweight[dof];
 }
@@ -21,8 +21,8 @@ static int row_gives(const problem *p, int row, int is_limit) {
   return is_limit ? force > 0.0 : force > p->lower[row] && force < p->upper[row];
 }
 
-/* 1 if an inverse weight that counts moves with what the metric is made of (metric_share.h), which
- * derivatives do not know. */
+/* 1 if an active inverse weight depends on the metric (metric_share.h), whose derivatives are not
+ * computed. */
 static int weights_move(const solved_step *s) {
   const problem *p = &s->w->problem;
   int found = 0;
@@ -62,7 +62,7 @@ qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
     island *one = p->islands.island + i;
     one->exact = 1;
-    if (one->gave) { /* by how much is of q, too */
+    if (one->gave) { /* the violation depends on q, too */
       result->derivative_exact = 0;
     }
     status = law_sensitivity_prepare(p, one, &one->exact);

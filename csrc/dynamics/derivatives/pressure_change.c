@@ -16,10 +16,12 @@ void pressure_changes_lay_out(pressure_changes *c, const qd_model *model, int el
 
 /* ---------------------------------------------------------------- one direction */
 
-/* How a body's frame and its displacement change. */
+/* Changes of a body's frame and displacement. */
 typedef struct body_change {
-  double at[3], velocity[3], pos[3]; /* of the frame, of the displacement, of the displaced frame */
-  double turn[3], centre[3]; /* of the displaced frame: turning, what is at the pair's centre */
+  double at[3], velocity[3],
+      pos[3]; /* of the frame's position, of its displacement, of the displaced position */
+  double turn[3], centre[3]; /* of the displaced frame: rotation, and motion of the point at the
+                                pair's centre */
   double twist[3];           /* of the rotation vector */
   double dJ[9];
 } body_change;
@@ -49,7 +51,7 @@ typedef struct changing_wrench {
   double f[3], m[3], df[3], dm[3];
 } changing_wrench;
 
-/* += a force at arm from the centre, and its change by those of the arm and the force */
+/* Adds a force at `arm` from the centre, and its changes with arm and force. */
 static void add_force(changing_wrench *W, const double arm[3], const double d_arm[3],
                       const double f[3], const double df[3]) {
   double part[3];
@@ -63,30 +65,30 @@ static void add_force(changing_wrench *W, const double arm[3], const double d_ar
   vec3_add(W->dm, W->dm, part);
 }
 
-/* Everything that a direction needs. */
+/* Data of one direction. */
 typedef struct direction {
   const solved_step *s;
   const pressure_changes *changes;
   const soft_pair *pair;
   int polygons;
-  double raw[6];                 /* the wrench without dissipation, about the pair's centre */
-  double pressed_by[POLYGON_BY]; /* how all pressure changes */
+  double raw[6]; /* the wrench without dissipation and lift, about the pair's centre */
+  double pressed_by[POLYGON_BY]; /* derivatives of the sum of pressure */
   double loss;                   /* dissipation over h */
-  double before;                 /* share of the bristles' stretch */
+  double before;                 /* factor of the bristles' stretch */
   body_change body[2];
   double relative[POLYGON_BY];
-  double d_loss, d_friction, d_length; /* the last two of logarithms: coefficient, step */
+  double d_loss, d_friction, d_length; /* the last two of logarithms: coefficient, time step */
   double d_pressed;
   int along_modulus, lifts;
 } direction;
 
-/* What an element is made of, and its change in the world. */
+/* Position, normal and force of an element, and their changes in the world. */
 typedef struct polygon_state {
   double pos[3], normal[3], force;
-  double d_pos[3], d_normal[3], d_force; /* of the force that acts */
+  double d_pos[3], d_normal[3], d_force; /* change of the acting force */
 } polygon_state;
 
-/* Numbers of a thing on the second body that changes by itself besides. */
+/* Adds the motion of the second body to changes in its frame. */
 static void carry(double d_pos[3], double d_normal[3], const direction *d, const double pos[3],
                   const double normal[3]) {
   const body_change *second = d->body + 1;
@@ -99,7 +101,7 @@ static void carry(double d_pos[3], double d_normal[3], const direction *d, const
   vec3_add(d_normal, d_normal, part);
 }
 
-/* Motion of the second body against the first at x by the displacement, and its change. */
+/* Motion of the second body relative to the first at x due to the displacement, and its change. */
 static void slip_at(double slip[3], double d_slip[3], const direction *d, const double x[3],
                     const double dx[3]) {
   vec3_set(slip, 0.0, 0.0, 0.0);
@@ -128,7 +130,7 @@ static void spin_of(double spin[3], double d_spin[3], const direction *d) {
   vec3_sub(d_spin, d->body[1].twist, d->body[0].twist);
 }
 
-/* Adds what bristles at x have slid before, and how they have turned, and the changes of both. */
+/* Adds the stretch of bristles at x, their rotation, and the changes of both. */
 static void add_stretch(double slip[3], double d_slip[3], double spin[3], double d_spin[3],
                         const direction *d, const double x[3], const double dx[3]) {
   const body_change *second = d->body + 1;
@@ -139,7 +141,7 @@ static void add_stretch(double slip[3], double d_slip[3], double spin[3], double
   pressure_friction_stretch(moved, turned, d->pair, x);
   vec3_axpy(slip, d->before, moved);
   vec3_axpy(spin, d->before, turned);
-  /* x moves with the second body, and by itself besides */
+  /* x moves with the second body, and also relative to it */
   vec3_cross(part, second->turn, moved);
   vec3_axpy(d_slip, d->before, part);
   double arm[3];
@@ -153,9 +155,9 @@ static void add_stretch(double slip[3], double d_slip[3], double spin[3], double
   vec3_axpy(d_spin, d->before, d_turned);
 }
 
-/* What the elastic cone adds to a polygon's force, and (d_force) its change, by how far it slides.
- * How a polygon's stiffness changes is left out: derivatives are refused, programs find their way
- * without. */
+/* The elastic cone's addition to a polygon's force, and its change (d_force), by the sliding
+ * distance. The change of the polygon's stiffness is left out: this law has no derivatives, and
+ * programs converge without it. */
 static double change_lift(polygon_state *out, const direction *d, const qd_patch_polygon *at) {
   double slip[3], d_slip[3];
   out->d_force = 0.0;
@@ -175,7 +177,7 @@ static double change_lift(polygon_state *out, const direction *d, const qd_patch
   return rise * slid;
 }
 
-/* A polygon and its change: raw is the change of its force as the tangent knows it. */
+/* A polygon and its change; raw: the change of its force that the tangent contains. */
 static void change_polygon(polygon_state *out, const direction *d, int i, double *raw) {
   const pressure_contact *soft = &d->s->w->problem.soft;
   const qd_patch_polygon *at = soft->polygon + i;
@@ -223,15 +225,16 @@ static void change_frame(double d_frame[9], const qd_model *model, const double 
   vec3_add(d_frame + 6, d_frame + 6, part);
 }
 
-/* The radius follows the force, the number that gives way for it how far it has slid; a barrier's
- * share of it is that of the force. */
+/* The radius follows the force, and the constant of its row follows the sliding distance; a
+ * barrier's share is proportional to the force. */
 static void change_radius(const direction *d, const pressure_element *at, double d_force,
                           const double slip[3], double rows[PRESSURE_ROWS]) {
   const problem *p = &d->s->w->problem;
   const double *lambda = p->dual + at->row;
   const int count = pressure_element_rows(at);
   const double of_force = d_force / at->force, holds = at->give * at->radius;
-  const double of_slip = d->d_length; /* of what regularised friction holds, and of its give */
+  const double of_slip = d->d_length; /* change of the logarithm of what regularised friction holds,
+                                         and of its compliance */
   double along = 0.0, squared = lambda[0] * lambda[0];
   rows[0] = -p->compliance[at->row] * lambda[0] * (of_force + d->d_friction);
   if (at->slid > NEGLIGIBLE * d->pair->length) {
@@ -274,7 +277,7 @@ static void change_element(const direction *d, const pressure_element *at, const
     vec3_axpy(df, lambda[k], dt);
   }
   vec3_sub(arm, at->pos, d->pair->centre);
-  vec3_copy(d_arm, by->d_pos); /* the centre that moments are about stands still */
+  vec3_copy(d_arm, by->d_pos); /* the centre of moments is fixed */
   add_force(W, arm, d_arm, f, df);
   if (at->spin > 0.0) {
     moved[2] = at->spin * vec3_dot(at->frame, spin);
@@ -289,7 +292,8 @@ static void change_element(const direction *d, const pressure_element *at, const
 
 /* ---------------------------------------------------------------- the whole patch */
 
-/* The wrench by the motion as the tangent has it, and by what carries the second body. */
+/* The wrench's change by relative motion, from the tangent, and by the motion of the second body.
+ */
 static void change_pressing(const direction *d, changing_wrench *W) {
   const soft_pair *pair = d->pair;
   const body_change *second = d->body + 1;
@@ -310,7 +314,7 @@ static void change_pressing(const direction *d, changing_wrench *W) {
   }
 }
 
-/* Forces of polygons that the tangent does not know: by dissipation, or by a modulus. */
+/* Adds forces of polygons that the tangent does not contain: by dissipation, lift, or a modulus. */
 static void add_polygon(const direction *d, int i, const polygon_state *at, double raw,
                         changing_wrench *W) {
   const qd_patch_polygon *polygon = d->s->w->problem.soft.polygon + i;
@@ -325,7 +329,7 @@ static void add_polygon(const direction *d, int i, const polygon_state *at, doub
   add_force(W, arm, at->d_pos, f, df);
 }
 
-/* The element that stands for the whole patch, and the change of how its turning counts. */
+/* The element of the whole patch; returns the change of its spin arm. */
 static double change_whole(polygon_state *out, const direction *d, const pressure_element *at,
                            const changing_wrench *W) {
   const double *n = at->frame, size = vec3_norm(W->f);
@@ -359,7 +363,8 @@ static double change_whole(polygon_state *out, const direction *d, const pressur
   return (spun - at->spin * out->d_force) / at->force;
 }
 
-/* out += change of the wrench on a body as the step's rows have it, about the world's origin */
+/* out += change of the wrench on a body, about the world's origin, in the form of the step's rows
+ */
 static void body_wrench_change(double out[6], const direction *d, int b, const changing_wrench *W) {
   const pressure_body *body = d->pair->side + b;
   const body_change *by = d->body + b;
@@ -394,7 +399,7 @@ static void store_rows(const direction *d, int element, int input,
   }
 }
 
-/* One element, with its polygon or for the whole patch: its part of the wrench and its rows. */
+/* One element, of a polygon or of the whole patch: its part of the wrench and its rows. */
 static void add_element(const direction *d, int element, int input, const polygon_state *by,
                         double d_spin, changing_wrench *friction) {
   double rows[PRESSURE_ROWS] = {0.0};
@@ -402,8 +407,8 @@ static void add_element(const direction *d, int element, int input, const polygo
   store_rows(d, element, input, rows);
 }
 
-/* Everything along one direction: (12) of the wrenches, rows of the elements into column `input`.
- */
+/* All changes along one direction: of the wrenches (12), and of rows of the elements in column
+ * `input`. */
 static void change_pair(const direction *d, int input, double wrenches[PRESSURE_WRENCHES]) {
   const pressure_element *element = d->s->w->problem.soft.element;
   int next = d->pair->first;
@@ -427,7 +432,7 @@ static void change_pair(const direction *d, int input, double wrenches[PRESSURE_
       add_element(d, next++, input, &at, 0.0, &friction);
     }
   }
-  if (next < end) { /* one for all of it */
+  if (next < end) { /* one element for the whole patch */
     const double d_spin = change_whole(&at, d, element + next, &W);
     add_element(d, next, input, &at, d_spin, &friction);
   }
@@ -472,12 +477,12 @@ static void take_direction(direction *d, int input) {
   d->d_length = input == PRESSURE_BY_LENGTH ? 1.0 / h : 0.0;
   d->d_loss = -d->loss * d->d_length;
   if (d->along_modulus && E[geom[0]] > 0.0 && E[geom[1]] > 0.0) {
-    const int other = input == PRESSURE_BY_MODULUS; /* whose share of the motion grows */
+    const int other = input == PRESSURE_BY_MODULUS; /* the side whose share of the motion grows */
     d->d_loss = E[geom[!other]] * (loss[geom[other]] / h - d->loss) / (E[geom[0]] + E[geom[1]]);
   }
 }
 
-/* The raw wrench, and the wrenches on the bodies as stationarity has them. */
+/* The raw wrench, and the wrenches on the bodies in the form of stationarity. */
 static void sum_wrenches(direction *d, pressure_change *out) {
   const pressure_contact *soft = &d->s->w->problem.soft;
   double f[3], m[3];
@@ -507,7 +512,7 @@ static void sum_wrenches(direction *d, pressure_change *out) {
   }
 }
 
-/* How each polygon changes by relative motions and moduli. */
+/* Derivatives of each polygon by relative motions and moduli. */
 static int change_polygons(const pressure_changes *c, const solved_step *s, direction *d) {
   const pressure_contact *soft = &s->w->problem.soft;
   const int *geom = s->model->pair_geom + 2 * d->pair->pair;
@@ -534,7 +539,8 @@ static int change_polygons(const pressure_changes *c, const solved_step *s, dire
   return regular;
 }
 
-/* 1 if nothing depends on an input: friction without any, the modulus of a rigid side. */
+/* 1 if nothing depends on an input: the coefficient of absent friction, the modulus of a rigid
+ * side. */
 static int counts_nothing(const direction *d, int input) {
   const qd_model *model = d->s->model;
   if (input == PRESSURE_BY_FRICTION) {

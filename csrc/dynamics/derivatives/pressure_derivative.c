@@ -17,7 +17,7 @@ void pressure_derivative_lay_out(pressure_derivative *d, const qd_model *model,
 
 /* ---------------------------------------------------------------- pairs */
 
-/* Bodies of a pair, and the last one that carries both, whose DOFs do not change it. */
+/* Bodies of a pair, and their last common ancestor, whose DOFs do not change the pair. */
 typedef struct pair_bodies {
   int body[2], common;
   contact_dofs dofs;
@@ -38,7 +38,7 @@ static void find_bodies(pair_bodies *out, const qd_model *model, int pair) {
   out->common = a;
 }
 
-/* The island of a pair that presses, -1: it does not. */
+/* The island of a pair in contact, -1: not in contact. */
 static int island_of(const problem *p, int index) {
   const soft_pair *pair = p->soft.pair + index;
   return pair->contact >= 0 && pair->is_active ? p->islands.of_contact[pair->contact] : -1;
@@ -53,7 +53,7 @@ static void copy_screw(double out[6], const screw *S) {
   vec3_copy(out + 3, S->v);
 }
 
-/* Wrenches on both bodies by these of the inputs. */
+/* Changes of the wrenches on both bodies with these inputs. */
 static void wrenches_by(wrench out[2], const pressure_change *change, const double *entries,
                         int first, int count) {
   double sum[PRESSURE_WRENCHES];
@@ -66,7 +66,7 @@ static void wrenches_by(wrench out[2], const pressure_change *change, const doub
   }
 }
 
-/* Changes by these inputs, where the last program was made. Returns 0 where one has no derivative.
+/* Derivatives by these inputs at the last program's displacement. Returns 0 if one does not exist.
  */
 static int look(const solved_step *s, int first, int end) {
   problem *p = &s->w->problem;
@@ -103,9 +103,10 @@ void pressure_derivative_forces(wrench *forces, const solved_step *s) {
   }
 }
 
-/* ---------------------------------------------------------------- beside the program */
+/* ---------------------------------------------------------------- dependence outside the program
+ */
 
-/* Motion of the pair's centre, and turning, as the program has them. */
+/* Motion of the pair's centre, and rotation, in the program. */
 static void program_motion(double motion[6], const soft_pair *pair, int side, const screw *S) {
   pressure_body_motion(motion, pair->side + side, pair->centre, S);
   for (int i = 0; i < 6; ++i) {
@@ -113,7 +114,7 @@ static void program_motion(double motion[6], const soft_pair *pair, int side, co
   }
 }
 
-/* What a program's row says of that motion. */
+/* The program's row for that motion. */
 static double program_row(const soft_pair *pair, const pressure_element *at, int row,
                           const double motion[6]) {
   double arm[3], velocity[3];
@@ -129,7 +130,7 @@ static double program_row(const soft_pair *pair, const pressure_element *at, int
   return vec3_dot(at->frame + 3 * row, velocity);
 }
 
-/* r (stride, of the problem's variables) -= what the wrenches do */
+/* r (with this stride, the problem's variables) -= the wrenches' generalised force */
 static void subtract_wrenches(double *r, int stride, const solved_step *s, const pair_bodies *at,
                               const wrench on[2]) {
   const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
@@ -144,7 +145,7 @@ static void subtract_wrenches(double *r, int stride, const solved_step *s, const
   }
 }
 
-/* r -= S'H numbers: the program has it already. numbers: by how much the body's change. */
+/* r -= S'H numbers, which the program contains already. numbers: change of the body's numbers. */
 static void subtract_energy(double *r, int stride, const solved_step *s, const soft_pair *pair,
                             const pair_bodies *at, int side, const double numbers[6]) {
   const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
@@ -208,7 +209,7 @@ static double *matrix_of(const pressure_derivative *d, const qd_model *model, co
   return d->matrix + (size_t)one->variable * (size_t)model->nv;
 }
 
-/* Columns from `first` on of S E. */
+/* Columns of S E, beginning at `first`. */
 static void answer_columns(const solved_step *s, island *one, int first, int width) {
   problem *p = &s->w->problem;
   const differential *d = &s->w->differential;
@@ -279,7 +280,7 @@ void pressure_derivative_correct(const solved_step *s, const island *one, double
   }
 }
 
-/* The same of numbers by DOF. */
+/* The same for numbers by DOF. */
 static void correct_dofs(const solved_step *s, const island *one, double *numbers, int transposed) {
   const pressure_derivative *d = &s->w->soft;
   const int *dofs = s->w->problem.dof_of_variable + one->variable;
@@ -330,7 +331,7 @@ static int moves(const qd_model *model, int body, int dof) {
   return index_of(chain, count, dof) >= 0;
 }
 
-/* Of DOF j, inputs: motions of the bodies, and how it turns their twists. Returns 0 if it moves
+/* Inputs for DOF j: motions of the bodies, and changes of their twists. Returns 0 if it moves
  * neither. */
 static int take_dof(double entries[24], const solved_step *s, const pair_bodies *at, int j) {
   const twist_field *field = &s->w->point.delta;
@@ -393,7 +394,7 @@ void pressure_derivative_columns(const solved_step *s, const island *one, const 
 
 /* ---------------------------------------------------------------- directions */
 
-/* Parameters behind the twists. */
+/* Inputs after the twists: parameters. */
 static void take_parameters(double entries[PRESSURE_INPUTS], const solved_step *s, int pair,
                             const double *const tangent[QD_ARGUMENT_COUNT]) {
   const int *geom = s->model->pair_geom + 2 * pair;
@@ -447,7 +448,7 @@ void pressure_derivative_push(const solved_step *s, const double *const tangent[
   }
 }
 
-/* ---------------------------------------------------------------- and back */
+/* ---------------------------------------------------------------- backwards */
 
 static void add_scaled(double *sum, double scale, const double *row) {
   for (int i = 0; i < PRESSURE_INPUTS && scale != 0.0; ++i) {
@@ -460,7 +461,7 @@ static void take_wrench(wrench *out, const double entries[6]) {
   vec3_copy(out->f, entries + 3);
 }
 
-/* W is the cotangent of a body's twist in the field, but for what the pair's bodies share. */
+/* W is the cotangent of a body's twist in the field, relative to the pair's common ancestor. */
 static void pull_own_twist(wrench *pose, const twist_field *field, const pair_bodies *at, int b,
                            const wrench *W) {
   wrench turned;

@@ -1,9 +1,9 @@
-/* Soft pairs in the derivatives of a step. Its last program has their energy up to second order,
- * cut to be positive, and discs of friction that stand still; where the programs have converged,
- * all of that moves with the displacement. With S the program's answer dx to changes of its
- * stationarity and slacks, and E what the displacement changes besides in these, dx = S(theta) + S
- * E dx, so each answer is multiplied by the inverse of 1 - S E, each cotangent by that of its
- * transpose. Floor: dynamics. */
+/* Soft pairs in the derivatives of a step. Its last program contains their energy to second order,
+ * projected to be positive semidefinite, and fixed friction discs. If the programs have converged,
+ * all of these change with the displacement. With S the program's response dx to changes of its
+ * stationarity and slacks, and E their additional dependence on the displacement, dx = S(theta) + S
+ * E dx, so each response is multiplied by the inverse of 1 - S E, and each cotangent by that of its
+ * transpose. */
 #ifndef QD_DYNAMICS_PRESSURE_DERIVATIVE_H
 #define QD_DYNAMICS_PRESSURE_DERIVATIVE_H
 
@@ -20,30 +20,33 @@ typedef struct pressure_derivative {
 
 void pressure_derivative_lay_out(pressure_derivative *d, const qd_model *model,
                                  int element_capacity, arena *a);
-/* Of a solved step: how its patches change. */
+/* Computes the derivatives of a solved step's patches. */
 void pressure_derivative_begin(const solved_step *s);
-/* Of an island whose sensitivities are prepared. Returns 1 if all of it is exact. */
+/* Factors 1 - S E of an island whose sensitivities are prepared. Returns 1 if the result is exact.
+ */
 int pressure_derivative_prepare(const solved_step *s, island *one);
-/* dx (n, columns) of the island as the program has it -> as it is. */
+/* Corrects the island's dx (n, columns) from the program's response to that of the step. */
 void pressure_derivative_correct(const solved_step *s, const island *one, double *dx, int columns);
-/* Cotangents (nv) of delta -> those whose pullback through the program is right. */
+/* Corrects cotangents (nv) of delta, such that their pullback through the program is that of the
+ * step. */
 void pressure_derivative_correct_back(const solved_step *s, double *by_delta);
 
-/* Of a program that has been solved but not converged: its step (nv) -> by how much more would lead
- * to where they converge, if all were linear (Newton's method for the fixed point). Returns 0 if
- * there is no answer. */
+/* For a program that is solved but has not converged: from its step (nv), the additional
+ * displacement to the fixed point if all were linear (Newton's method). Returns 0 if there is none.
+ */
 int pressure_derivative_jump(const solved_step *s, const double *step, double *jump);
 
-/* Wrenches on bodies (nb), as stationarity has them. */
+/* Wrenches on bodies (nb), in the form of stationarity. */
 void pressure_derivative_forces(wrench *forces, const solved_step *s);
 /* Adds the island's pairs to D, and writes rows of d_slack (columns), for its DOFs. */
 void pressure_derivative_columns(const solved_step *s, const island *one, const dof_matrix *D,
                                  double *d_slack, int columns);
 
-/* Along a direction (one each of the arguments): adds to d->pose, writes rows with this stride. */
+/* Along a direction (one tangent per argument): adds to d->pose, writes rows with this stride. */
 void pressure_derivative_push(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                               double *rows, int stride);
-/* Back from z and mu: adds to d->pose and d->twist, and to the gradients by moduli, friction, h. */
+/* Backwards from z and mu: adds to d->pose and d->twist, and to the gradients by moduli, friction,
+ * h. */
 void pressure_derivative_pull(const solved_step *s, const double *mu, int stride,
                               double *const gradient[QD_ARGUMENT_COUNT]);
 

@@ -1,5 +1,5 @@
-/* What single rows and forces are of the arguments of a step: the same entries forwards and back.
- */
+/* Single rows and forces as linear forms of a step's arguments: the same entries forwards and
+ * backwards. */
 #include <string.h>
 
 #include "dynamics/derivatives/differential.h"
@@ -45,7 +45,7 @@ void form_spring(linear_form *f, const solved_step *s, int j) {
   form_add(f, QD_BY_H, 0, -model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
-/* How far the limits of a row of dry friction carry its load along. */
+/* Share of the limits' motion that the load of a row of dry friction follows. */
 static double friction_share(const problem *p, int row) {
   return p->by_upper[row] - p->by_lower[row];
 }
@@ -124,7 +124,7 @@ void form_coupling(linear_form *f, const solved_step *s, int row) {
 void form_tendon_row(linear_form *f, const solved_step *s, const tendon_row *row, double by_h) {
   const problem *p = &s->w->problem;
   form_add(f, QD_BY_H, 0, by_h);
-  if (row->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
+  if (row->kind == TENDON_DAMPER) { /* its compliance is h over the damping */
     form_add(f, QD_BY_H, 0, p->dual[row->row] * p->compliance[row->row] / s->options->h);
   }
   if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {

@@ -1,13 +1,13 @@
-/* Where a row that holds a position (a limit, a wall, a constraint) and a row that resists motion
- * (stuck friction) hold the same thing, their multipliers are not unique, and not both go on
- * holding: when q moves, positions follow it, and friction slips. A factor with both of them active
- * is of no derivative.
+/* If a row that holds a position (a limit, a wall, a constraint) and a row that resists motion
+ * (stuck friction) carry the same load, their multipliers are not unique, and after a change not
+ * both hold: when q moves, positions follow it, and friction slips. A factor with both of them
+ * active does not give a derivative.
  *
- * Such islands show themselves: rows of positions moved as a change of q moves them, the others
- * not, leave active rows that no dx meets. Then the island is solved again with these offsets
- * moved a little, to one side and to the other. If the derivatives there agree, there is one
- * (directional derivatives of a program with several multipliers: Ralph and Dempe 1995), and that
- * side's factor is of it; if not, the step is at a kink. */
+ * Such islands are detected as follows: if rows of positions change as with a change of q, and the
+ * other rows do not, no dx satisfies all active rows. The island is then solved again with these
+ * offsets moved a little to one side and to the other. If the derivatives on both sides agree, the
+ * derivative exists (directional derivatives of a program with several multipliers: Ralph and Dempe
+ * 1995), and that side's factor gives it; otherwise the step is at a kink. */
 #include "dynamics/derivatives/differential.h"
 
 #include <math.h>
@@ -16,18 +16,19 @@
 #include "dynamics/workspace.h"
 #include "mechanics/kinematics.h"
 
-/* Of the offsets' own change: rows that miss by more than that cannot all hold. Consistent ones
- * miss by what the solver's penalty leaves, below 1e-6; others by a tenth and more. And between
- * derivatives on the two sides: more is a kink. */
+/* Relative to the change of the offsets: rows with larger errors cannot all hold. Consistent rows
+ * have errors from the solver's penalty, below 1e-6; others of a tenth and more. Also the largest
+ * difference between the derivatives on two sides; a larger one is a kink. */
 #define MISSES 1e-4
-/* Of an island's length: how far offsets are moved. Less: answers do not tell a slip from rest
- * (conic/tuning.h, WEAK); more: what slides elsewhere in the island changes its own slope. */
+/* Relative to an island's length: displacement of the offsets. Smaller: solutions do not
+ * distinguish slip from rest (conic/tuning.h, WEAK); larger: bodies that slide elsewhere in the
+ * island change the derivative. */
 #define SIDE 1e-7
 
-/* Ways of joints along which sides are looked at. */
+/* Number of joint motions along which sides are compared. */
 #define WAYS 2
 
-/* Numbers of size 0.5 to 1, of both signs, the same every time. */
+/* Reproducible random numbers of size 0.5 to 1 and of both signs. */
 static void fill_way(double *way, int count, uint64_t state) {
   for (int i = 0; i < count; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -36,7 +37,7 @@ static void fill_way(double *way, int count, uint64_t state) {
   }
 }
 
-/* The normal motion at a contact. */
+/* The normal velocity at a contact. */
 static double opening_along(const solved_step *s, const qd_contact *contact, const double *way) {
   screw a, b;
   double point[3];
@@ -86,8 +87,7 @@ static void move_limits(const problem *p, const island *one, const double *way, 
   }
 }
 
-/* The change of an island's offsets when its joints move along `way` (nv): w (rows), e
- * (equalities). */
+/* Change of an island's offsets when its joints move along `way` (nv): w (rows), e (equalities). */
 static void move_positions(const solved_step *s, const island *one, const double *way, double *w,
                            double *e) {
   const problem *p = &s->w->problem;
@@ -102,24 +102,25 @@ static void move_positions(const solved_step *s, const island *one, const double
   }
 }
 
-/* ---------------------------------------------------------------- active rows that dx misses */
+/* ---------------------------------------------------------------- errors of active rows */
 
-/* The problem's compliance is filled where an island has compliant rows. */
+/* The problem's compliance is filled only for islands with compliant rows. */
 static int is_rigid(const problem *p, const island *one, int row) {
   return one->compliant == 0 || p->compliance[row] == 0.0;
 }
 
-/* Joints' or tendons' friction that sticks: within its limits, and rigid. */
+/* Whether friction of a joint or tendon sticks: within its limits, and rigid. */
 static int sticks(const problem *p, const island *one, int row, double force) {
   return is_rigid(p, one, row) && p->lower[row] < p->upper[row] &&
          p->dual[row] - p->lower[row] > force && p->upper[row] - p->dual[row] > force;
 }
 
-/* By how much the active rows of one cone miss; `miss`: of its rows, G dx + w. */
+/* Largest error of the active rows of one cone; `miss`: G dx + w in its rows. */
 static double cone_miss(const problem *p, const island *one, int kind, int row, int dim,
                         double force, const double *miss) {
   double most = 0.0, across = 0.0, along = 0.0;
-  if (kind == QD_ORTHANT && p->coulomb) { /* a pyramid's slips move its rows; others miss with it */
+  if (kind == QD_ORTHANT &&
+      p->coulomb) { /* slip of a pyramid moves its rows, and other rows show the error */
     return 0.0;
   }
   for (int i = 0; i < dim && kind != QD_LORENTZ; ++i) {
@@ -156,7 +157,8 @@ static int rests(const problem *p, const island *one, int row) {
          fabs(p->slack[row]) <= SIDE * one->length;
 }
 
-/* What an island has: friction of joints or tendons that does not slip, and rows that may hold. */
+/* Whether an island has friction of joints or tendons that does not slip (*friction), and rows that
+ * may share its load. */
 static int may_share(const problem *p, const island *one, int *friction) {
   const double force = NO_FORCE * largest_force(p, one);
   int stuck = 0, holds = one->equality_count;
@@ -171,7 +173,7 @@ static int may_share(const problem *p, const island *one, int *friction) {
   return holds > 1 || (stuck > 0 && holds > 0);
 }
 
-/* 1 if offsets that move as q does leave no dx that all active rows agree with. */
+/* 1 if no dx satisfies all active rows when offsets move with q. */
 static int rows_disagree(const solved_step *s, island *one, const double *way) {
   problem *p = &s->w->problem;
   differential *d = &s->w->differential;
@@ -206,7 +208,8 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
   return most > MISSES * size;
 }
 
-/* A contact without force on a certified active set stays without force: its rows do not count. */
+/* A contact without force on a certified active set stays without force, so its rows do not matter.
+ */
 void derivatives_choose_contacts(const solved_step *s, const island *one) {
   const problem *p = &s->w->problem;
   const int exact_active_set = isinf(s->options->kappa) && one->exact;
@@ -218,7 +221,7 @@ void derivatives_choose_contacts(const solved_step *s, const island *one) {
 
 /* ---------------------------------------------------------------- the two sides */
 
-/* The island's program solved as its offsets stand, and factored. */
+/* Solves the island's program with the present offsets, and factors it. */
 static qd_status solve_side(const solved_step *s, island *one) {
   problem *p = &s->w->problem;
   island_program program;
@@ -232,7 +235,7 @@ static qd_status solve_side(const solved_step *s, island *one) {
   return status == QD_OK ? law_sensitivity_prepare(p, one, &one->exact) : status;
 }
 
-/* dx along random changes of q, of all that moves with it, as the island is factored now. */
+/* dx along random changes of q, with all terms, from the present factor. */
 static void fill_response(const solved_step *s, island *one, double *limit_force, double *out) {
   qd_workspace *w = s->w;
   problem *p = &w->problem;
@@ -270,7 +273,7 @@ static void save(problem *p, const island *one) {
   copy(p->saved_equalities + m, p->dual_eq + one->equality, m);
 }
 
-/* The offsets as they were; with 1 the solution, too. */
+/* Restores the offsets; with `solution` 1 also the solution. */
 static void restore(const solved_step *s, const island *one, int solution) {
   problem *p = &s->w->problem;
   const int n = one->row_count, m = one->equality_count;
@@ -287,7 +290,7 @@ static void restore(const solved_step *s, const island *one, int solution) {
   }
 }
 
-/* The same island with its offsets moved. */
+/* Solves the island with its offsets moved. */
 static qd_status go_to_side(const solved_step *s, island *one, const double *way, double far) {
   problem *p = &s->w->problem;
   double *w = p->four_w + one->row, *e = s->w->differential.four_e + one->equality;
@@ -315,7 +318,7 @@ static int sides_agree(const double *a, const double *b, int count) {
   return 1;
 }
 
-/* Side 0, 1, ... of the island: along the first way and back, along the next. */
+/* Side 0, 1, ... of the island: along the first motion and back, then along the next. */
 static qd_status look_at_side(const solved_step *s, island *one, int side, double *limit_force,
                               double *out) {
   double *way = s->w->differential.z;
@@ -341,7 +344,7 @@ static qd_status look_at_sides(const solved_step *s, island *one, double *limit_
     status = look_at_side(s, one, side, limit_force, d->four_x);
     same = one->exact && sides_agree(d->side_x, d->four_x, count);
   }
-  if (status != QD_OK) { /* some side has no solution: the derivative as it was */
+  if (status != QD_OK) { /* a side has no solution: keep the original derivative */
     restore(s, one, 0);
     status = solve_side(s, one);
     same = 0;
@@ -363,7 +366,7 @@ qd_status derivatives_settle_sides(const solved_step *s, island *one, double *li
   if (one->exact && !rows_disagree(s, one, way)) {
     return QD_OK;
   }
-  if (!friction) { /* of contacts: sliding lifts them, whichever way */
+  if (!friction) { /* contacts only: sliding opens them in every direction */
     one->exact = 0;
     return QD_OK;
   }

@@ -67,7 +67,7 @@ static void compute_forces(wrench *forces, const solved_step *s) {
   wrench_sum_subtrees(forces, s->model);
 }
 
-/* What has mass, and how it moves. */
+/* Displacements (or accelerations) of DOFs with mass. */
 static void compute_masses(step_point *point, const solved_step *s) {
   const qd_model *model = s->model;
   problem *p = &s->w->problem;
@@ -89,7 +89,7 @@ static void compute_masses(step_point *point, const solved_step *s) {
   }
 }
 
-/* Bodies under the masses' motion, and the wrenches that their inertia needs for it. */
+/* Motion of the bodies with the masses, and the wrenches that their inertia requires. */
 static void compute_inertial(step_point *point, const solved_step *s) {
   const qd_model *model = s->model;
   const qd_workspace *w = s->w;

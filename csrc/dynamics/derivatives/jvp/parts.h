@@ -1,6 +1,6 @@
-/* How stationarity r = Qd + b - G'lambda - C'nu, slacks w = Gd + g and equalities e = Cd + c change
- * along a direction, at fixed d and multipliers: bodies move with the twists of dq, joint axes with
- * those of what carries them, and each lump, force and contact adds its part to a body. */
+/* Changes of stationarity r = Qd + b - G'lambda - C'nu, slacks w = Gd + g and equalities e = Cd + c
+ * along a direction, at fixed d and multipliers. Bodies move with the twists of dq, joint axes with
+ * those of the bodies that carry them, and each mass, force and contact adds a term to its body. */
 #ifndef QD_DYNAMICS_DERIVATIVES_PUSH_PARTS_H
 #define QD_DYNAMICS_DERIVATIVES_PUSH_PARTS_H
 
@@ -20,7 +20,7 @@ typedef struct pushforward {
   int stride;
 } pushforward;
 
-/* What along the tangent belongs to entry `at`, zero where there is none. */
+/* Entry `at` of the tangent, zero if there is none. */
 static inline double tangent_at(const pushforward *p, int argument, int at) {
   return p->tangent[argument] != NULL ? p->tangent[argument][at] : 0.0;
 }
@@ -39,21 +39,22 @@ static inline void tangent_vec3(double out[3], const pushforward *p, int argumen
 void push_contact(const pushforward *p, int index);
 void push_constraints(const pushforward *p);
 
-/* Of an actuator's force with these slopes; its coordinate moves by dl. */
+/* Change of an actuator's force with these slopes, if its coordinate moves by dl. */
 double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl);
 
-/* r -= rate times the forces' change */
+/* r -= rate times the change of the tendons' forces */
 void push_tendon_forces(const pushforward *p, double *r);
 void push_tendons(const pushforward *p);
 
-/* Twists of the bodies along dq, of the axes, and what both change in the twists under d. A block's
- * axes move with what is before the block. */
+/* Twists of the bodies and axes along dq, and the changes of the twists under d. A block's axes
+ * move with the bodies and joints before the block. */
 void move_bodies(const pushforward *p);
 
-/* The change of DOF j's mass motion (of its acceleration) at fixed delta. */
+/* Change of DOF j's displacement with mass (second-order step: of its acceleration) at fixed delta.
+ */
 double mass_rate(const pushforward *p, int j);
 
-/* d->scratch: change of the gravity wrench; d->pose: of what the caller applies. */
+/* d->scratch: change of the gravity wrench; d->pose: of the caller's wrench. */
 void push_body(const pushforward *p, int b);
 
 #endif

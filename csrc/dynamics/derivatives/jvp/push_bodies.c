@@ -1,7 +1,7 @@
-/* How bodies and axes move along the direction, and what changes at each body. */
+/* Motion of bodies and axes along the direction, and the changes at each body. */
 #include "dynamics/derivatives/jvp/parts.h"
 
-/* The twist of a mocap body that moves along the tangent with its origin and about it. */
+/* Adds the twist of a mocap body whose pose moves along the tangent. */
 static void add_mocap_motion(screw *motion, const pushforward *p, int body) {
   const double *tangent = p->tangent[QD_BY_MOCAP] + 6 * p->s->model->body_mocap[body];
   double part[3];
@@ -16,8 +16,8 @@ double mass_rate(const pushforward *p, int j) {
   return p->s->options->dynamic ? by_h - p->d->d_coasting[j] / p->s->options->h : by_h;
 }
 
-/* What DOF j adds to the changes of body b's velocity and acceleration by how the axis turns with
- * what is before it, whose velocity changes by d_before (body_motion). */
+/* Adds the changes of body b's velocity and acceleration due to DOF j, whose axis rotates with the
+ * body before it; the velocity of that changes by d_before (body_motion). */
 static void move_in_time(const pushforward *p, int b, int j, const screw *d_before) {
   differential *d = p->d;
   const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
@@ -79,8 +79,8 @@ void move_bodies(const pushforward *p) {
   }
 }
 
-/* What the change of body b's velocity adds: T x* I T moves with the body, by dT seen from there,
- * and by dI. */
+/* Terms of the change of body b's velocity: T x* I T moves with the body, and changes with dT in
+ * the body's frame, and with dI. */
 static void push_velocity(const pushforward *p, int b, const double com[3], const double d_com[3]) {
   const spatial_inertia *I = p->s->w->inertia.body + b;
   const screw *T = p->point->motion.velocity.body + b, *X = p->d->body_motion + b;
@@ -100,7 +100,7 @@ static void push_velocity(const pushforward *p, int b, const double com[3], cons
   wrench_axpy(out, 1.0, &moved);
 }
 
-/* The change of what the inertia of body b needs. */
+/* The change of the wrench that the inertia of body b requires. */
 static void push_momentum(const pushforward *p, int b, const double com[3], const double d_com[3]) {
   const qd_workspace *w = p->s->w;
   differential *d = p->d;

@@ -8,7 +8,7 @@ double force_change(const pushforward *p, const actuator_slopes *slope, int i, d
   return slope->l * dl + f.change;
 }
 
-/* Of length, rate.delta and rate.v, with a constant rate. */
+/* Changes of length, rate.delta and rate.v of a tendon with a constant rate. */
 static void push_fixed_tendon(double change[3], const pushforward *p, int tendon) {
   const qd_model *model = p->s->model;
   change[0] = change[1] = change[2] = 0.0;
@@ -19,7 +19,7 @@ static void push_fixed_tendon(double change[3], const pushforward *p, int tendon
   }
 }
 
-/* The same of a spatial one, by its points; rate.v where offsets know it. */
+/* The same for a spatial tendon, from its points; rate.v only if offsets depend on it. */
 static void push_spatial_tendon(double change[3], const pushforward *p, int tendon) {
   const problem *program = &p->s->w->problem;
   const differential *d = p->d;
@@ -36,7 +36,7 @@ static void push_spatial_tendon(double change[3], const pushforward *p, int tend
   }
 }
 
-/* Its row, and the change of its force that no row says. */
+/* Its row, and the change of a force that is not in a row. */
 static void push_tendon_actuator(const pushforward *p, const tendon_row *row,
                                  const double change[2]) {
   const int i = row->actuator;
@@ -63,7 +63,7 @@ void push_tendon_forces(const pushforward *p, double *r) {
   }
 }
 
-/* What the changes of length, rate.delta and rate.v do to a tendon's couplings. */
+/* Effect of the changes of length, rate.delta and rate.v on a tendon's couplings. */
 static void push_coupled_tendon(const pushforward *p, int tendon, const double change[3]) {
   tendon_coupling c = {.place = -1};
   while (next_coupling(&c, p->s, tendon)) {

@@ -25,7 +25,7 @@ static void contact_moves(contact_motion *m, const pushforward *p, int index) {
   }
 }
 
-/* Changes of the relative motion of twists, in the frame of the contact. */
+/* Changes of the relative motion under twists, in the frame of the contact. */
 static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], const screw *twist,
                           const screw *d_twist, const qd_contact *contact,
                           const contact_motion *m) {
@@ -51,20 +51,19 @@ static double offset_change(const pushforward *p, const contact_block *block,
                             const contact_motion *m, const double speed[MOTION_MAX]) {
   const double dh = tangent_at(p, QD_BY_H, 0);
   switch (block->offset) {
-  case OFFSET_BOUNCE: /* the rest in time */
+  case OFFSET_BOUNCE: /* the rest is in add_in_time */
     return block->in_time[0] / p->s->options->h * dh * speed[0];
   case OFFSET_CAPPED:
     return -p->s->options->recovery_speed * dh;
   case OFFSET_HELD:
-  case OFFSET_YIELD: /* with the compliance of its rows */
+  case OFFSET_YIELD: /* in push_yield */
     return 0.0;
   default:
     return m->dist;
   }
 }
 
-/* Offsets that know v, as the relative motion that they are: adds them, and their changes. Fills
- * speed. */
+/* Adds offsets that depend on v to the relative motion, and their changes. Fills speed. */
 static void add_in_time(double change[MOTION_MAX], double motion[MOTION_MAX],
                         double speed[MOTION_MAX], const pushforward *p, const contact_block *block,
                         const qd_contact *contact, const contact_motion *m) {
@@ -80,7 +79,7 @@ static void add_in_time(double change[MOTION_MAX], double motion[MOTION_MAX],
   }
 }
 
-/* Rows of a contact that yields, by its distance, h and friction. */
+/* Changes of the rows of a contact that yields, by its distance, h and friction. */
 static void push_yield(const pushforward *p, const contact_block *block, const qd_contact *contact,
                        double d_dist, const double speed[MOTION_MAX]) {
   const double *dual = p->s->w->problem.dual + block->row;
@@ -147,8 +146,8 @@ void push_contact(const pushforward *p, int index) {
   wrench_axpy(p->d->pose + contact->body_a, -1.0, &dW);
 }
 
-/* change (rows) of C x of a connect or a weld, x what bodies do with these twists, which change by
- * d_twist; C moves with the bodies. */
+/* change (rows) of C x of a connect or a weld, where x is the motion of the bodies with these
+ * twists, which change by d_twist; C moves with the bodies. */
 static void push_motion(double *change, const pushforward *p, const constraint_state *state,
                         const screw *twist, const screw *d_twist) {
   const differential *d = p->d;
@@ -179,7 +178,7 @@ static void push_motion(double *change, const pushforward *p, const constraint_s
   }
 }
 
-/* Changes of the violation, and of what the anchors and the rows do to the force. */
+/* Changes of the violation, and of the force due to the motion of anchors and rows. */
 static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushforward *p,
                            const constraint_state *state, const double *force,
                            const double moment[3]) {
@@ -210,7 +209,7 @@ static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushfo
   }
 }
 
-/* Rows of a connect or a weld, from `row` on. */
+/* Rows of a connect or a weld, beginning at `row`. */
 static void push_constraint(const pushforward *p, int row) {
   const problem *program = &p->s->w->problem;
   const int index = program->equality[row].constraint;

@@ -1,7 +1,7 @@
-/* The change as a whole: what it takes from DOFs, and the order of all parts. */
+/* The change of stationarity: terms of the DOFs, and the order of all parts. */
 #include "dynamics/derivatives/jvp/parts.h"
 
-/* Of what the actuators pull with, apart from those whose rows say it. */
+/* Change of the actuators' force that is not in rows; writes the rows. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
   int count;
@@ -30,7 +30,7 @@ static double joint_change(const pushforward *p, int j) {
   return -tangent_at(p, QD_BY_TAU, j) + spring.change - actuator_change(p, j);
 }
 
-/* The change of what rotors need. */
+/* Change of the force that rotors require. */
 static double rotor_change(const pushforward *p, int j) {
   const int joint = p->s->model->dof_joint[j];
   return p->s->model->parameters.joint_armature[joint] * mass_rate(p, j) +
@@ -66,7 +66,8 @@ static void push_joints(const pushforward *p, double *r) {
   }
 }
 
-/* Changes of rows from `row` on, and of the forces of DOFs from `dof` on that go with them. */
+/* Writes changes of rows from `row` on, and of the forces on DOFs from `dof` on that belong to
+ * them. */
 static void put_forms(const pushforward *p, const linear_form *f, int rows, int row, int forces,
                       int dof, double *r) {
   for (int i = 0; i < rows; ++i) {
@@ -80,7 +81,7 @@ static void put_forms(const pushforward *p, const linear_form *f, int rows, int 
   }
 }
 
-/* Limits of ball joints, and dry friction, whose limits move with it. */
+/* Limits of ball joints, and dry friction, whose force follows its limits. */
 static void push_rows_of_joints(const pushforward *p, double *r) {
   const problem *program = &p->s->w->problem;
   for (int i = 0; i < program->force_row_count; ++i) {

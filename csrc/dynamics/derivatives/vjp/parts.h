@@ -1,9 +1,9 @@
-/* The gradient of L (differential.h) by everything that a step depends on: one sweep over contacts,
+/* The gradient of L (differential.h) by all arguments of a step: one sweep over contacts,
  * constraints and bodies, then one over DOFs.
  *
- * A wrench F that is the cotangent of a body's twist T (dL = F.dT) gives, as dT/dq_j = S_j x (T -
- * P_j), S_j . (T x* F - P_j x* F); what depends on the body's pose gives S_j . U with U the wrench
- * whose power is the change. Both are summed over all that j carries. */
+ * A wrench F that is the cotangent of a body's twist T (dL = F.dT) contributes, since dT/dq_j = S_j
+ * x (T - P_j), S_j . (T x* F - P_j x* F). Terms that depend on the body's pose contribute S_j . U,
+ * with U the wrench whose power is their change. Both are summed over all bodies that j carries. */
 #ifndef QD_DYNAMICS_DERIVATIVES_PULL_PARTS_H
 #define QD_DYNAMICS_DERIVATIVES_PULL_PARTS_H
 
@@ -21,7 +21,7 @@ typedef struct pullback {
   const double *mu, *nu;
   int stride;
   double *const *gradient;
-  int bodies_move; /* 1: q, v or h is wanted, or masses, which coasting depends on */
+  int bodies_move; /* 1: q, v or h is wanted, or masses, on which coasting depends */
 } pullback;
 
 /* sign F is the cotangent of a body's twist in the field. */
@@ -32,7 +32,7 @@ static inline void pull_twist(wrench *pose, const twist_field *field, int body, 
   wrench_axpy(pose + body, sign, &turned);
 }
 
-/* The gradient counts the argument; NULL: not wanted. */
+/* Adds to the gradient by an argument, if it is wanted. */
 static inline void add_gradient(const pullback *p, int argument, int at, double value) {
   if (p->gradient[argument] != NULL) {
     p->gradient[argument][at] += value;
@@ -54,7 +54,7 @@ static inline void add_pose_force(wrench *pose, int body, const double point[3],
 void pull_contact(const pullback *p, int index);
 void pull_constraints(const pullback *p);
 
-/* Of what its slopes say, with z that of a force along its coordinate. */
+/* Cotangent of an actuator's force, or of its row; z: that of a force along its coordinate. */
 double actuator_cotangent(const pullback *p, const actuator_part *part, double z);
 
 /* Parameters of tendons' rows. */

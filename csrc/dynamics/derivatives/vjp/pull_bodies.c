@@ -1,7 +1,7 @@
-/* What the gradient takes from the mass, the velocity and the wrench of each body. */
+/* Terms of the gradient from the mass, the velocity and the wrench of each body. */
 #include "dynamics/derivatives/vjp/parts.h"
 
-/* What a body's mass, centre and inertia do: L = -Z.(I A + T x* I T) + weight.Zg + applied
+/* Gradient by a body's mass, centre and inertia: L = -Z.(I A + T x* I T) + weight.Zg + applied
  * wrench.Z; Z.(T x* I T) = (Z x T).I T. */
 static void pull_body_parameters(const pullback *p, int b, const double com[3],
                                  const double *applied) {
@@ -34,7 +34,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   }
 }
 
-/* Cotangents of a body's acceleration, Z in its inertia, and of its velocity. */
+/* Cotangents of a body's acceleration, in its inertia, and of its velocity. */
 static void pull_momentum(const pullback *p, int b) {
   differential *d = p->d;
   const spatial_inertia *I = p->s->w->inertia.body + b;

@@ -1,4 +1,4 @@
-/* What the gradient takes from actuators and tendons. */
+/* Terms of the gradient from actuators and tendons. */
 #include "dynamics/derivatives/vjp/parts.h"
 
 double actuator_cotangent(const pullback *p, const actuator_part *part, double z) {
@@ -33,15 +33,15 @@ void pull_tendon_parameters(const pullback *p) {
   }
 }
 
-/* Cotangents of a tendon's length and of rate.x, and the force along it. x: delta, or v where
- * offsets know it. */
+/* Cotangents of a tendon's length and of rate.x, and the force along it. x: delta, or v if offsets
+ * depend on it. */
 typedef struct tendon_cotangents {
   double length, rate, force;
   const twist_field *field; /* of x */
-  wrench *twist;            /* (nb) cotangents of the bodies' twists in it */
+  wrench *twist;            /* (nb) cotangents of the bodies' twists in this field */
 } tendon_cotangents;
 
-/* Its wrench goes with its point, and with the body that its direction belongs to. */
+/* Its wrench moves with its point, and with the body to which its direction belongs. */
 static void pull_reach(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
@@ -77,7 +77,7 @@ static void pull_reach(const pullback *p, int tendon, const tendon_cotangents *o
   }
 }
 
-/* Where arcs lie on their geometries goes with the points before and behind them. */
+/* The positions of arcs on their geometries depend on the points before and after them. */
 static void pull_slide(const pullback *p, const strand *s, int i, const tendon_dual *of) {
   static const int ENDS[2] = {-1, 2};
   const strand_point *here = s->point + i;
@@ -92,7 +92,7 @@ static void pull_slide(const pullback *p, const strand *s, int i, const tendon_d
   }
 }
 
-/* Of the points of a spatial tendon. */
+/* Points of a spatial tendon. */
 static void pull_strand(const pullback *p, const strand *s, const tendon_cotangents *all) {
   differential *d = p->d;
   const tendon_dual dual = {all->force, all->length, all->rate, d->by_z.body, all->field->body};
@@ -114,12 +114,12 @@ static void pull_strand(const pullback *p, const strand *s, const tendon_cotange
   }
 }
 
-/* Of one that moves in space. */
+/* A spatial tendon. */
 static void pull_in_space(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
   const tendons *t = &p->s->w->problem.tendons;
   if (model->tendon_type[tendon] == QD_TENDON_THRUST) {
-    /* It moves with its body: what its wrench and the body's twists do by that is nothing. */
+    /* It moves with its body, so the changes of its wrench and of the body's twists cancel. */
     wrench W;
     tendon_thrust_wrench(&W, t, model, tendon);
     wrench_axpy(of->twist + model->tendon_object[model->tendon_start[tendon]], of->rate, &W);
@@ -133,7 +133,7 @@ static void pull_in_space(const pullback *p, int tendon, const tendon_cotangents
   pull_strand(p, &path, of);
 }
 
-/* The cotangents of length, of rate.delta and of rate.v. */
+/* Takes the cotangents of length, of rate.delta and of rate.v. */
 static void pull_tendon(const pullback *p, int tendon, const double cotangent[3]) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
@@ -154,7 +154,7 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[3]
   }
 }
 
-/* Adds the cotangents of a tendon's length, rate.delta and rate.v by a row of it. */
+/* Adds the cotangents of a tendon's length, rate.delta and rate.v from one of its rows. */
 static void pull_tendon_row(const pullback *p, const tendon_row *row, double cotangent[3]) {
   const problem *program = &p->s->w->problem;
   const double mu = p->mu[row->row * p->stride];
@@ -170,7 +170,7 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
   cotangent[2] += by[1] * mu;
 }
 
-/* The same by its couplings. */
+/* The same from its couplings. */
 static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[3]) {
   const problem *program = &p->s->w->problem;
   const double z = tendon_displacement(program, p->s->model, tendon, p->d->z);

@@ -1,4 +1,4 @@
-/* What the gradient takes from contacts and bilateral constraints. */
+/* Terms of the gradient from contacts and bilateral constraints. */
 #include "dynamics/derivatives/vjp/parts.h"
 #include "dynamics/problem/yield.h"
 
@@ -13,7 +13,7 @@ static void relative_motion_of(relative_motion *out, const twist_field *field,
   screw_point_velocity(out->velocity, &out->twist, contact->pos);
 }
 
-/* out += cotangents of the contact's point and axes, of f.w(x). */
+/* out += cotangents of the contact's point and axes in f.w(x). */
 static void add_contact_cotangent(contact_motion *out, const double f[MOTION_MAX],
                                   const qd_contact *contact, const relative_motion *x) {
   double force[3], moment[3], part[3];
@@ -26,7 +26,8 @@ static void add_contact_cotangent(contact_motion *out, const double f[MOTION_MAX
   }
 }
 
-/* pose, twist: f at the contact is the cotangent of the bodies' twists in the field. */
+/* Adds to pose and twist, where f at the contact is the cotangent of the bodies' twists in the
+ * field. */
 static void pull_contact_twist(wrench *pose, wrench *twist, const twist_field *field,
                                const qd_contact *contact, const double f[MOTION_MAX]) {
   double force[3], moment[3];
@@ -41,7 +42,7 @@ static void pull_contact_twist(wrench *pose, wrench *twist, const twist_field *f
   pull_twist(pose, field, contact->body_a, -1.0, &W);
 }
 
-/* What the offset of the normal row, with this cotangent, is made of. */
+/* Takes the cotangent of the normal row's offset. */
 static void pull_offset(const pullback *p, const contact_block *block, double cotangent,
                         contact_motion *out) {
   if (block->offset == OFFSET_GAP) {
@@ -51,7 +52,7 @@ static void pull_offset(const pullback *p, const contact_block *block, double co
   }
 }
 
-/* What offsets that know v, with the cotangents m along the contact's axes, are made of. */
+/* Takes the cotangents m, along the contact's axes, of offsets that depend on v. */
 static void pull_in_time(const pullback *p, const contact_block *block, const qd_contact *contact,
                          const double m[MOTION_MAX], contact_motion *out) {
   const twist_field *field = &p->s->w->problem.velocity;
@@ -79,7 +80,7 @@ static void frame_motion_of(double motion[MOTION_MAX], const qd_contact *contact
   }
 }
 
-/* Relative motion under v, zero where no offset knows it. */
+/* Relative velocity under v, zero if no offset depends on it. */
 static void speed_of(double speed[MOTION_MAX], const pullback *p, const contact_block *block,
                      const qd_contact *contact) {
   relative_motion x;
@@ -128,8 +129,8 @@ static double yield_power(const pullback *p, const contact_block *block,
   return sum;
 }
 
-/* What rows of a contact that yields say of h and friction; returns what they say of the distance.
- */
+/* Takes the cotangents of a yielding contact's rows by h and friction; returns that of the
+ * distance. */
 static double pull_yield(const pullback *p, const contact_block *block, const qd_contact *contact) {
   double *by_friction = p->gradient[QD_BY_PAIR_FRICTION];
   contact_yield now;
@@ -191,15 +192,15 @@ void pull_contact(const pullback *p, int index) {
   }
 }
 
-/* Of a connect or a weld: cotangents of the rows' motion under delta and under v, in which a weld's
- * turn is that of its bodies, and of the violation. */
+/* For a connect or a weld: cotangents of the rows' motion under delta and under v, in which a
+ * weld's rotation is that of its bodies, and of the violation. */
 typedef struct anchor_cotangents {
   double motion[CONSTRAINT_ROWS_MAX], late[CONSTRAINT_ROWS_MAX], violation[CONSTRAINT_ROWS_MAX];
   double drift[CONSTRAINT_ROWS_MAX]; /* of (dC/dt) v */
 } anchor_cotangents;
 
-/* The bodies' twists in a field, and the anchors: of force.(C x). twist: cotangents of the field's,
- * NULL: it is z. */
+/* The bodies' twists in a field, and the anchors, in force.(C x). twist: cotangents of the field's
+ * twists; NULL: the field is z. */
 static void pull_anchors(const pullback *p, const constraint_state *state, const twist_field *field,
                          wrench *twist, const double *force) {
   differential *d = p->d;
@@ -237,7 +238,7 @@ static void pull_violation(const pullback *p, const constraint_state *state,
   }
 }
 
-/* half (4) += cotangent of the half, of moment.(W (x2 - x1)) by the rows of a weld. */
+/* half (4) += cotangent of the half quaternion in moment.(W (x2 - x1)), for the rows of a weld. */
 static void add_half_cotangent(double half[4], const constraint_state *state,
                                const twist_field *field, const double moment[3]) {
   double apart[3], across[3];
@@ -247,7 +248,7 @@ static void add_half_cotangent(double half[4], const constraint_state *state,
   vec3_axpy(half + 1, 0.5 * state->scale, across);
 }
 
-/* What the rows of a weld's turn do as its bodies turn. */
+/* Terms from the dependence of a weld's rotation rows on the rotation of its bodies. */
 static void pull_half(const pullback *p, const constraint_state *state, const double moment[3],
                       const anchor_cotangents *of) {
   double half[4] = {0.0}, out[2][3] = {{0.0}};
@@ -283,7 +284,7 @@ static void pull_constraint(const pullback *p, int index, anchor_cotangents *of)
   pull_violation(p, state, of->violation);
 }
 
-/* Cotangents of what the rows of a connect or a weld are made of, from `row` on. */
+/* Cotangents of the terms in the rows of a connect or a weld, beginning at `row`. */
 static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
   const problem *program = &p->s->w->problem;
   const int index = program->equality[row].constraint;
@@ -307,7 +308,7 @@ static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
   }
 }
 
-/* A coupling, of tendons but for what they do (pull_drives.c). */
+/* A coupling; of tendons, without their lengths and rates (pull_drives.c). */
 static void pull_coupling(const pullback *p, int row) {
   const problem *program = &p->s->w->problem;
   const constraint_state *state = program->constraint + program->equality[row].constraint;
@@ -322,7 +323,7 @@ static void pull_coupling(const pullback *p, int row) {
 void pull_constraints(const pullback *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
-  while (row < program->equality_count) { /* rows of one constraint stand together */
+  while (row < program->equality_count) { /* rows of a constraint are contiguous */
     const int index = program->equality[row].constraint;
     anchor_cotangents of;
     if (program->constraint[index].rows == 1) {

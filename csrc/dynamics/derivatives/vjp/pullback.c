@@ -1,7 +1,7 @@
-/* The gradient as a whole: what it takes from DOFs, and the order of all parts. */
+/* The whole gradient: terms of the DOFs, and the order of all parts. */
 #include "dynamics/derivatives/vjp/parts.h"
 
-/* out += sign S_j . (P x* W) */
+/* S_j . (P x* W) */
 static double unmoved_power(const screw *S, const screw *P, const wrench *W) {
   wrench turned;
   screw_cross_wrench(&turned, P, W);
@@ -32,7 +32,8 @@ static void pull_poses(const pullback *p) {
   }
 }
 
-/* Wrenches of the poses, already summed over all that a mocap body carries. */
+/* Gradient by mocap poses, from the wrenches already summed over the bodies that a mocap body
+ * carries. */
 static void pull_mocap(const pullback *p) {
   const qd_model *model = p->s->model;
   for (int i = 0; i < model->mocap_count; ++i) {
@@ -45,8 +46,8 @@ static void pull_mocap(const pullback *p) {
   }
 }
 
-/* Of DOF j: K - T_j x* H, where H is the sum of momentum_z, K of carried_z, over what it carries,
- * T_j the velocity that it does not move. */
+/* For DOF j: K - T_j x* H, where H is the sum of momentum_z, K of carried_z, over the bodies that
+ * it carries, and T_j the velocity that it does not move. */
 static void carried_behind(wrench *out, const pullback *p, int j) {
   const int b = p->s->model->dof_body[j];
   wrench part;
@@ -55,14 +56,14 @@ static void carried_behind(wrench *out, const pullback *p, int j) {
   wrench_axpy(out, -1.0, &part);
 }
 
-/* Of a velocity that bias forces are of: none is where the body coasts. */
+/* Gradient by a velocity in the bias forces, which are zero for coasting trees. */
 static void add_stirred(const pullback *p, int j, double value) {
   add_gradient(p, QD_BY_V, j, dof_coasts(p->s, j) ? 0.0 : value);
 }
 
-/* Where bodies move already: -Z.(I A + T x* I T), whose derivative by what moves everything behind
- * j alike is that of the kinematics alone, with dA/dq_j = S_j x (A - A_j) - (S_j x T_j) x (T - T_j)
- * and dA/dv_j = before_j x S_j + S_j x (T - T_j). */
+/* Moving bodies: -Z.(I A + T x* I T). Its derivative by a motion of everything behind j is that of
+ * the kinematics alone, with dA/dq_j = S_j x (A - A_j) - (S_j x T_j) x (T - T_j) and dA/dv_j =
+ * before_j x S_j + S_j x (T - T_j). */
 static void pull_velocities(const pullback *p) {
   const qd_model *model = p->s->model;
   const differential *d = p->d;
@@ -89,7 +90,7 @@ static void pull_velocities(const pullback *p) {
   coasting_pull(p->gradient, p->s, d->by_coasting);
 }
 
-/* By h, of masses and rotors. */
+/* Gradient by h from masses and rotors. */
 static void pull_step_length(const pullback *p) {
   const qd_model *model = p->s->model;
   const model_parameters *par = &model->parameters;
@@ -132,7 +133,7 @@ static void pull_actuators(const pullback *p, int j) {
   }
 }
 
-/* Dry friction, whose limits move with it, and limits of ball joints. */
+/* Dry friction, whose force follows its limits, and limits of ball joints. */
 static void pull_rows_of_joints(const pullback *p) {
   const problem *program = &p->s->w->problem;
   const double *mu = p->mu, *z = p->d->z;
@@ -160,7 +161,7 @@ static void pull_rows_of_joints(const pullback *p) {
   }
 }
 
-/* Springs and forces on the joints themselves. */
+/* Springs, and forces on the joints. */
 static void pull_joints(const pullback *p) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     if (p->gradient[QD_BY_TAU] != NULL) {
@@ -197,7 +198,8 @@ static void masked_field(const pullback *p, twist_field *out, const double *mask
   twist_field_compute(out, p->s->model, &p->s->w->kinematics, p->d->masked);
 }
 
-/* Twists of z, whole and where masses and gravity count, and no cotangents of bodies yet. */
+/* Twists under z, all of it and the parts on which masses and gravity act; clears the cotangents of
+ * bodies. */
 static void begin_bodies(const pullback *p) {
   differential *d = p->d;
   const qd_model *model = p->s->model;
@@ -213,7 +215,7 @@ static void begin_bodies(const pullback *p) {
   memset(d->bounce, 0, bytes);
 }
 
-/* What the derivative of collision has to know. */
+/* Computes the derivatives of collision that are needed. */
 static void need_geometry(const pullback *p) {
   const int sizes = p->gradient[QD_BY_GEOM_SIZE] != NULL;
   if (p->bodies_move || sizes) {
@@ -224,7 +226,7 @@ static void need_geometry(const pullback *p) {
   }
 }
 
-/* What bodies and rows have told, as entries of q, poses of mocap bodies, stiffnesses and h. */
+/* Collects the cotangents of bodies and rows into entries of q, mocap poses, parameters and h. */
 static void gather(const pullback *p) {
   if (p->bodies_move) {
     pull_limits(p);
